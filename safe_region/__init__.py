@@ -1,0 +1,6 @@
+"""Geometry and scoring: may the device move to p without telling anyone?
+
+The device-side half (`frame`, `scoring`, `anchored`) and the `oracle` are plain Python and need no
+package beyond the standard library. The kernels (`jit`, `scoring_kernels`) need numba, the pictures
+(`polygon`) shapely; both are imported only by those who use them.
+"""

@@ -1,0 +1,52 @@
+"""How kernels are compiled: one decorator, one cache.
+
+numba does not notice an edit in *another* file that a cached kernel calls, so the cache lives in a
+folder named by a digest of every kernel source: change one and all are compiled afresh.
+Set `NUMBA_CACHE_DIR` to choose the folder above it, `NUMBA_DISABLE_JIT=1` to run kernels as plain
+Python under a debugger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar, cast
+
+import numba
+from platformdirs import user_cache_path
+
+_Kernel = TypeVar("_Kernel", bound=Callable[..., object])
+
+_ROOMS = ("safe_region", "index", "server", "simulator")
+
+
+def kernel_sources() -> list[Path]:
+    """Every file whose functions are compiled: `*kernels.py`, and `scoring.py`, which they share."""
+    root = Path(__file__).resolve().parent.parent
+    found = [path for room in _ROOMS for path in (root / room).rglob("*kernels.py")]
+    return sorted([*found, root / "safe_region" / "scoring.py"])
+
+
+def _cache_folder() -> Path:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in kernel_sources():
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    base = Path(chosen) if chosen else user_cache_path("nearcast") / "numba"
+    return base / digest.hexdigest()[:16]
+
+
+numba.config.CACHE_DIR = str(_cache_folder())
+
+
+def kernel(function: _Kernel) -> _Kernel:
+    """Compile an entry kernel: cached on disk, without the GIL, never fastmath."""
+    return cast("_Kernel", numba.njit(cache=True, nogil=True)(function))
+
+
+def leaf(function: _Kernel) -> _Kernel:
+    """Compile a function that only kernels call; it is inlined by LLVM and cached with its caller."""
+    return cast("_Kernel", numba.njit(nogil=True)(function))

@@ -1,0 +1,30 @@
+"""The functions of `scoring`, compiled, and what only kernels need: counting common keywords."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from safe_region import scoring
+from safe_region.jit import leaf
+
+text_distance = leaf(scoring.text_distance)
+length = leaf(scoring.length)
+
+
+@leaf
+def common_count(left: npt.NDArray[np.int32], right: npt.NDArray[np.int32]) -> int:
+    """How many keywords two strictly increasing id arrays share. O(|left| + |right|)."""
+    i = 0
+    j = 0
+    common = 0
+    while i < left.shape[0] and j < right.shape[0]:
+        if left[i] == right[j]:
+            common += 1
+            i += 1
+            j += 1
+        elif left[i] < right[j]:
+            i += 1
+        else:
+            j += 1
+    return common

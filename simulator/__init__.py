@@ -1,0 +1,1 @@
+"""The simulator: maps to roads, trajectories and workloads with Spark; replay through the SDK."""
