@@ -1,0 +1,104 @@
+"""Batches: what goes into an index and what comes out, as arrays.
+
+Kernels are entered once per batch, so every operation takes and returns one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+KeywordIds = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordLists:
+    """Keyword ids of many rows, row i at `ids[offsets[i] : offsets[i + 1]]`, strictly increasing."""
+
+    offsets: Ints
+    ids: KeywordIds
+
+    @classmethod
+    def of(cls, rows: Iterable[Sequence[int] | KeywordIds]) -> KeywordLists:
+        """Pack rows; each must be strictly increasing already."""
+        arrays = [np.asarray(row, dtype=np.int32) for row in rows]
+        offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
+        np.cumsum([len(array) for array in arrays], out=offsets[1:])
+        ids = np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int32)
+        return cls(offsets, ids)
+
+    def row(self, index: int) -> KeywordIds:
+        """Keyword ids of one row."""
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectBatch:
+    """Objects: ids, plane positions in metres, keywords."""
+
+    ids: Ints
+    x_m: Floats
+    y_m: Floats
+    keywords: KeywordLists
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class ReachBatch:
+    """Anchors and reaches of subscriptions: what `move` changes.
+
+    `reach_m` may be infinite: then every object that shares a keyword matches.
+    """
+
+    ids: Ints
+    x_m: Floats
+    y_m: Floats
+    reach_m: Floats
+    reach_id: Ints
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class InterestBatch:
+    """What top-k subscriptions look for: keywords, similarity, and metres per text distance."""
+
+    weight_m: Floats
+    similarity: npt.NDArray[np.int8]
+    keywords: KeywordLists
+
+    def __len__(self) -> int:
+        return len(self.weight_m)
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Subscriptions that match each object, object i's at `ids[offsets[i] : offsets[i + 1]]`."""
+
+    offsets: Ints
+    ids: Ints
+
+    def row(self, index: int) -> Ints:
+        """Subscription ids that match object `index`, in no particular order."""
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The best objects of each subscription, best first, row i at `offsets[i] : offsets[i + 1]`."""
+
+    offsets: Ints
+    ids: Ints
+    length_m: Floats
+    r_m: Floats

@@ -1,0 +1,119 @@
+"""What every index does. One suite in `tests/index` runs every implementation against these words.
+
+An implementation owns its state, validates what it is given before it changes anything, and loops in
+kernels. Ids are the caller's, any int64, unique among what is in the index.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from index.batches import (
+    Floats,
+    InterestBatch,
+    Ints,
+    Matches,
+    ObjectBatch,
+    Ranking,
+    ReachBatch,
+)
+
+
+class InconsistentIndexError(AssertionError):
+    """`check` found a structure that contradicts itself."""
+
+
+class SubscriptionIndex(Protocol):
+    """Who is affected by a new object?
+
+    A subscription with anchor a, reach (reach_m, reach_id) and an interest matches an object o iff they
+    share a keyword and (length of o at a, o.id) < (reach_m, reach_id), compared as a pair.
+    """
+
+    def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:
+        """Add subscriptions, row by row the same in both batches.
+
+        Raises
+        ------
+        KeyError
+            If an id is there already, or twice in the batch. Nothing is inserted.
+        """
+
+    def move(self, reaches: ReachBatch) -> None:
+        """Give subscriptions a new anchor and reach.
+
+        Raises
+        ------
+        KeyError
+            If an id is not there. Nothing is moved.
+        """
+
+    def remove(self, ids: Ints) -> None:
+        """Remove subscriptions.
+
+        Raises
+        ------
+        KeyError
+            If an id is not there, or twice in the batch. Nothing is removed.
+        """
+
+    def match(self, objects: ObjectBatch) -> Matches:
+        """Exactly the subscriptions that match each object, each once."""
+
+    def check(self) -> None:
+        """Verify every invariant.
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+
+    def __len__(self) -> int: ...
+
+
+class ObjectIndex(Protocol):
+    """What is best here?"""
+
+    def insert(self, objects: ObjectBatch) -> None:
+        """Add objects.
+
+        Raises
+        ------
+        KeyError
+            If an id is there already, or twice in the batch. Nothing is inserted.
+        """
+
+    def remove(self, ids: Ints) -> None:
+        """Remove objects.
+
+        Raises
+        ------
+        KeyError
+            If an id is not there, or twice in the batch. Nothing is removed.
+        """
+
+    def best(
+        self,
+        interests: InterestBatch,
+        x_m: Floats,
+        y_m: Floats,
+        count: Ints,
+        bound_m: Floats,
+    ) -> Ranking:
+        """For each interest at its position, the `count` objects of least (length, id).
+
+        Objects of a length above `bound_m` are left out; a caller that knows an upper bound of what it
+        looks for makes the search cheaper by it (infinity for none).
+        """
+
+    def check(self) -> None:
+        """Verify every invariant.
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+
+    def __len__(self) -> int: ...

@@ -1,0 +1,6 @@
+"""The naive indexes: every row is looked at, every time. The measure of all others."""
+
+from index.naive.objects import NaiveObjectIndex
+from index.naive.subscriptions import NaiveSubscriptionIndex
+
+__all__ = ["NaiveObjectIndex", "NaiveSubscriptionIndex"]

@@ -1,0 +1,97 @@
+"""Scans of the naive indexes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Floats, Ints, KeywordIds
+from index.selection_kernels import drain, is_less, offer
+from safe_region.jit import kernel
+from safe_region.scoring_kernels import common_count, length, text_distance
+
+Rows = npt.NDArray[Any]
+
+
+@kernel
+def match(
+    subscriptions: Rows,
+    pool: KeywordIds,
+    object_ids: Ints,
+    x_m: Floats,
+    y_m: Floats,
+    keyword_offsets: Ints,
+    keyword_ids: KeywordIds,
+    offsets: Ints,
+    found: Ints,
+) -> int:
+    """Write the matches of each object as CSR; return how many there are.
+
+    Fills `offsets` (objects + 1) always and `found` as far as it goes; the caller retries with a larger
+    `found` when the return value exceeds its length. O(objects * subscriptions).
+    """
+    total = 0
+    for i in range(object_ids.shape[0]):
+        offsets[i] = total
+        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
+        for slot in range(subscriptions.shape[0]):
+            row = subscriptions[slot]
+            start = row["keyword_start"]
+            count = row["keyword_count"]
+            common = common_count(pool[start : start + count], words)
+            if common == 0:
+                continue
+            share = row["weight_m"] * text_distance(
+                row["similarity"], common, count, words.shape[0]
+            )
+            at_anchor = length(row["x_m"] - x_m[i], row["y_m"] - y_m[i], share)
+            if is_less(at_anchor, object_ids[i], row["reach_m"], row["reach_id"]):
+                if total < found.shape[0]:
+                    found[total] = row["id"]
+                total += 1
+    offsets[object_ids.shape[0]] = total
+    return total
+
+
+@kernel
+def best(
+    objects: Rows,
+    pool: KeywordIds,
+    weight_m: Floats,
+    similarity: npt.NDArray[np.int8],
+    keyword_offsets: Ints,
+    keyword_ids: KeywordIds,
+    x_m: Floats,
+    y_m: Floats,
+    bound_m: Floats,
+    starts: Ints,
+    sizes: Ints,
+    ids: Ints,
+    lengths: Floats,
+    shares: Floats,
+) -> None:
+    """Write the best objects of interest i to `starts[i] : starts[i] + sizes[i]`, best first.
+
+    Room for each is `starts[i + 1] - starts[i]`. O(interests * objects).
+    """
+    for i in range(weight_m.shape[0]):
+        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
+        kept_lengths = lengths[starts[i] : starts[i + 1]]
+        kept_ids = ids[starts[i] : starts[i + 1]]
+        kept_shares = shares[starts[i] : starts[i + 1]]
+        size = 0
+        for slot in range(objects.shape[0]):
+            row = objects[slot]
+            start = row["keyword_start"]
+            count = row["keyword_count"]
+            common = common_count(words, pool[start : start + count])
+            if common == 0:
+                continue
+            share = weight_m[i] * text_distance(similarity[i], common, words.shape[0], count)
+            here = length(x_m[i] - row["x_m"], y_m[i] - row["y_m"], share)
+            if here <= bound_m[i]:
+                size = offer(kept_lengths, kept_ids, kept_shares, size, here, row["id"], share)
+        drain(kept_lengths, kept_ids, kept_shares, size)
+        sizes[i] = size

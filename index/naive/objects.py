@@ -1,0 +1,75 @@
+"""The naive object index: a table, scanned for every question.
+
+Operations: insert and remove O(1) a row amortised, best O(objects) a subscription.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
+from index.naive import kernels
+from index.naive.layout import OBJECT_DTYPE
+from index.slots import SlotTable
+
+
+class NaiveObjectIndex:
+    """See `index.contracts.ObjectIndex`."""
+
+    def __init__(self) -> None:
+        self._table = SlotTable(OBJECT_DTYPE)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def insert(self, objects: ObjectBatch) -> None:
+        """Add objects. O(1) each, amortised."""
+        self._table.append(
+            objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m}
+        )
+
+    def remove(self, ids: Ints) -> None:
+        """Remove objects. O(1) each, amortised."""
+        self._table.remove(ids)
+
+    def best(
+        self,
+        interests: InterestBatch,
+        x_m: Floats,
+        y_m: Floats,
+        count: Ints,
+        bound_m: Floats,
+    ) -> Ranking:
+        """Rank every object for every interest."""
+        rows = self._table.rows[: len(self._table)]
+        starts = np.zeros(len(interests) + 1, dtype=np.int64)
+        np.cumsum(np.minimum(count, len(rows)), out=starts[1:])
+        sizes = np.zeros(len(interests), dtype=np.int64)
+        ids = np.empty(starts[-1], dtype=np.int64)
+        lengths = np.empty(starts[-1], dtype=np.float64)
+        shares = np.empty(starts[-1], dtype=np.float64)
+        kernels.best(
+            rows,
+            self._table.pool,
+            interests.weight_m,
+            interests.similarity,
+            interests.keywords.offsets,
+            interests.keywords.ids,
+            x_m,
+            y_m,
+            bound_m,
+            starts,
+            sizes,
+            ids,
+            lengths,
+            shares,
+        )
+        offsets = np.zeros(len(interests) + 1, dtype=np.int64)
+        np.cumsum(sizes, out=offsets[1:])
+        room = np.diff(starts)
+        kept = np.arange(starts[-1]) < np.repeat(starts[:-1] + sizes, room)
+        return Ranking(offsets, ids[kept], lengths[kept], shares[kept])
+
+    def check(self) -> None:
+        """Verify the table."""
+        self._table.check()

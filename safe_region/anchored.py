@@ -1,0 +1,121 @@
+"""The anchored region: how a device knows, alone, that its result is exact.
+
+The server evaluated the subscription at the anchor a and left the device a buffer B and a reach: every
+live qualifying object outside B has (length at a, id) >= reach. An object's length changes by at most
+the distance moved, so at p every object outside B has a length of at least reach - |a p|. The k best of
+B are therefore the k best of all whenever
+
+    f_k(B, p) + |a p| < reach * (1 - REACH_SLACK)                                              (*)
+
+with f_k the k-th smallest length; and at p = a itself whenever B holds k objects, because each of them
+is below the reach. An infinite reach says that B holds everything that qualifies.
+
+The strict sign and the slack matter: with <= a tie between f_k and the reach would be decided by ids
+that the device does not know; the slack covers rounding (lengths carry a relative error of some 1e-16).
+
+Plain Python: this file runs on devices. Cost: O(|B|) a test.
+Source: generalises the approximate safe region of lamps.txt section 3 (k+1 objects, ellipses with a
+common focus) to a buffer of k+b.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from heapq import nsmallest
+from typing import NamedTuple
+
+from safe_region.frame import Point
+from safe_region.scoring import length
+
+REACH_SLACK = 1e-12
+"""Relative safety margin of the test: four orders above the rounding error of a sum of lengths."""
+
+
+class Buffered(NamedTuple):
+    """An object in a buffer: its plane position, its text share in metres, the end of its life."""
+
+    object_id: int
+    x_m: float
+    y_m: float
+    r_m: float
+    expiry_ms: int
+
+
+class Evaluation(NamedTuple):
+    """What a region says about one position."""
+
+    best: list[tuple[float, int]]
+    """The k best of the buffer as (length in metres, object id), best first."""
+    margin_m: float
+    """reach - f_k - |a p|: how much room is left. Half of it is a radius of silence."""
+    exact: bool
+    """Whether `best` is the result: the device may stay silent."""
+
+
+class AnchoredRegion:
+    """One subscription's buffer, anchor and reach, as a device holds them.
+
+    Parameters
+    ----------
+    k
+        How many objects the subscription asks for.
+    """
+
+    __slots__ = ("anchor", "buffer", "k", "reach_id", "reach_m")
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self.anchor = Point(0.0, 0.0)
+        self.reach_m = 0.0
+        self.reach_id = 0
+        self.buffer: dict[int, Buffered] = {}
+
+    def update(
+        self,
+        anchor: Point,
+        reach_m: float,
+        reach_id: int,
+        add: Iterable[Buffered] = (),
+        drop: Iterable[int] = (),
+    ) -> None:
+        """Take over what a delta says."""
+        self.anchor = anchor
+        self.reach_m = reach_m
+        self.reach_id = reach_id
+        for object_id in drop:
+            self.buffer.pop(object_id, None)
+        for entry in add:
+            self.buffer[entry.object_id] = entry
+
+    def forget_expired(self, now_ms: int) -> list[int]:
+        """Drop what has expired by now; return the ids."""
+        gone = [entry.object_id for entry in self.buffer.values() if entry.expiry_ms <= now_ms]
+        for object_id in gone:
+            del self.buffer[object_id]
+        return gone
+
+    def evaluate(self, x_m: float, y_m: float, now_ms: int) -> Evaluation:
+        """Rank the live buffer at a position and test (*)."""
+        lengths = [
+            (length(x_m - entry.x_m, y_m - entry.y_m, entry.r_m), entry.object_id)
+            for entry in self.buffer.values()
+            if entry.expiry_ms > now_ms
+        ]
+        best = nsmallest(self.k, lengths)
+        if math.isinf(self.reach_m):
+            return Evaluation(best, math.inf, exact=True)
+        if len(best) < self.k:
+            return Evaluation(best, -math.inf, exact=False)
+        moved_m = length(x_m - self.anchor.x_m, y_m - self.anchor.y_m, 0.0)
+        used_m = best[-1][0] + moved_m
+        exact = moved_m == 0.0 or used_m < self.reach_m * (1.0 - REACH_SLACK)
+        return Evaluation(best, self.reach_m * (1.0 - REACH_SLACK) - used_m, exact)
+
+
+def inscribed_radius_m(evaluation: Evaluation) -> float:
+    """Radius of a circle about the evaluated position that lies inside the region.
+
+    Moving by h changes f_k and |a p| by at most h each, so (*) holds while 2 h stays below the margin.
+    """
+    return max(0.0, evaluation.margin_m / 2.0)
