@@ -1,0 +1,1 @@
+"""The server: engine (pure), sessions (pure), store (durable), transport (grpc), main (wiring)."""

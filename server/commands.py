@@ -1,0 +1,133 @@
+"""What can be asked of the server, in its own words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from server.model import NewObject, TopK
+from server.session import Connection, RefusedCommand
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Accept objects, all or none. Answered by their ids."""
+
+    objects: tuple[NewObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Retract:
+    """Take live objects back, all or none."""
+
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Evaluate a subscription once. Answered by a list of `Ranked`."""
+
+    spec: TopK
+    lon: float
+    lat: float
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceClock:
+    """Set the virtual time."""
+
+    time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """A barrier. Answered when everything accepted before has been applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Attach a device to a connection."""
+
+    connection: Connection
+    device_id: str
+    nonce: bytes
+    version: int
+    lon: float
+    lat: float
+
+
+@dataclass(frozen=True, slots=True)
+class Detach:
+    """A stream, or one device's part of it, has ended."""
+
+    connection: Connection
+    device_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """Begin or re-evaluate a subscription."""
+
+    connection: Connection
+    device_id: str
+    subscription_id: int
+    spec: TopK
+    lon: float
+    lat: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """End a subscription."""
+
+    connection: Connection
+    device_id: str
+    subscription_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The device is outside the regions of these subscriptions."""
+
+    connection: Connection
+    device_id: str
+    sequence: int
+    lon: float
+    lat: float
+    subscription_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """The device has applied everything up to a version."""
+
+    connection: Connection
+    device_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Answered by a pong behind everything before it."""
+
+    connection: Connection
+    device_id: str
+    number: int
+
+
+DeviceCommand = Hello | Detach | Subscribe | Unsubscribe | Report | Ack | Ping
+Command = Publish | Retract | Search | AdvanceClock | Sync | DeviceCommand
+
+
+def rejection_address(command: DeviceCommand) -> tuple[int, RefusedCommand]:
+    """Which number and command a rejection of this command names."""
+    match command:
+        case Hello():
+            return 0, RefusedCommand.HELLO
+        case Subscribe():
+            return command.subscription_id, RefusedCommand.SUBSCRIBE
+        case Unsubscribe():
+            return command.subscription_id, RefusedCommand.UNSUBSCRIBE
+        case Report():
+            return command.sequence, RefusedCommand.REPORT
+        case _:
+            return 0, RefusedCommand.UNSPECIFIED

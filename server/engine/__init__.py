@@ -1,0 +1,5 @@
+"""The engine: exact results for all subscriptions. Pure: no I/O, no clock of its own, no asyncio."""
+
+from server.engine.engine import Engine, EngineOptions
+
+__all__ = ["Engine", "EngineOptions"]

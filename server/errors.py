@@ -1,0 +1,62 @@
+"""Refusals: what was wrong, in which field, with which value, and what would be allowed.
+
+One exception for the whole server; the transport turns it into status codes, ErrorInfo and rejection
+messages. The reasons equal those on the wire.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+_VALUE_LENGTH_MAX = 80
+
+
+class Reason(IntEnum):
+    """Why something was refused."""
+
+    INVALID_FIELD = 1
+    OUT_OF_AREA = 2
+    UNKNOWN_OBJECT = 3
+    UNKNOWN_SUBSCRIPTION = 4
+    SUBSCRIPTION_EXISTS = 5
+    TOO_MANY = 6
+    DEVICE_IN_USE = 7
+    SUPERSEDED = 8
+    OUT_OF_ORDER = 9
+    UNAUTHENTICATED = 10
+    NOT_VIRTUAL = 11
+    TIME_BACKWARDS = 12
+    DRAINING = 13
+    INTERNAL = 14
+
+
+class RefusalError(Exception):
+    """A command is refused and has changed nothing.
+
+    Parameters
+    ----------
+    reason
+        The kind of refusal.
+    field
+        Path of the offending field, such as ``objects[3].keywords``.
+    value
+        What it was; shortened for display.
+    limit
+        What would be allowed, as a phrase that follows "must be".
+    """
+
+    def __init__(self, reason: Reason, field: str, value: object, limit: str) -> None:
+        self.reason = reason
+        self.field = field
+        self.value = _shortened(value)
+        self.limit = limit
+        super().__init__(f"{field} is {self.value}, must be {limit}")
+
+
+class StoreError(Exception):
+    """The store cannot be used: it is of another frame or version, in use, damaged or full."""
+
+
+def _shortened(value: object) -> str:
+    text = repr(value) if isinstance(value, str | bytes) else str(value)
+    return text if len(text) <= _VALUE_LENGTH_MAX else text[: _VALUE_LENGTH_MAX - 3] + "..."

@@ -1,0 +1,45 @@
+"""Every bound the server keeps on what others send or make it hold. Published in the welcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Inclusive limits. Those marked * are told to every device."""
+
+    object_keywords_max: int = 64
+    """*"""
+    subscription_keywords_max: int = 16
+    """*"""
+    keyword_length_max: int = 64
+    """* In characters, after normalisation."""
+    k_max: int = 100
+    """*"""
+    alpha_min: float = 0.001
+    """* Below, a text distance of 1 outweighs a thousand diagonals."""
+    alpha_max: float = 0.999
+    """*"""
+    ttl_ms_max: int = 366 * 24 * 3600 * 1000
+    """*"""
+    payload_bytes_max: int = 16 * 1024
+    """*"""
+    objects_per_request_max: int = 1000
+    """*"""
+    subscriptions_per_device_max: int = 64
+    """*"""
+    devices_per_fleet_max: int = 100_000
+    """*"""
+    name_length_max: int = 128
+    """* Of device ids and object keys, in characters."""
+    outbox_max: int = 256
+    """Deltas waiting for a slow device; beyond, they coalesce into snapshots of the latest state."""
+    retained_max: int = 256
+    """Deltas kept for a resume; beyond, a detached device is parked and resumes with snapshots."""
+    queue_max: int = 100_000
+    """Commands waiting for the engine; beyond, streams are not read until it has caught up."""
+    batch_max: int = 4096
+    """Commands taken in one go."""
+    message_bytes_max: int = 32 * 1024 * 1024
+    """Of one gRPC message: a full request of objects with full payloads fits."""

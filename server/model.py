@@ -1,0 +1,105 @@
+"""The server's own words: objects, subscriptions, commands' contents and deltas. No wire types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+from safe_region.frame import Point
+from safe_region.scoring import Similarity
+
+
+@dataclass(frozen=True, slots=True)
+class NewObject:
+    """What a publisher posts. Keywords are normalised, sorted and unique once validated."""
+
+    lon: float
+    lat: float
+    keywords: tuple[str, ...]
+    ttl_ms: int
+    payload: bytes = b""
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveObject:
+    """An accepted object. Alive while created_ms <= t < expiry_ms."""
+
+    object_id: int
+    lon: float
+    lat: float
+    point: Point
+    keywords: tuple[str, ...]
+    created_ms: int
+    expiry_ms: int
+    payload: bytes
+    key: str
+
+    def equals(self, new: NewObject) -> bool:
+        """Whether publishing `new` would change nothing but the time."""
+        return (
+            self.lon == new.lon
+            and self.lat == new.lat
+            and self.keywords == new.keywords
+            and self.expiry_ms - self.created_ms == new.ttl_ms
+            and self.payload == new.payload
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """What a top-k subscription asks for. Keywords are normalised, sorted and unique."""
+
+    keywords: tuple[str, ...]
+    k: int
+    alpha: float
+    similarity: Similarity = Similarity.JACCARD
+
+
+class Cause(IntEnum):
+    """Why a delta is sent. The numbers equal those on the wire."""
+
+    SUBSCRIBED = 1
+    REPORTED = 2
+    PUBLISHED = 3
+    RETRACTED = 4
+    REPLACED = 5
+    RESUMED = 6
+
+
+class DropReason(IntEnum):
+    """Why a device should forget an object. The numbers equal those on the wire."""
+
+    OUT_OF_REACH = 1
+    RETRACTED = 2
+    REPLACED = 3
+
+
+class Reach(NamedTuple):
+    """A bound from below on the (length at the anchor, id) of what a device does not hold."""
+
+    length_m: float
+    object_id: int
+
+
+class Entry(NamedTuple):
+    """An object in a buffer with its text share for that subscription, in metres."""
+
+    item: LiveObject
+    r_m: float
+
+
+@dataclass(slots=True)
+class Delta:
+    """One change of what a device holds for one subscription, as the engine says it."""
+
+    handle: int
+    """The engine's number of the subscription."""
+    cause: Cause
+    anchor: Point
+    reach: Reach
+    time_ms: int
+    add: list[Entry] = field(default_factory=list)
+    drop: dict[int, DropReason] = field(default_factory=dict)
+    snapshot: bool = False

@@ -1,0 +1,168 @@
+"""The pump: takes waiting commands in batches, makes them durable, applies them.
+
+One batch at a time: plan, commit (in a thread, while new commands gather), apply. Whoever waits for a
+command is answered after its batch is on disk and applied. The pump never waits for a device.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from server import commands as c
+from server.errors import Reason, RefusalError, StoreError
+from server.rows import Row
+from server.store import SqliteStore
+from server.switchboard import Plan, Switchboard
+
+_log = logging.getLogger(__name__)
+
+_IDLE_S = 1.0
+"""How often an idle pump lets time pass: expired objects leave memory and, batched, the store."""
+
+Waiting = tuple[c.Command, "asyncio.Future[Any] | None"]
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Pump:
+    """Drives a switchboard.
+
+    Parameters
+    ----------
+    switchboard
+        Already recovered from the store.
+    store
+        Where rows become durable.
+    clock
+        Wall clock in milliseconds; not asked when time is virtual.
+    """
+
+    def __init__(
+        self,
+        switchboard: Switchboard,
+        store: SqliteStore,
+        clock: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self.switchboard = switchboard
+        self._store = store
+        self._clock = clock
+        self._waiting: deque[Waiting] = deque()
+        self._arrived = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._draining = False
+
+    async def ask(self, command: c.Command) -> Any:  # noqa: ANN401
+        """Submit a command and wait for its reply.
+
+        Raises
+        ------
+        RefusalError
+            If it is refused.
+        """
+        if self._draining:
+            raise RefusalError(Reason.DRAINING, "server", "stopping", "running; try again")
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        await self._put(command, future)
+        return await future
+
+    async def tell(self, command: c.DeviceCommand) -> None:
+        """Submit a device's command; a refusal goes to the device. Waits only for room."""
+        await self._put(command, None)
+
+    def tell_now(self, command: c.Detach) -> None:
+        """Submit without waiting for room: for clean-up, which must not be cancelled."""
+        self._waiting.append((command, None))
+        self._arrived.set()
+
+    async def _put(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
+        await self._room.wait()
+        self._waiting.append((command, future))
+        self._arrived.set()
+        if len(self._waiting) >= self.switchboard.limits.queue_max:
+            self._room.clear()
+
+    async def run(self) -> None:
+        """Pump until `stop`."""
+        while not (self._draining and not self._waiting):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._arrived.wait(), _IDLE_S)
+            self._pass_time()
+            if self._waiting:
+                await self._pump_once()
+            elif len(self.switchboard.expired_rows) >= self.switchboard.limits.batch_max:
+                await self._commit([])
+            if not self._waiting:
+                self._arrived.clear()
+        await self._commit([])
+        self._disk.shutdown()
+
+    def stop(self) -> None:
+        """Refuse new questions; `run` ends when what waits is done."""
+        self._draining = True
+        self._arrived.set()
+
+    def _pass_time(self) -> None:
+        board = self.switchboard
+        if not board.virtual_time:
+            board.advance(max(board.engine.now_ms, self._clock()))
+
+    async def _pump_once(self) -> None:
+        count = min(len(self._waiting), self.switchboard.limits.batch_max)
+        commands = [command for command, _ in itertools.islice(self._waiting, count)]
+        planned = self.switchboard.plan_batch(commands)
+        batch = [self._waiting.popleft() for _ in planned]
+        if len(self._waiting) < self.switchboard.limits.queue_max:
+            self._room.set()
+        rows = [row for plan in planned if isinstance(plan, Plan) for row in plan.rows]
+        if rows:
+            try:
+                await self._commit(rows)
+            except StoreError as error:
+                _log.error("a batch of %d commands is refused: %s", len(batch), error)  # noqa: TRY400
+                planned = [_unless_readonly(plan) for plan in planned]
+        self._answer(batch, planned)
+
+    async def _commit(self, rows: list[Row]) -> None:
+        board = self.switchboard
+        expired = board.expired_rows
+        board.expired_rows = []
+        now_ms = board.engine.now_ms
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(self._disk, self._store.commit, [*expired, *rows], now_ms)
+        except StoreError:
+            board.expired_rows = expired + board.expired_rows
+            raise
+
+    def _answer(self, batch: list[Waiting], planned: list[Plan | RefusalError]) -> None:
+        replies = iter(self.switchboard.apply([p for p in planned if isinstance(p, Plan)]))
+        for (command, future), plan in zip(batch, planned, strict=True):
+            if isinstance(plan, RefusalError):
+                if future is None and isinstance(command, c.DeviceCommand):
+                    self.switchboard.reject(command, plan)
+                elif future is not None and not future.done():
+                    future.set_exception(plan)
+                continue
+            reply = next(replies)
+            if future is not None and not future.done():
+                future.set_result(reply)
+
+
+def _unless_readonly(plan: Plan | RefusalError) -> Plan | RefusalError:
+    """Refuse what could not be made durable; the rest goes ahead."""
+    if isinstance(plan, Plan) and plan.rows:
+        return RefusalError(Reason.INTERNAL, "store", "not writable", "writable; try again later")
+    return plan

@@ -1,0 +1,30 @@
+"""Sessions: the state of each device's conversation. Pure state machines, no I/O."""
+
+from server.session.connection import Connection
+from server.session.events import (
+    Detached,
+    Event,
+    Pong,
+    RefusedCommand,
+    Rejection,
+    Subscribed,
+    Unsubscribed,
+    VersionedDelta,
+    Welcome,
+)
+from server.session.session import Session, State
+
+__all__ = [
+    "Connection",
+    "Detached",
+    "Event",
+    "Pong",
+    "RefusedCommand",
+    "Rejection",
+    "Session",
+    "State",
+    "Subscribed",
+    "Unsubscribed",
+    "VersionedDelta",
+    "Welcome",
+]

@@ -1,0 +1,77 @@
+"""What a session says to its device."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from server.errors import RefusalError
+from server.model import Delta, TopK
+
+
+class Subscribed(NamedTuple):
+    """A subscription the device has, in a welcome."""
+
+    subscription_id: int
+    spec: TopK
+
+
+class Welcome(NamedTuple):
+    """The answer to a hello."""
+
+    time_ms: int
+    subscriptions: tuple[Subscribed, ...]
+    version: int
+    resumed: bool
+
+
+class VersionedDelta(NamedTuple):
+    """A delta with its place in the device's sequence."""
+
+    version: int
+    subscription_id: int
+    report_sequence: int
+    delta: Delta
+
+
+class Unsubscribed(NamedTuple):
+    """A subscription has ended."""
+
+    subscription_id: int
+
+
+class Pong(NamedTuple):
+    """The answer to a ping, behind everything that came before the ping."""
+
+    number: int
+
+
+class RefusedCommand(IntEnum):
+    """Which command a rejection is about. The numbers equal those on the wire."""
+
+    UNSPECIFIED = 0
+    HELLO = 1
+    SUBSCRIBE = 2
+    UNSUBSCRIBE = 3
+    REPORT = 4
+
+
+class Rejection(NamedTuple):
+    """A command was refused and changed nothing."""
+
+    number: int
+    command: RefusedCommand
+    error: RefusalError
+
+
+class Detached(NamedTuple):
+    """The conversation on this stream is over."""
+
+    error: RefusalError
+
+
+class SnapshotDue(NamedTuple):
+    """Stands in an outbox for deltas that were coalesced; becomes snapshots when it is its turn."""
+
+
+Event = Welcome | VersionedDelta | Unsubscribed | Pong | Rejection | Detached | SnapshotDue

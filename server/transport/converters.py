@@ -1,0 +1,261 @@
+"""Wire types to the server's own and back. No decision is made here but whether a field is there."""
+
+from __future__ import annotations
+
+from nearcast.v1 import (
+    device_service_pb2,
+    geometry_pb2,
+    objects_pb2,
+    subscriptions_pb2,
+)
+from safe_region.frame import Frame
+from safe_region.scoring import Similarity, score_of
+from server import commands as c
+from server import session as s
+from server.engine.engine import Ranked
+from server.errors import Reason, RefusalError
+from server.limits import Limits
+from server.model import LiveObject, NewObject, TopK
+from server.transport.status import error_message
+
+
+def _missing(field: str) -> RefusalError:
+    return RefusalError(Reason.INVALID_FIELD, field, "absent", "present")
+
+
+# -- from the wire -------------------------------------------------------------------------------
+
+
+def position_from(message: geometry_pb2.Position, field: str, *, present: bool) -> tuple[float, float]:
+    """Read a required position."""
+    if not present:
+        raise _missing(field)
+    return message.lon, message.lat
+
+
+def new_object_from(message: objects_pb2.NewObject, field: str) -> NewObject:
+    """Read an object that a publisher posts."""
+    lon, lat = position_from(
+        message.position, f"{field}.position", present=message.HasField("position")
+    )
+    return NewObject(
+        lon, lat, tuple(message.keywords), message.ttl_ms, message.payload, message.key
+    )
+
+
+def top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
+    """Read what a subscription asks for."""
+    if message.WhichOneof("kind") != "top_k":
+        raise _missing("spec.top_k")
+    spec = message.top_k
+    number = spec.similarity or Similarity.JACCARD
+    try:
+        similarity = Similarity(number)
+    except ValueError:
+        known = ", ".join(f"{one.value} ({one.name})" for one in Similarity)
+        raise RefusalError(
+            Reason.INVALID_FIELD, "spec.top_k.similarity", number, f"one of {known}"
+        ) from None
+    return TopK(tuple(spec.keywords), spec.k, spec.alpha, similarity)
+
+
+def hello_from(connection: s.Connection, message: device_service_pb2.Hello) -> c.Hello:
+    """Read a hello."""
+    lon, lat = position_from(
+        message.position, "hello.position", present=message.HasField("position")
+    )
+    return c.Hello(
+        connection, message.device_id, message.instance_nonce, message.version, lon, lat
+    )
+
+
+def device_command_from(
+    connection: s.Connection, device_id: str, message: device_service_pb2.AttachRequest
+) -> c.DeviceCommand:
+    """Read any command of a device."""
+    match message.WhichOneof("command"):
+        case "hello":
+            return hello_from(connection, message.hello)
+        case "report":
+            return _report_from(connection, device_id, message.report)
+        case "subscribe":
+            return _subscribe_from(connection, device_id, message.subscribe)
+        case "unsubscribe":
+            return c.Unsubscribe(connection, device_id, message.unsubscribe.subscription_id)
+        case "ack":
+            return c.Ack(connection, device_id, message.ack.version)
+        case "ping":
+            return c.Ping(connection, device_id, message.ping.number)
+        case _:
+            raise _missing("command")
+
+
+def _report_from(
+    connection: s.Connection, device_id: str, message: device_service_pb2.Report
+) -> c.Report:
+    lon, lat = position_from(
+        message.position, "report.position", present=message.HasField("position")
+    )
+    return c.Report(
+        connection, device_id, message.sequence, lon, lat, tuple(message.subscription_ids)
+    )
+
+
+def _subscribe_from(
+    connection: s.Connection, device_id: str, message: device_service_pb2.Subscribe
+) -> c.Subscribe:
+    lon, lat = position_from(
+        message.position, "subscribe.position", present=message.HasField("position")
+    )
+    spec = top_k_from(message.spec)
+    return c.Subscribe(connection, device_id, message.subscription_id, spec, lon, lat)
+
+
+# -- to the wire ---------------------------------------------------------------------------------
+
+
+def frame_message(frame: Frame) -> geometry_pb2.Frame:
+    """Write a frame."""
+    return geometry_pb2.Frame(
+        **frame.area._asdict(),
+        lon0_deg=frame.lon0_deg,
+        lat0_deg=frame.lat0_deg,
+        x_m_per_deg=frame.x_m_per_deg,
+        y_m_per_deg=frame.y_m_per_deg,
+        maxdist_m=frame.maxdist_m,
+    )
+
+
+def limits_message(limits: Limits) -> device_service_pb2.Limits:
+    """Write the limits that others are told."""
+    names = device_service_pb2.Limits.DESCRIPTOR.fields_by_name
+    return device_service_pb2.Limits(**{name: getattr(limits, name) for name in names})
+
+
+def object_message(item: LiveObject) -> objects_pb2.Object:
+    """Write an object."""
+    return objects_pb2.Object(
+        id=item.object_id,
+        position=geometry_pb2.Position(lon=item.lon, lat=item.lat),
+        point=geometry_pb2.Point(x_m=item.point.x_m, y_m=item.point.y_m),
+        keywords=item.keywords,
+        created_ms=item.created_ms,
+        expiry_ms=item.expiry_ms,
+        payload=item.payload,
+        key=item.key,
+    )
+
+
+def spec_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
+    """Write what a subscription asks for."""
+    return subscriptions_pb2.SubscriptionSpec(
+        top_k=subscriptions_pb2.TopK(
+            keywords=spec.keywords,
+            k=spec.k,
+            alpha=spec.alpha,
+            similarity=subscriptions_pb2.Similarity.ValueType(int(spec.similarity)),
+        )
+    )
+
+
+def delta_message(versioned: s.VersionedDelta) -> subscriptions_pb2.Delta:
+    """Write a delta."""
+    delta = versioned.delta
+    return subscriptions_pb2.Delta(
+        version=versioned.version,
+        subscription_id=versioned.subscription_id,
+        anchor=geometry_pb2.Point(x_m=delta.anchor.x_m, y_m=delta.anchor.y_m),
+        reach=subscriptions_pb2.Reach(
+            length_m=delta.reach.length_m, object_id=delta.reach.object_id
+        ),
+        add=[
+            subscriptions_pb2.Entry(object=object_message(entry.item), r_m=entry.r_m)
+            for entry in delta.add
+        ],
+        drop=[
+            subscriptions_pb2.Drop(
+                object_id=object_id, reason=subscriptions_pb2.DropReason.ValueType(int(reason))
+            )
+            for object_id, reason in delta.drop.items()
+        ],
+        cause=subscriptions_pb2.Cause.ValueType(int(delta.cause)),
+        snapshot=delta.snapshot,
+        report_sequence=versioned.report_sequence,
+        time_ms=delta.time_ms,
+    )
+
+
+def search_message(
+    spec: TopK, ranked: list[Ranked], frame: Frame, time_ms: int
+) -> device_service_pb2.SearchResponse:
+    """Write the result of a search."""
+    return device_service_pb2.SearchResponse(
+        matches=[
+            device_service_pb2.SearchResponse.Match(
+                object=object_message(found.item),
+                score=score_of(found.length_m, spec.alpha, frame.maxdist_m),
+                distance_m=found.length_m - found.r_m,
+            )
+            for found in ranked
+        ],
+        time_ms=time_ms,
+    )
+
+
+class EventWriter:
+    """Writes what sessions say, with what does not change already in wire form.
+
+    Parameters
+    ----------
+    frame, limits, virtual_time
+        What every welcome tells.
+    """
+
+    def __init__(self, frame: Frame, limits: Limits, *, virtual_time: bool) -> None:
+        self._frame = frame_message(frame)
+        self._limits = limits_message(limits)
+        self._virtual_time = virtual_time
+
+    def response(self, event: s.Event) -> device_service_pb2.AttachResponse:
+        """Write one event."""
+        response = device_service_pb2.AttachResponse
+        match event:
+            case s.VersionedDelta():
+                return response(delta=delta_message(event))
+            case s.Welcome():
+                return response(welcome=self._welcome(event))
+            case s.Unsubscribed():
+                unsubscribed = device_service_pb2.Unsubscribed(
+                    subscription_id=event.subscription_id
+                )
+                return response(unsubscribed=unsubscribed)
+            case s.Pong():
+                return response(pong=device_service_pb2.Pong(number=event.number))
+            case s.Rejection():
+                rejection = device_service_pb2.Rejection(
+                    number=event.number,
+                    command=device_service_pb2.Rejection.Command.ValueType(int(event.command)),
+                    error=error_message(event.error),
+                )
+                return response(rejection=rejection)
+            case s.Detached():
+                detached = device_service_pb2.Detached(error=error_message(event.error))
+                return response(detached=detached)
+            case _:
+                raise TypeError(f"{type(event).__name__} is never sent")
+
+    def _welcome(self, event: s.Welcome) -> device_service_pb2.Welcome:
+        return device_service_pb2.Welcome(
+            frame=self._frame,
+            time_ms=event.time_ms,
+            virtual_time=self._virtual_time,
+            limits=self._limits,
+            subscriptions=[
+                subscriptions_pb2.Subscription(
+                    subscription_id=one.subscription_id, spec=spec_message(one.spec)
+                )
+                for one in event.subscriptions
+            ],
+            version=event.version,
+            resumed=event.resumed,
+        )

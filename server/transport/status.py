@@ -1,0 +1,60 @@
+"""Refusals as gRPC statuses: the one table of codes."""
+
+from __future__ import annotations
+
+import grpc
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
+
+from nearcast.v1 import errors_pb2
+from server.errors import Reason, RefusalError
+
+DOMAIN = "nearcast"
+ERROR_METADATA = "nearcast-error-bin"
+_DETAILS_METADATA = "grpc-status-details-bin"
+
+CODES: dict[Reason, grpc.StatusCode] = {
+    Reason.INVALID_FIELD: grpc.StatusCode.INVALID_ARGUMENT,
+    Reason.OUT_OF_AREA: grpc.StatusCode.OUT_OF_RANGE,
+    Reason.UNKNOWN_OBJECT: grpc.StatusCode.NOT_FOUND,
+    Reason.UNKNOWN_SUBSCRIPTION: grpc.StatusCode.NOT_FOUND,
+    Reason.SUBSCRIPTION_EXISTS: grpc.StatusCode.ALREADY_EXISTS,
+    Reason.TOO_MANY: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    Reason.DEVICE_IN_USE: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.SUPERSEDED: grpc.StatusCode.ABORTED,
+    Reason.OUT_OF_ORDER: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.UNAUTHENTICATED: grpc.StatusCode.UNAUTHENTICATED,
+    Reason.NOT_VIRTUAL: grpc.StatusCode.FAILED_PRECONDITION,
+    Reason.TIME_BACKWARDS: grpc.StatusCode.OUT_OF_RANGE,
+    Reason.DRAINING: grpc.StatusCode.UNAVAILABLE,
+    Reason.INTERNAL: grpc.StatusCode.INTERNAL,
+}
+
+
+def error_message(error: RefusalError) -> errors_pb2.Error:
+    """Build the wire form of a refusal."""
+    return errors_pb2.Error(
+        reason=errors_pb2.ErrorReason.ValueType(int(error.reason)),
+        message=str(error),
+        field=error.field,
+        value=error.value,
+        limit=error.limit,
+        code=CODES[error.reason].value[0],
+    )
+
+
+def trailing_metadata(error: RefusalError) -> tuple[tuple[str, bytes], ...]:
+    """Build what goes behind a failed call: our own error, and ErrorInfo for generic clients."""
+    info = ErrorInfo(
+        reason=error.reason.name,
+        domain=DOMAIN,
+        metadata={"field": error.field, "value": error.value, "limit": error.limit},
+    )
+    detail = AnyMessage()
+    detail.Pack(info)
+    status = Status(code=CODES[error.reason].value[0], message=str(error), details=[detail])
+    return (
+        (ERROR_METADATA, error_message(error).SerializeToString()),
+        (_DETAILS_METADATA, status.SerializeToString()),
+    )
