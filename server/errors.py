@@ -40,7 +40,7 @@ class RefusalError(Exception):
     field
         Path of the offending field, such as ``objects[3].keywords``.
     value
-        What it was; shortened for display.
+        What it was; shortened for display. Text that others sent comes as its repr.
     limit
         What would be allowed, as a phrase that follows "must be".
     """
@@ -58,5 +58,5 @@ class StoreError(Exception):
 
 
 def _shortened(value: object) -> str:
-    text = repr(value) if isinstance(value, str | bytes) else str(value)
+    text = str(value)
     return text if len(text) <= _VALUE_LENGTH_MAX else text[: _VALUE_LENGTH_MAX - 3] + "..."

@@ -332,7 +332,7 @@ class Switchboard:
             raise RefusalError(
                 Reason.OUT_OF_ORDER,
                 "device_id",
-                command.device_id,
+                repr(command.device_id),
                 "a device that has said hello on this stream",
             )
         return session

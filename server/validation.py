@@ -42,10 +42,10 @@ def checked_keywords(
         where = f"{field}[{i}]"
         limit = f"1 to {length_max} printable characters"
         # NFKC may stretch a character to 18; a longer input cannot come out short enough to matter.
-        _require(len(keyword) <= 4 * length_max, where, keyword, limit)
+        _require(len(keyword) <= 4 * length_max, where, repr(keyword), limit)
         word = normalised_keyword(keyword)
-        _require(0 < len(word) <= length_max, where, keyword, limit)
-        _require(word.isprintable(), where, keyword, limit)
+        _require(0 < len(word) <= length_max, where, repr(keyword), limit)
+        _require(word.isprintable(), where, repr(keyword), limit)
         found.add(word)
     return tuple(sorted(found))
 
@@ -70,8 +70,8 @@ def checked_position(lon: float, lat: float, field: str = "position") -> tuple[f
 def checked_name(name: str, field: str, length_max: int, *, optional: bool = False) -> str:
     """Return a device id or an object key."""
     limit = f"{0 if optional else 1} to {length_max} printable characters"
-    _require(len(name) <= length_max and (optional or name != ""), field, name, limit)
-    _require(name.isprintable(), field, name, limit)
+    _require(len(name) <= length_max and (optional or name != ""), field, repr(name), limit)
+    _require(name.isprintable(), field, repr(name), limit)
     return name
 
 
@@ -119,7 +119,7 @@ def checked_objects(
         _require(
             not new.key or new.key not in seen,
             f"objects[{i}].key",
-            new.key,
+            repr(new.key),
             "different from the other keys of the request",
         )
         seen.add(new.key)

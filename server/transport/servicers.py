@@ -155,7 +155,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     def _require_same_device(device_id: str, hello_id: str) -> None:
         if device_id != hello_id:
             raise RefusalError(
-                Reason.INVALID_FIELD, "hello.device_id", hello_id, f"the entry's, {device_id!r}"
+                Reason.INVALID_FIELD, "hello.device_id", repr(hello_id), f"the entry's, {device_id!r}"
             )
 
 

@@ -1,0 +1,232 @@
+"""The client: one connection to a server, for devices, publishers and searches."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import grpc
+
+from nearcast.calls import refusal
+from nearcast.clock import Clock
+from nearcast.conversation import Conversation
+from nearcast.device import Device
+from nearcast.link import FLEET, SINGLE, Codec, Link
+from nearcast.model import Match, TopK
+from nearcast.publisher import Publisher
+from nearcast.v1 import (
+    control_service_pb2,
+    control_service_pb2_grpc,
+    device_service_pb2,
+    device_service_pb2_grpc,
+)
+from nearcast.wire import live_object, position_message, spec_message
+
+_NONCE_BYTES = 16
+_MESSAGE_BYTES_MAX = 64 * 1024 * 1024
+_KEEPALIVE_MS = 30_000
+"""Between signs of life of the connection, which are not the device's: it stays silent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How to verify the server.
+
+    Parameters
+    ----------
+    root_certificates
+        PEM; None for the system's.
+    server_name
+        The name in the server's certificate, if it is not the address.
+    """
+
+    root_certificates: bytes | None = None
+    server_name: str | None = None
+
+
+class Client:
+    """Made by `connect`."""
+
+    def __init__(self, channel: grpc.aio.Channel, token: str | None) -> None:
+        self.clock = Clock()
+        self._channel = channel
+        self._token = token or ""
+        self._metadata = [("authorization", f"Bearer {token}")] if token else []
+        self._device_stub = device_service_pb2_grpc.DeviceServiceStub(channel)
+        self._control_stub = control_service_pb2_grpc.ControlServiceStub(channel)
+        self._links: set[Link] = set()
+        self._publishers: list[Publisher] = []
+        self._devices: dict[str, Device] = {}
+
+    def publisher(self) -> Publisher:
+        """Return a new publisher with a stream of its own."""
+        publisher = Publisher(self._channel, self._metadata)
+        self._publishers.append(publisher)
+        return publisher
+
+    async def attach(self, device_id: str, *, lon: float, lat: float) -> Device:
+        """Attach a device on a stream of its own.
+
+        Raises
+        ------
+        RefusedError
+            If another instance of this device is attached, or the token is refused.
+        UnavailableError
+            If the server cannot be reached.
+        """
+        link = self._link(SINGLE)
+        try:
+            return await self._attach(link, device_id, lon, lat, owns_link=True)
+        except BaseException:
+            await link.close()
+            self._links.discard(link)
+            raise
+
+    @asynccontextmanager
+    async def fleet(self) -> AsyncIterator[Fleet]:
+        """Carry many devices over one stream."""
+        link = self._link(FLEET)
+        try:
+            yield Fleet(self, link)
+        finally:
+            await link.close()
+            self._links.discard(link)
+
+    async def search(self, spec: TopK, *, lon: float, lat: float) -> list[Match]:
+        """Return the k best at one place, now.
+
+        Raises
+        ------
+        RefusedError
+            If the search is refused, naming field, value and limit.
+        """
+        request = device_service_pb2.SearchRequest(
+            spec=spec_message(spec), position=position_message(lon, lat)
+        )
+        try:
+            response = await self._device_stub.Search(request, metadata=self._metadata)
+        except grpc.aio.AioRpcError as error:
+            raise refusal(error) from None
+        return [
+            Match(live_object(found.object), found.score, found.distance_m)
+            for found in response.matches
+        ]
+
+    async def sync(self) -> None:
+        """Wait until nothing is under way.
+
+        On return every delta caused by a command accepted before, by whomever, has arrived at the
+        devices of this client, and none of them waits for an answer.
+        """
+        while True:
+            await self._ping_all()
+            try:
+                await self._control_stub.Sync(
+                    control_service_pb2.SyncRequest(), metadata=self._metadata
+                )
+            except grpc.aio.AioRpcError as error:
+                raise refusal(error) from None
+            await self._ping_all()
+            if not any(link.is_waiting() for link in self._links):
+                return
+
+    async def advance_clock(self, time_ms: int) -> None:
+        """Set the virtual time of the server, and of this client's devices.
+
+        Raises
+        ------
+        RefusedError
+            If the server runs on real time, or time would go backwards.
+        """
+        request = control_service_pb2.AdvanceClockRequest(time_ms=time_ms)
+        try:
+            response = await self._control_stub.AdvanceClock(request, metadata=self._metadata)
+        except grpc.aio.AioRpcError as error:
+            raise refusal(error) from None
+        self.clock.is_virtual = True
+        self.clock.observe(response.time_ms)
+        for link in self._links:
+            for conversation in list(link.conversations.values()):
+                conversation.pass_time()
+
+    async def close(self) -> None:
+        """Detach all devices and close the connection."""
+        for publisher in self._publishers:
+            await publisher.close()
+        for link in list(self._links):
+            await link.close()
+        await self._channel.close()
+
+    async def _attach(
+        self, link: Link, device_id: str, lon: float, lat: float, *, owns_link: bool
+    ) -> Device:
+        conversation = Conversation(
+            device_id,
+            os.urandom(_NONCE_BYTES),
+            self._token,
+            self.clock,
+            lambda request: link.send(device_id, request),
+            lon,
+            lat,
+        )
+        device = Device(conversation, link, owns_link=owns_link)
+        await link.add(conversation)
+        return device
+
+    def _link(self, codec: Codec) -> Link:
+        link = Link(self._device_stub, codec)
+        self._links.add(link)
+        return link
+
+    async def _ping_all(self) -> None:
+        await asyncio.gather(*(link.ping() for link in list(self._links)))
+
+
+class Fleet:
+    """Many devices over one stream. Made by `Client.fleet`."""
+
+    def __init__(self, client: Client, link: Link) -> None:
+        self._client = client
+        self._link = link
+
+    async def attach(self, device_id: str, *, lon: float, lat: float) -> Device:
+        """Attach a device; it behaves like one of `Client.attach`."""
+        return await self._client._attach(self._link, device_id, lon, lat, owns_link=False)  # noqa: SLF001
+
+
+@asynccontextmanager
+async def connect(
+    target: str, *, token: str | None = None, tls: Tls | None = None
+) -> AsyncIterator[Client]:
+    """Connect to a server.
+
+    Parameters
+    ----------
+    target
+        Its address, such as ``localhost:7433``.
+    token
+        What the server asks for, if it does.
+    tls
+        How to verify it; None for a connection without encryption.
+    """
+    options: list[tuple[str, int | str]] = [
+        ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX),
+        ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.max_reconnect_backoff_ms", 5000),
+    ]
+    if tls is None:
+        channel = grpc.aio.insecure_channel(target, options)
+    else:
+        if tls.server_name:
+            options.append(("grpc.ssl_target_name_override", tls.server_name))
+        credentials = grpc.ssl_channel_credentials(tls.root_certificates)
+        channel = grpc.aio.secure_channel(target, credentials, options)
+    client = Client(channel, token)
+    try:
+        yield client
+    finally:
+        await client.close()

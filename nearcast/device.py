@@ -1,0 +1,112 @@
+"""A device: its position, its subscriptions, its silence."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Self
+
+from nearcast.conversation import Conversation
+from nearcast.link import Link
+from nearcast.model import Counters, TopK
+from nearcast.subscription import Subscription
+
+
+class Device:
+    """A device attached to the server. Made by `Client.attach` and `Fleet.attach`."""
+
+    def __init__(self, conversation: Conversation, link: Link, *, owns_link: bool) -> None:
+        self._conversation = conversation
+        self._link = link
+        self._owns_link = owns_link
+        self._timer: asyncio.TimerHandle | None = None
+        conversation.on_event = self._on_event
+
+    @property
+    def id(self) -> str:
+        """Its name on the server."""
+        return self._conversation.device_id
+
+    @property
+    def counters(self) -> Counters:
+        """Moves, reports, deltas, objects received, bytes each way."""
+        return self._conversation.counters
+
+    @property
+    def subscriptions(self) -> list[Subscription]:
+        """Its subscriptions, those made by an earlier instance of the app included."""
+        return list(self._conversation.subscriptions.values())
+
+    async def subscribe(self, spec: TopK) -> Subscription:
+        """Begin a subscription; return it with its first result.
+
+        Raises
+        ------
+        RefusedError
+            If the server refuses it, naming field, value and limit.
+        """
+        subscription = self._conversation.subscribe(spec)
+        await subscription.first_answer()
+        return subscription
+
+    async def move(
+        self,
+        lon: float,
+        lat: float,
+        *,
+        heading_deg: float | None = None,
+        speed_mps: float | None = None,
+    ) -> None:
+        """Take over a new position. Checks locally; sends only when some safe region is left.
+
+        Raises
+        ------
+        RefusedError
+            If the position is not a finite number; the old one is kept.
+        """
+        self._conversation.move(lon, lat, heading_deg, speed_mps)
+        self._wake_later()
+        await self._link.room()
+
+    def pass_time(self) -> None:
+        """Look at the clock: for virtual time; in real time a timer does it."""
+        self._conversation.pass_time()
+
+    async def detach(self) -> None:
+        """Leave the server. Subscriptions stay there and come back at the next attach."""
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._link.detach(self._conversation)
+        if self._owns_link:
+            await self._link.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.detach()
+
+    def _on_event(self) -> None:
+        self._wake_later()
+        self._link.notify()
+
+    def _wake_later(self) -> None:
+        """Be there when the next object in a buffer expires: nobody will tell."""
+        clock = self._conversation.clock
+        expiry_ms = self._conversation.next_expiry_ms()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if expiry_ms and not clock.is_virtual:
+            delay_s = max(0.0, (expiry_ms - clock.now_ms()) / 1000.0)
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        self._conversation.pass_time()
+        self._wake_later()

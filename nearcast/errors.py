@@ -1,0 +1,80 @@
+"""What can go wrong for a user of the SDK."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nearcast.v1 import errors_pb2
+
+
+class Reason(IntEnum):
+    """Why something was refused. The numbers equal those on the wire."""
+
+    UNSPECIFIED = 0
+    INVALID_FIELD = 1
+    OUT_OF_AREA = 2
+    UNKNOWN_OBJECT = 3
+    UNKNOWN_SUBSCRIPTION = 4
+    SUBSCRIPTION_EXISTS = 5
+    TOO_MANY = 6
+    DEVICE_IN_USE = 7
+    SUPERSEDED = 8
+    OUT_OF_ORDER = 9
+    UNAUTHENTICATED = 10
+    NOT_VIRTUAL = 11
+    TIME_BACKWARDS = 12
+    DRAINING = 13
+    INTERNAL = 14
+
+
+class NearcastError(Exception):
+    """Anything the SDK raises on its own account."""
+
+
+class RefusedError(NearcastError):
+    """A request was refused and has changed nothing.
+
+    Parameters
+    ----------
+    reason
+        The kind of refusal.
+    field
+        Path of the offending field, such as ``objects[3].keywords``.
+    value
+        The value it had, shortened.
+    limit
+        What would be allowed.
+    message
+        The sentence for people; made of the above if absent.
+    """
+
+    def __init__(
+        self, reason: Reason, field: str, value: str, limit: str, message: str | None = None
+    ) -> None:
+        self.reason = reason
+        self.field = field
+        self.value = value
+        self.limit = limit
+        super().__init__(message or f"{field} is {value}, must be {limit}")
+
+    @classmethod
+    def from_wire(cls, error: errors_pb2.Error) -> RefusedError:
+        """Read a refusal. A reason of a newer server becomes UNSPECIFIED."""
+        known = error.reason in Reason.__members__.values()
+        reason = Reason(error.reason) if known else Reason.UNSPECIFIED
+        return cls(reason, error.field, error.value, error.limit, error.message)
+
+
+class UnavailableError(NearcastError):
+    """The server cannot be reached, or the connection was lost before the answer."""
+
+
+class ClosedError(NearcastError):
+    """The client, device or subscription has been closed."""
+
+
+def invalid(field: str, value: object, limit: str) -> RefusedError:
+    """Return the refusal of a field that need not travel to be refused."""
+    return RefusedError(Reason.INVALID_FIELD, field, repr(value), limit)

@@ -1,0 +1,267 @@
+"""A stream that carries conversations: opened, kept, and opened again when it breaks.
+
+A device's own stream and a fleet's differ only in how a message is packed, so there is one link.
+Reconnects back off exponentially with full jitter: many devices that lose one server at the same
+moment do not come back at the same moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from nearcast.conversation import Conversation, Request, Response
+from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
+from nearcast.v1 import device_service_pb2
+
+_log = logging.getLogger(__name__)
+
+BACKOFF_FIRST_S = 0.1
+BACKOFF_MAX_S = 20.0
+
+_ENTRIES_MAX = 256
+"""Requests in one message of a fleet: enough to share its cost."""
+
+_QUEUE_MAX = 10_000
+"""Requests waiting to be written; beyond, `room` makes the caller wait."""
+
+
+Waiting = tuple[str, Request | None]
+"""A device and its request; None detaches it from a fleet."""
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How requests of devices become messages of a stream and back."""
+
+    open: Callable[[Any], Any]
+    pack: Callable[[Sequence[Waiting]], Iterable[Any]]
+    unpack: Callable[[Any, str], Iterable[tuple[str, Response]]]
+
+
+def _pack_fleet(requests: Sequence[Waiting]) -> Iterable[Any]:
+    entry = device_service_pb2.AttachFleetRequest.Entry
+    entries = [entry(device_id=device_id, request=request) for device_id, request in requests]
+    return (device_service_pb2.AttachFleetRequest(entries=entries),)
+
+
+SINGLE = Codec(
+    open=lambda stub: stub.Attach(),
+    pack=lambda requests: [request for _, request in requests],
+    unpack=lambda message, device_id: ((device_id, message),),
+)
+FLEET = Codec(
+    open=lambda stub: stub.AttachFleet(),
+    pack=_pack_fleet,
+    unpack=lambda message, _: ((entry.device_id, entry.response) for entry in message.entries),
+)
+
+
+def backoff_s(attempt: int, jitter: random.Random) -> float:
+    """Return how long to wait before attempt 1, 2, ...: full jitter under a doubling bound."""
+    return jitter.uniform(0.0, min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2.0 ** min(attempt, 30)))
+
+
+class Link:
+    """Keeps one stream to the server and the conversations it carries.
+
+    Parameters
+    ----------
+    stub
+        The device service.
+    codec
+        `SINGLE` or `FLEET`.
+    """
+
+    def __init__(self, stub: Any, codec: Codec) -> None:  # noqa: ANN401
+        self.conversations: dict[str, Conversation] = {}
+        self._stub = stub
+        self._codec = codec
+        self._queue: deque[Waiting] = deque()
+        self._queued = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+        self._jitter = random.Random()
+        self._streaming = False
+        self._change = asyncio.Event()
+
+    # -- for devices -----------------------------------------------------------------------------
+
+    def send(self, device_id: str, request: Request) -> None:
+        """Queue a request for the stream; dropped if there is none (a hello comes first anyway)."""
+        if not self._streaming:
+            return
+        self._queue.append((device_id, request))
+        self._queued.set()
+        if len(self._queue) >= _QUEUE_MAX:
+            self._room.clear()
+
+    async def room(self) -> None:
+        """Wait while too much is waiting to be written."""
+        await self._room.wait()
+
+    async def add(self, conversation: Conversation) -> None:
+        """Carry a conversation; return when it is online.
+
+        Raises
+        ------
+        RefusedError
+            If the server refuses the hello.
+        UnavailableError
+            If the server cannot be reached at the first try.
+        """
+        if self._closed:
+            raise ClosedError("the client is closed")
+        if conversation.device_id in self.conversations:
+            raise RefusedError(
+                Reason.DEVICE_IN_USE,
+                "device_id",
+                repr(conversation.device_id),
+                "a device that is not attached here yet",
+            )
+        self.conversations[conversation.device_id] = conversation
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="nearcast link")
+        elif self._streaming:
+            conversation.connect()
+        while not conversation.is_online:
+            await self._changed()
+            if conversation.error is not None:
+                self.conversations.pop(conversation.device_id, None)
+                raise conversation.error
+
+    def notify(self) -> None:
+        """Wake those who wait for something to have happened."""
+        self._change.set()
+
+    async def _changed(self) -> None:
+        self._change.clear()
+        await self._change.wait()
+
+    async def detach(self, conversation: Conversation) -> None:
+        """Stop carrying a conversation; its subscriptions stay on the server."""
+        self.conversations.pop(conversation.device_id, None)
+        conversation.fail(ClosedError(f"device {conversation.device_id} has detached"))
+        if self._codec is FLEET and self._streaming:
+            self._queue.append((conversation.device_id, None))
+            self._queued.set()
+
+    async def ping(self) -> None:
+        """Return when everything sent before has been answered, or the stream has broken."""
+        conversation = next((one for one in self.conversations.values() if one.is_online), None)
+        if conversation is None:
+            return
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        conversation.ping(lambda: None if future.done() else future.set_result(None))
+        await future
+
+    def is_waiting(self) -> bool:
+        """Whether some device waits for an answer."""
+        return any(conversation.is_waiting for conversation in self.conversations.values())
+
+    async def close(self) -> None:
+        """End the stream. Devices are detached, their subscriptions stay on the server."""
+        self._closed = True
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        error = ClosedError("the client is closed")
+        for conversation in self.conversations.values():
+            conversation.fail(error)
+        self.conversations.clear()
+
+    # -- the stream ------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        attempt = 0
+        while not self._closed and self.conversations:
+            served = False
+            try:
+                served = await self._stream()
+            except grpc.aio.AioRpcError as error:
+                _log.info("stream broken: %s %s", error.code(), error.details())
+                self._first_failure(error)
+            except NearcastError as error:
+                _log.warning("%s; resuming", error)
+            finally:
+                self._streaming = False
+                self._queue.clear()
+                self._room.set()
+                self._interrupt()
+            attempt = 1 if served else attempt + 1
+            self._drop_failed()
+            if self.conversations:
+                await asyncio.sleep(backoff_s(attempt, self._jitter))
+        self._task = None
+
+    async def _stream(self) -> bool:
+        """Run one stream until it breaks; return whether any device was welcomed."""
+        call = self._codec.open(self._stub)
+        try:
+            await call.wait_for_connection()
+            self._streaming = True
+            for conversation in list(self.conversations.values()):
+                conversation.connect()
+            writing = asyncio.create_task(self._write(call))
+            try:
+                return await self._read(call)
+            finally:
+                writing.cancel()
+                with contextlib.suppress(asyncio.CancelledError, grpc.aio.AioRpcError, Exception):
+                    await writing
+        finally:
+            call.cancel()
+
+    async def _read(self, call: Any) -> bool:  # noqa: ANN401
+        served = False
+        only = next(iter(self.conversations), "")
+        while (message := await call.read()) is not grpc.aio.EOF:
+            for device_id, response in self._codec.unpack(message, only):
+                conversation = self.conversations.get(device_id)
+                if conversation is not None:
+                    conversation.receive(response)
+                    served = served or conversation.is_online
+            if self._drop_failed() and not self.conversations:
+                break
+        return served
+
+    async def _write(self, call: Any) -> None:  # noqa: ANN401
+        while True:
+            await self._queued.wait()
+            self._queued.clear()
+            while self._queue:
+                count = min(len(self._queue), _ENTRIES_MAX)
+                requests = [self._queue.popleft() for _ in range(count)]
+                self._room.set()
+                for message in self._codec.pack(requests):
+                    await call.write(message)
+
+    def _first_failure(self, error: grpc.aio.AioRpcError) -> None:
+        """Let those know that were never online; the others keep what they have and are resumed."""
+        unavailable = UnavailableError(f"the server cannot be reached: {error.details()}")
+        for conversation in self.conversations.values():
+            if not conversation.was_online:
+                conversation.fail(unavailable)
+
+    def _interrupt(self) -> None:
+        for conversation in self.conversations.values():
+            conversation.disconnect()
+        self.notify()
+
+    def _drop_failed(self) -> bool:
+        failed = [one.device_id for one in self.conversations.values() if one.error is not None]
+        for device_id in failed:
+            del self.conversations[device_id]
+        return bool(failed)

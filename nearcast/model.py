@@ -1,0 +1,145 @@
+"""What goes into the SDK and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+
+from safe_region.scoring import Similarity
+
+
+@dataclass(frozen=True, slots=True)
+class GeoObject:
+    """What a publisher posts.
+
+    Parameters
+    ----------
+    keywords
+        What it is about; case and surrounding blanks do not matter.
+    lon, lat
+        Degrees, within the server's service area.
+    ttl_s
+        Seconds it lives from the moment the server accepts it; a millisecond at least.
+    payload
+        Opaque bytes for the devices.
+    key
+        Your own name for it: publishing the same key again is a safe retry if nothing else changed, and
+        a replacement if something did.
+    """
+
+    keywords: Collection[str]
+    lon: float
+    lat: float
+    ttl_s: float
+    payload: bytes = b""
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The k best objects, wherever the device is.
+
+    Parameters
+    ----------
+    keywords
+        An object must share at least one.
+    k
+        How many.
+    alpha
+        Weight of distance against text, between 0 and 1: near 1, the closest win; near 0, those whose
+        keywords are most alike.
+    similarity
+        How keywords are compared.
+    """
+
+    keywords: Collection[str]
+    k: int = 10
+    alpha: float = 0.5
+    similarity: Similarity = Similarity.JACCARD
+
+
+@dataclass(frozen=True, slots=True)
+class LiveObject:
+    """A published object. Times are server time in milliseconds."""
+
+    id: int
+    lon: float
+    lat: float
+    keywords: frozenset[str]
+    created_ms: int
+    expiry_ms: int
+    payload: bytes
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An object in a result, with its score (smaller is better) and its distance now."""
+
+    object: LiveObject
+    score: float
+    distance_m: float
+
+
+class ChangeKind(Enum):
+    """What happened to an object in a result."""
+
+    ENTERED = "entered"
+    LEFT = "left"
+    REORDERED = "reordered"
+
+
+class ChangeReason(Enum):
+    """Why a result changed."""
+
+    SUBSCRIBED = "subscribed"
+    MOVED = "moved"
+    PUBLISHED = "published"
+    RETRACTED = "retracted"
+    REPLACED = "replaced"
+    EXPIRED = "expired"
+    RESUMED = "resumed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a result. `rank` counts from 0; of what has left, it is the last it had."""
+
+    kind: ChangeKind
+    object: LiveObject
+    rank: int
+    reason: ChangeReason
+
+
+class SubscriptionState(Enum):
+    """How far a result can be trusted."""
+
+    EXACT = "exact"
+    """It is what the server would say."""
+    STALE = "stale"
+    """The device has left its safe region and waits for a delta."""
+    OFFLINE = "offline"
+    """No stream. What was known remains right inside the region; news do not arrive."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """What one device has done and received. Bytes are protobuf, without HTTP/2 framing."""
+
+    moves: int = 0
+    reports: int = 0
+    deltas: int = 0
+    objects: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+
+    def __add__(self, other: Counters) -> Counters:
+        return Counters(
+            self.moves + other.moves,
+            self.reports + other.reports,
+            self.deltas + other.deltas,
+            self.objects + other.objects,
+            self.bytes_sent + other.bytes_sent,
+            self.bytes_received + other.bytes_received,
+        )

@@ -1,0 +1,273 @@
+"""A subscription on the device: its result, kept exact by what the device holds."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from nearcast.errors import ClosedError, NearcastError
+from nearcast.model import (
+    Change,
+    ChangeKind,
+    ChangeReason,
+    LiveObject,
+    Match,
+    SubscriptionState,
+    TopK,
+)
+from nearcast.v1 import subscriptions_pb2
+from nearcast.wire import live_object
+from safe_region.anchored import AnchoredRegion, Buffered, Evaluation, inscribed_radius_m
+from safe_region.frame import Point
+from safe_region.scoring import score_of
+
+if TYPE_CHECKING:
+    from nearcast.conversation import Conversation
+
+_RADIUS_SAFETY = 1.0 - 1e-9
+"""Shrinks the circle of silence by more than its own rounding error."""
+
+_REASONS = {
+    subscriptions_pb2.CAUSE_SUBSCRIBED: ChangeReason.SUBSCRIBED,
+    subscriptions_pb2.CAUSE_REPORTED: ChangeReason.MOVED,
+    subscriptions_pb2.CAUSE_PUBLISHED: ChangeReason.PUBLISHED,
+    subscriptions_pb2.CAUSE_RETRACTED: ChangeReason.RETRACTED,
+    subscriptions_pb2.CAUSE_REPLACED: ChangeReason.REPLACED,
+    subscriptions_pb2.CAUSE_RESUMED: ChangeReason.RESUMED,
+}
+_FAREWELLS = {
+    subscriptions_pb2.DROP_REASON_RETRACTED: ChangeReason.RETRACTED,
+    subscriptions_pb2.DROP_REASON_REPLACED: ChangeReason.REPLACED,
+}
+
+
+class Subscription:
+    """The k best objects for a device, wherever it is. Made by `Device.subscribe`."""
+
+    def __init__(self, conversation: Conversation, subscription_id: int, spec: TopK) -> None:
+        self.id = subscription_id
+        self.spec = spec
+        self.region = AnchoredRegion(spec.k)
+        self.error: NearcastError | None = None
+        self._conversation = conversation
+        self._objects: dict[int, LiveObject] = {}
+        self._watchers: set[_Watcher] = set()
+        self._known = False  # the first delta has come
+        self._pending_report = 0  # sequence of a report that waits for its delta
+        self._next_expiry_ms = 0
+        self._quiet_at = Point(math.nan, math.nan)  # inside this circle (*) needs no test
+        self._quiet_radius_m = 0.0
+        self._first_answer: asyncio.Future[None] | None = None
+
+    # -- for users -------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> SubscriptionState:
+        """Whether `results` is exact now."""
+        if not self._conversation.is_online:
+            return SubscriptionState.OFFLINE
+        if self.is_waiting or not self._evaluate().exact:
+            return SubscriptionState.STALE
+        return SubscriptionState.EXACT
+
+    def results(self) -> list[Match]:
+        """Return the k best at the device's position, best first. O(buffer), nothing is sent."""
+        conversation = self._conversation
+        frame = conversation.frame
+        matches = []
+        for length_m, object_id in self._evaluate().best:
+            score = score_of(length_m, self.spec.alpha, frame.maxdist_m)
+            distance_m = length_m - self.region.buffer[object_id].r_m
+            matches.append(Match(self._objects[object_id], score, distance_m))
+        return matches
+
+    async def changes(self) -> AsyncIterator[Change]:
+        """Yield what happens to the result, beginning with what is in it now.
+
+        A slow reader gets the net difference since its last change, so nothing piles up. Ends when the
+        subscription ends.
+        """
+        watcher = _Watcher()
+        self._watchers.add(watcher)
+        try:
+            while True:
+                for change in watcher.difference([match.object for match in self.results()]):
+                    yield change
+                if self.error is not None:
+                    return
+                await watcher.noticed()
+        finally:
+            self._watchers.discard(watcher)
+
+    async def unsubscribe(self) -> None:
+        """End the subscription, on the server too."""
+        self._conversation.unsubscribe(self)
+
+    # -- for the conversation --------------------------------------------------------------------
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an answer of the server is due."""
+        return not self._known or self._pending_report > 0 or not self._conversation.is_caught_up
+
+    def apply(self, delta: subscriptions_pb2.Delta) -> int:
+        """Take over a delta; return how many objects it brought."""
+        farewells: dict[int, ChangeReason] = {}
+        if delta.snapshot:
+            self.region.buffer.clear()
+        for drop in delta.drop:
+            reason = _FAREWELLS.get(drop.reason)
+            if reason is not None:
+                farewells[drop.object_id] = reason
+        for entry in delta.add:
+            self._objects[entry.object.id] = live_object(entry.object)
+        self.region.update(
+            Point(delta.anchor.x_m, delta.anchor.y_m),
+            delta.reach.length_m,
+            delta.reach.object_id,
+            (_buffered(entry) for entry in delta.add),
+            (drop.object_id for drop in delta.drop),
+        )
+        buffer = self.region.buffer
+        self._objects = {key: one for key, one in self._objects.items() if key in buffer}
+        self._known = True
+        if delta.report_sequence >= self._pending_report:
+            self._pending_report = 0
+        self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
+        self._quiet_radius_m = 0.0
+        if self._first_answer is not None and not self._first_answer.done():
+            self._first_answer.set_result(None)
+        self.notice(_REASONS.get(delta.cause, ChangeReason.RESUMED), farewells)
+        return len(delta.add)
+
+    @property
+    def next_expiry_ms(self) -> int:
+        """When the next object of the buffer expires; 0 for never."""
+        return self._next_expiry_ms
+
+    def pass_time(self, now_ms: int) -> None:
+        """Forget what has expired."""
+        if not 0 < self._next_expiry_ms <= now_ms:
+            return
+        gone = self.region.forget_expired(now_ms)
+        for object_id in gone:
+            del self._objects[object_id]
+        buffer = self.region.buffer
+        self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
+        self._quiet_radius_m = 0.0
+        self.notice(ChangeReason.EXPIRED, dict.fromkeys(gone, ChangeReason.EXPIRED))
+
+    def must_report(self, point: Point) -> bool:
+        """Whether the device at this point must tell the server. Usually O(1)."""
+        if self.is_waiting:
+            return False
+        dx = point.x_m - self._quiet_at.x_m
+        dy = point.y_m - self._quiet_at.y_m
+        radius_m = self._quiet_radius_m
+        if dx * dx + dy * dy < radius_m * radius_m:
+            return False
+        evaluation = self._evaluate()
+        self._quiet_at = point
+        self._quiet_radius_m = inscribed_radius_m(evaluation) * _RADIUS_SAFETY
+        return not evaluation.exact
+
+    def reported(self, sequence: int) -> None:
+        """Note that a report is under way."""
+        self._pending_report = sequence
+
+    def report_failed(self, sequence: int) -> bool:
+        """Note that a report was refused; return whether this subscription was in it."""
+        mine = self._pending_report == sequence
+        if mine:
+            self._pending_report = 0
+        return mine
+
+    def interrupted(self) -> None:
+        """Note that the stream broke: no answer to a report will come."""
+        self._pending_report = 0
+
+    def forgotten(self) -> None:
+        """Note that the server does not have this subscription: it is subscribed again."""
+        self._known = False
+
+    async def first_answer(self) -> None:
+        """Wait for the first delta, or for the refusal."""
+        if self.error is not None:
+            raise self.error
+        if not self._known:
+            self._first_answer = asyncio.get_running_loop().create_future()
+            await self._first_answer
+
+    def notice(
+        self, reason: ChangeReason, farewells: dict[int, ChangeReason] | None = None
+    ) -> None:
+        """Wake whoever watches the result."""
+        for watcher in self._watchers:
+            watcher.notice(reason, farewells or {})
+
+    def end(self, error: NearcastError | None = None) -> None:
+        """End locally."""
+        self.error = error or ClosedError(f"subscription {self.id} has ended")
+        if self._first_answer is not None and not self._first_answer.done():
+            self._first_answer.set_exception(self.error)
+        self.notice(ChangeReason.RESUMED)
+
+    def _evaluate(self) -> Evaluation:
+        conversation = self._conversation
+        point = conversation.point
+        return self.region.evaluate(point.x_m, point.y_m, conversation.clock.now_ms())
+
+
+class _Watcher:
+    """One reader of `changes`: what it has seen, and why that may have changed."""
+
+    def __init__(self) -> None:
+        self._seen: list[LiveObject] = []
+        self._reason = ChangeReason.SUBSCRIBED
+        self._farewells: dict[int, ChangeReason] = {}
+        self._event = asyncio.Event()
+
+    def notice(self, reason: ChangeReason, farewells: dict[int, ChangeReason]) -> None:
+        self._reason = reason
+        seen = {one.id for one in self._seen}
+        self._farewells.update((key, why) for key, why in farewells.items() if key in seen)
+        self._event.set()
+
+    async def noticed(self) -> None:
+        await self._event.wait()
+        self._event.clear()
+
+    def difference(self, now: list[LiveObject]) -> list[Change]:
+        """What has happened since the last call."""
+        before, self._seen = self._seen, now
+        reason, farewells = self._reason, self._farewells
+        self._farewells = {}
+        old = {one.id for one in before}
+        new = {one.id for one in now}
+        changes = [
+            Change(ChangeKind.LEFT, one, rank, farewells.get(one.id, reason))
+            for rank, one in enumerate(before)
+            if one.id not in new
+        ]
+        changes += [
+            Change(ChangeKind.ENTERED, one, rank, reason)
+            for rank, one in enumerate(now)
+            if one.id not in old
+        ]
+        stayed_before = [one.id for one in before if one.id in new]
+        stayed = [(rank, one) for rank, one in enumerate(now) if one.id in old]
+        changes += [
+            Change(ChangeKind.REORDERED, one, rank, reason)
+            for (rank, one), was in zip(stayed, stayed_before, strict=True)
+            if one.id != was
+        ]
+        return changes
+
+
+def _buffered(entry: subscriptions_pb2.Entry) -> Buffered:
+    item = entry.object
+    return Buffered(item.id, item.point.x_m, item.point.y_m, entry.r_m, item.expiry_ms)
+
+

@@ -1,0 +1,122 @@
+"""The composition root: store, switchboard, pump and listener become a server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from safe_region.frame import Frame
+from server.engine import EngineOptions
+from server.limits import Limits
+from server.pump import Pump, wall_clock_ms
+from server.settings import ServerSettings
+from server.store import SqliteStore
+from server.switchboard import Switchboard
+from server.transport import Access, Listener
+from server.transport.listener import TlsFiles
+
+_log = logging.getLogger(__name__)
+
+_GRACE_S = 5.0
+"""How long a stopping server lets calls finish."""
+
+
+class Server:
+    """A running server.
+
+    Parameters
+    ----------
+    settings
+        Where to listen, what to serve, what to keep.
+    limits
+        What is accepted.
+    clock
+        Wall clock in milliseconds.
+    """
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        limits: Limits | None = None,
+        clock: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self.settings = settings
+        self._frame = Frame.of(settings.area)
+        self._limits = limits or Limits()
+        self._clock = clock
+        self.port = 0
+
+    async def start(self) -> None:
+        """Open the store, recover, listen.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be used.
+        PortError
+            If the address cannot be listened on.
+        """
+        settings = self.settings
+        if settings.store != Path(":memory:"):
+            settings.store.parent.mkdir(parents=True, exist_ok=True)
+        self._store = SqliteStore(settings.store, self._frame)
+        try:
+            options = EngineOptions(buffer_extra=settings.buffer_extra)
+            self.switchboard = Switchboard(
+                self._frame, self._limits, options, virtual_time=settings.virtual_time
+            )
+            found = self._store.recover()
+            self.switchboard.recover(found)
+            self._pump = Pump(self.switchboard, self._store, self._clock)
+            self._listener = Listener(self._pump, Access(settings.tokens))
+            self._pumping = asyncio.create_task(self._pump.run())
+            self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
+        except BaseException:
+            self._store.close()
+            raise
+        _log.info(
+            "serving on %s:%d: %d objects, %d parked subscriptions recovered from %s",
+            settings.host,
+            self.port,
+            len(found.objects),
+            len(found.subscriptions),
+            settings.store,
+        )
+
+    async def stop(self) -> None:
+        """Drain, finish what is under way, close the store."""
+        await self._listener.stop(_GRACE_S)
+        self._pump.stop()
+        await self._pumping
+        self._store.close()
+        _log.info("stopped")
+
+    async def run_until_signalled(self) -> None:
+        """Wait for SIGTERM or SIGINT, or for the pump to fail; then stop."""
+        signalled = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, signalled.set)
+        waiting = asyncio.create_task(signalled.wait())
+        await asyncio.wait({waiting, self._pumping}, return_when=asyncio.FIRST_COMPLETED)
+        if self._pumping.done():
+            waiting.cancel()
+            await self._pumping  # raises what went wrong
+        await self.stop()
+
+
+def _tls(settings: ServerSettings) -> TlsFiles | None:
+    if settings.tls_certificate is None or settings.tls_key is None:
+        return None
+    return TlsFiles(settings.tls_certificate.read_bytes(), settings.tls_key.read_bytes())
+
+
+async def serve(settings: ServerSettings, on_ready: Callable[[Server], None]) -> None:
+    """Serve until signalled. `on_ready` is called once the port is open."""
+    server = Server(settings)
+    await server.start()
+    on_ready(server)
+    await server.run_until_signalled()

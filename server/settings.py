@@ -1,0 +1,96 @@
+"""The server's settings: flags over environment over configuration file over defaults."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from safe_region.frame import Area, Frame
+
+BUFFER_EXTRA_MAX = 1000
+"""Above, a buffer costs more than the reports it saves (DESIGN measures the gain up to 20)."""
+
+
+class ServerSettings(BaseSettings):
+    """What `nearcast serve` can be told.
+
+    Every field can be set by a flag, by an environment variable `NEARCAST_<FIELD>`, or in a TOML file.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="NEARCAST_", extra="forbid", frozen=True)
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(7433, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
+    area: Annotated[Area, NoDecode] = Field(
+        description="Service area as lon_min,lat_min,lon_max,lat_max in degrees."
+    )
+    store: Path = Field(
+        Path("nearcast.db"), description="Database file; ':memory:' forgets everything."
+    )
+    buffer_extra: int = Field(
+        8, ge=0, le=BUFFER_EXTRA_MAX, description="Objects beyond k that a device is given (b)."
+    )
+    virtual_time: bool = Field(False, description="Let AdvanceClock drive the time.")
+    tokens: tuple[str, ...] = Field(
+        (), description="Tokens of which a caller must present one; none lets everybody in."
+    )
+    tls_certificate: Path | None = Field(None, description="Certificate chain, PEM.")
+    tls_key: Path | None = Field(None, description="Private key of the certificate, PEM.")
+    log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
+
+    @field_validator("area", mode="before")
+    @classmethod
+    def _read_area(cls, value: Any) -> Any:  # noqa: ANN401
+        """Accept "a,b,c,d", a JSON list, and a list."""
+        if isinstance(value, str):
+            text = value.strip()
+            value = json.loads(text) if text.startswith("[") else text.split(",")
+        if isinstance(value, list | tuple) and len(value) == len(Area._fields):
+            area = Area(*(float(bound) for bound in value))
+            Frame.of(area)  # raises ValueError with the bound that is wrong
+            return area
+        raise ValueError(f"area is {value!r}, must be lon_min,lat_min,lon_max,lat_max in degrees")
+
+    @model_validator(mode="after")
+    def _pair_tls(self) -> ServerSettings:
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key must be given together")
+        return self
+
+
+def load_settings(flags: dict[str, Any], config: Path | None = None) -> ServerSettings:
+    """Combine flags, environment and file.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If a value is wrong, naming its field.
+    """
+
+    class Settings(ServerSettings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            del dotenv_settings, file_secret_settings
+            sources = (init_settings, env_settings)
+            if config is None:
+                return sources
+            return (*sources, TomlConfigSettingsSource(settings_cls, toml_file=config))
+
+    return Settings(**flags)
