@@ -17,7 +17,7 @@ from nearcast.errors import NearcastError, Reason, RefusedError, invalid
 from nearcast.model import ChangeReason, Counters, TopK
 from nearcast.subscription import Subscription
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
-from nearcast.wire import frame, number, position_message, spec_message, top_k
+from nearcast.wire import frame, is_same_spec, number, position_message, spec_message, top_k
 from safe_region.frame import Area, Frame, Point
 
 _log = logging.getLogger(__name__)
@@ -160,19 +160,32 @@ class Conversation:
         if not welcome.resumed and not welcome.subscriptions:
             self._version = welcome.version
         listed = {one.subscription_id: one.spec for one in welcome.subscriptions}
+        self._next_subscription_id = max([self._next_subscription_id, *(n + 1 for n in listed)])
         for subscription_id, spec in listed.items():
-            self._next_subscription_id = max(self._next_subscription_id, subscription_id + 1)
-            if subscription_id in self._ended_ids:
-                self._send_unsubscribe(subscription_id)
-            elif subscription_id not in self.subscriptions:
-                restored = Subscription(self, subscription_id, top_k(spec))
-                self.subscriptions[subscription_id] = restored
+            self._reconcile(subscription_id, spec)
         self._ended_ids &= listed.keys()
         for subscription in self.subscriptions.values():
             if subscription.id not in listed:
                 subscription.forgotten()
                 self._send_subscribe(subscription)
         self._check(self.subscriptions.values())
+
+    def _reconcile(
+        self, subscription_id: int, spec: subscriptions_pb2.SubscriptionSpec
+    ) -> None:
+        """Agree with the server on what one of its subscriptions is here."""
+        if subscription_id in self._ended_ids:
+            self._send_unsubscribe(subscription_id)
+            return
+        mine = self.subscriptions.get(subscription_id)
+        if mine is not None:
+            if is_same_spec(mine.spec, spec):
+                return
+            # Another instance took the number: mine goes on under the next free one.
+            mine.id = self._next_subscription_id
+            self._next_subscription_id += 1
+            self.subscriptions[mine.id] = mine
+        self.subscriptions[subscription_id] = Subscription(self, subscription_id, top_k(spec))
 
     def _receive_delta(self, delta: subscriptions_pb2.Delta) -> None:
         if delta.version <= self._version:

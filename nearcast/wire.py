@@ -9,6 +9,7 @@ from nearcast.errors import invalid
 from nearcast.model import GeoObject, LiveObject, TopK
 from nearcast.v1 import geometry_pb2, objects_pb2, subscriptions_pb2
 from safe_region.frame import Area, Frame
+from safe_region.keywords import normalised_keyword
 from safe_region.scoring import Similarity
 
 _INT32_MAX = 2**31 - 1
@@ -83,6 +84,17 @@ def top_k(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
     spec = message.top_k
     similarity = Similarity(spec.similarity or Similarity.JACCARD)
     return TopK(frozenset(spec.keywords), spec.k, spec.alpha, similarity)
+
+
+def is_same_spec(spec: TopK, message: subscriptions_pb2.SubscriptionSpec) -> bool:
+    """Whether the server's normalised spec is what was asked for."""
+    other = top_k(message)
+    return (
+        {normalised_keyword(keyword) for keyword in spec.keywords} == other.keywords
+        and spec.k == other.k
+        and spec.alpha == other.alpha
+        and spec.similarity == other.similarity
+    )
 
 
 def live_object(message: objects_pb2.Object) -> LiveObject:

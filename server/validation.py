@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from safe_region.frame import Frame
+from safe_region.keywords import normalised_keyword
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, TopK
@@ -21,12 +21,6 @@ _NONCE_BYTES_MAX = 64
 def _require(condition: bool, field: str, value: object, limit: str) -> None:  # noqa: FBT001
     if not condition:
         raise RefusalError(Reason.INVALID_FIELD, field, value, limit)
-
-
-def normalised_keyword(keyword: str) -> str:
-    """Unicode NFKC, case folded, trimmed. Folding can denormalise, hence the second pass."""
-    folded = unicodedata.normalize("NFKC", keyword).casefold()
-    return unicodedata.normalize("NFKC", folded).strip()
 
 
 def checked_keywords(

@@ -129,8 +129,8 @@ class Session:
 
     def resume(self, version: int) -> None:
         """Queue the retained deltas after `version`."""
-        for delta in self._retained:
-            if delta.version > version:
+        for delta in list(self._retained):
+            if delta.version > version and not self._snapshot_due:
                 self._queue(delta)
 
     def detach(self) -> None:

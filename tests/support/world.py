@@ -1,0 +1,264 @@
+"""A whole nearcast in one process without sockets: switchboard, store, wire messages, devices, oracle.
+
+Devices are the SDK's own conversations; their messages pass through the server's own converters and
+through protobuf bytes, so everything but grpc itself is the real thing. Positions are small integers on
+a plane of one metre per degree, so that distances tie often.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from dataclasses import dataclass
+
+from nearcast.clock import Clock
+from nearcast.conversation import Conversation
+from nearcast.model import SubscriptionState, TopK
+from nearcast.subscription import Subscription
+from nearcast.v1 import device_service_pb2
+from safe_region import oracle
+from safe_region.frame import Area, Frame
+from safe_region.scoring import Similarity
+from server import commands as c
+from server.engine import EngineOptions
+from server.errors import RefusalError
+from server.limits import Limits
+from server.model import NewObject
+from server.session import Connection
+from server.store import SqliteStore
+from server.switchboard import Plan, Switchboard
+from server.transport.converters import EventWriter, device_command_from
+
+SIDE = 12
+PLANE = Frame(Area(-SIDE, -SIDE, SIDE, SIDE), 0.0, 0.0, 1.0, 1.0, 34.0)
+WORDS = tuple("abcdefgh")
+EPOCH_MS = 1_000
+
+
+@dataclass
+class Stream:
+    """One device's stream: what it sent and the server has not read yet, and the server's outbox."""
+
+    connection: Connection
+    sent: deque[bytes]
+
+
+class Device:
+    """A conversation and the stream it is on, if any."""
+
+    def __init__(self, world: World, device_id: str, nonce: bytes) -> None:
+        self.world = world
+        self.lon, self.lat = world.position()
+        self.stream: Stream | None = None
+        self.conversation = Conversation(
+            device_id, nonce, "", world.clock, self._send, self.lon, self.lat
+        )
+
+    def _send(self, request: device_service_pb2.AttachRequest) -> None:
+        if self.stream is not None:
+            self.stream.sent.append(request.SerializeToString())
+
+    def open(self) -> None:
+        self.stream = Stream(Connection(), deque())
+        self.conversation.connect()
+
+    def cut(self) -> None:
+        """Break the stream: what was on its way, either way, is lost."""
+        if self.stream is None:
+            return
+        connection = self.stream.connection
+        self.stream = None
+        self.conversation.disconnect()
+        connection.close()
+        self.world.carry_out(c.Detach(connection, self.conversation.device_id))
+
+
+class World:
+    """Everything, driven step by step from one seed."""
+
+    def __init__(self, seed: int, limits: Limits | None = None, buffer_extra: int = 2) -> None:
+        self.random = random.Random(seed)
+        self.limits = limits or Limits()
+        self.options = EngineOptions(buffer_extra=buffer_extra)
+        self.store = SqliteStore(":memory:", PLANE)
+        self.clock = Clock()
+        self.clock.adjust(EPOCH_MS, is_virtual=True)
+        self.objects: dict[int, oracle.OracleObject] = {}
+        self.keys: dict[str, int] = {}
+        self.devices: dict[str, Device] = {}
+        self.start()
+
+    # -- the server ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start a server on the store, as after a crash."""
+        self.board = Switchboard(PLANE, self.limits, self.options, virtual_time=True)
+        self.board.recover(self.store.recover())
+        self.board.advance(max(self.board.engine.now_ms, self.clock.now_ms()))
+        self.writer = EventWriter(PLANE, self.limits, virtual_time=True)
+
+    def restart(self) -> None:
+        """Crash and come back with what the store has."""
+        for device in self.devices.values():
+            device.stream = None
+            device.conversation.disconnect()
+        self.start()
+
+    def carry_out(self, command: c.Command) -> object:
+        """Plan, commit, apply, as the pump does."""
+        (plan,) = self.board.plan_batch([command])
+        if isinstance(plan, RefusalError):
+            raise plan
+        assert isinstance(plan, Plan)
+        self.store.commit([*self.board.expired_rows, *plan.rows], self.board.engine.now_ms)
+        self.board.expired_rows = []
+        return self.board.apply([plan])[0]
+
+    def deliver(self, *, part: bool = False) -> None:
+        """Carry messages both ways until none is left, or, in part, only some."""
+        busy = True
+        while busy:
+            busy = False
+            for device in list(self.devices.values()):
+                if part and self.random.random() < 0.5:
+                    continue
+                busy = self._deliver_to(device) or busy
+            if part:
+                return
+
+    def _deliver_to(self, device: Device) -> bool:
+        stream = device.stream
+        if stream is None:
+            return False
+        busy = False
+        while stream.sent:
+            busy = True
+            request = device_service_pb2.AttachRequest.FromString(stream.sent.popleft())
+            self._receive(stream.connection, device.conversation.device_id, request)
+        for _, event in self.board.take(stream.connection, 3):
+            busy = True
+            data = self.writer.response(event).SerializeToString()
+            device.conversation.receive(device_service_pb2.AttachResponse.FromString(data))
+        return busy or bool(stream.sent) or bool(len(stream.connection))
+
+    def _receive(
+        self,
+        connection: Connection,
+        device_id: str,
+        request: device_service_pb2.AttachRequest,
+    ) -> None:
+        command = device_command_from(connection, device_id, request)
+        try:
+            self.carry_out(command)
+        except RefusalError as error:
+            self.board.reject(command, error)
+
+    # -- what can happen -------------------------------------------------------------------------
+
+    def position(self) -> tuple[float, float]:
+        return (
+            float(self.random.randint(-SIDE, SIDE)),
+            float(self.random.randint(-SIDE, SIDE)),
+        )
+
+    def words(self, count_max: int) -> tuple[str, ...]:
+        count = self.random.randint(1, count_max)
+        return tuple(sorted(self.random.sample(WORDS, count)))
+
+    def publish(self, key: str = "") -> None:
+        count = 1 if key else self.random.choice((1, 1, 1, 5))
+        new = [self._new_object(key) for _ in range(count)]
+        now_ms = self.board.engine.now_ms
+        ids = self.carry_out(c.Publish(tuple(new)))
+        assert isinstance(ids, list)
+        for object_id, one in zip(ids, new, strict=True):
+            if key and key in self.keys:
+                self.objects.pop(self.keys[key], None)
+            if key:
+                self.keys[key] = object_id
+            self.objects[object_id] = oracle.OracleObject(
+                object_id,
+                one.lon,
+                one.lat,
+                frozenset(one.keywords),
+                now_ms,
+                now_ms + one.ttl_ms,
+            )
+
+    def _new_object(self, key: str) -> NewObject:
+        lon, lat = self.position()
+        ttl_ms = self.random.choice((2, 5, 20, 1000))
+        payload = self.random.randbytes(4)
+        return NewObject(lon, lat, self.words(4), ttl_ms, payload, key)
+
+    def retract(self) -> None:
+        alive = sorted(self.board.engine.objects)
+        if alive:
+            object_id = self.random.choice(alive)
+            self.carry_out(c.Retract((object_id,)))
+            del self.objects[object_id]
+
+    def advance(self) -> None:
+        now_ms = self.board.engine.now_ms + self.random.choice((0, 1, 1, 3, 10))
+        self.carry_out(c.AdvanceClock(now_ms))
+        self.clock.observe(now_ms)
+        self.objects = {
+            key: one for key, one in self.objects.items() if oracle.is_alive(one, now_ms)
+        }
+        for device in self.devices.values():
+            device.conversation.pass_time()
+
+    def subscribe(self, device: Device) -> None:
+        spec = TopK(
+            frozenset(self.words(4)),
+            self.random.choice((1, 1, 2, 3, 5, 10, 20)),
+            self.random.choice((0.001, 0.1, 0.3, 0.5, 0.5, 0.7, 0.9, 0.999)),
+            self.random.choice(list(Similarity)),
+        )
+        device.conversation.subscribe(spec)
+
+    def unsubscribe(self, device: Device) -> None:
+        if device.conversation.subscriptions:
+            number = self.random.choice(sorted(device.conversation.subscriptions))
+            device.conversation.unsubscribe(device.conversation.subscriptions[number])
+
+    def move(self, device: Device) -> None:
+        if self.random.random() < 0.2:
+            device.lon, device.lat = self.position()
+        else:
+            device.lon += self.random.randint(-1, 1)
+            device.lat += self.random.randint(-1, 1)
+        device.conversation.move(device.lon, device.lat)
+
+    # -- what must hold --------------------------------------------------------------------------
+
+    def audit(self) -> int:
+        """Compare every list of every online device with the oracle; return how many."""
+        self.deliver()
+        count = 0
+        for device in self.devices.values():
+            if device.stream is None:
+                continue
+            for subscription in device.conversation.subscriptions.values():
+                self.compare(device, subscription)
+                count += 1
+        return count
+
+    def compare(self, device: Device, subscription: Subscription) -> None:
+        spec = subscription.spec
+        expected = oracle.top_k(
+            oracle.OracleSubscription(
+                frozenset(spec.keywords), spec.k, spec.alpha, spec.similarity.name.lower()
+            ),
+            device.lon,
+            device.lat,
+            PLANE.maxdist_m,
+            self.objects.values(),
+            self.board.engine.now_ms,
+        )
+        assert subscription.state is SubscriptionState.EXACT
+        found = subscription.results()
+        assert [match.object.id for match in found] == [match.object_id for match in expected]
+        lengths = [spec.alpha * match.length_m / PLANE.maxdist_m for match in expected]
+        for match, score in zip(found, lengths, strict=True):
+            assert abs(match.score - score) <= 1e-9 * max(1.0, score)
