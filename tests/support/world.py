@@ -211,8 +211,8 @@ class World:
     def subscribe(self, device: Device) -> None:
         spec = TopK(
             frozenset(self.words(4)),
-            self.random.choice((1, 1, 2, 3, 5, 10, 20)),
-            self.random.choice((0.001, 0.1, 0.3, 0.5, 0.5, 0.7, 0.9, 0.999)),
+            self.random.choice((1, 2, 3, self.random.randint(1, 20))),
+            self.random.choice((0.001, 0.5, 0.5, 0.999, self.random.uniform(0.001, 0.999))),
             self.random.choice(list(Similarity)),
         )
         device.conversation.subscribe(spec)

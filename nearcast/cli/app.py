@@ -1,0 +1,31 @@
+"""`nearcast`: the group of commands."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import click
+
+from nearcast.cli.demo import demo
+from nearcast.cli.replay import replay
+from nearcast.cli.serve import serve
+from nearcast.cli.simulate import simulate
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(version("nearcast"), prog_name="nearcast")
+def app() -> None:
+    """Exact results for devices that move, and silence in between.
+
+    \b
+    nearcast demo        see all of it: a city, a server, devices, an audit
+    nearcast serve       run a server
+    nearcast simulate    make a workload: roads, trajectories, objects, subscriptions
+    nearcast replay      drive a server with a workload and audit every list
+    """
+
+
+app.add_command(serve)
+app.add_command(simulate)
+app.add_command(replay)
+app.add_command(demo)

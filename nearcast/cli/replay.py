@@ -1,0 +1,117 @@
+"""`nearcast replay`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from nearcast.cli.failures import reported
+from nearcast.cli.progress import bars
+
+if TYPE_CHECKING:
+    from simulator.replay import ReplayOptions, ReplayReport
+
+_MISMATCHES_SHOWN = 10
+
+
+@click.command()
+@click.argument("simulation", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--target", default="127.0.0.1:7433", show_default=True, help="Server's address.")
+@click.option("--token", help="Token the server asks for.")
+@click.option(
+    "--fleets", type=int, default=4, show_default=True, help="Streams to spread the devices over."
+)
+@click.option(
+    "--audit-every", type=int, default=15, show_default=True, help="Ticks between two audits."
+)
+@click.option("--map", "picture", type=click.Path(path_type=Path), help="Draw the run to this PNG.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures here.")
+def replay(
+    simulation: Path,
+    target: str,
+    token: str | None,
+    fleets: int,
+    audit_every: int,
+    picture: Path | None,
+    json_file: Path | None,
+) -> None:
+    """Drive a server with a SIMULATION folder, in virtual time, and audit every list.
+
+    The server must have been started with --virtual-time and with the area that `simulate` wrote to
+    world.json. Exits with status 1 when a single list differs from the oracle's.
+
+    \b
+    nearcast replay runs/city --target localhost:7433 --map runs/city/map.png
+    """
+    from simulator.replay import ReplayOptions  # noqa: PLC0415
+
+    options = ReplayOptions(target, token, max(1, fleets), max(1, audit_every))
+    report = run_replay(simulation, options, picture)
+    if json_file is not None:
+        json_file.write_text(json.dumps(figures(report), indent=2) + "\n")
+    show(report)
+    sys.exit(1 if report.mismatches else 0)
+
+
+def run_replay(folder: Path, options: ReplayOptions, picture: Path | None) -> ReplayReport:
+    """Replay a folder with progress bars; draw the map if asked."""
+    from simulator.picture import Highlight, draw_map  # noqa: PLC0415
+    from simulator.replay import Replay  # noqa: PLC0415
+    from simulator.simulation import SimulationError, load  # noqa: PLC0415
+
+    with reported(SimulationError), bars() as progress:
+        simulation = load(folder)
+        run = Replay(simulation, options, progress)
+        report = asyncio.run(run.run())
+        if picture is not None:
+            progress("picture", 0, 1)
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            highlight = Highlight(run.track.device_id, run.track.path, run.track.regions)
+            draw_map(simulation, highlight, picture)
+            progress("picture", 1, 1)
+    return report
+
+
+def figures(report: ReplayReport) -> dict[str, float]:
+    """Return what a run measured, by name."""
+    counters = report.counters
+    return {
+        "devices": report.devices,
+        "subscriptions": report.subscriptions,
+        "simulated_s": report.simulated_s,
+        "elapsed_s": round(report.elapsed_s, 1),
+        "objects_published": report.objects_published,
+        "objects_retracted": report.objects_retracted,
+        "moves": counters.moves,
+        "reports": counters.reports,
+        "silent_moves_percent": round(100.0 * report.silent_share, 2),
+        "reports_per_device_hour": round(report.reports_per_device_hour, 1),
+        "deltas": counters.deltas,
+        "objects_sent": counters.objects,
+        "bytes_from_devices": counters.bytes_sent,
+        "bytes_to_devices": counters.bytes_received,
+        "publish_to_device_p50_ms": round(report.latency_ms(0.5), 2),
+        "publish_to_device_p99_ms": round(report.latency_ms(0.99), 2),
+        "audited_lists": report.audited,
+        "mismatches": len(report.mismatches),
+    }
+
+
+def show(report: ReplayReport) -> None:
+    """Print the table, the first mismatches, and the line that counts."""
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    for name, value in figures(report).items():
+        table.add_row(name.replace("_", " "), f"{value:,}")
+    Console().print(table)
+    for mismatch in report.mismatches[:_MISMATCHES_SHOWN]:
+        click.echo(f"mismatch: {mismatch}")
+    click.echo(f"audit: {report.audited} lists, {len(report.mismatches)} mismatches")

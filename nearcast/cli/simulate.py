@@ -1,0 +1,55 @@
+"""`nearcast simulate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nearcast.cli.failures import reported
+from nearcast.cli.progress import bars
+
+
+@click.command()
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Folder for the tables; what is there is replaced.",
+)
+@click.option("--devices", type=int, default=500, show_default=True, help="Devices that drive.")
+@click.option("--seconds", type=int, default=600, show_default=True, help="Simulated time.")
+@click.option(
+    "--objects", type=int, default=3000, show_default=True, help="Objects alive at the start."
+)
+@click.option(
+    "--arrivals-per-s",
+    type=float,
+    default=2.0,
+    show_default=True,
+    help="Objects published a second (Poisson).",
+)
+@click.option(
+    "--subscriptions-per-device", type=int, default=1, show_default=True, help="Top-k subscriptions."
+)
+@click.option("--k-max", type=int, default=10, show_default=True, help="k is 1 to this.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Same seed, same rows.")
+def simulate(out: Path, **parameters: Any) -> None:  # noqa: ANN401
+    """Make a workload in a generated city: roads, places, trajectories, objects, subscriptions.
+
+    Runs on Spark (which brings its own Java runtime if the machine has none) and writes Parquet, so that
+    any tool can read it. Trajectories follow the roads, one position a second.
+
+    \b
+    nearcast simulate --out runs/city --devices 1000 --seconds 900
+    """
+    from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
+    from simulator.simulation import simulate as run  # noqa: PLC0415
+
+    with reported(ParameterError, OSError), bars() as report:
+        simulation = run(SimulationParameters(**parameters), out, report)
+    click.echo(
+        f"{out}: {simulation.roads.num_rows} roads, {simulation.trajectories.num_rows} positions, "
+        f"{simulation.objects.num_rows} objects, {simulation.subscriptions.num_rows} subscriptions"
+    )

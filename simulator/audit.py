@@ -1,0 +1,116 @@
+"""The audit: what was published, in the replay's own books, and every list against the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from nearcast import Match, Subscription
+from safe_region import oracle
+from safe_region.frame import Frame
+from safe_region.keywords import normalised_keyword
+from simulator.workload_rows import ObjectRow
+
+SCORE_TOLERANCE = 1e-12
+"""Scores are lengths times alpha / maxdist: the device may round that product once more."""
+
+
+@dataclass(slots=True)
+class Books:
+    """Every object the replay has published, as the oracle sees it."""
+
+    frame: Frame
+    objects: dict[int, oracle.OracleObject] = field(default_factory=dict)
+    _id_of_key: dict[str, int] = field(default_factory=dict)
+    _id_of_row: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def published(self, rows: Sequence[ObjectRow], ids: Sequence[int], now_ms: int) -> None:
+        """Note objects that the server has accepted, replacements included."""
+        for row, object_id in zip(rows, ids, strict=True):
+            replaced = self._id_of_key.get(row.object_key)
+            if replaced is not None:
+                self.objects.pop(replaced, None)
+            self._id_of_key[row.object_key] = object_id
+            self._id_of_row[row.object_key, row.publish_ms] = object_id
+            x_m, y_m = self.frame.project(row.lon, row.lat)
+            keywords = frozenset(normalised_keyword(keyword) for keyword in row.keywords)
+            self.objects[object_id] = oracle.OracleObject(
+                object_id, x_m, y_m, keywords, now_ms, now_ms + row.ttl_ms
+            )
+
+    def live_id(self, row: ObjectRow) -> int | None:
+        """Return the id of what was published for a row, if it is still alive."""
+        object_id = self._id_of_row.get((row.object_key, row.publish_ms))
+        return object_id if object_id in self.objects else None
+
+    def retracted(self, ids: Sequence[int]) -> None:
+        """Note objects that were taken back."""
+        for object_id in ids:
+            del self.objects[object_id]
+
+    def pass_time(self, now_ms: int) -> None:
+        """Forget what has expired."""
+        expired = [key for key, one in self.objects.items() if not oracle.is_alive(one, now_ms)]
+        for object_id in expired:
+            del self.objects[object_id]
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A list that is not what it should be."""
+
+    device_id: str
+    subscription_id: int
+    tick: int
+    expected: tuple[int, ...]
+    found: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"tick {self.tick}, {self.device_id}, subscription {self.subscription_id}: "
+            f"expected {list(self.expected)}, found {list(self.found)}"
+        )
+
+
+def audit_list(
+    books: Books,
+    subscription: Subscription,
+    device_id: str,
+    lon: float,
+    lat: float,
+    tick: int,
+    now_ms: int,
+) -> Mismatch | None:
+    """Compare one list with the oracle's at the device's true position: ids, order and scores."""
+    spec = subscription.spec
+    asked = oracle.OracleSubscription(
+        frozenset(normalised_keyword(keyword) for keyword in spec.keywords),
+        spec.k,
+        spec.alpha,
+        spec.similarity.name.lower(),
+    )
+    x_m, y_m = books.frame.project(lon, lat)
+    maxdist_m = books.frame.maxdist_m
+    expected = oracle.top_k(asked, x_m, y_m, maxdist_m, books.objects.values(), now_ms)
+    found = subscription.results()
+    scores = [spec.alpha * one.length_m / maxdist_m for one in expected]
+    if _is_same(expected, scores, found):
+        return None
+    return Mismatch(
+        device_id,
+        subscription.id,
+        tick,
+        tuple(one.object_id for one in expected),
+        tuple(match.object.id for match in found),
+    )
+
+
+def _is_same(
+    expected: Sequence[oracle.OracleMatch], scores: Sequence[float], found: Sequence[Match]
+) -> bool:
+    if [one.object_id for one in expected] != [match.object.id for match in found]:
+        return False
+    return all(
+        abs(match.score - score) <= SCORE_TOLERANCE * max(1.0, score)
+        for match, score in zip(found, scores, strict=True)
+    )

@@ -1,0 +1,284 @@
+"""The replay: devices drive, publishers post, and every sampled list is audited.
+
+It speaks to a server through the SDK alone, in virtual time, many devices a stream. Within a tick, as
+within an instant of the server: expire, retract, publish, report.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+import nearcast
+from nearcast import ChangeKind, ChangeReason, Counters, Device, GeoObject, Subscription, TopK
+from safe_region.frame import Frame
+from safe_region.scoring import Similarity
+from simulator.audit import Books, Mismatch, audit_list
+from simulator.simulation import Simulation
+from simulator.track import Track
+from simulator.workload_rows import (
+    Fix,
+    ObjectRow,
+    SubscriptionRow,
+    by_tick,
+    fixes_by_tick,
+    object_rows,
+    retractions_by_tick,
+    subscription_rows,
+)
+
+Progress = Callable[[str, int, int], None]
+
+_REQUEST_MAX = 1000
+_STAMP = struct.Struct("<q")
+"""The payload of every replayed object: when it was handed to the SDK, monotonic nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """How to replay.
+
+    Parameters
+    ----------
+    target
+        The server's address.
+    token
+        What it asks for.
+    fleet_count
+        Streams that the devices are spread over.
+    audit_every
+        Ticks between audits; the first and the last tick are always audited.
+    highlight
+        The device whose safe regions are recorded for the picture; None for the one that moves most.
+    """
+
+    target: str
+    token: str | None = None
+    fleet_count: int = 4
+    audit_every: int = 15
+    highlight: str | None = None
+
+
+@dataclass(slots=True)
+class ReplayReport:
+    """What a replay found."""
+
+    devices: int = 0
+    subscriptions: int = 0
+    ticks: int = 0
+    simulated_s: float = 0.0
+    elapsed_s: float = 0.0
+    objects_published: int = 0
+    objects_retracted: int = 0
+    counters: Counters = field(default_factory=Counters)
+    latencies_ms: list[float] = field(default_factory=list)
+    audited: int = 0
+    mismatches: list[Mismatch] = field(default_factory=list)
+
+    @property
+    def silent_share(self) -> float:
+        """Share of moves that nobody was told about."""
+        return 1.0 - self.counters.reports / max(1, self.counters.moves)
+
+    @property
+    def reports_per_device_hour(self) -> float:
+        """How often a device speaks."""
+        hours = self.devices * self.simulated_s / 3600.0
+        return self.counters.reports / hours if hours else 0.0
+
+    def latency_ms(self, share: float) -> float:
+        """Return a quantile of the publish-to-device latency; NaN if nothing was delivered."""
+        if not self.latencies_ms:
+            return float("nan")
+        ordered = sorted(self.latencies_ms)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+class Replay:
+    """One run of a simulation against a server.
+
+    Parameters
+    ----------
+    simulation
+        The tables to replay.
+    options
+        Where and how.
+    progress
+        Called as progress(stage, done, total).
+    """
+
+    def __init__(
+        self, simulation: Simulation, options: ReplayOptions, progress: Progress | None = None
+    ) -> None:
+        world = simulation.world
+        self._world = world
+        self._options = options
+        self._progress = progress or (lambda _stage, _done, _total: None)
+        self._fixes = fixes_by_tick(simulation.trajectories)
+        self._subscription_rows = subscription_rows(simulation.subscriptions)
+        rows = object_rows(simulation.objects)
+        self._publications = by_tick(rows, world.period_ms)
+        self._retractions = retractions_by_tick(rows, world.period_ms)
+        self._books = Books(Frame.of(world.area))
+        self._devices: dict[str, Device] = {}
+        self._subscriptions: dict[str, list[Subscription]] = {}
+        self._watchers: list[asyncio.Task[None]] = []
+        self.track = Track(options.highlight or _busiest(self._fixes))
+        self.report = ReplayReport()
+
+    async def run(self) -> ReplayReport:
+        """Replay every tick.
+
+        Raises
+        ------
+        nearcast.NearcastError
+            If the server cannot be reached or refuses something.
+        """
+        began = time.perf_counter()
+        ticks = len(self._fixes)
+        async with AsyncExitStack() as stack:
+            self._client = await stack.enter_async_context(
+                nearcast.connect(self._options.target, token=self._options.token)
+            )
+            self._publisher = self._client.publisher()
+            await self._client.advance_clock(self._now_ms(0))
+            await self._publish(0)
+            await self._attach(stack)
+            await self._client.sync()
+            self._audit(0)
+            for tick in range(1, ticks):
+                await self._tick(tick)
+                self._progress("replay", tick, ticks - 1)
+            await self._finish()
+        self.report.ticks = ticks
+        self.report.simulated_s = (ticks - 1) * self._world.period_ms / 1000.0
+        self.report.elapsed_s = time.perf_counter() - began
+        return self.report
+
+    def _now_ms(self, tick: int) -> int:
+        return self._world.start_ms + tick * self._world.period_ms
+
+    async def _attach(self, stack: AsyncExitStack) -> None:
+        fleets = [
+            await stack.enter_async_context(self._client.fleet())
+            for _ in range(self._options.fleet_count)
+        ]
+        wanted: dict[str, list[SubscriptionRow]] = {}
+        for row in self._subscription_rows:
+            wanted.setdefault(row.device_id, []).append(row)
+        first = self._fixes[0]
+        for i, fix in enumerate(first):
+            fleet = fleets[i % len(fleets)]
+            device = await fleet.attach(fix.device_id, lon=fix.lon, lat=fix.lat)
+            self._devices[fix.device_id] = device
+            self._subscriptions[fix.device_id] = await asyncio.gather(
+                *(device.subscribe(_spec(row)) for row in wanted.get(fix.device_id, []))
+            )
+            self._progress("attach", i + 1, len(first))
+        for subscriptions in self._subscriptions.values():
+            self._watchers += [asyncio.create_task(self._watch(one)) for one in subscriptions]
+        self.report.devices = len(self._devices)
+        self.report.subscriptions = len(self._subscription_rows)
+
+    async def _tick(self, tick: int) -> None:
+        now_ms = self._now_ms(tick)
+        self._books.pass_time(now_ms)
+        await self._client.advance_clock(now_ms)
+        await self._retract(tick)
+        await self._publish(tick)
+        for fix in self._fixes[tick]:
+            await self._devices[fix.device_id].move(
+                fix.lon, fix.lat, heading_deg=fix.heading_deg, speed_mps=fix.speed_mps
+            )
+        await self._client.sync()
+        self._follow(tick)
+        last = tick == len(self._fixes) - 1
+        if last or tick % self._options.audit_every == 0:
+            self._audit(tick)
+
+    async def _publish(self, tick: int) -> None:
+        rows = self._publications.get(tick, [])
+        now_ms = self._now_ms(tick)
+        for chunk in _distinct_chunks(rows):
+            payload = _STAMP.pack(time.perf_counter_ns())
+            objects = [_geo_object(row, payload) for row in chunk]
+            ids = await self._publisher.publish(objects)
+            self._books.published(chunk, ids, now_ms)
+            self.report.objects_published += len(ids)
+
+    async def _retract(self, tick: int) -> None:
+        found = (self._books.live_id(row) for row in self._retractions.get(tick, []))
+        ids = [object_id for object_id in found if object_id is not None]
+        if ids:
+            await self._publisher.retract(*ids)
+            self._books.retracted(ids)
+            self.report.objects_retracted += len(ids)
+
+    async def _watch(self, subscription: Subscription) -> None:
+        """Take the time from publication to the change of a result, as an app would see it."""
+        async for change in subscription.changes():
+            if change.kind is ChangeKind.ENTERED and change.reason is ChangeReason.PUBLISHED:
+                (sent_ns,) = _STAMP.unpack(change.object.payload)
+                self.report.latencies_ms.append((time.perf_counter_ns() - sent_ns) / 1e6)
+
+    def _audit(self, tick: int) -> None:
+        now_ms = self._now_ms(tick)
+        for fix in self._fixes[tick]:
+            for subscription in self._subscriptions[fix.device_id]:
+                mismatch = audit_list(
+                    self._books, subscription, fix.device_id, fix.lon, fix.lat, tick, now_ms
+                )
+                self.report.audited += 1
+                if mismatch is not None:
+                    self.report.mismatches.append(mismatch)
+
+    def _follow(self, tick: int) -> None:
+        """Record where the highlighted device is, and its region if that is a new one."""
+        for fix in self._fixes[tick]:
+            if fix.device_id == self.track.device_id:
+                subscriptions = self._subscriptions[fix.device_id]
+                self.track.follow(fix, subscriptions[:1], self._books.frame, self._now_ms(tick))
+
+    async def _finish(self) -> None:
+        self.report.counters = sum(
+            (device.counters for device in self._devices.values()), Counters()
+        )
+        for watcher in self._watchers:
+            watcher.cancel()
+        await asyncio.gather(*self._watchers, return_exceptions=True)
+
+
+def _spec(row: SubscriptionRow) -> TopK:
+    return TopK(row.keywords, row.k, row.alpha, Similarity[row.similarity.upper()])
+
+
+def _geo_object(row: ObjectRow, payload: bytes) -> GeoObject:
+    return GeoObject(
+        row.keywords, row.lon, row.lat, row.ttl_ms / 1000.0, payload, key=row.object_key
+    )
+
+
+def _distinct_chunks(rows: Sequence[ObjectRow]) -> list[list[ObjectRow]]:
+    """Split into requests of at most 1,000 objects, none with the same key twice."""
+    chunks: list[list[ObjectRow]] = []
+    keys: set[str] = set()
+    for row in rows:
+        if not chunks or len(chunks[-1]) == _REQUEST_MAX or row.object_key in keys:
+            chunks.append([])
+            keys = set()
+        chunks[-1].append(row)
+        keys.add(row.object_key)
+    return chunks
+
+
+def _busiest(fixes: Sequence[Sequence[Fix]]) -> str:
+    """Return the device that is fastest on average: its path shows most."""
+    speed: dict[str, float] = {}
+    for tick in fixes:
+        for fix in tick:
+            speed[fix.device_id] = speed.get(fix.device_id, 0.0) + fix.speed_mps
+    return max(speed, key=lambda device_id: (speed[device_id], device_id), default="")
