@@ -1,4 +1,4 @@
-"""Indexes over flat arrays: who is affected by an object, and what is best for a subscription?
+"""Indexes over flat arrays: who is affected by an object, what is best for a subscription.
 
 `contracts` says what every index does; a folder per structure holds its layout, kernels and class.
 No wire type, no clock, no I/O is known here.

@@ -24,7 +24,7 @@ class InconsistentIndexError(AssertionError):
 
 
 class SubscriptionIndex(Protocol):
-    """Who is affected by a new object?
+    """Tells who is affected by a new object.
 
     A subscription with anchor a, reach (reach_m, reach_id) and an interest matches an object o iff they
     share a keyword and (length of o at a, o.id) < (reach_m, reach_id), compared as a pair.
@@ -73,7 +73,7 @@ class SubscriptionIndex(Protocol):
 
 
 class ObjectIndex(Protocol):
-    """What is best here?"""
+    """Tells what is best here."""
 
     def insert(self, objects: ObjectBatch) -> None:
         """Add objects.

@@ -111,8 +111,7 @@ class Client:
         except grpc.aio.AioRpcError as error:
             raise refusal(error) from None
         return [
-            Match(live_object(found.object), found.score, found.distance_m)
-            for found in response.matches
+            Match(live_object(found.object), found.score, found.distance_m) for found in response.matches
         ]
 
     async def sync(self) -> None:
@@ -124,9 +123,7 @@ class Client:
         while True:
             await self._ping_all()
             try:
-                await self._control_stub.Sync(
-                    control_service_pb2.SyncRequest(), metadata=self._metadata
-                )
+                await self._control_stub.Sync(control_service_pb2.SyncRequest(), metadata=self._metadata)
             except grpc.aio.AioRpcError as error:
                 raise refusal(error) from None
             await self._ping_all()

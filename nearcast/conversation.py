@@ -170,9 +170,7 @@ class Conversation:
                 self._send_subscribe(subscription)
         self._check(self.subscriptions.values())
 
-    def _reconcile(
-        self, subscription_id: int, spec: subscriptions_pb2.SubscriptionSpec
-    ) -> None:
+    def _reconcile(self, subscription_id: int, spec: subscriptions_pb2.SubscriptionSpec) -> None:
         """Agree with the server on what one of its subscriptions is here."""
         if subscription_id in self._ended_ids:
             self._send_unsubscribe(subscription_id)

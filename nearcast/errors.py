@@ -62,8 +62,9 @@ class RefusedError(NearcastError):
     @classmethod
     def from_wire(cls, error: errors_pb2.Error) -> RefusedError:
         """Read a refusal. A reason of a newer server becomes UNSPECIFIED."""
-        known = error.reason in Reason.__members__.values()
-        reason = Reason(error.reason) if known else Reason.UNSPECIFIED
+        number = int(error.reason)
+        known = number in {int(reason) for reason in Reason}
+        reason = Reason(number) if known else Reason.UNSPECIFIED
         return cls(reason, error.field, error.value, error.limit, error.message)
 
 

@@ -77,9 +77,7 @@ class Publisher:
         self._closed = True
         self._drop_stream()
 
-    async def _request(
-        self, request: publisher_service_pb2.PublishRequest, tries: int
-    ) -> Iterable[int]:
+    async def _request(self, request: publisher_service_pb2.PublishRequest, tries: int) -> Iterable[int]:
         async with self._lock:
             if self._closed:
                 raise ClosedError("the publisher is closed")

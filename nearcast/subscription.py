@@ -200,9 +200,7 @@ class Subscription:
             self._first_answer = asyncio.get_running_loop().create_future()
             await self._first_answer
 
-    def notice(
-        self, reason: ChangeReason, farewells: dict[int, ChangeReason] | None = None
-    ) -> None:
+    def notice(self, reason: ChangeReason, farewells: dict[int, ChangeReason] | None = None) -> None:
         """Wake whoever watches the result."""
         for watcher in self._watchers:
             watcher.notice(reason, farewells or {})
@@ -240,7 +238,7 @@ class _Watcher:
         self._event.clear()
 
     def difference(self, now: list[LiveObject]) -> list[Change]:
-        """What has happened since the last call."""
+        """Return what has happened since the last call."""
         before, self._seen = self._seen, now
         reason, farewells = self._reason, self._farewells
         self._farewells = {}
@@ -269,5 +267,3 @@ class _Watcher:
 def _buffered(entry: subscriptions_pb2.Entry) -> Buffered:
     item = entry.object
     return Buffered(item.id, item.point.x_m, item.point.y_m, entry.r_m, item.expiry_ms)
-
-

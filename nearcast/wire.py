@@ -74,7 +74,7 @@ def spec_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
             keywords=keyword_list(spec.keywords, "spec.top_k.keywords"),
             k=spec.k,
             alpha=number(spec.alpha, "spec.top_k.alpha"),
-            similarity=subscriptions_pb2.Similarity.ValueType(int(similarity)),
+            similarity=subscriptions_pb2.Similarity.Name(int(similarity)),
         )
     )
 

@@ -1,4 +1,4 @@
-"""Geometry and scoring: may the device move to p without telling anyone?
+"""Geometry and scoring: whether a device may move to p without telling anyone.
 
 The device-side half (`frame`, `scoring`, `anchored`) and the `oracle` are plain Python and need no
 package beyond the standard library. The kernels (`jit`, `scoring_kernels`) need numba, the pictures

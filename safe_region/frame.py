@@ -15,6 +15,8 @@ from typing import NamedTuple
 EARTH_RADIUS_M = 6371008.8
 """Mean radius of the Earth (IUGG R1)."""
 
+LONGITUDE_MAX_DEG = 180.0
+
 LATITUDE_MAX_DEG = 89.0
 """Closer to a pole the equirectangular projection has no useful scale."""
 
@@ -71,10 +73,9 @@ class Frame:
         for name, value in zip(Area._fields, area, strict=True):
             if not math.isfinite(value):
                 raise ValueError(f"area.{name} is {value}, must be a finite number of degrees")
-        if not -180.0 <= area.lon_min < area.lon_max <= 180.0:
+        if not -LONGITUDE_MAX_DEG <= area.lon_min < area.lon_max <= LONGITUDE_MAX_DEG:
             raise ValueError(
-                f"area longitudes are {area.lon_min}..{area.lon_max}, must be increasing within "
-                "-180..180"
+                f"area longitudes are {area.lon_min}..{area.lon_max}, must be increasing within -180..180"
             )
         if not -LATITUDE_MAX_DEG <= area.lat_min < area.lat_max <= LATITUDE_MAX_DEG:
             raise ValueError(
@@ -91,9 +92,7 @@ class Frame:
 
     def project(self, lon: float, lat: float) -> Point:
         """Map degrees to plane metres. Defined everywhere, also outside the area."""
-        return Point(
-            (lon - self.lon0_deg) * self.x_m_per_deg, (lat - self.lat0_deg) * self.y_m_per_deg
-        )
+        return Point((lon - self.lon0_deg) * self.x_m_per_deg, (lat - self.lat0_deg) * self.y_m_per_deg)
 
     def unproject(self, x_m: float, y_m: float) -> tuple[float, float]:
         """Map plane metres back to (lon, lat) in degrees, up to rounding."""

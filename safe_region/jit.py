@@ -39,7 +39,7 @@ def _cache_folder() -> Path:
     return base / digest.hexdigest()[:16]
 
 
-numba.config.CACHE_DIR = str(_cache_folder())
+numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 
 def kernel(function: _Kernel) -> _Kernel:

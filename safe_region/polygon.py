@@ -17,9 +17,7 @@ from safe_region.anchored import AnchoredRegion
 _VERTICES = 180
 
 
-def boundary(
-    region: AnchoredRegion, now_ms: int, vertex_count: int = _VERTICES
-) -> Polygon | None:
+def boundary(region: AnchoredRegion, now_ms: int, vertex_count: int = _VERTICES) -> Polygon | None:
     """Return the region in plane metres; None if it is the whole plane.
 
     The polygon is inscribed (vertices lie on the boundary), so it may be drawn but not tested with.
@@ -52,6 +50,4 @@ def boundary(
 def _radius(major_m: float, focus_m: float, phi: float, theta: float) -> float:
     if major_m <= focus_m:
         return 0.0
-    return (major_m * major_m - focus_m * focus_m) / (
-        2.0 * (major_m - focus_m * math.cos(theta - phi))
-    )
+    return (major_m * major_m - focus_m * focus_m) / (2.0 * (major_m - focus_m * math.cos(theta - phi)))

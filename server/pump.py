@@ -18,9 +18,10 @@ from typing import Any
 
 from server import commands as c
 from server.errors import Reason, RefusalError, StoreError
+from server.planning import Plan, Planner, apply
 from server.rows import Row
 from server.store import SqliteStore
-from server.switchboard import Plan, Switchboard
+from server.switchboard import Switchboard
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class Pump:
         clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self.switchboard = switchboard
+        self._planner = Planner(switchboard)
         self._store = store
         self._clock = clock
         self._waiting: deque[Waiting] = deque()
@@ -122,7 +124,7 @@ class Pump:
     async def _pump_once(self) -> None:
         count = min(len(self._waiting), self.switchboard.limits.batch_max)
         commands = [command for command, _ in itertools.islice(self._waiting, count)]
-        planned = self.switchboard.plan_batch(commands)
+        planned = self._planner.plan_batch(commands)
         batch = [self._waiting.popleft() for _ in planned]
         if len(self._waiting) < self.switchboard.limits.queue_max:
             self._room.set()
@@ -131,7 +133,7 @@ class Pump:
             try:
                 await self._commit(rows)
             except StoreError as error:
-                _log.error("a batch of %d commands is refused: %s", len(batch), error)  # noqa: TRY400
+                _log.error("a batch of %d commands is refused: %s", len(batch), error)
                 planned = [_unless_readonly(plan) for plan in planned]
         self._answer(batch, planned)
 
@@ -148,7 +150,7 @@ class Pump:
             raise
 
     def _answer(self, batch: list[Waiting], planned: list[Plan | RefusalError]) -> None:
-        replies = iter(self.switchboard.apply([p for p in planned if isinstance(p, Plan)]))
+        replies = iter(apply(self.switchboard, [p for p in planned if isinstance(p, Plan)]))
         for (command, future), plan in zip(batch, planned, strict=True):
             if isinstance(plan, RefusalError):
                 if future is None and isinstance(command, c.DeviceCommand):

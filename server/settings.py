@@ -34,9 +34,7 @@ class ServerSettings(BaseSettings):
     area: Annotated[Area, NoDecode] = Field(
         description="Service area as lon_min,lat_min,lon_max,lat_max in degrees."
     )
-    store: Path = Field(
-        Path("nearcast.db"), description="Database file; ':memory:' forgets everything."
-    )
+    store: Path = Field(Path("nearcast.db"), description="Database file; ':memory:' forgets everything.")
     buffer_extra: int = Field(
         8, ge=0, le=BUFFER_EXTRA_MAX, description="Objects beyond k that a device is given (b)."
     )

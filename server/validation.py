@@ -100,14 +100,10 @@ def checked_object(new: NewObject, limits: Limits, frame: Frame, field: str) -> 
     return replace(new, keywords=keywords)
 
 
-def checked_objects(
-    objects: Sequence[NewObject], limits: Limits, frame: Frame
-) -> list[NewObject]:
+def checked_objects(objects: Sequence[NewObject], limits: Limits, frame: Frame) -> list[NewObject]:
     """Normalise the objects of one request: 1 to `objects_per_request_max`, keys all different."""
     _check_count(len(objects), "objects", limits.objects_per_request_max)
-    checked = [
-        checked_object(new, limits, frame, f"objects[{i}]") for i, new in enumerate(objects)
-    ]
+    checked = [checked_object(new, limits, frame, f"objects[{i}]") for i, new in enumerate(objects)]
     seen: set[str] = set()
     for i, new in enumerate(checked):
         _require(
@@ -128,8 +124,12 @@ def checked_ids(ids: Sequence[int], limits: Limits) -> list[int]:
 
 def _check_count(count: int, field: str, count_max: int) -> None:
     if not 1 <= count <= count_max:
-        raise RefusalError(Reason.TOO_MANY if count else Reason.INVALID_FIELD, field,
-                           f"{count} entries", f"1 to {count_max} entries")
+        raise RefusalError(
+            Reason.TOO_MANY if count else Reason.INVALID_FIELD,
+            field,
+            f"{count} entries",
+            f"1 to {count_max} entries",
+        )
 
 
 def checked_top_k(spec: TopK, limits: Limits, field: str = "spec.top_k") -> TopK:

@@ -244,9 +244,7 @@ class Replay:
                 self.track.follow(fix, subscriptions[:1], self._books.frame, self._now_ms(tick))
 
     async def _finish(self) -> None:
-        self.report.counters = sum(
-            (device.counters for device in self._devices.values()), Counters()
-        )
+        self.report.counters = sum((device.counters for device in self._devices.values()), Counters())
         for watcher in self._watchers:
             watcher.cancel()
         await asyncio.gather(*self._watchers, return_exceptions=True)
@@ -257,9 +255,7 @@ def _spec(row: SubscriptionRow) -> TopK:
 
 
 def _geo_object(row: ObjectRow, payload: bytes) -> GeoObject:
-    return GeoObject(
-        row.keywords, row.lon, row.lat, row.ttl_ms / 1000.0, payload, key=row.object_key
-    )
+    return GeoObject(row.keywords, row.lon, row.lat, row.ttl_ms / 1000.0, payload, key=row.object_key)
 
 
 def _distinct_chunks(rows: Sequence[ObjectRow]) -> list[list[ObjectRow]]:

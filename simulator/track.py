@@ -24,9 +24,7 @@ class Track:
     """Rings of (lon, lat), one for each anchor, in order."""
     _anchors: dict[int, Point] = field(default_factory=dict)
 
-    def follow(
-        self, fix: Fix, subscriptions: Sequence[Subscription], frame: Frame, now_ms: int
-    ) -> None:
+    def follow(self, fix: Fix, subscriptions: Sequence[Subscription], frame: Frame, now_ms: int) -> None:
         """Add a position, and the regions that have a new anchor."""
         self.path.append((fix.lon, fix.lat))
         for subscription in subscriptions:

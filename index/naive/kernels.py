@@ -43,9 +43,7 @@ def match(
             common = common_count(pool[start : start + count], words)
             if common == 0:
                 continue
-            share = row["weight_m"] * text_distance(
-                row["similarity"], common, count, words.shape[0]
-            )
+            share = row["weight_m"] * text_distance(row["similarity"], common, count, words.shape[0])
             at_anchor = length(row["x_m"] - x_m[i], row["y_m"] - y_m[i], share)
             if is_less(at_anchor, object_ids[i], row["reach_m"], row["reach_id"]):
                 if total < found.shape[0]:

@@ -24,9 +24,7 @@ class NaiveObjectIndex:
 
     def insert(self, objects: ObjectBatch) -> None:
         """Add objects. O(1) each, amortised."""
-        self._table.append(
-            objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m}
-        )
+        self._table.append(objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m})
 
     def remove(self, ids: Ints) -> None:
         """Remove objects. O(1) each, amortised."""

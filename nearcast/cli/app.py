@@ -15,7 +15,7 @@ from nearcast.cli.simulate import simulate
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(version("nearcast"), prog_name="nearcast")
 def app() -> None:
-    """Exact results for devices that move, and silence in between.
+    r"""Exact results for devices that move, and silence in between.
 
     \b
     nearcast demo        see all of it: a city, a server, devices, an audit

@@ -23,5 +23,7 @@ def reported(*expected: type[Exception]) -> Iterator[None]:
             for one in error.errors()
         ]
         raise click.ClickException("\n".join(lines)) from None
-    except (NearcastError, *expected) as error:
+    except NearcastError as error:
+        raise click.ClickException(str(error)) from None
+    except expected as error:
         raise click.ClickException(str(error)) from None

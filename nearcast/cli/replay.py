@@ -28,9 +28,7 @@ _MISMATCHES_SHOWN = 10
 @click.option(
     "--fleets", type=int, default=4, show_default=True, help="Streams to spread the devices over."
 )
-@click.option(
-    "--audit-every", type=int, default=15, show_default=True, help="Ticks between two audits."
-)
+@click.option("--audit-every", type=int, default=15, show_default=True, help="Ticks between two audits.")
 @click.option("--map", "picture", type=click.Path(path_type=Path), help="Draw the run to this PNG.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures here.")
 def replay(
@@ -42,7 +40,7 @@ def replay(
     picture: Path | None,
     json_file: Path | None,
 ) -> None:
-    """Drive a server with a SIMULATION folder, in virtual time, and audit every list.
+    r"""Drive a server with a SIMULATION folder, in virtual time, and audit every list.
 
     The server must have been started with --virtual-time and with the area that `simulate` wrote to
     world.json. Exits with status 1 when a single list differs from the oracle's.
@@ -63,8 +61,9 @@ def replay(
 def run_replay(folder: Path, options: ReplayOptions, picture: Path | None) -> ReplayReport:
     """Replay a folder with progress bars; draw the map if asked."""
     from simulator.picture import Highlight, draw_map  # noqa: PLC0415
-    from simulator.replay import Replay  # noqa: PLC0415
     from simulator.simulation import SimulationError, load  # noqa: PLC0415
+
+    from simulator.replay import Replay  # noqa: PLC0415
 
     with reported(SimulationError), bars() as progress:
         simulation = load(folder)

@@ -28,9 +28,7 @@ READY = "serving on "
 @click.option("--area", metavar="LON,LAT,LON,LAT", help="Service area: west, south, east, north.")
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option("--port", type=int, help="Port; 0 chooses a free one.  [default: 7433]")
-@click.option(
-    "--store", help="Database file, ':memory:' to forget everything.  [default: nearcast.db]"
-)
+@click.option("--store", help="Database file, ':memory:' to forget everything.  [default: nearcast.db]")
 @click.option(
     "--buffer-extra",
     type=int,
@@ -49,7 +47,7 @@ READY = "serving on "
     "--log-level", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]), help="[default: INFO]"
 )
 def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
-    """Run a server until SIGTERM or Ctrl-C.
+    r"""Run a server until SIGTERM or Ctrl-C.
 
     Flags win over environment variables (NEARCAST_PORT and so on), those over the configuration file.
     What is acknowledged is in the store first; after a crash, start again with the same store.

@@ -20,9 +20,7 @@ from nearcast.cli.progress import bars
 )
 @click.option("--devices", type=int, default=500, show_default=True, help="Devices that drive.")
 @click.option("--seconds", type=int, default=600, show_default=True, help="Simulated time.")
-@click.option(
-    "--objects", type=int, default=3000, show_default=True, help="Objects alive at the start."
-)
+@click.option("--objects", type=int, default=3000, show_default=True, help="Objects alive at the start.")
 @click.option(
     "--arrivals-per-s",
     type=float,
@@ -31,12 +29,16 @@ from nearcast.cli.progress import bars
     help="Objects published a second (Poisson).",
 )
 @click.option(
-    "--subscriptions-per-device", type=int, default=1, show_default=True, help="Top-k subscriptions."
+    "--subscriptions-per-device",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Top-k subscriptions.",
 )
 @click.option("--k-max", type=int, default=10, show_default=True, help="k is 1 to this.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Same seed, same rows.")
 def simulate(out: Path, **parameters: Any) -> None:  # noqa: ANN401
-    """Make a workload in a generated city: roads, places, trajectories, objects, subscriptions.
+    r"""Make a workload in a generated city: roads, places, trajectories, objects, subscriptions.
 
     Runs on Spark (which brings its own Java runtime if the machine has none) and writes Parquet, so that
     any tool can read it. Trajectories follow the roads, one position a second.

@@ -18,12 +18,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from index.batches import InterestBatch, KeywordLists, ObjectBatch, Ranking, ReachBatch
+from index.batches import KeywordLists, ObjectBatch, Ranking
 from index.contracts import InconsistentIndexError, ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
 from safe_region.frame import Frame, Point
 from safe_region.scoring import length, text_distance, text_weight
-from server.engine.standing import Held, Standing
+from server.engine.changes import Changes
+from server.engine.invariants import check_alive, check_buffer, check_holders
+from server.engine.standing import Held, Standing, interest_batch, reach_batch
 from server.engine.vocabulary import Vocabulary
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach, TopK
 
@@ -103,10 +105,10 @@ class Engine:
 
     def publish(self, objects: Sequence[LiveObject], replaced: Iterable[int] = ()) -> list[Delta]:
         """Add objects, in place of those replaced."""
-        changes = _Changes(self, Cause.PUBLISHED)
-        self._remove(list(replaced), changes.drop_replaced)
+        changes = Changes(Cause.PUBLISHED)
+        self._remove(list(replaced), changes.dropper(DropReason.REPLACED))
         if not objects:
-            return changes.deltas()
+            return changes.deltas(self._standing, self.now_ms)
         batch = ObjectBatch(
             np.array([item.object_id for item in objects], dtype=np.int64),
             np.array([item.point.x_m for item in objects], dtype=np.float64),
@@ -120,15 +122,15 @@ class Engine:
         matches = self._subscription_index.match(batch)
         for i, item in enumerate(objects):
             for handle in matches.row(i).tolist():
-                changes.add(handle, item)
+                changes.add(handle, Entry(item, self._hold(handle, item)))
         self._shrink(changes)
-        return changes.deltas()
+        return changes.deltas(self._standing, self.now_ms)
 
     def retract(self, ids: Sequence[int]) -> list[Delta]:
         """Remove live objects."""
-        changes = _Changes(self, Cause.RETRACTED)
-        self._remove(ids, changes.drop_retracted)
-        return changes.deltas()
+        changes = Changes(Cause.RETRACTED)
+        self._remove(ids, changes.dropper(DropReason.RETRACTED))
+        return changes.deltas(self._standing, self.now_ms)
 
     def _remove(self, ids: Sequence[int], dropped: Callable[[int, int], None]) -> list[LiveObject]:
         """Remove live objects everywhere; call `dropped(handle, id)` for every buffer they leave."""
@@ -145,11 +147,11 @@ class Engine:
                 dropped(handle, object_id)
         return removed
 
-    def _shrink(self, changes: _Changes) -> None:
+    def _shrink(self, changes: Changes) -> None:
         """Lower the reach of buffers that arrivals have made too large."""
         extra = self.options.buffer_extra
         moved = []
-        for handle in changes.handles():
+        for handle in changes.gained():
             standing = self._standing[handle]
             keep = standing.spec.k + extra
             # Twice the extra before shrinking: a shrink costs a move in the index.
@@ -163,7 +165,7 @@ class Engine:
                 changes.drop(handle, object_id, DropReason.OUT_OF_REACH)
             moved.append(standing)
         if moved:
-            self._subscription_index.move(_reaches(moved))
+            self._subscription_index.move(reach_batch(moved))
 
     # -- subscriptions ---------------------------------------------------------------------------
 
@@ -218,10 +220,10 @@ class Engine:
         ]
         known = {standing.handle for standing in woken}
         if woken:
-            self._subscription_index.insert(_reaches(woken), _interests(woken))
+            self._subscription_index.insert(reach_batch(woken), interest_batch(woken))
         moved = [standing for standing in standings if standing.handle not in known]
         if moved:
-            self._subscription_index.move(_reaches(moved))
+            self._subscription_index.move(reach_batch(moved))
         return deltas
 
     def _anchored(
@@ -260,9 +262,7 @@ class Engine:
         """Return all that the device of a subscription should hold. Not for parked ones."""
         standing = self._standing[handle]
         add = [Entry(self.objects[key], held.r_m) for key, held in standing.buffer.items()]
-        return Delta(
-            handle, cause, standing.anchor, standing.reach, self.now_ms, add, snapshot=True
-        )
+        return Delta(handle, cause, standing.anchor, standing.reach, self.now_ms, add, snapshot=True)
 
     def search(self, spec: TopK, point: Point) -> list[Ranked]:
         """Return the result of a subscription at one place, now."""
@@ -271,16 +271,14 @@ class Engine:
         asked = Standing(0, spec, keyword_ids, weight_m)
         ranking = self._rank([asked], [point], [spec.k])
         self._vocabulary.give_back(spec.keywords)
-        rows = zip(
-            ranking.ids.tolist(), ranking.length_m.tolist(), ranking.r_m.tolist(), strict=True
-        )
+        rows = zip(ranking.ids.tolist(), ranking.length_m.tolist(), ranking.r_m.tolist(), strict=True)
         return [Ranked(self.objects[object_id], length_m, r_m) for object_id, length_m, r_m in rows]
 
     def _rank(
         self, standings: Sequence[Standing], points: Sequence[Point], counts: Sequence[int]
     ) -> Ranking:
         return self._object_index.best(
-            _interests(standings),
+            interest_batch(standings),
             np.array([point.x_m for point in points], dtype=np.float64),
             np.array([point.y_m for point in points], dtype=np.float64),
             np.array(counts, dtype=np.int64),
@@ -307,8 +305,6 @@ class Engine:
         if not holders:
             del self._holders[object_id]
 
-    # -- invariants ------------------------------------------------------------------------------
-
     def check(self) -> None:
         """Verify every invariant, from the definitions. O(subscriptions * objects).
 
@@ -324,96 +320,7 @@ class Engine:
             raise InconsistentIndexError("the subscription index does not hold what is awake")
         if len(self._object_index) != len(self.objects):
             raise InconsistentIndexError("the object index does not hold what is alive")
-        held = {(key, handle) for key, handles in self._holders.items() for handle in handles}
-        if held != {(key, standing.handle) for standing in awake for key in standing.buffer}:
-            raise InconsistentIndexError("the result index is not the inverse of the buffers")
-        for item in self.objects.values():
-            if not item.created_ms <= self.now_ms < item.expiry_ms:
-                raise InconsistentIndexError(f"object {item.object_id} is not alive")
+        check_alive(self.objects.values(), self.now_ms)
+        check_holders(self._holders, awake)
         for standing in awake:
-            self._check_buffer(standing)
-
-    def _check_buffer(self, standing: Standing) -> None:
-        wanted = set(standing.spec.keywords)
-        expected = {}
-        for item in self.objects.values():
-            common = len(wanted.intersection(item.keywords))
-            if common == 0:
-                continue
-            r_m = standing.weight_m * text_distance(
-                standing.spec.similarity, common, len(wanted), len(item.keywords)
-            )
-            dx = standing.anchor.x_m - item.point.x_m
-            dy = standing.anchor.y_m - item.point.y_m
-            here = Held(length(dx, dy, r_m), r_m)
-            if (here.length_m, item.object_id) < standing.reach:
-                expected[item.object_id] = here
-        if standing.buffer != expected:
-            raise InconsistentIndexError(
-                f"subscription {standing.handle} does not hold exactly what is below its reach"
-            )
-
-
-class _Changes:
-    """Collects what one batch does to buffers, one delta a subscription."""
-
-    def __init__(self, engine: Engine, cause: Cause) -> None:
-        self._engine = engine
-        self._cause = cause
-        self._add: dict[int, dict[int, Entry]] = {}
-        self._drop: dict[int, dict[int, DropReason]] = {}
-
-    def handles(self) -> list[int]:
-        """Subscriptions that gained an object."""
-        return list(self._add)
-
-    def add(self, handle: int, item: LiveObject) -> None:
-        r_m = self._engine._hold(handle, item)  # noqa: SLF001
-        self._add.setdefault(handle, {})[item.object_id] = Entry(item, r_m)
-
-    def drop(self, handle: int, object_id: int, reason: DropReason) -> None:
-        if self._add.get(handle, {}).pop(object_id, None) is None:
-            self._drop.setdefault(handle, {})[object_id] = reason
-
-    def drop_retracted(self, handle: int, object_id: int) -> None:
-        self.drop(handle, object_id, DropReason.RETRACTED)
-
-    def drop_replaced(self, handle: int, object_id: int) -> None:
-        self.drop(handle, object_id, DropReason.REPLACED)
-
-    def deltas(self) -> list[Delta]:
-        found = []
-        for handle in self._add | self._drop:
-            standing = self._engine._standing[handle]  # noqa: SLF001
-            drop = self._drop.get(handle, {})
-            replaced = DropReason.REPLACED in drop.values()
-            found.append(
-                Delta(
-                    handle,
-                    Cause.REPLACED if replaced else self._cause,
-                    standing.anchor,
-                    standing.reach,
-                    self._engine.now_ms,
-                    list(self._add.get(handle, {}).values()),
-                    drop,
-                )
-            )
-        return found
-
-
-def _reaches(standings: Sequence[Standing]) -> ReachBatch:
-    return ReachBatch(
-        np.array([standing.handle for standing in standings], dtype=np.int64),
-        np.array([standing.anchor.x_m for standing in standings], dtype=np.float64),
-        np.array([standing.anchor.y_m for standing in standings], dtype=np.float64),
-        np.array([standing.reach.length_m for standing in standings], dtype=np.float64),
-        np.array([standing.reach.object_id for standing in standings], dtype=np.int64),
-    )
-
-
-def _interests(standings: Sequence[Standing]) -> InterestBatch:
-    return InterestBatch(
-        np.array([standing.weight_m for standing in standings], dtype=np.float64),
-        np.array([standing.spec.similarity for standing in standings], dtype=np.int8),
-        KeywordLists.of([standing.keyword_ids for standing in standings]),
-    )
+            check_buffer(standing, self.objects.values())

@@ -98,14 +98,10 @@ class Session:
         """
         self.require_instance(nonce)
         if self.connection is not None:
-            taken_over = RefusalError(
-                Reason.SUPERSEDED, "stream", "older", "the latest of its instance"
-            )
+            taken_over = RefusalError(Reason.SUPERSEDED, "stream", "older", "the latest of its instance")
             self.say(Detached(taken_over))
             self._leave()
-        covered = (
-            self.state is not State.PARKED and self._retained_from <= version <= self.version
-        )
+        covered = self.state is not State.PARKED and self._retained_from <= version <= self.version
         self._move(Command.ATTACH)
         if nonce != self._nonce:
             self.report_sequence = 0

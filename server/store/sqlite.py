@@ -72,19 +72,11 @@ class SqliteStore:
         execute("PRAGMA journal_mode=WAL")
         execute("PRAGMA synchronous=FULL")
         execute("BEGIN IMMEDIATE")
-        (application_id,) = execute("PRAGMA application_id").fetchone()
-        (version,) = execute("PRAGMA user_version").fetchone()
-        (table_count,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
         try:
+            (table_count,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
             if table_count == 0:
                 self._create()
-            elif application_id != schema.APPLICATION_ID:
-                raise StoreError(f"{self.path} is a database of another application, not a store")
-            elif version > schema.SCHEMA_VERSION:
-                raise StoreError(
-                    f"store {self.path} is of version {version}, this program reads up to "
-                    f"{schema.SCHEMA_VERSION}: use a newer program or another store"
-                )
+            self._require_version()
             self._require_frame()
         except BaseException:
             execute("ROLLBACK")
@@ -100,6 +92,17 @@ class SqliteStore:
         self._put_meta(schema.META_AREA, json.dumps(self._frame.area))
         self._put_meta(schema.META_TIME, "0")
         self._put_meta(schema.META_NEXT_ID, "1")
+
+    def _require_version(self) -> None:
+        (application_id,) = self._database.execute("PRAGMA application_id").fetchone()
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        if application_id != schema.APPLICATION_ID:
+            raise StoreError(f"{self.path} is a database of another application, not a store")
+        if version > schema.SCHEMA_VERSION:
+            raise StoreError(
+                f"store {self.path} is of version {version}, this program reads up to "
+                f"{schema.SCHEMA_VERSION}: use a newer program or another store"
+            )
 
     def _require_frame(self) -> None:
         area = Area(*json.loads(self._meta(schema.META_AREA)))
@@ -168,11 +171,7 @@ class SqliteStore:
         )
         write(
             "DELETE FROM subscriptions WHERE device_id = ? AND subscription_id = ?",
-            [
-                (row.device_id, row.subscription_id)
-                for row in rows
-                if isinstance(row, DeleteSubscription)
-            ],
+            [(row.device_id, row.subscription_id) for row in rows if isinstance(row, DeleteSubscription)],
         )
         write(
             "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from server.errors import Reason, RefusalError
 
@@ -30,7 +30,7 @@ class Access:
             shown = "absent" if not token else "not known"
             raise RefusalError(Reason.UNAUTHENTICATED, "token", shown, "a token of this server")
 
-    def require_metadata(self, metadata: Sequence[tuple[str, str | bytes]] | None) -> None:
+    def require_metadata(self, metadata: Iterable[tuple[str, str | bytes]] | None) -> None:
         """Like `require`, for a call's ``authorization: Bearer`` metadata."""
         values = dict(metadata or ())
         header = str(values.get("authorization", ""))

@@ -35,12 +35,8 @@ def position_from(message: geometry_pb2.Position, field: str, *, present: bool) 
 
 def new_object_from(message: objects_pb2.NewObject, field: str) -> NewObject:
     """Read an object that a publisher posts."""
-    lon, lat = position_from(
-        message.position, f"{field}.position", present=message.HasField("position")
-    )
-    return NewObject(
-        lon, lat, tuple(message.keywords), message.ttl_ms, message.payload, message.key
-    )
+    lon, lat = position_from(message.position, f"{field}.position", present=message.HasField("position"))
+    return NewObject(lon, lat, tuple(message.keywords), message.ttl_ms, message.payload, message.key)
 
 
 def top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
@@ -61,12 +57,8 @@ def top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
 
 def hello_from(connection: s.Connection, message: device_service_pb2.Hello) -> c.Hello:
     """Read a hello."""
-    lon, lat = position_from(
-        message.position, "hello.position", present=message.HasField("position")
-    )
-    return c.Hello(
-        connection, message.device_id, message.instance_nonce, message.version, lon, lat
-    )
+    lon, lat = position_from(message.position, "hello.position", present=message.HasField("position"))
+    return c.Hello(connection, message.device_id, message.instance_nonce, message.version, lon, lat)
 
 
 def device_command_from(
@@ -93,20 +85,14 @@ def device_command_from(
 def _report_from(
     connection: s.Connection, device_id: str, message: device_service_pb2.Report
 ) -> c.Report:
-    lon, lat = position_from(
-        message.position, "report.position", present=message.HasField("position")
-    )
-    return c.Report(
-        connection, device_id, message.sequence, lon, lat, tuple(message.subscription_ids)
-    )
+    lon, lat = position_from(message.position, "report.position", present=message.HasField("position"))
+    return c.Report(connection, device_id, message.sequence, lon, lat, tuple(message.subscription_ids))
 
 
 def _subscribe_from(
     connection: s.Connection, device_id: str, message: device_service_pb2.Subscribe
 ) -> c.Subscribe:
-    lon, lat = position_from(
-        message.position, "subscribe.position", present=message.HasField("position")
-    )
+    lon, lat = position_from(message.position, "subscribe.position", present=message.HasField("position"))
     spec = top_k_from(message.spec)
     return c.Subscribe(connection, device_id, message.subscription_id, spec, lon, lat)
 
@@ -153,7 +139,7 @@ def spec_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
             keywords=spec.keywords,
             k=spec.k,
             alpha=spec.alpha,
-            similarity=subscriptions_pb2.Similarity.ValueType(int(spec.similarity)),
+            similarity=subscriptions_pb2.Similarity.Name(int(spec.similarity)),
         )
     )
 
@@ -165,20 +151,18 @@ def delta_message(versioned: s.VersionedDelta) -> subscriptions_pb2.Delta:
         version=versioned.version,
         subscription_id=versioned.subscription_id,
         anchor=geometry_pb2.Point(x_m=delta.anchor.x_m, y_m=delta.anchor.y_m),
-        reach=subscriptions_pb2.Reach(
-            length_m=delta.reach.length_m, object_id=delta.reach.object_id
-        ),
+        reach=subscriptions_pb2.Reach(length_m=delta.reach.length_m, object_id=delta.reach.object_id),
         add=[
             subscriptions_pb2.Entry(object=object_message(entry.item), r_m=entry.r_m)
             for entry in delta.add
         ],
         drop=[
             subscriptions_pb2.Drop(
-                object_id=object_id, reason=subscriptions_pb2.DropReason.ValueType(int(reason))
+                object_id=object_id, reason=subscriptions_pb2.DropReason.Name(int(reason))
             )
             for object_id, reason in delta.drop.items()
         ],
-        cause=subscriptions_pb2.Cause.ValueType(int(delta.cause)),
+        cause=subscriptions_pb2.Cause.Name(int(delta.cause)),
         snapshot=delta.snapshot,
         report_sequence=versioned.report_sequence,
         time_ms=delta.time_ms,
@@ -225,16 +209,14 @@ class EventWriter:
             case s.Welcome():
                 return response(welcome=self._welcome(event))
             case s.Unsubscribed():
-                unsubscribed = device_service_pb2.Unsubscribed(
-                    subscription_id=event.subscription_id
-                )
+                unsubscribed = device_service_pb2.Unsubscribed(subscription_id=event.subscription_id)
                 return response(unsubscribed=unsubscribed)
             case s.Pong():
                 return response(pong=device_service_pb2.Pong(number=event.number))
             case s.Rejection():
                 rejection = device_service_pb2.Rejection(
                     number=event.number,
-                    command=device_service_pb2.Rejection.Command.ValueType(int(event.command)),
+                    command=device_service_pb2.Rejection.Command.Name(int(event.command)),
                     error=error_message(event.error),
                 )
                 return response(rejection=rejection)

@@ -19,6 +19,7 @@ from nearcast.v1 import (
 )
 from server import commands as c
 from server.errors import Reason, RefusalError
+from server.model import TopK
 from server.pump import Pump
 from server.session import Connection, Detached, Event
 from server.transport import converters
@@ -43,9 +44,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         self._pump = pump
         self._access = access
         board = pump.switchboard
-        self._writer = converters.EventWriter(
-            board.frame, board.limits, virtual_time=board.virtual_time
-        )
+        self._writer = converters.EventWriter(board.frame, board.limits, virtual_time=board.virtual_time)
         self.outlets: set[Outlet] = set()
 
     async def Attach(  # noqa: N802
@@ -155,7 +154,10 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     def _require_same_device(device_id: str, hello_id: str) -> None:
         if device_id != hello_id:
             raise RefusalError(
-                Reason.INVALID_FIELD, "hello.device_id", repr(hello_id), f"the entry's, {device_id!r}"
+                Reason.INVALID_FIELD,
+                "hello.device_id",
+                repr(hello_id),
+                f"the entry's, {device_id!r}",
             )
 
 
@@ -176,7 +178,7 @@ def _outline(
             return c.Ping(connection, device_id, 0)
 
 
-_NO_SPEC = c.TopK((), 0, 0.0)
+_NO_SPEC = TopK((), 0, 0.0)
 
 
 class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):

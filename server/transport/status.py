@@ -35,7 +35,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
 def error_message(error: RefusalError) -> errors_pb2.Error:
     """Build the wire form of a refusal."""
     return errors_pb2.Error(
-        reason=errors_pb2.ErrorReason.ValueType(int(error.reason)),
+        reason=errors_pb2.ErrorReason.Name(int(error.reason)),
         message=str(error),
         field=error.field,
         value=error.value,

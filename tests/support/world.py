@@ -24,9 +24,10 @@ from server.engine import EngineOptions
 from server.errors import RefusalError
 from server.limits import Limits
 from server.model import NewObject
+from server.planning import Plan, Planner, apply
 from server.session import Connection
 from server.store import SqliteStore
-from server.switchboard import Plan, Switchboard
+from server.switchboard import Switchboard
 from server.transport.converters import EventWriter, device_command_from
 
 SIDE = 12
@@ -93,6 +94,7 @@ class World:
     def start(self) -> None:
         """Start a server on the store, as after a crash."""
         self.board = Switchboard(PLANE, self.limits, self.options, virtual_time=True)
+        self.planner = Planner(self.board)
         self.board.recover(self.store.recover())
         self.board.advance(max(self.board.engine.now_ms, self.clock.now_ms()))
         self.writer = EventWriter(PLANE, self.limits, virtual_time=True)
@@ -106,13 +108,13 @@ class World:
 
     def carry_out(self, command: c.Command) -> object:
         """Plan, commit, apply, as the pump does."""
-        (plan,) = self.board.plan_batch([command])
+        (plan,) = self.planner.plan_batch([command])
         if isinstance(plan, RefusalError):
             raise plan
         assert isinstance(plan, Plan)
         self.store.commit([*self.board.expired_rows, *plan.rows], self.board.engine.now_ms)
         self.board.expired_rows = []
-        return self.board.apply([plan])[0]
+        return apply(self.board, [plan])[0]
 
     def deliver(self, *, part: bool = False) -> None:
         """Carry messages both ways until none is left, or, in part, only some."""
@@ -202,9 +204,7 @@ class World:
         now_ms = self.board.engine.now_ms + self.random.choice((0, 1, 1, 3, 10))
         self.carry_out(c.AdvanceClock(now_ms))
         self.clock.observe(now_ms)
-        self.objects = {
-            key: one for key, one in self.objects.items() if oracle.is_alive(one, now_ms)
-        }
+        self.objects = {key: one for key, one in self.objects.items() if oracle.is_alive(one, now_ms)}
         for device in self.devices.values():
             device.conversation.pass_time()
 

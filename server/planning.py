@@ -1,0 +1,287 @@
+"""Planning: what a command will do, decided and validated before anything changes.
+
+Every command goes through two steps, so that what is acknowledged is on disk first:
+
+    plan       validates, decides, and says which rows must be durable; changes nothing
+    apply      changes engine and sessions and gives the reply; cannot fail
+
+Between the two the caller makes the rows durable. Plans of one batch do not touch the same things
+(`Plan.touches`): `plan_batch` closes a batch before the first that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from server import commands as c
+from server.errors import Reason, RefusalError
+from server.model import LiveObject, NewObject
+from server.rows import DeleteObject, DeleteSubscription, PutObject, PutSubscription, Row, SetTime
+from server.session import Pong, Session
+from server.switchboard import Switchboard
+from server.validation import (
+    checked_ids,
+    checked_name,
+    checked_nonce,
+    checked_objects,
+    checked_position,
+    checked_subscription_id,
+    checked_top_k,
+    checked_version,
+)
+
+EVERYTHING = "everything"
+"""What a plan touches that must be the last of its batch."""
+
+
+def _device(command: c.DeviceCommand) -> Hashable:
+    """Return what a command that changes a device's session or subscriptions touches."""
+    return ("device", command.device_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A validated command: what must be durable, what it touches, and how to carry it out."""
+
+    apply: Callable[[], object]
+    rows: tuple[Row, ...] = ()
+    touches: frozenset[Hashable] = frozenset()
+    report: c.Report | None = None
+    """Set instead of `apply` having an effect: adjacent reports are evaluated as one batch."""
+
+
+class Planner:
+    """Plans commands against a switchboard.
+
+    Parameters
+    ----------
+    board
+        What is there now; only read, but for the next object id.
+    """
+
+    def __init__(self, board: Switchboard) -> None:
+        self._board = board
+
+    def plan_batch(self, commands: Sequence[c.Command]) -> list[Plan | RefusalError]:
+        """Plan as many commands as can be applied together, from the first on; at least one."""
+        found: list[Plan | RefusalError] = []
+        touched: set[Hashable] = set()
+        for command in commands:
+            if isinstance(command, c.DeviceCommand) and _device(command) in touched:
+                break
+            try:
+                plan = self.plan(command)
+            except RefusalError as error:
+                found.append(error)
+                continue
+            if not touched.isdisjoint(plan.touches):
+                break
+            found.append(plan)
+            touched |= plan.touches
+            if EVERYTHING in touched:
+                break
+        return found
+
+    def plan(self, command: c.Command) -> Plan:  # noqa: C901, PLR0911 - one branch a command
+        """Decide what a command will do.
+
+        Raises
+        ------
+        RefusalError
+            If it is refused; nothing has changed.
+        """
+        match command:
+            case c.Publish():
+                return self._plan_publish(command)
+            case c.Retract():
+                return self._plan_retract(command)
+            case c.Search():
+                return self._plan_search(command)
+            case c.AdvanceClock():
+                return self._plan_advance(command)
+            case c.Sync():
+                return Plan(lambda: self._board.engine.now_ms)
+            case c.Hello():
+                return self._plan_hello(command)
+            case c.Detach():
+                return Plan(lambda: self._board.detach(command), touches=frozenset({_device(command)}))
+            case c.Subscribe():
+                return self._plan_subscribe(command)
+            case c.Unsubscribe():
+                return self._plan_unsubscribe(command)
+            case c.Report():
+                return self._plan_report(command)
+            case c.Ack():
+                session = self._speaker(command)
+                return Plan(lambda: session.ack(command.version))
+            case c.Ping():
+                session = self._speaker(command)
+                return Plan(lambda: session.say(Pong(command.number)))
+
+    def _plan_publish(self, command: c.Publish) -> Plan:
+        now_ms = self._board.engine.now_ms
+        ids: list[int] = []
+        fresh: list[LiveObject] = []
+        replaced: list[int] = []
+        touches: set[Hashable] = set()
+        for new in checked_objects(command.objects, self._board.limits, self._board.frame):
+            old_id = self._board.id_of_key.get(new.key) if new.key else None
+            if new.key:
+                touches.add(new.key)
+            if old_id is not None:
+                if self._board.engine.objects[old_id].equals(new):
+                    ids.append(old_id)
+                    continue
+                replaced.append(old_id)
+                touches.add(old_id)
+            item = self._accepted(new, now_ms)
+            fresh.append(item)
+            ids.append(item.object_id)
+        rows = [DeleteObject(old_id) for old_id in replaced] + [PutObject(item) for item in fresh]
+        return Plan(lambda: self._board.publish(fresh, replaced, ids), tuple(rows), frozenset(touches))
+
+    def _accepted(self, new: NewObject, now_ms: int) -> LiveObject:
+        object_id = self._board.take_object_id()
+        point = self._board.frame.project(new.lon, new.lat)
+        return LiveObject(
+            object_id,
+            new.lon,
+            new.lat,
+            point,
+            new.keywords,
+            now_ms,
+            now_ms + new.ttl_ms,
+            new.payload,
+            new.key,
+        )
+
+    def _plan_retract(self, command: c.Retract) -> Plan:
+        ids = checked_ids(command.ids, self._board.limits)
+        for i, object_id in enumerate(ids):
+            if object_id not in self._board.engine.objects:
+                raise RefusalError(
+                    Reason.UNKNOWN_OBJECT, f"ids[{i}]", object_id, "the id of a live object"
+                )
+        rows = tuple(DeleteObject(object_id) for object_id in ids)
+        return Plan(lambda: self._board.retract(ids), rows, frozenset(ids))
+
+    def _plan_search(self, command: c.Search) -> Plan:
+        spec = checked_top_k(command.spec, self._board.limits)
+        checked_position(command.lon, command.lat)
+        point = self._board.frame.project(command.lon, command.lat)
+        return Plan(lambda: (self._board.engine.search(spec, point), self._board.engine.now_ms))
+
+    def _plan_advance(self, command: c.AdvanceClock) -> Plan:
+        if not self._board.virtual_time:
+            raise RefusalError(Reason.NOT_VIRTUAL, "clock", "real", "virtual (serve with --virtual-time)")
+        if command.time_ms < self._board.engine.now_ms:
+            raise RefusalError(
+                Reason.TIME_BACKWARDS,
+                "time_ms",
+                command.time_ms,
+                f"at least {self._board.engine.now_ms}, the present time",
+            )
+        return Plan(
+            lambda: self._board.advance(command.time_ms),
+            (SetTime(command.time_ms),),
+            frozenset({EVERYTHING}),
+        )
+
+    def _plan_hello(self, command: c.Hello) -> Plan:
+        checked_name(command.device_id, "hello.device_id", self._board.limits.name_length_max)
+        checked_nonce(command.nonce)
+        checked_version(command.version)
+        checked_position(command.lon, command.lat, "hello.position")
+        devices = command.connection.devices
+        if len(devices) >= self._board.limits.devices_per_fleet_max and command.device_id not in devices:
+            raise RefusalError(
+                Reason.TOO_MANY,
+                "hello.device_id",
+                f"device {len(devices) + 1} of the stream",
+                f"at most {self._board.limits.devices_per_fleet_max} devices a stream",
+            )
+        session = self._board.sessions.get(command.device_id)
+        if session is not None:
+            session.require_instance(command.nonce)
+        return Plan(lambda: self._board.hello(command), touches=frozenset({_device(command)}))
+
+    def _plan_subscribe(self, command: c.Subscribe) -> Plan:
+        session = self._speaker(command)
+        subscription_id = checked_subscription_id(command.subscription_id)
+        spec = checked_top_k(command.spec, self._board.limits)
+        checked_position(command.lon, command.lat)
+        handle = session.handles.get(subscription_id)
+        if handle is not None and self._board.engine.spec(handle) != spec:
+            raise RefusalError(
+                Reason.SUBSCRIPTION_EXISTS,
+                "subscription_id",
+                subscription_id,
+                "a number without another subscription",
+            )
+        count_max = self._board.limits.subscriptions_per_device_max
+        if handle is None and len(session.handles) >= count_max:
+            raise RefusalError(
+                Reason.TOO_MANY,
+                "subscription_id",
+                f"subscription {len(session.handles) + 1} of the device",
+                f"at most {count_max} subscriptions a device",
+            )
+        row = PutSubscription(command.device_id, subscription_id, spec)
+        point = self._board.frame.project(command.lon, command.lat)
+        return Plan(
+            lambda: self._board.subscribe(session, row, point),
+            (row,) if handle is None else (),
+            frozenset({_device(command)}),
+        )
+
+    def _plan_unsubscribe(self, command: c.Unsubscribe) -> Plan:
+        session = self._speaker(command)
+        self._require_subscription(session, command.subscription_id, "subscription_id")
+        row = DeleteSubscription(command.device_id, command.subscription_id)
+        return Plan(
+            lambda: self._board.unsubscribe(session, command.subscription_id),
+            (row,),
+            frozenset({_device(command)}),
+        )
+
+    def _plan_report(self, command: c.Report) -> Plan:
+        session = self._speaker(command)
+        checked_position(command.lon, command.lat)
+        for i, subscription_id in enumerate(command.subscription_ids):
+            self._require_subscription(session, subscription_id, f"subscription_ids[{i}]")
+        return Plan(lambda: None, report=command)
+
+    def _speaker(self, command: c.DeviceCommand) -> Session:
+        """Return the session of a command, if its connection is the one that carries the device."""
+        session = self._board.sessions.get(command.device_id)
+        if session is None or session.connection is not command.connection:
+            raise RefusalError(
+                Reason.OUT_OF_ORDER,
+                "device_id",
+                repr(command.device_id),
+                "a device that has said hello on this stream",
+            )
+        return session
+
+    def _require_subscription(self, session: Session, subscription_id: int, field: str) -> None:
+        if subscription_id not in session.handles:
+            raise RefusalError(
+                Reason.UNKNOWN_SUBSCRIPTION, field, subscription_id, "a subscription of the device"
+            )
+
+
+def apply(board: Switchboard, plans: Sequence[Plan]) -> list[object]:
+    """Carry plans out in order; return a reply for each. Adjacent reports are one batch."""
+    replies: list[object] = []
+    reports: list[c.Report] = []
+    for plan in plans:
+        if plan.report is not None:
+            reports.append(plan.report)
+            replies.append(None)
+            continue
+        board.anchor(reports)
+        reports = []
+        replies.append(plan.apply())
+    board.anchor(reports)
+    return replies
