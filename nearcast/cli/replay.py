@@ -70,6 +70,8 @@ def run_replay(folder: Path, options: ReplayOptions, picture: Path | None) -> Re
         run = Replay(simulation, options, progress)
         report = asyncio.run(run.run())
         if picture is not None:
+            from simulator.picture import Highlight, draw_map  # noqa: PLC0415
+
             progress("picture", 0, 1)
             picture.parent.mkdir(parents=True, exist_ok=True)
             highlight = Highlight(run.track.device_id, run.track.path, run.track.regions)
