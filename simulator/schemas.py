@@ -1,0 +1,101 @@
+"""The tables of a simulation: the one place that names their columns.
+
+A table's meaning
+-----------------
+roads
+    Directed edges of the street network; a two-way street is two rows. Edges are straight.
+places
+    Points of interest; the smaller the id, the more popular the place.
+trajectories
+    Where each device is at each tick, sorted by (tick, device_id).
+objects
+    What is published, sorted by (publish_ms, object_key). Times count from the start of the run; a
+    second row with the same key replaces the first.
+subscriptions
+    What each device subscribes to.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+_KEYWORDS = ArrayType(StringType())  # Parquet files written by Spark do not say "never null"
+
+
+def _table(*columns: tuple[str, DataType]) -> StructType:
+    return StructType([StructField(name, kind, nullable=False) for name, kind in columns])
+
+
+ROADS = _table(
+    ("edge_id", LongType()),
+    ("source", LongType()),
+    ("target", LongType()),
+    ("road_class", StringType()),
+    ("speed_mps", DoubleType()),
+    ("length_m", DoubleType()),
+    ("source_lon", DoubleType()),
+    ("source_lat", DoubleType()),
+    ("target_lon", DoubleType()),
+    ("target_lat", DoubleType()),
+)
+
+PLACES = _table(
+    ("place_id", LongType()),
+    ("lon", DoubleType()),
+    ("lat", DoubleType()),
+    ("name", StringType()),
+    ("category", StringType()),
+    ("keywords", _KEYWORDS),
+)
+
+TRAJECTORIES = _table(
+    ("device_id", StringType()),
+    ("tick", IntegerType()),
+    ("lon", DoubleType()),
+    ("lat", DoubleType()),
+    ("heading_deg", DoubleType()),
+    ("speed_mps", DoubleType()),
+)
+
+OBJECTS = _table(
+    ("object_key", StringType()),
+    ("publish_ms", LongType()),
+    ("lon", DoubleType()),
+    ("lat", DoubleType()),
+    ("keywords", _KEYWORDS),
+    ("ttl_ms", LongType()),
+).add("retract_ms", LongType(), nullable=True)
+
+SUBSCRIPTIONS = _table(
+    ("device_id", StringType()),
+    ("subscription_id", IntegerType()),
+    ("keywords", _KEYWORDS),
+    ("k", IntegerType()),
+    ("alpha", DoubleType()),
+    ("similarity", StringType()),
+)
+
+TABLES: dict[str, StructType] = {
+    "roads": ROADS,
+    "places": PLACES,
+    "trajectories": TRAJECTORIES,
+    "objects": OBJECTS,
+    "subscriptions": SUBSCRIPTIONS,
+}
+"""Every table by the name of its folder."""
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the Arrow schema of a table."""
+    return to_arrow_schema(schema)

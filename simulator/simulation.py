@@ -1,0 +1,266 @@
+"""A simulation in a folder: made, written and read here and nowhere else.
+
+`simulate` generates a city, lets Spark drive the devices and draw the workload, and writes one
+sorted Parquet file per table plus `world.json`, which is written last: a folder without it is not
+complete. `load` reads it back as Arrow tables.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from safe_region.frame import Area, Frame
+from simulator import schemas
+from simulator.city import city_area, generate_city
+from simulator.graph import Graph
+from simulator.parameters import SimulationParameters
+from simulator.spark import SHUFFLE_PARTITIONS, spark_session
+from simulator.trajectories import Destinations, trajectories
+from simulator.workload import object_count, objects, subscriptions
+
+VERSION = 1
+"""Of the layout of the folder."""
+
+WORLD_FILE = "world.json"
+
+Progress = Callable[[str, int, int], None]
+"""Called as progress(stage, done, total)."""
+
+_SORT_KEYS = {
+    "trajectories": ("tick", "device_id"),
+    "objects": ("publish_ms", "object_key"),
+    "subscriptions": ("device_id", "subscription_id"),
+}
+
+
+class SimulationError(Exception):
+    """A folder that does not hold a simulation; the message names what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What `world.json` says.
+
+    Parameters
+    ----------
+    name
+        Name of the city.
+    area
+        The service area; everything lies in it.
+    seed
+        What the simulation was drawn from.
+    seconds, period_ms
+        Length of the run and time between ticks.
+    start_ms
+        Epoch milliseconds of tick 0.
+    parameters
+        All parameters by name, for the record.
+    """
+
+    name: str
+    area: Area
+    seed: int
+    seconds: int
+    period_ms: int
+    start_ms: int
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """A simulation as Arrow tables; `schemas` names their columns."""
+
+    path: Path
+    world: World
+    roads: pa.Table
+    places: pa.Table
+    trajectories: pa.Table
+    objects: pa.Table
+    subscriptions: pa.Table
+
+
+def simulate(
+    parameters: SimulationParameters,
+    out_dir: Path,
+    progress: Progress | None = None,
+    *,
+    spark: SparkSession | None = None,
+    partitions: int | None = None,
+) -> Simulation:
+    """Make a simulation and write it to a folder.
+
+    Parameters
+    ----------
+    parameters
+        What to make. Equal parameters give equal tables.
+    out_dir
+        Where to; tables that are there are replaced, other files are left alone.
+    progress
+        Called as progress(stage, done, total).
+    spark
+        A session to use; by default a local one is started and stopped.
+    partitions
+        Into how many tasks the work is divided; no influence on the result.
+
+    Raises
+    ------
+    JavaNotFoundError
+        If Spark has to be started and there is no Java.
+    OSError
+        If the folder cannot be written.
+    """
+    report = progress or (lambda _stage, _done, _total: None)
+    area = city_area(parameters)
+    _clear(out_dir)
+    with ExitStack() as stack:
+        report("city", 0, 1)
+        roads, places = generate_city(parameters)
+        _write_table(roads, out_dir / "roads")
+        _write_table(places, out_dir / "places")
+        report("city", 1, 1)
+        report("spark", 0, 1)
+        session = spark or stack.enter_context(spark_session())
+        report("spark", 1, 1)
+        _write_frames(session, roads, places, parameters, partitions, out_dir, report)
+    _write_world(parameters, area, out_dir)
+    return load(out_dir)
+
+
+def _write_frames(
+    spark: SparkSession,
+    roads: pa.Table,
+    places: pa.Table,
+    parameters: SimulationParameters,
+    partitions: int | None,
+    out_dir: Path,
+    report: Progress,
+) -> None:
+    """Compute and write the tables that Spark makes."""
+
+    def numbers(count: int) -> DataFrame:
+        return spark.range(0, count, 1, partitions or SHUFFLE_PARTITIONS)
+
+    report("trajectories", 0, 1)
+    graph = Graph.of(roads, Frame.of(city_area(parameters)))
+    destinations = Destinations.of(graph, places)
+    devices = numbers(parameters.devices)
+    _write_frame(trajectories(devices, graph, destinations, parameters), "trajectories", out_dir)
+    report("trajectories", 1, 1)
+    report("workload", 0, 2)
+    place_frame = spark.read.schema(schemas.PLACES).parquet(str(out_dir / "places"))
+    published = objects(place_frame, numbers(object_count(parameters)), parameters)
+    _write_frame(published, "objects", out_dir)
+    report("workload", 1, 2)
+    written = spark.read.schema(schemas.OBJECTS).parquet(str(out_dir / "objects"))
+    wanted = numbers(parameters.devices * parameters.subscriptions_per_device)
+    _write_frame(subscriptions(written, wanted, parameters), "subscriptions", out_dir)
+    report("workload", 2, 2)
+
+
+def _clear(out_dir: Path) -> None:
+    """Remove an earlier simulation, its mark of completeness first."""
+    out_dir.mkdir(parents=True, exist_ok=True)
+    (out_dir / WORLD_FILE).unlink(missing_ok=True)
+    for name in schemas.TABLES:
+        if (out_dir / name).exists():
+            shutil.rmtree(out_dir / name)
+
+
+def _write_table(table: pa.Table, folder: Path) -> None:
+    folder.mkdir()
+    pq.write_table(table, folder / "part-00000.parquet")
+
+
+def _write_frame(frame: DataFrame, name: str, out_dir: Path) -> None:
+    """Write one sorted file. One partition needs no sampling, which would compute it all twice."""
+    whole = frame.repartition(1).sortWithinPartitions(*_SORT_KEYS[name])
+    whole.write.parquet(str(out_dir / name))
+
+
+def _write_world(parameters: SimulationParameters, area: Area, out_dir: Path) -> None:
+    world = {
+        "version": VERSION,
+        "name": parameters.name,
+        "area": area._asdict(),
+        "seed": parameters.seed,
+        "seconds": parameters.seconds,
+        "period_ms": parameters.period_ms,
+        "start_ms": parameters.start_ms,
+        "parameters": parameters.as_dict(),
+    }
+    (out_dir / WORLD_FILE).write_text(json.dumps(world, indent=2) + "\n")
+
+
+def load(path: Path) -> Simulation:
+    """Read a simulation.
+
+    Parameters
+    ----------
+    path
+        The folder that `simulate` wrote.
+
+    Raises
+    ------
+    SimulationError
+        If the folder, `world.json` or a table is missing, or a table has other columns.
+    """
+    if not path.is_dir():
+        raise SimulationError(f"{path} is not a folder")
+    world = _read_world(path / WORLD_FILE)
+    tables = {name: _read_table(path, name) for name in schemas.TABLES}
+    return Simulation(path, world, **tables)
+
+
+def _read_world(path: Path) -> World:
+    try:
+        found = json.loads(path.read_text())
+        version = found["version"]
+        if version != VERSION:
+            raise SimulationError(f"{path} has version {version}, this program reads {VERSION}")
+        return World(
+            name=found["name"],
+            area=Area(**found["area"]),
+            seed=found["seed"],
+            seconds=found["seconds"],
+            period_ms=found["period_ms"],
+            start_ms=found["start_ms"],
+            parameters=found["parameters"],
+        )
+    except FileNotFoundError:
+        raise SimulationError(
+            f"{path} is missing: not a simulation, or one that was not completed"
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise SimulationError(f"{path} cannot be read: {error!r}") from None
+
+
+def _read_table(path: Path, name: str) -> pa.Table:
+    folder = path / name
+    if not folder.is_dir():
+        raise SimulationError(f"the table {name} is missing from {path}")
+    try:
+        table = pq.read_table(folder)
+    except (OSError, pa.ArrowException) as error:
+        raise SimulationError(f"the table {name} in {path} cannot be read: {error}") from None
+    expected = schemas.arrow_schema(schemas.TABLES[name])
+    for field in expected:
+        if field.name not in table.column_names:
+            raise SimulationError(f"the table {name} in {path} has no column {field.name}")
+        column = table[field.name]
+        if column.type != field.type:
+            raise SimulationError(
+                f"the column {name}.{field.name} in {path} is {column.type}, must be {field.type}"
+            )
+        if not field.nullable and column.null_count:
+            raise SimulationError(f"the column {name}.{field.name} in {path} has nulls")
+    return table.select(expected.names)

@@ -1,0 +1,90 @@
+"""A local Spark session: quiet, without a user interface, on whatever Java there is."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from simulator.java import find_java
+
+SHUFFLE_PARTITIONS = 4
+"""Few: tables of a simulation are small next to the cost of a task."""
+
+_LOG4J = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+@contextmanager
+def spark_session(master: str = "local[*]") -> Iterator[SparkSession]:
+    """Start a session and stop it at the end. The first of a process takes some seconds.
+
+    Parameters
+    ----------
+    master
+        Spark's master URL.
+
+    Raises
+    ------
+    JavaNotFoundError
+        If there is no Java runtime.
+    """
+    java = find_java()
+    root = str(Path(__file__).resolve().parent.parent)
+    with tempfile.TemporaryDirectory(prefix="nearcast-spark-") as scratch:
+        log4j = Path(scratch) / "log4j2.properties"
+        log4j.write_text(_LOG4J)
+        settings = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()}",
+            "spark.local.dir": scratch,
+            "spark.sql.warehouse.dir": str(Path(scratch) / "warehouse"),
+            "spark.sql.catalogImplementation": "in-memory",
+            "spark.sql.execution.arrow.pyspark.enabled": "true",
+            "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
+            # Workers import this package, wherever the driver found it.
+            "spark.executorEnv.PYTHONPATH": root,
+        }
+        variables = {
+            "JAVA_HOME": str(java.home),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+        with _environment(variables):
+            builder = SparkSession.builder.master(master).appName("nearcast")
+            for name, value in settings.items():
+                builder = builder.config(name, value)
+            session = builder.getOrCreate()
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for the start of Spark only."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,74 @@
+"""Classes of roads and of devices, and how fast one moves on the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+
+class RoadClass(StrEnum):
+    """Kinds of road, most important first, as OpenStreetMap calls them."""
+
+    MOTORWAY = "motorway"
+    PRIMARY = "primary"
+    SECONDARY = "secondary"
+    TERTIARY = "tertiary"
+    RESIDENTIAL = "residential"
+
+
+_KMH = 1.0 / 3.6
+
+SPEEDS_MPS: dict[RoadClass, float] = {
+    RoadClass.MOTORWAY: 100.0 * _KMH,
+    RoadClass.PRIMARY: 60.0 * _KMH,
+    RoadClass.SECONDARY: 50.0 * _KMH,
+    RoadClass.TERTIARY: 40.0 * _KMH,
+    RoadClass.RESIDENTIAL: 30.0 * _KMH,
+}
+"""What each class of road allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClass:
+    """How a device gets about.
+
+    Parameters
+    ----------
+    name
+        For people.
+    factor, cap_mps
+        Its speed on an edge is the edge's times the factor, at most the cap.
+    uses_motorways
+        Whether motorways are open to it.
+    candidates
+        Destinations it considers, taking the nearest: the more, the shorter its trips.
+    """
+
+    name: str
+    factor: float
+    cap_mps: float
+    uses_motorways: bool
+    candidates: int
+
+
+DEVICE_CLASSES = (
+    DeviceClass("car", 0.9, 36.0, uses_motorways=True, candidates=1),
+    DeviceClass("bicycle", 0.5, 5.5, uses_motorways=False, candidates=4),
+    DeviceClass("pedestrian", 0.25, 1.4, uses_motorways=False, candidates=16),
+)
+
+
+def travel_speeds_mps(
+    road_classes: npt.NDArray[np.str_], speeds_mps: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the speed of each device class (rows) on each edge (columns); 0 where it may not go."""
+    found = np.empty((len(DEVICE_CLASSES), len(speeds_mps)))
+    is_motorway = road_classes == RoadClass.MOTORWAY.value
+    for row, one in zip(found, DEVICE_CLASSES, strict=True):
+        np.minimum(speeds_mps * one.factor, one.cap_mps, out=row)
+        if not one.uses_motorways:
+            row[is_motorway] = 0.0
+    return found

@@ -1,0 +1,189 @@
+"""The workload: what is published, and what devices subscribe to.
+
+Objects appear at places: those alive at the start, and a Poisson process of arrivals. Given how
+many arrive, the times of a Poisson process are independent and uniform, which is how they are
+drawn. Subscriptions follow section 7.1 of the Lamps paper: keywords of some object, a uniform k and
+a uniform preference.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from simulator import schemas
+from simulator.chance import generator, uniform
+from simulator.parameters import SimulationParameters
+
+OFFER_WORDS = ("sale", "discount", "twoforone", "freebie", "lastminute", "limited")
+"""What an object may add to its place's keywords, most usual first."""
+
+POPULARITY = 1.5
+"""Exponent that favours places of small id."""
+
+OBJECT_KEYWORDS_MIN = 2
+"""Objects take at least this many of their place's keywords."""
+
+RETRACT_MS_MIN = 2_000
+"""Nobody takes an object back within moments of publishing it."""
+
+
+def arrival_count(parameters: SimulationParameters) -> int:
+    """Draw how many objects are published during the run: a Poisson number."""
+    mean = parameters.arrivals_per_s * parameters.seconds
+    return int(generator(parameters.seed, "objects", "arrivals").poisson(mean))
+
+
+def object_count(parameters: SimulationParameters) -> int:
+    """Return how many different object keys there are."""
+    return parameters.objects + arrival_count(parameters)
+
+
+def _draw(parameters: SimulationParameters, column: str, *ids: Column) -> Column:
+    return uniform(parameters.seed, "objects", column, *ids)
+
+
+def _subset(keywords: Column, count: Column, order: Column) -> Column:
+    """Take some keywords, those of least hash, in alphabetical order."""
+    ranked = F.array_sort(
+        F.transform(keywords, lambda word: F.struct(F.xxhash64(order, word), word.alias("word")))
+    )
+    return F.array_sort(F.transform(F.slice(ranked, 1, count), lambda one: one["word"]))
+
+
+def _ttl_ms(parameters: SimulationParameters, *ids: Column) -> Column:
+    """Exponential lifetimes, clamped."""
+    mean_ms = parameters.ttl_s_mean * 1000.0
+    drawn = -F.log1p(-_draw(parameters, "ttl", *ids)) * F.lit(mean_ms)
+    low, high = parameters.ttl_s_min * 1000.0, parameters.ttl_s_max * 1000.0
+    return F.least(F.greatest(drawn, F.lit(low)), F.lit(high)).cast("long")
+
+
+def objects(places: DataFrame, numbers: DataFrame, parameters: SimulationParameters) -> DataFrame:
+    """Return everything that is published.
+
+    Parameters
+    ----------
+    places
+        The places table, ids from 0 to `parameters.places`.
+    numbers
+        One int64 column `id`: 0 to `object_count(parameters)`.
+    parameters
+        Seed, rates and shares.
+    """
+    return _worded(_versions(_firsts(numbers, parameters), parameters), places, parameters)
+
+
+def _firsts(numbers: DataFrame, parameters: SimulationParameters) -> DataFrame:
+    """First publications: when, where, for how long, and whether taken back or replaced."""
+    row = F.col("id")
+    run_ms = parameters.run_ms
+    arrives_ms = (_draw(parameters, "publish", row) * F.lit(run_ms - 1)).cast("long") + 1
+    place = F.pow(_draw(parameters, "place", row), F.lit(POPULARITY)) * F.lit(parameters.places)
+    fate = _draw(parameters, "fate", row)
+    ends = parameters.retracted_share + parameters.replaced_share
+    return numbers.select(
+        row,
+        F.when(row < parameters.objects, F.lit(0)).otherwise(arrives_ms).alias("first_ms"),
+        place.cast("long").alias("place_id"),
+        _ttl_ms(parameters, row, F.lit(0)).alias("first_ttl_ms"),
+        (fate < parameters.retracted_share).alias("is_retracted"),
+        ((fate >= parameters.retracted_share) & (fate < ends)).alias("is_replaced"),
+    )
+
+
+def _versions(firsts: DataFrame, parameters: SimulationParameters) -> DataFrame:
+    """Add the second publication of what is replaced, and the time of what is taken back."""
+    row = F.col("id")
+    first_ms = F.col("first_ms")
+    # What happens to an object happens while it lives and the run lasts.
+    lasts_ms = F.least(F.col("first_ttl_ms"), F.lit(parameters.run_ms) - first_ms)
+    span_ms = lasts_ms - F.lit(RETRACT_MS_MIN)
+    is_long_enough = span_ms > 0
+    moment = _draw(parameters, "moment", row) * span_ms
+    change_ms = first_ms + F.lit(RETRACT_MS_MIN) + moment.cast("long")
+    last_version = F.when(F.col("is_replaced") & is_long_enough, 1).otherwise(0)
+    exploded = firsts.select(
+        "*",
+        F.when(is_long_enough, change_ms).alias("change_ms"),
+        F.explode(F.sequence(F.lit(0), last_version)).alias("version"),
+    )
+    is_second = F.col("version") == 1
+    second_ttl_ms = _ttl_ms(parameters, row, F.lit(1))
+    return exploded.select(
+        row,
+        "version",
+        "place_id",
+        F.when(is_second, F.col("change_ms")).otherwise(first_ms).alias("publish_ms"),
+        F.when(is_second, second_ttl_ms).otherwise(F.col("first_ttl_ms")).alias("ttl_ms"),
+        F.when(F.col("is_retracted") & ~is_second, F.col("change_ms")).alias("retract_ms"),
+    )
+
+
+def _worded(
+    versions: DataFrame, places: DataFrame, parameters: SimulationParameters
+) -> DataFrame:
+    """Put objects at their places and choose their words."""
+    row, version = F.col("id"), F.col("version")
+    spare = F.greatest(F.size("keywords") - OBJECT_KEYWORDS_MIN + 1, F.lit(1))
+    taken = (_draw(parameters, "taken", row) * spare).cast("int") + OBJECT_KEYWORDS_MIN
+    chosen = _subset(F.col("keywords"), taken, row)
+    offers = F.array(*(F.lit(word) for word in OFFER_WORDS))
+    drawn = F.pow(_draw(parameters, "offer_word", row), F.lit(2.0)) * F.lit(len(OFFER_WORDS))
+    # A replacement has the next offer, so that its content always differs.
+    offer = F.get(offers, (drawn.cast("int") + version) % F.lit(len(OFFER_WORDS)))
+    has_offer = (version == 1) | (_draw(parameters, "offer", row) < parameters.offer_share)
+    keywords = F.when(has_offer, F.array_append(chosen, offer)).otherwise(chosen)
+    return versions.join(places, on="place_id", how="inner").select(
+        F.format_string("object-%07d", row).alias("object_key"),
+        "publish_ms",
+        "lon",
+        "lat",
+        F.array_sort(keywords).alias("keywords"),
+        "ttl_ms",
+        "retract_ms",
+    )
+
+
+def subscriptions(
+    published: DataFrame, numbers: DataFrame, parameters: SimulationParameters
+) -> DataFrame:
+    """Return what devices subscribe to: words of objects, uniform k and alpha.
+
+    Parameters
+    ----------
+    published
+        The objects table.
+    numbers
+        One int64 column `id`: 0 to devices * subscriptions per device.
+    parameters
+        Seed and bounds.
+    """
+    row = F.col("id")
+    seed = parameters.seed
+
+    def draw(column: str) -> Column:
+        return uniform(seed, "subscriptions", column, row)
+
+    per_device = F.lit(parameters.subscriptions_per_device)
+    pick = (draw("object") * F.lit(object_count(parameters))).cast("long")
+    keyed = numbers.select(row, F.format_string("object-%07d", pick).alias("object_key"))
+    firsts = published.groupBy("object_key").agg(
+        F.min_by("keywords", "publish_ms").alias("offered")
+    )
+    most = F.least(F.size("offered"), F.lit(parameters.subscription_keywords_max))
+    taken = (draw("keywords") * most).cast("int") + 1
+    alpha = F.least(
+        F.greatest(draw("alpha"), F.lit(parameters.alpha_min)), F.lit(parameters.alpha_max)
+    )
+    return keyed.join(firsts, on="object_key", how="inner").select(
+        F.format_string("device-%06d", F.floor(row / per_device)).alias("device_id"),
+        (row % per_device + 1).cast("int").alias("subscription_id"),
+        _subset(F.col("offered"), taken, row).alias("keywords"),
+        ((draw("k") * F.lit(parameters.k_max)).cast("int") + 1).alias("k"),
+        alpha.alias("alpha"),
+        F.lit(parameters.similarity).alias("similarity"),
+    )
+
+
+SCHEMAS = {"objects": schemas.OBJECTS, "subscriptions": schemas.SUBSCRIPTIONS}
