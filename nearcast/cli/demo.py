@@ -41,9 +41,8 @@ def demo(devices: int, seconds: int, seed: int, out: Path) -> None:
     oracle, draws OUT/map.png. Exits with status 1 when a single list differs.
     """
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
-    from simulator.simulation import simulate  # noqa: PLC0415
-
     from simulator.replay import ReplayOptions  # noqa: PLC0415
+    from simulator.simulation import simulate  # noqa: PLC0415
 
     began = time.monotonic()
     with reported(ParameterError, OSError), bars() as progress:

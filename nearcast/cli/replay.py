@@ -60,10 +60,8 @@ def replay(
 
 def run_replay(folder: Path, options: ReplayOptions, picture: Path | None) -> ReplayReport:
     """Replay a folder with progress bars; draw the map if asked."""
-    from simulator.picture import Highlight, draw_map  # noqa: PLC0415
-    from simulator.simulation import SimulationError, load  # noqa: PLC0415
-
     from simulator.replay import Replay  # noqa: PLC0415
+    from simulator.simulation import SimulationError, load  # noqa: PLC0415
 
     with reported(SimulationError), bars() as progress:
         simulation = load(folder)

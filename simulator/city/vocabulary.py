@@ -35,9 +35,7 @@ CATEGORIES = (
         "food",
         0.30,
         tuple(
-            "lunch vegan takeaway coffee dinner pizza sushi delivery vegetarian burger tea kebab "
-            "ramen salad noodles family terrace pasta curry tapas seafood glutenfree halal soup "
-            "tacos barbecue dumplings grill brunch dessert".split()
+            ["lunch", "vegan", "takeaway", "coffee", "dinner", "pizza", "sushi", "delivery", "vegetarian", "burger", "tea", "kebab", "ramen", "salad", "noodles", "family", "terrace", "pasta", "curry", "tapas", "seafood", "glutenfree", "halal", "soup", "tacos", "barbecue", "dumplings", "grill", "brunch", "dessert"]
         ),
         ("Kitchen", "Table", "Diner", "Grill", "Bistro", "Canteen", "Trattoria", "Noodle Bar"),
     ),
@@ -45,8 +43,7 @@ CATEGORIES = (
         "drink",
         0.18,
         tuple(
-            "coffee tea breakfast beer cake wine cocktails terrace vegan espresso takeaway juice "
-            "wifi brunch livemusic smoothie matcha bubbletea rooftop craftbeer pub latenight".split()
+            ["coffee", "tea", "breakfast", "beer", "cake", "wine", "cocktails", "terrace", "vegan", "espresso", "takeaway", "juice", "wifi", "brunch", "livemusic", "smoothie", "matcha", "bubbletea", "rooftop", "craftbeer", "pub", "latenight"]
         ),
         ("Cafe", "Bar", "Tea House", "Roastery", "Tavern", "Tap Room", "Espresso"),
     ),
@@ -54,8 +51,7 @@ CATEGORIES = (
         "bakery",
         0.08,
         tuple(
-            "bread coffee cake breakfast vegan tea croissant takeaway pastry sandwich chocolate "
-            "icecream glutenfree organic sourdough".split()
+            ["bread", "coffee", "cake", "breakfast", "vegan", "tea", "croissant", "takeaway", "pastry", "sandwich", "chocolate", "icecream", "glutenfree", "organic", "sourdough"]
         ),
         ("Bakery", "Patisserie", "Oven", "Gelato", "Bread Co."),
     ),
@@ -63,9 +59,7 @@ CATEGORIES = (
         "shops",
         0.22,
         tuple(
-            "fashion shoes organic gifts books electronics secondhand phones toys sports vegan "
-            "flowers jewellery furniture groceries cosmetics vintage outdoor tea wine bicycles "
-            "records stationery pets".split()
+            ["fashion", "shoes", "organic", "gifts", "books", "electronics", "secondhand", "phones", "toys", "sports", "vegan", "flowers", "jewellery", "furniture", "groceries", "cosmetics", "vintage", "outdoor", "tea", "wine", "bicycles", "records", "stationery", "pets"]
         ),
         ("Store", "Boutique", "Market", "Outlet", "Corner", "Emporium", "Supply"),
     ),
@@ -73,8 +67,7 @@ CATEGORIES = (
         "services",
         0.12,
         tuple(
-            "haircut repair beauty pharmacy laundry phones massage nails optician keys printing "
-            "bank parcel bicycles tattoo dentist rental tailor".split()
+            ["haircut", "repair", "beauty", "pharmacy", "laundry", "phones", "massage", "nails", "optician", "keys", "printing", "bank", "parcel", "bicycles", "tattoo", "dentist", "rental", "tailor"]
         ),
         ("Studio", "Service", "Salon", "Workshop", "Point", "Works"),
     ),
@@ -82,8 +75,7 @@ CATEGORIES = (
         "culture",
         0.06,
         tuple(
-            "exhibition livemusic cinema books theatre art family museum concert comedy dance "
-            "gallery photography jazz workshop coffee".split()
+            ["exhibition", "livemusic", "cinema", "books", "theatre", "art", "family", "museum", "concert", "comedy", "dance", "gallery", "photography", "jazz", "workshop", "coffee"]
         ),
         ("Gallery", "Hall", "Theatre", "Cinema", "House", "Museum"),
     ),
@@ -91,18 +83,13 @@ CATEGORIES = (
         "leisure",
         0.04,
         tuple(
-            "fitness yoga family sports swimming climbing dance gaming bowling kids sauna pool "
-            "football tennis wellness juice".split()
+            ["fitness", "yoga", "family", "sports", "swimming", "climbing", "dance", "gaming", "bowling", "kids", "sauna", "pool", "football", "tennis", "wellness", "juice"]
         ),
         ("Club", "Gym", "Arena", "Centre", "Yard"),
     ),
 )
 
 NAMES = tuple(
-    "Alba Amber Anchor Arco Aurora Basil Bell Bianca Brook Carob Cedar Citadel Citrus Clover "
-    "Copper Coral Corner Dolphin Ember Fern Fig Garden Ginger Golden Grand Harbour Hazel Indigo "
-    "Iris Ivory Jasmin Juniper Lantern Laurel Lemon Linden Luna Magnolia Maple Marina Meridian "
-    "Mill Mirador Nova Oak Olive Orchard Paloma Pearl Pepper Pine Poppy Quay Quince Rosa Saffron "
-    "Sage Salt Sand Sol Stella Stone Terra Thyme Tide Velvet Verde Vista Willow Zephyr".split()
+    ["Alba", "Amber", "Anchor", "Arco", "Aurora", "Basil", "Bell", "Bianca", "Brook", "Carob", "Cedar", "Citadel", "Citrus", "Clover", "Copper", "Coral", "Corner", "Dolphin", "Ember", "Fern", "Fig", "Garden", "Ginger", "Golden", "Grand", "Harbour", "Hazel", "Indigo", "Iris", "Ivory", "Jasmin", "Juniper", "Lantern", "Laurel", "Lemon", "Linden", "Luna", "Magnolia", "Maple", "Marina", "Meridian", "Mill", "Mirador", "Nova", "Oak", "Olive", "Orchard", "Paloma", "Pearl", "Pepper", "Pine", "Poppy", "Quay", "Quince", "Rosa", "Saffron", "Sage", "Salt", "Sand", "Sol", "Stella", "Stone", "Terra", "Thyme", "Tide", "Velvet", "Verde", "Vista", "Willow", "Zephyr"]
 )
 """First halves of names."""
