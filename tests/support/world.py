@@ -77,8 +77,11 @@ class Device:
 class World:
     """Everything, driven step by step from one seed."""
 
-    def __init__(self, seed: int, limits: Limits | None = None, buffer_extra: int = 2) -> None:
+    def __init__(
+        self, seed: int, limits: Limits | None = None, buffer_extra: int = 2, *, is_line: bool = False
+    ) -> None:
         self.random = random.Random(seed)
+        self.is_line = is_line  # everything on one line, two words: sums of distances tie as well
         self.limits = limits or Limits()
         self.options = EngineOptions(buffer_extra=buffer_extra)
         self.store = SqliteStore(":memory:", PLANE)
@@ -158,14 +161,13 @@ class World:
     # -- what can happen -------------------------------------------------------------------------
 
     def position(self) -> tuple[float, float]:
-        return (
-            float(self.random.randint(-SIDE, SIDE)),
-            float(self.random.randint(-SIDE, SIDE)),
-        )
+        lat = 0 if self.is_line else self.random.randint(-SIDE, SIDE)
+        return float(self.random.randint(-SIDE, SIDE)), float(lat)
 
     def words(self, count_max: int) -> tuple[str, ...]:
-        count = self.random.randint(1, count_max)
-        return tuple(sorted(self.random.sample(WORDS, count)))
+        words = WORDS[:2] if self.is_line else WORDS
+        count = self.random.randint(1, min(count_max, len(words)))
+        return tuple(sorted(self.random.sample(words, count)))
 
     def publish(self, key: str = "") -> None:
         count = 1 if key else self.random.choice((1, 1, 1, 5))
@@ -227,8 +229,15 @@ class World:
             device.lon, device.lat = self.position()
         else:
             device.lon += self.random.randint(-1, 1)
-            device.lat += self.random.randint(-1, 1)
+            device.lat += 0 if self.is_line else self.random.randint(-1, 1)
         device.conversation.move(device.lon, device.lat)
+
+    def reinstall(self, device: Device) -> None:
+        """Throw a device's memory away: a new instance of the app attaches under the same name."""
+        device.cut()
+        device_id = device.conversation.device_id
+        self.devices[device_id] = Device(self, device_id, self.random.randbytes(8))
+        self.devices[device_id].open()
 
     # -- what must hold --------------------------------------------------------------------------
 
