@@ -59,7 +59,6 @@ class Client:
         self._control_stub = control_service_pb2_grpc.ControlServiceStub(channel)
         self._links: set[Link] = set()
         self._publishers: list[Publisher] = []
-        self._devices: dict[str, Device] = {}
 
     def publisher(self) -> Publisher:
         """Return a new publisher with a stream of its own."""
@@ -82,7 +81,6 @@ class Client:
             return await self._attach(link, device_id, lon, lat, owns_link=True)
         except BaseException:
             await link.close()
-            self._links.discard(link)
             raise
 
     @asynccontextmanager
@@ -93,7 +91,6 @@ class Client:
             yield Fleet(self, link)
         finally:
             await link.close()
-            self._links.discard(link)
 
     async def search(self, spec: TopK, *, lon: float, lat: float) -> list[Match]:
         """Return the k best at one place, now.
@@ -175,6 +172,7 @@ class Client:
 
     def _link(self, codec: Codec) -> Link:
         link = Link(self._device_stub, codec)
+        link.on_close = self._links.discard
         self._links.add(link)
         return link
 

@@ -82,7 +82,9 @@ class Conversation:
         self._acked_version = 0
         self._report_sequence = 0
         self._next_subscription_id = 1
-        self._ended_ids: set[int] = set()  # ended here; the server may not know yet
+        # Ended here, but the server may not know yet; and whom to tell when it does.
+        self._ended_ids: set[int] = set()
+        self._on_ended: dict[int, Callable[[], None]] = {}
         self._pongs: dict[int, Callable[[], None]] = {}
         self._ping_number = 0
 
@@ -117,9 +119,10 @@ class Conversation:
         for subscription in self.subscriptions.values():
             subscription.interrupted()
             subscription.notice(ChangeReason.RESUMED)
-        for pong in list(self._pongs.values()):
-            pong()
+        for answered in [*self._pongs.values(), *self._on_ended.values()]:
+            answered()
         self._pongs.clear()
+        self._on_ended.clear()
         self.on_event()
 
     def fail(self, error: NearcastError) -> None:
@@ -140,7 +143,7 @@ class Conversation:
             case "pong":
                 self._pongs.pop(response.pong.number, lambda: None)()
             case "unsubscribed":
-                self._ended_ids.discard(response.unsubscribed.subscription_id)
+                self._ended(response.unsubscribed.subscription_id)
             case "rejection":
                 self._receive_rejection(response.rejection)
             case "detached":
@@ -221,8 +224,14 @@ class Conversation:
                     if subscription.report_failed(rejection.number):
                         subscription.forgotten()
                         self._send_subscribe(subscription)
+            case device_service_pb2.Rejection.COMMAND_UNSUBSCRIBE:
+                self._ended(rejection.number)
             case _:
                 _log.warning("device %s: %s", self.device_id, error)
+
+    def _ended(self, subscription_id: int) -> None:
+        self._ended_ids.discard(subscription_id)
+        self._on_ended.pop(subscription_id, lambda: None)()
 
     # -- the device ------------------------------------------------------------------------------
 
@@ -268,14 +277,20 @@ class Conversation:
             self._send_subscribe(subscription)
         return subscription
 
-    def unsubscribe(self, subscription: Subscription) -> None:
-        """End a subscription."""
+    def unsubscribe(
+        self, subscription: Subscription, on_ended: Callable[[], None] = lambda: None
+    ) -> None:
+        """End a subscription; call back when the server knows, or when there is no stream."""
         if self.subscriptions.pop(subscription.id, None) is None:
+            on_ended()
             return
         self._ended_ids.add(subscription.id)
         subscription.end()
         if self.is_online:
+            self._on_ended[subscription.id] = on_ended
             self._send_unsubscribe(subscription.id)
+        else:
+            on_ended()
 
     def ping(self, on_pong: Callable[[], None]) -> None:
         """Ask for a sign of life behind everything before it. Called back on disconnection too."""

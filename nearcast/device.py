@@ -10,6 +10,7 @@ from nearcast.conversation import Conversation
 from nearcast.link import Link
 from nearcast.model import Counters, TopK
 from nearcast.subscription import Subscription
+from safe_region.frame import Frame
 
 
 class Device:
@@ -20,12 +21,18 @@ class Device:
         self._link = link
         self._owns_link = owns_link
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
         conversation.on_event = self._on_event
 
     @property
     def id(self) -> str:
         """Its name on the server."""
         return self._conversation.device_id
+
+    @property
+    def frame(self) -> Frame:
+        """The server's service area and its projection."""
+        return self._conversation.frame
 
     @property
     def counters(self) -> Counters:
@@ -99,6 +106,9 @@ class Device:
         """Be there when the next object in a buffer expires: nobody will tell."""
         clock = self._conversation.clock
         expiry_ms = self._conversation.next_expiry_ms()
+        if expiry_ms == self._timer_ms:
+            return
+        self._timer_ms = expiry_ms
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -108,5 +118,6 @@ class Device:
 
     def _expire(self) -> None:
         self._timer = None
+        self._timer_ms = 0
         self._conversation.pass_time()
         self._wake_later()

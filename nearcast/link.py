@@ -94,6 +94,7 @@ class Link:
         self._jitter = random.Random()
         self._streaming = False
         self._change = asyncio.Event()
+        self.on_close: Callable[[Link], None] = lambda _link: None
 
     # -- for devices -----------------------------------------------------------------------------
 
@@ -173,6 +174,7 @@ class Link:
     async def close(self) -> None:
         """End the stream. Devices are detached, their subscriptions stay on the server."""
         self._closed = True
+        self.on_close(self)
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -102,8 +102,14 @@ class Subscription:
             self._watchers.discard(watcher)
 
     async def unsubscribe(self) -> None:
-        """End the subscription, on the server too."""
-        self._conversation.unsubscribe(self)
+        """End the subscription; return when the server knows, or as soon as there is no stream.
+
+        In the latter case the server is told at the next one.
+        """
+        loop = asyncio.get_running_loop()
+        known: asyncio.Future[None] = loop.create_future()
+        self._conversation.unsubscribe(self, lambda: None if known.done() else known.set_result(None))
+        await known
 
     # -- for the conversation --------------------------------------------------------------------
 

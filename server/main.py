@@ -87,11 +87,13 @@ class Server:
         )
 
     async def stop(self) -> None:
-        """Drain, finish what is under way, close the store."""
+        """Drain, finish what is under way, close the store. Raises what made the pump fail, if it did."""
         await self._listener.stop(_GRACE_S)
         self._pump.stop()
-        await self._pumping
-        self._store.close()
+        try:
+            await self._pumping
+        finally:
+            self._store.close()
         _log.info("stopped")
 
     async def run_until_signalled(self) -> None:
@@ -102,9 +104,7 @@ class Server:
             loop.add_signal_handler(number, signalled.set)
         waiting = asyncio.create_task(signalled.wait())
         await asyncio.wait({waiting, self._pumping}, return_when=asyncio.FIRST_COMPLETED)
-        if self._pumping.done():
-            waiting.cancel()
-            await self._pumping  # raises what went wrong
+        waiting.cancel()
         await self.stop()
 
 

@@ -204,6 +204,10 @@ class Planner:
         session = self._board.sessions.get(command.device_id)
         if session is not None:
             session.require_instance(command.nonce)
+            if session.connection is command.connection:
+                raise RefusalError(
+                    Reason.OUT_OF_ORDER, "hello", "second", "the first message of a device on a stream"
+                )
         return Plan(lambda: self._board.hello(command), touches=frozenset({_device(command)}))
 
     def _plan_subscribe(self, command: c.Subscribe) -> Plan:

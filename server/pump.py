@@ -26,7 +26,10 @@ from server.switchboard import Switchboard
 _log = logging.getLogger(__name__)
 
 _IDLE_S = 1.0
-"""How often an idle pump lets time pass: expired objects leave memory and, batched, the store."""
+"""How often an idle pump lets time pass: expired objects leave memory."""
+
+_CLEAN_MS = 10_000
+"""How often an idle pump tells the store what has expired and how late it is."""
 
 Waiting = tuple[c.Command, "asyncio.Future[Any] | None"]
 
@@ -65,6 +68,7 @@ class Pump:
         self._room.set()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._draining = False
+        self._committed_ms = switchboard.engine.now_ms
 
     async def ask(self, command: c.Command) -> Any:  # noqa: ANN401
         """Submit a command and wait for its reply.
@@ -104,11 +108,11 @@ class Pump:
             self._pass_time()
             if self._waiting:
                 await self._pump_once()
-            elif len(self.switchboard.expired_rows) >= self.switchboard.limits.batch_max:
-                await self._commit([])
+            elif self.switchboard.engine.now_ms >= self._committed_ms + _CLEAN_MS:
+                await self._clean()
             if not self._waiting:
                 self._arrived.clear()
-        await self._commit([])
+        await self._clean()
         self._disk.shutdown()
 
     def stop(self) -> None:
@@ -137,6 +141,12 @@ class Pump:
                 planned = [_unless_readonly(plan) for plan in planned]
         self._answer(batch, planned)
 
+    async def _clean(self) -> None:
+        try:
+            await self._commit([])
+        except StoreError as error:
+            _log.warning("%s", error)
+
     async def _commit(self, rows: list[Row]) -> None:
         board = self.switchboard
         expired = board.expired_rows
@@ -148,6 +158,7 @@ class Pump:
         except StoreError:
             board.expired_rows = expired + board.expired_rows
             raise
+        self._committed_ms = now_ms
 
     def _answer(self, batch: list[Waiting], planned: list[Plan | RefusalError]) -> None:
         replies = iter(apply(self.switchboard, [p for p in planned if isinstance(p, Plan)]))

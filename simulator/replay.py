@@ -38,6 +38,10 @@ _STAMP = struct.Struct("<q")
 """The payload of every replayed object: when it was handed to the SDK, monotonic nanoseconds."""
 
 
+class ReplayError(Exception):
+    """The server does not fit the simulation."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
     """How to replay.
@@ -181,6 +185,12 @@ class Replay:
             self._progress("attach", i + 1, len(first))
         for subscriptions in self._subscriptions.values():
             self._watchers += [asyncio.create_task(self._watch(one)) for one in subscriptions]
+        for device in self._devices.values():
+            if device.frame != self._books.frame:
+                raise ReplayError(
+                    f"the server's area is {tuple(device.frame.area)}, must be the simulation's, "
+                    f"{tuple(self._world.area)}: start it with that --area"
+                )
         self.report.devices = len(self._devices)
         self.report.subscriptions = len(self._subscription_rows)
 

@@ -22,6 +22,14 @@ from server.pump import Pump
 from server.transport.access import Access
 from server.transport.servicers import ControlServicer, DeviceServicer, PublisherServicer
 
+_KEEPALIVE_MS = 30_000
+"""Between signs of life on a quiet connection; one that gives none is closed and its devices detached."""
+
+_KEEPALIVE_TIMEOUT_MS = 10_000
+
+_PING_INTERVAL_MIN_MS = 10_000
+"""How often a client may ping. gRPC's default of five minutes would hang up on a careful one."""
+
 _STREAMS_MAX = 1_000_000
 """HTTP/2 streams a connection: a gateway may carry each of its devices on one."""
 
@@ -62,6 +70,9 @@ class Listener:
             options=[
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_concurrent_streams", _STREAMS_MAX),
+                ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
+                ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
+                ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MIN_MS),
                 ("grpc.max_receive_message_length", pump.switchboard.limits.message_bytes_max),
                 ("grpc.max_send_message_length", -1),
             ]

@@ -34,6 +34,7 @@ SIDE = 12
 PLANE = Frame(Area(-SIDE, -SIDE, SIDE, SIDE), 0.0, 0.0, 1.0, 1.0, 34.0)
 WORDS = tuple("abcdefgh")
 EPOCH_MS = 1_000
+ROUNDS_MAX = 1_000
 
 
 @dataclass
@@ -122,7 +123,10 @@ class World:
     def deliver(self, *, part: bool = False) -> None:
         """Carry messages both ways until none is left, or, in part, only some."""
         busy = True
+        rounds = 0
         while busy:
+            rounds += 1
+            assert rounds < ROUNDS_MAX, "devices and server do not fall silent"
             busy = False
             for device in list(self.devices.values()):
                 if part and self.random.random() < 0.5:
