@@ -323,4 +323,4 @@ class Engine:
         check_alive(self.objects.values(), self.now_ms)
         check_holders(self._holders, awake)
         for standing in awake:
-            check_buffer(standing, self.objects.values())
+            check_buffer(standing, self.objects.values(), self.options.buffer_extra)

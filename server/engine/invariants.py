@@ -24,8 +24,12 @@ def check_holders(holders: Mapping[int, set[int]], awake: Iterable[Standing]) ->
         raise InconsistentIndexError("the result index is not the inverse of the buffers")
 
 
-def check_buffer(standing: Standing, objects: Collection[LiveObject]) -> None:
-    """Require that a buffer holds exactly the live qualifying objects below the reach."""
+def check_buffer(standing: Standing, objects: Collection[LiveObject], buffer_extra: int) -> None:
+    """Require that a buffer holds exactly the live qualifying objects below the reach, and not too many."""
+    if len(standing.buffer) > standing.spec.k + 2 * buffer_extra:
+        raise InconsistentIndexError(
+            f"the buffer of subscription {standing.handle} has outgrown its bound"
+        )
     wanted = set(standing.spec.keywords)
     expected = {}
     for item in objects:

@@ -1,0 +1,160 @@
+"""The pump: durable first, then true; commands that meet in one batch do not trip over each other."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from safe_region.frame import Area, Frame
+from server import commands as c
+from server.errors import Reason, RefusalError
+from server.limits import Limits
+from server.model import NewObject, TopK
+from server.pump import Pump
+from server.session import Connection, Rejection, VersionedDelta, Welcome
+from server.store import SqliteStore
+from server.switchboard import Switchboard
+
+FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
+SUSHI = TopK(("sushi",), 3, 0.5)
+
+
+def an_object(key: str = "", payload: bytes = b"", ttl_ms: int = 60_000) -> NewObject:
+    return NewObject(14.5, 35.5, ("sushi",), ttl_ms, payload, key)
+
+
+class Clock:
+    """A wall clock that the test sets."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1_000_000
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+async def pump(tmp_path, clock):
+    store = SqliteStore(tmp_path / "store.db", FRAME)
+    board = Switchboard(FRAME, Limits(queue_max=50))
+    pump = Pump(board, store, clock)
+    running = asyncio.create_task(pump.run())
+    yield pump
+    pump.stop()
+    await running
+    store.close()
+
+
+def ids_on_disk(pump: Pump) -> list[int]:
+    return [item.object_id for item in pump._store.recover().objects]
+
+
+async def test_an_answer_means_that_it_is_on_disk(pump):
+    ids = await pump.ask(c.Publish((an_object(), an_object())))
+    assert ids_on_disk(pump) == ids
+
+
+async def test_the_same_key_twice_at_once_is_published_once(pump):
+    asked = [pump.ask(c.Publish((an_object("key"),))) for _ in range(10)]
+    answers = await asyncio.gather(*asked)
+    assert answers == [answers[0]] * 10
+    assert ids_on_disk(pump) == answers[0]
+
+
+async def test_replacements_that_meet_in_a_batch_leave_the_last(pump):
+    asked = [pump.ask(c.Publish((an_object("key", payload=bytes([i])),))) for i in range(10)]
+    answers = await asyncio.gather(*asked)
+    assert len({ids[0] for ids in answers}) == 10
+    assert ids_on_disk(pump) == answers[-1]
+    assert list(pump.switchboard.engine.objects) == answers[-1]
+    pump.switchboard.check()
+
+
+async def test_retracting_twice_at_once_refuses_the_second(pump):
+    (object_id,) = await pump.ask(c.Publish((an_object(),)))
+    answers = await asyncio.gather(
+        pump.ask(c.Retract((object_id,))),
+        pump.ask(c.Retract((object_id,))),
+        return_exceptions=True,
+    )
+    assert answers[0] is None
+    assert isinstance(answers[1], RefusalError)
+    assert answers[1].reason is Reason.UNKNOWN_OBJECT
+    assert str(object_id) in answers[1].value
+
+
+async def test_a_device_may_say_everything_at_once(pump):
+    """Hello, subscribe and report arrive before the first of them was looked at."""
+    await pump.ask(c.Publish((an_object(),)))
+    line = Connection()
+    await pump.tell(c.Hello(line, "device", b"n", 0, 14.5, 35.5))
+    await pump.tell(c.Subscribe(line, "device", 1, SUSHI, 14.5, 35.5))
+    await pump.tell(c.Report(line, "device", 1, 14.6, 35.6, (1,)))
+    await pump.ask(c.Sync())
+    events = [event for _, event in pump.switchboard.take(line, 100)]
+    assert [type(event) for event in events] == [Welcome, VersionedDelta, VersionedDelta]
+    assert events[-1].report_sequence == 1
+    assert events[-1].delta.anchor == FRAME.project(14.6, 35.6)
+
+
+async def test_a_device_that_leaves_can_come_back_at_once_as_another_instance(pump):
+    line, other = Connection(), Connection()
+    await pump.tell(c.Hello(line, "device", b"one", 0, 14.5, 35.5))
+    pump.tell_now(c.Detach(line, "device"))
+    await pump.tell(c.Hello(other, "device", b"two", 0, 14.5, 35.5))
+    await pump.ask(c.Sync())
+    assert [type(event) for _, event in pump.switchboard.take(other, 10)] == [Welcome]
+
+
+async def test_a_full_disk_refuses_and_changes_nothing(pump):
+    (kept,) = await pump.ask(c.Publish((an_object("kept"),)))
+    line = Connection()
+    await pump.tell(c.Hello(line, "device", b"n", 0, 14.5, 35.5))
+    await pump.ask(c.Sync())
+    pump.switchboard.take(line, 10)
+    (pages,) = pump._store._database.execute("PRAGMA page_count").fetchone()
+    pump._store._database.execute(f"PRAGMA max_page_count={pages}")
+    big = tuple(an_object(payload=bytes(16_000)) for _ in range(50))
+    with pytest.raises(RefusalError) as refused:
+        await pump.ask(c.Publish(big))
+    assert refused.value.reason is Reason.INTERNAL
+    assert ids_on_disk(pump) == [kept]
+    assert list(pump.switchboard.engine.objects) == [kept]
+    # What needs no disk goes on, and so does everything once there is room again.
+    assert len((await pump.ask(c.Search(SUSHI, 14.5, 35.5)))[0]) == 1
+    pump._store._database.execute("PRAGMA max_page_count=1000000")
+    (after,) = await pump.ask(c.Publish((an_object("after"),)))
+    assert ids_on_disk(pump) == [kept, after]
+    assert after > kept
+
+
+async def test_a_refused_command_of_a_device_is_a_message(pump):
+    line = Connection()
+    await pump.tell(c.Report(line, "device", 7, 14.5, 35.5, (1,)))
+    await pump.ask(c.Sync())
+    ((device_id, rejection),) = pump.switchboard.take(line, 10)
+    assert device_id == "device"
+    assert isinstance(rejection, Rejection)
+    assert (rejection.number, rejection.error.reason) == (7, Reason.OUT_OF_ORDER)
+
+
+async def test_time_passes_and_never_backwards(pump, clock):
+    await pump.ask(c.Publish((an_object(ttl_ms=1_000),)))
+    clock.now_ms -= 500_000
+    before = await pump.ask(c.Sync())
+    assert len((await pump.ask(c.Search(SUSHI, 14.5, 35.5)))[0]) == 1
+    clock.now_ms = before + 1_000
+    assert (await pump.ask(c.Search(SUSHI, 14.5, 35.5)))[0] == []
+    assert await pump.ask(c.Sync()) == before + 1_000
+
+
+async def test_more_than_the_queue_holds_waits_for_room(pump):
+    answers = await asyncio.gather(*(pump.ask(c.Publish((an_object(),))) for _ in range(500)))
+    assert len({ids[0] for ids in answers}) == 500
+    assert len(ids_on_disk(pump)) == 500
