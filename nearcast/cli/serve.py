@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,8 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     \b
     nearcast serve --area 14.18,35.80,14.58,36.09
     """
+    # gRPC's core logs what is reported below as an error anyway.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     with reported():
         from server.settings import load_settings  # noqa: PLC0415
 

@@ -25,7 +25,7 @@ def check_holders(holders: Mapping[int, set[int]], awake: Iterable[Standing]) ->
 
 
 def check_buffer(standing: Standing, objects: Collection[LiveObject], buffer_extra: int) -> None:
-    """Require that a buffer holds exactly the live qualifying objects below the reach, and not too many."""
+    """Require that a buffer holds exactly the live qualifying objects below its reach, within bounds."""
     if len(standing.buffer) > standing.spec.k + 2 * buffer_extra:
         raise InconsistentIndexError(
             f"the buffer of subscription {standing.handle} has outgrown its bound"
