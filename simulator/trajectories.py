@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -174,7 +175,7 @@ def _joined(
     offsets = np.searchsorted(devices[order], np.arange(device_count + 1)).astype(np.int64)
     ends_s = np.empty(len(order))
     # Summed per device, not over all: a sum must not depend on who else is in the batch.
-    for begin, end in zip(offsets[:-1], offsets[1:], strict=True):
+    for begin, end in pairwise(offsets):
         np.cumsum(durations_s[begin:end], out=ends_s[begin:end])
     return Itineraries(
         offsets=offsets,
@@ -191,9 +192,7 @@ def _edges_into(graph: Graph) -> Ints:
     return found
 
 
-def _home_nodes(
-    destinations: Destinations, device_numbers: Longs, classes: Ints, seed: int
-) -> Ints:
+def _home_nodes(destinations: Destinations, device_numbers: Longs, classes: Ints, seed: int) -> Ints:
     draws = uniforms(seed, TABLE, "home", device_numbers)
     counts = np.array([len(nodes) for nodes in destinations.open_nodes])
     index = (draws * counts[classes]).astype(np.int64)
@@ -250,9 +249,7 @@ def drive(
     begins_s = HEAD_START_S_MAX * uniforms(parameters.seed, TABLE, "head_start", device_numbers)
     until_s = begins_s + (ticks - 1) * period_s
     itineraries = plan(graph, destinations, device_numbers, until_s, parameters)
-    legs, fractions = sample(
-        itineraries.offsets, itineraries.ends_s, begins_s, period_s, ticks
-    )
+    legs, fractions = sample(itineraries.offsets, itineraries.ends_s, begins_s, period_s, ticks)
     legs, fractions = legs.ravel(), fractions.ravel()
     edges = itineraries.edges[legs]
     is_moving = itineraries.is_moving[legs]

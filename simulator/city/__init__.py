@@ -1,16 +1,15 @@
 """A generated city, so that a machine without any map works.
 
-Drawn on a plane about its centre: a skeleton of motorways, rings and radial arterials (`arterials`),
-local streets in the faces between them (`districts`), joined into a strongly connected network
-(`network`), with places beside the streets (`places`, `vocabulary`). Everything follows from the
-seed and the size.
+Drawn on a plane about its centre: a skeleton of motorways, rings and radial roads (`arterials`), local
+streets in the faces between them (`districts`), joined into a strongly connected network (`network`),
+with places beside the streets (`places`, `vocabulary`). Everything follows from the seed and the size.
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from safe_region.frame import EARTH_RADIUS_M, Area, Frame
+from safe_region.frame import Area, Frame
 from simulator.city.arterials import arterials
 from simulator.city.districts import local_streets
 from simulator.city.network import roads_table

@@ -58,9 +58,7 @@ def arterials(seed: int, radius_m: float) -> list[Street]:
         streets.append(Street(_radial(chance, angle, CENTRE, 1.0, radius_m), road_class))
         # Between two arterials a collector runs outwards from the middle of the suburbs.
         between = angle + 0.5 * ((angles[(i + 1) % len(angles)] - angle) % (2.0 * np.pi))
-        streets.append(
-            Street(_radial(chance, between, CENTRE, 0.98, radius_m), RoadClass.TERTIARY)
-        )
+        streets.append(Street(_radial(chance, between, CENTRE, 0.98, radius_m), RoadClass.TERTIARY))
     for i, angle in enumerate(angles[:: RADIAL_COUNT // 3] + 0.16):
         chance = generator(seed, "roads", "spur", i)
         spur = _radial(chance, angle, MOTORWAY - 0.03, 1.08, radius_m)

@@ -89,9 +89,7 @@ def _character(
     )
 
 
-def _ruled(
-    face: shapely.Polygon, character: _Character, chance: np.random.Generator
-) -> list[Street]:
+def _ruled(face: shapely.Polygon, character: _Character, chance: np.random.Generator) -> list[Street]:
     """Rule a quarter in two directions and cut the lines to it."""
     upright = affinity.rotate(face, -character.angle, origin=(0, 0), use_radians=True)
     x_min, y_min, x_max, y_max = upright.bounds
