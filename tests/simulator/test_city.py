@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import shapely
 
 from safe_region.frame import Frame
 from simulator import schemas
@@ -32,7 +33,7 @@ def _reached(starts, ends, first):
     "parameters", [SMALL, replace(SMALL, seed=3, city_width_m=9_000.0), SimulationParameters()]
 )
 def test_every_node_reaches_every_node_even_without_motorways(parameters):
-    roads, _ = generate_city(parameters)
+    roads, _, _ = generate_city(parameters)
     sources, targets = roads["source"].to_pylist(), roads["target"].to_pylist()
     nodes = set(sources) | set(targets)
     assert nodes == set(range(len(nodes)))
@@ -47,7 +48,7 @@ def test_every_node_reaches_every_node_even_without_motorways(parameters):
 
 
 def test_a_city_of_the_default_size_looks_like_one():
-    roads, places = generate_city(SimulationParameters())
+    roads, places, _ = generate_city(SimulationParameters())
     classes = Counter(roads["road_class"].to_pylist())
     assert set(classes) == {one.value for one in RoadClass}
     assert classes["residential"] > classes["primary"] > classes["motorway"] > 50
@@ -72,7 +73,7 @@ def test_roads_are_as_long_and_fast_as_they_say(city):
 
 
 def test_places_have_words_of_their_category_and_lie_beside_streets(city):
-    roads, places = city
+    roads, places, _ = city
     assert places.schema == schemas.arrow_schema(schemas.PLACES)
     assert places["place_id"].to_pylist() == list(range(SMALL.places))
     words = {category.name: set(category.words) for category in CATEGORIES}
@@ -98,7 +99,7 @@ def distance_to_roads_m(roads, frame, lon, lat):
 
 
 def test_popular_words_are_shared_by_many_places():
-    _, places = generate_city(SimulationParameters())
+    _, places, _ = generate_city(SimulationParameters())
     counts = Counter(word for words in places["keywords"].to_pylist() for word in words)
     ranked = [count for _, count in counts.most_common()]
     assert ranked[0] > 0.1 * places.num_rows
@@ -108,12 +109,21 @@ def test_popular_words_are_shared_by_many_places():
 
 def test_everything_lies_in_the_area_with_a_margin(city):
     area = city_area(SMALL)
-    roads, places = city
+    roads, places, _ = city
     lons = np.concatenate([roads["source_lon"], roads["target_lon"], places["lon"]])
     lats = np.concatenate([roads["source_lat"], roads["target_lat"], places["lat"]])
     margin = 0.02 * (area.lon_max - area.lon_min)
     assert area.lon_min + margin < lons.min() < lons.max() < area.lon_max - margin
     assert area.lat_min + margin < lats.min() < lats.max() < area.lat_max - margin
+
+
+def test_nobody_drives_on_water(city):
+    roads, _, water = city
+    sea = shapely.union_all([shapely.Polygon(ring).buffer(-2e-5) for ring in water])
+    assert sea.area > 0.0
+    shapely.prepare(sea)
+    ends = shapely.points(roads["source_lon"].to_numpy(), roads["source_lat"].to_numpy())
+    assert not shapely.contains(sea, ends).any()
 
 
 def test_the_seed_decides(city):
