@@ -22,10 +22,11 @@ from pyspark.sql import DataFrame, SparkSession
 from safe_region.frame import Area, Frame
 from simulator import schemas
 from simulator.city import City, city_area, generate_city
+from simulator.destinations import Destinations
 from simulator.graph import Graph
 from simulator.parameters import SimulationParameters
 from simulator.spark import SHUFFLE_PARTITIONS, spark_session
-from simulator.trajectories import Destinations, trajectories
+from simulator.trajectories import trajectories
 from simulator.workload import object_count, objects, subscriptions
 
 VERSION = 1

@@ -76,5 +76,11 @@ def generate_city(parameters: SimulationParameters) -> City:
     skeleton = coast.on_land(arterials(seed, radius_m))
     roads = roads_table([*skeleton, *local_streets(skeleton, seed, radius_m)], seed, frame)
     rings = coast.water(MARGIN * radius_m)
-    water = [[frame.unproject(float(x_m), float(y_m)) for x_m, y_m in ring] for ring in rings]
+    water = [[_rounded(frame.unproject(float(x), float(y))) for x, y in ring] for ring in rings]
     return City(roads, places_table(roads, parameters, frame), water)
+
+
+def _rounded(position: tuple[float, float]) -> tuple[float, float]:
+    """Keep a tenth of a metre: these are for pictures and stand in a file that people read."""
+    lon, lat = position
+    return round(lon, 6), round(lat, 6)

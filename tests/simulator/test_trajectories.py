@@ -6,8 +6,10 @@ import pytest
 
 from safe_region.frame import Frame
 from simulator.city import city_area
+from simulator.destinations import Destinations
+from simulator.itineraries import device_classes, plan
 from simulator.traffic import DEVICE_CLASSES
-from simulator.trajectories import Destinations, device_classes, drive, plan
+from simulator.trajectories import drive
 from simulator.trajectory_kernels import sample
 from tests.simulator.conftest import SMALL
 from tests.simulator.test_city import distance_to_roads_m
