@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +54,15 @@ class Itineraries:
     ends_s: Floats
 
 
+class _Legs(NamedTuple):
+    """Legs in the order of planning, not yet grouped by device."""
+
+    devices: Longs
+    edges: Ints
+    is_moving: npt.NDArray[np.bool_]
+    durations_s: Floats
+
+
 def device_classes(device_numbers: Longs, parameters: SimulationParameters) -> Ints:
     """Return the class of each device, as an index into `DEVICE_CLASSES`."""
     bounds = np.cumsum([parameters.car_share, parameters.bicycle_share])
@@ -86,7 +96,7 @@ def plan(
     at_nodes = home_nodes(destinations, device_numbers, classes, seed)
     last_edges = _edges_into(graph)[at_nodes]
     clocks_s = np.zeros(len(device_numbers))
-    parts: list[tuple[npt.NDArray[np.int64], Ints, npt.NDArray[np.bool_], Floats]] = []
+    parts: list[_Legs] = []
     low, high = STOP_SPREAD
     trip = 0
     while True:
@@ -107,29 +117,26 @@ def plan(
         stops_s = parameters.stop_s_mean * (low + (high - low) * draws)
         clocks_s += np.bincount(drivers, drive_s, len(clocks_s))
         clocks_s[busy] += stops_s
-        parts.append((drivers, edges, np.ones(len(edges), np.bool_), drive_s))
-        parts.append((busy, last_edges[busy], np.zeros(len(busy), np.bool_), stops_s))
+        parts.append(_Legs(drivers, edges, np.ones(len(edges), np.bool_), drive_s))
+        parts.append(_Legs(busy, last_edges[busy], np.zeros(len(busy), np.bool_), stops_s))
         trip += 1
     return _joined(parts, len(device_numbers))
 
 
-def _joined(
-    parts: list[tuple[npt.NDArray[np.int64], Ints, npt.NDArray[np.bool_], Floats]],
-    device_count: int,
-) -> Itineraries:
+def _joined(parts: list[_Legs], device_count: int) -> Itineraries:
     """Bring the legs of each device together, in the order in which they were planned."""
-    devices = np.concatenate([part[0] for part in parts])
-    order = np.argsort(devices, kind="stable")
-    durations_s = np.concatenate([part[3] for part in parts])[order]
-    offsets = np.searchsorted(devices[order], np.arange(device_count + 1)).astype(np.int64)
+    legs = _Legs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    order = np.argsort(legs.devices, kind="stable")
+    durations_s = legs.durations_s[order]
+    offsets = np.searchsorted(legs.devices[order], np.arange(device_count + 1)).astype(np.int64)
     ends_s = np.empty(len(order))
     # Summed per device, not over all: a sum must not depend on who else is in the batch.
     for begin, end in pairwise(offsets):
         np.cumsum(durations_s[begin:end], out=ends_s[begin:end])
     return Itineraries(
         offsets=offsets,
-        edges=np.concatenate([part[1] for part in parts])[order],
-        is_moving=np.concatenate([part[2] for part in parts])[order],
+        edges=legs.edges[order],
+        is_moving=legs.is_moving[order],
         ends_s=ends_s,
     )
 

@@ -201,7 +201,9 @@ def _write_world(parameters: SimulationParameters, city: City, out_dir: Path) ->
         "parameters": parameters.as_dict(),
         "water": city.water,
     }
-    (out_dir / WORLD_FILE).write_text(json.dumps(world, indent=2) + "\n")
+    # One line a key: people read it, and the water is long.
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in world.items()]
+    (out_dir / WORLD_FILE).write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def load(path: Path) -> Simulation:
