@@ -26,9 +26,7 @@ def stream_key(seed: int, table: str, column: str) -> int:
     return int.from_bytes(digest, "little")
 
 
-def uniforms(
-    seed: int, table: str, column: str, *ids: npt.ArrayLike
-) -> npt.NDArray[np.float64]:
+def uniforms(seed: int, table: str, column: str, *ids: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return one number in [0, 1) per row, given the parts of its id (broadcast together)."""
     state = np.array(stream_key(seed, table, column), dtype=np.uint64)
     with np.errstate(over="ignore"):

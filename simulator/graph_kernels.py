@@ -26,6 +26,17 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
 
+@leaf
+def _close(open_nodes: Ints, open_count: int, root: int, labels: Ints, label: int) -> int:
+    """Label the nodes of a component that is complete; return how many stay open."""
+    member = -1
+    while member != root:
+        open_count -= 1
+        member = open_nodes[open_count]
+        labels[member] = label
+    return open_count
+
+
 @kernel
 def strong_components(offsets: Longs, heads: Ints) -> Ints:
     """Label every node with its strongly connected component. O(nodes + edges).
@@ -69,11 +80,7 @@ def strong_components(offsets: Longs, heads: Ints) -> Ints:
             if depth > 0:
                 low[frames[depth - 1]] = min(low[frames[depth - 1]], low[node])
             if low[node] == order[node]:
-                member = -1
-                while member != node:
-                    open_count -= 1
-                    member = open_nodes[open_count]
-                    labels[member] = label_count
+                open_count = _close(open_nodes, open_count, node, labels, label_count)
                 label_count += 1
     return labels
 
@@ -114,6 +121,74 @@ def _drop_first(keys: Floats, items: Ints, count: int) -> int:
     keys[i] = key
     items[i] = item
     return count
+
+
+@leaf
+def _search(
+    offsets: Longs,
+    heads: Ints,
+    speeds_mps: Floats,
+    lengths_m: Floats,
+    xs_m: Floats,
+    ys_m: Floats,
+    source: int,
+    target: int,
+    run: int,
+    costs_s: Floats,
+    via_edges: Ints,
+    tails: Ints,
+    seen: Ints,
+    settled: Ints,
+    keys: Floats,
+    items: Ints,
+) -> bool:
+    """Search from source until target is settled; `run` stamps what this search has touched."""
+    fastest_mps = speeds_mps.max()
+    costs_s[source] = 0.0
+    via_edges[source] = NO_EDGE
+    seen[source] = run
+    heap_count = _push(keys, items, 0, 0.0, source)
+    while heap_count > 0:
+        node = items[0]
+        heap_count = _drop_first(keys, items, heap_count)
+        if settled[node] == run:
+            continue
+        settled[node] = run
+        if node == target:
+            return True
+        for edge in range(offsets[node], offsets[node + 1]):
+            head = heads[edge]
+            if speeds_mps[edge] <= 0.0 or settled[head] == run:
+                continue
+            cost_s = costs_s[node] + lengths_m[edge] / speeds_mps[edge]
+            if seen[head] == run and costs_s[head] <= cost_s:
+                continue
+            seen[head] = run
+            costs_s[head] = cost_s
+            via_edges[head] = edge
+            tails[head] = node
+            dx_m = xs_m[head] - xs_m[target]
+            dy_m = ys_m[head] - ys_m[target]
+            bound_s = math.sqrt(dx_m * dx_m + dy_m * dy_m) / fastest_mps * _SAFETY
+            heap_count = _push(keys, items, heap_count, cost_s + bound_s, head)
+    return False
+
+
+@leaf
+def _trace(via_edges: Ints, tails: Ints, target: int, path_edges: Ints, used: int) -> tuple[Ints, int]:
+    """Append the edges that lead to target; return the array, grown if need be, and its use."""
+    first = used
+    node = target
+    while via_edges[node] != NO_EDGE:
+        if used == path_edges.shape[0]:
+            grown = np.empty(2 * used, np.int32)
+            grown[:used] = path_edges
+            path_edges = grown
+        path_edges[used] = via_edges[node]
+        used += 1
+        node = tails[node]
+    path_edges[first:used] = path_edges[first:used][::-1].copy()
+    return path_edges, used
 
 
 @kernel
@@ -161,47 +236,26 @@ def shortest_paths(
     path_edges = np.empty(1024, np.int32)
     used = 0
     for i in range(sources.shape[0]):
-        target = targets[i]
         speeds = speeds_mps[classes[i]]
-        fastest_mps = speeds.max()
-        costs_s[sources[i]] = 0.0
-        via_edges[sources[i]] = NO_EDGE
-        seen[sources[i]] = i
-        heap_count = _push(keys, items, 0, 0.0, sources[i])
-        while heap_count > 0:
-            node = items[0]
-            heap_count = _drop_first(keys, items, heap_count)
-            if settled[node] == i:
-                continue
-            settled[node] = i
-            if node == target:
-                break
-            for edge in range(offsets[node], offsets[node + 1]):
-                head = heads[edge]
-                if speeds[edge] <= 0.0 or settled[head] == i:
-                    continue
-                cost_s = costs_s[node] + lengths_m[edge] / speeds[edge]
-                if seen[head] == i and costs_s[head] <= cost_s:
-                    continue
-                seen[head] = i
-                costs_s[head] = cost_s
-                via_edges[head] = edge
-                tails[head] = node
-                dx_m = xs_m[head] - xs_m[target]
-                dy_m = ys_m[head] - ys_m[target]
-                bound_s = math.sqrt(dx_m * dx_m + dy_m * dy_m) / fastest_mps * _SAFETY
-                heap_count = _push(keys, items, heap_count, cost_s + bound_s, head)
-        first = used
-        if settled[target] == i:
-            node = target
-            while via_edges[node] != NO_EDGE:
-                if used == path_edges.shape[0]:
-                    grown = np.empty(2 * used, np.int32)
-                    grown[:used] = path_edges
-                    path_edges = grown
-                path_edges[used] = via_edges[node]
-                used += 1
-                node = tails[node]
-            path_edges[first:used] = path_edges[first:used][::-1].copy()
+        is_found = _search(
+            offsets,
+            heads,
+            speeds,
+            lengths_m,
+            xs_m,
+            ys_m,
+            sources[i],
+            targets[i],
+            i,
+            costs_s,
+            via_edges,
+            tails,
+            seen,
+            settled,
+            keys,
+            items,
+        )
+        if is_found:
+            path_edges, used = _trace(via_edges, tails, targets[i], path_edges, used)
         path_offsets[i + 1] = used
     return path_offsets, path_edges[:used].copy()

@@ -67,9 +67,7 @@ class Java:
     source: str
 
 
-def find_java(
-    environment: Mapping[str, str] | None = None, cache_folder: Path | None = None
-) -> Java:
+def find_java(environment: Mapping[str, str] | None = None, cache_folder: Path | None = None) -> Java:
     """Find a runtime that Spark can start. Runs `java -version` once or twice per candidate.
 
     Parameters

@@ -107,9 +107,7 @@ class SimulationParameters:
             )
         known = [one.name.lower() for one in Similarity]
         if self.similarity not in known:
-            raise ParameterError(
-                f"similarity is {self.similarity!r}, must be one of {', '.join(known)}"
-            )
+            raise ParameterError(f"similarity is {self.similarity!r}, must be one of {', '.join(known)}")
         if not self.name.strip():
             raise ParameterError("name is empty, must be some text")
 

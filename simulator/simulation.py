@@ -21,11 +21,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from safe_region.frame import Area, Frame
 from simulator import schemas
-from simulator.city import city_area, generate_city
+from simulator.city import City, city_area, generate_city
+from simulator.destinations import Destinations
 from simulator.graph import Graph
 from simulator.parameters import SimulationParameters
 from simulator.spark import SHUFFLE_PARTITIONS, spark_session
-from simulator.trajectories import Destinations, trajectories
+from simulator.trajectories import trajectories
 from simulator.workload import object_count, objects, subscriptions
 
 VERSION = 1
@@ -65,6 +66,8 @@ class World:
         Epoch milliseconds of tick 0.
     parameters
         All parameters by name, for the record.
+    water
+        Outlines of lakes and sea for pictures: rings of (lon, lat); there may be none.
     """
 
     name: str
@@ -74,6 +77,7 @@ class World:
     period_ms: int
     start_ms: int
     parameters: dict[str, Any]
+    water: list[list[tuple[float, float]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,26 +124,24 @@ def simulate(
         If the folder cannot be written.
     """
     report = progress or (lambda _stage, _done, _total: None)
-    area = city_area(parameters)
     _clear(out_dir)
     with ExitStack() as stack:
         report("city", 0, 1)
-        roads, places = generate_city(parameters)
-        _write_table(roads, out_dir / "roads")
-        _write_table(places, out_dir / "places")
+        city = generate_city(parameters)
+        _write_table(city.roads, out_dir / "roads")
+        _write_table(city.places, out_dir / "places")
         report("city", 1, 1)
         report("spark", 0, 1)
         session = spark or stack.enter_context(spark_session())
         report("spark", 1, 1)
-        _write_frames(session, roads, places, parameters, partitions, out_dir, report)
-    _write_world(parameters, area, out_dir)
+        _write_frames(session, city, parameters, partitions, out_dir, report)
+    _write_world(parameters, city, out_dir)
     return load(out_dir)
 
 
 def _write_frames(
     spark: SparkSession,
-    roads: pa.Table,
-    places: pa.Table,
+    city: City,
     parameters: SimulationParameters,
     partitions: int | None,
     out_dir: Path,
@@ -151,8 +153,8 @@ def _write_frames(
         return spark.range(0, count, 1, partitions or SHUFFLE_PARTITIONS)
 
     report("trajectories", 0, 1)
-    graph = Graph.of(roads, Frame.of(city_area(parameters)))
-    destinations = Destinations.of(graph, places)
+    graph = Graph.of(city.roads, Frame.of(city_area(parameters)))
+    destinations = Destinations.of(graph, city.places)
     devices = numbers(parameters.devices)
     _write_frame(trajectories(devices, graph, destinations, parameters), "trajectories", out_dir)
     report("trajectories", 1, 1)
@@ -187,18 +189,21 @@ def _write_frame(frame: DataFrame, name: str, out_dir: Path) -> None:
     whole.write.parquet(str(out_dir / name))
 
 
-def _write_world(parameters: SimulationParameters, area: Area, out_dir: Path) -> None:
+def _write_world(parameters: SimulationParameters, city: City, out_dir: Path) -> None:
     world = {
         "version": VERSION,
         "name": parameters.name,
-        "area": area._asdict(),
+        "area": city_area(parameters)._asdict(),
         "seed": parameters.seed,
         "seconds": parameters.seconds,
         "period_ms": parameters.period_ms,
         "start_ms": parameters.start_ms,
         "parameters": parameters.as_dict(),
+        "water": city.water,
     }
-    (out_dir / WORLD_FILE).write_text(json.dumps(world, indent=2) + "\n")
+    # One line a key: people read it, and the water is long.
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in world.items()]
+    (out_dir / WORLD_FILE).write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def load(path: Path) -> Simulation:
@@ -235,6 +240,7 @@ def _read_world(path: Path) -> World:
             period_ms=found["period_ms"],
             start_ms=found["start_ms"],
             parameters=found["parameters"],
+            water=[[(lon, lat) for lon, lat in ring] for ring in found.get("water", [])],
         )
     except FileNotFoundError:
         raise SimulationError(

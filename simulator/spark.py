@@ -16,6 +16,7 @@ from simulator.java import find_java
 SHUFFLE_PARTITIONS = 4
 """Few: tables of a simulation are small next to the cost of a task."""
 
+# The gateway's logger is named so that Spark does not announce a log level of its own.
 _LOG4J = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -24,6 +25,8 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
 """
 
 

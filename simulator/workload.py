@@ -11,7 +11,6 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from simulator import schemas
 from simulator.chance import generator, uniform
 from simulator.parameters import SimulationParameters
 
@@ -120,9 +119,7 @@ def _versions(firsts: DataFrame, parameters: SimulationParameters) -> DataFrame:
     )
 
 
-def _worded(
-    versions: DataFrame, places: DataFrame, parameters: SimulationParameters
-) -> DataFrame:
+def _worded(versions: DataFrame, places: DataFrame, parameters: SimulationParameters) -> DataFrame:
     """Put objects at their places and choose their words."""
     row, version = F.col("id"), F.col("version")
     spare = F.greatest(F.size("keywords") - OBJECT_KEYWORDS_MIN + 1, F.lit(1))
@@ -168,14 +165,10 @@ def subscriptions(
     per_device = F.lit(parameters.subscriptions_per_device)
     pick = (draw("object") * F.lit(object_count(parameters))).cast("long")
     keyed = numbers.select(row, F.format_string("object-%07d", pick).alias("object_key"))
-    firsts = published.groupBy("object_key").agg(
-        F.min_by("keywords", "publish_ms").alias("offered")
-    )
+    firsts = published.groupBy("object_key").agg(F.min_by("keywords", "publish_ms").alias("offered"))
     most = F.least(F.size("offered"), F.lit(parameters.subscription_keywords_max))
     taken = (draw("keywords") * most).cast("int") + 1
-    alpha = F.least(
-        F.greatest(draw("alpha"), F.lit(parameters.alpha_min)), F.lit(parameters.alpha_max)
-    )
+    alpha = F.least(F.greatest(draw("alpha"), F.lit(parameters.alpha_min)), F.lit(parameters.alpha_max))
     return keyed.join(firsts, on="object_key", how="inner").select(
         F.format_string("device-%06d", F.floor(row / per_device)).alias("device_id"),
         (row % per_device + 1).cast("int").alias("subscription_id"),
@@ -184,6 +177,3 @@ def subscriptions(
         alpha.alias("alpha"),
         F.lit(parameters.similarity).alias("similarity"),
     )
-
-
-SCHEMAS = {"objects": schemas.OBJECTS, "subscriptions": schemas.SUBSCRIPTIONS}

@@ -1,23 +1,26 @@
 """A generated city, so that a machine without any map works.
 
-Drawn on a plane about its centre: a skeleton of motorways, rings and radial arterials (`arterials`),
-local streets in the faces between them (`districts`), joined into a strongly connected network
-(`network`), with places beside the streets (`places`, `vocabulary`). Everything follows from the
-seed and the size.
+Drawn on a plane about its centre: a skeleton of motorways, rings and radial roads (`arterials`) that
+ends at the sea (`coast`), local streets in the faces between them
+(`districts`), joined into a strongly connected network (`network`), with places beside the streets
+(`places`, `vocabulary`). Everything follows from the seed and the size.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pyarrow as pa
 
-from safe_region.frame import EARTH_RADIUS_M, Area, Frame
+from safe_region.frame import Area, Frame
 from simulator.city.arterials import arterials
+from simulator.city.coast import Coast
 from simulator.city.districts import local_streets
 from simulator.city.network import roads_table
 from simulator.city.places import places_table
 from simulator.parameters import SimulationParameters
 
-__all__ = ["ORIGIN_LAT_DEG", "ORIGIN_LON_DEG", "city_area", "generate_city"]
+__all__ = ["ORIGIN_LAT_DEG", "ORIGIN_LON_DEG", "City", "city_area", "generate_city"]
 
 ORIGIN_LON_DEG = 14.5
 ORIGIN_LAT_DEG = 35.9
@@ -49,11 +52,35 @@ def city_area(parameters: SimulationParameters) -> Area:
     )
 
 
-def generate_city(parameters: SimulationParameters) -> tuple[pa.Table, pa.Table]:
-    """Return the tables `roads` and `places`."""
+class City(NamedTuple):
+    """What is generated.
+
+    Parameters
+    ----------
+    roads, places
+        The tables of these names.
+    water
+        Outlines of the sea within the area: closed rings of (lon, lat), for pictures.
+    """
+
+    roads: pa.Table
+    places: pa.Table
+    water: list[list[tuple[float, float]]]
+
+
+def generate_city(parameters: SimulationParameters) -> City:
+    """Generate the city of a seed and a size. Takes well under a second at the default size."""
     frame = Frame.of(city_area(parameters))
-    radius_m = parameters.city_width_m / 2.0
-    skeleton = arterials(parameters.seed, radius_m)
-    streets = [*skeleton, *local_streets(skeleton, parameters.seed, radius_m)]
-    roads = roads_table(streets, parameters.seed, frame)
-    return roads, places_table(roads, parameters, frame)
+    seed, radius_m = parameters.seed, parameters.city_width_m / 2.0
+    coast = Coast.of(seed, radius_m)
+    skeleton = coast.on_land(arterials(seed, radius_m))
+    roads = roads_table([*skeleton, *local_streets(skeleton, seed, radius_m)], seed, frame)
+    rings = coast.water(MARGIN * radius_m)
+    water = [[_rounded(frame.unproject(float(x), float(y))) for x, y in ring] for ring in rings]
+    return City(roads, places_table(roads, parameters, frame), water)
+
+
+def _rounded(position: tuple[float, float]) -> tuple[float, float]:
+    """Keep a tenth of a metre: these are for pictures and stand in a file that people read."""
+    lon, lat = position
+    return round(lon, 6), round(lat, 6)

@@ -26,6 +26,7 @@ _RINGS = (
     (0.38, RoadClass.TERTIARY),
     (0.52, RoadClass.SECONDARY),
     (0.66, RoadClass.TERTIARY),
+    (MOTORWAY, RoadClass.MOTORWAY),
     (0.86, RoadClass.SECONDARY),
     (0.98, RoadClass.TERTIARY),
 )
@@ -47,24 +48,24 @@ def arterials(seed: int, radius_m: float) -> list[Street]:
     """
     shape = _Outline(generator(seed, "roads", "outline"))
     streets = [
-        Street(_ring(shape, share * radius_m, wobble), road_class)
-        for wobble, (share, road_class) in enumerate(_RINGS)
+        Street(_ring(shape, share * radius_m, number, seed, road_class), road_class)
+        for number, (share, road_class) in enumerate(_RINGS)
     ]
-    streets.append(Street(_ring(shape, MOTORWAY * radius_m, len(_RINGS)), RoadClass.MOTORWAY))
     angles = _angles(generator(seed, "roads", "radials"))
     for i, angle in enumerate(angles):
         chance = generator(seed, "roads", "radial", i)
         road_class = RoadClass.SECONDARY if i % 3 == 2 else RoadClass.PRIMARY  # noqa: PLR2004
         streets.append(Street(_radial(chance, angle, CENTRE, 1.0, radius_m), road_class))
-        # Between two arterials a collector runs outwards from the middle of the suburbs.
+        # Between two arterials a collector runs outwards.
         between = angle + 0.5 * ((angles[(i + 1) % len(angles)] - angle) % (2.0 * np.pi))
-        streets.append(
-            Street(_radial(chance, between, CENTRE, 0.98, radius_m), RoadClass.TERTIARY)
-        )
+        streets.append(Street(_radial(chance, between, CENTRE, 0.96, radius_m), RoadClass.TERTIARY))
+    ringway = next(one.line for one in streets if one.road_class is RoadClass.MOTORWAY)
     for i, angle in enumerate(angles[:: RADIAL_COUNT // 3] + 0.16):
         chance = generator(seed, "roads", "spur", i)
-        spur = _radial(chance, angle, MOTORWAY - 0.03, 1.08, radius_m)
-        streets.append(Street(spur, RoadClass.MOTORWAY))
+        spur = _radial(chance, angle, MOTORWAY - 0.05, 1.08, radius_m)
+        outside = shapely.difference(spur, shapely.Polygon(ringway))
+        longest = max(shapely.get_parts(outside), key=shapely.length)
+        streets.append(Street(longest, RoadClass.MOTORWAY))
     return streets
 
 
@@ -82,12 +83,20 @@ class _Outline:
         return shares
 
 
-def _ring(shape: _Outline, radius_m: float, turn: int) -> shapely.LineString:
-    count = max(48, int(2.0 * np.pi * radius_m / _STEP_M))
-    angles = np.linspace(0.0, 2.0 * np.pi, count, endpoint=False)
-    radii_m = radius_m * shape(angles, float(turn))
+def _ring(
+    shape: _Outline, radius_m: float, number: int, seed: int, road_class: RoadClass
+) -> shapely.LineString:
+    """Draw a road around the centre; collectors leave a gap."""
+    chance = generator(seed, "roads", "ring", number)
+    begin = chance.uniform(0.0, 2.0 * np.pi)
+    gap = chance.uniform(0.6, 1.8) if road_class is RoadClass.TERTIARY else 0.0
+    span = 2.0 * np.pi - gap
+    angles = begin + np.linspace(0.0, span, max(48, int(span * radius_m / _STEP_M)))
+    radii_m = radius_m * shape(angles, float(number))
     points = np.column_stack([radii_m * np.cos(angles), radii_m * np.sin(angles)])
-    return shapely.simplify(shapely.LineString(np.vstack([points, points[:1]])), _TOLERANCE_M)
+    if gap == 0.0:
+        points[-1] = points[0]
+    return shapely.simplify(shapely.LineString(points), _TOLERANCE_M)
 
 
 def _angles(chance: np.random.Generator) -> Floats:

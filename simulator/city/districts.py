@@ -84,14 +84,12 @@ def _character(
         angle=math.atan2(y, x) + float(chance.normal(0.0, 0.35)),
         spacing_m=float(110.0 + 75.0 * distance + chance.uniform(0.0, 70.0)),
         warp=Warp(chance, float(chance.uniform(18.0, 60.0)), float(chance.uniform(450.0, 950.0))),
-        kept_share=float(np.clip(0.95 - 0.55 * distance, 0.3, 0.9)),
+        kept_share=float(np.clip(1.0 - 0.55 * distance, 0.4, 0.92)),
         is_centre=False,
     )
 
 
-def _ruled(
-    face: shapely.Polygon, character: _Character, chance: np.random.Generator
-) -> list[Street]:
+def _ruled(face: shapely.Polygon, character: _Character, chance: np.random.Generator) -> list[Street]:
     """Rule a quarter in two directions and cut the lines to it."""
     upright = affinity.rotate(face, -character.angle, origin=(0, 0), use_radians=True)
     x_min, y_min, x_max, y_max = upright.bounds

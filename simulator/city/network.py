@@ -52,13 +52,16 @@ def roads_table(streets: Sequence[Street], seed: int, frame: Frame) -> pa.Table:
     kept = _without_stubs(lines, owners, streets)
     lines, owners = lines[kept], owners[kept]
     sources, targets, edge_owners, points = _directed(lines, owners, streets)
-    inside = largest_component(
-        sources.astype(np.int32), targets.astype(np.int32), len(points)
-    )
+    inside = largest_component(sources.astype(np.int32), targets.astype(np.int32), len(points))
     number = np.cumsum(inside) - 1
     both = inside[sources] & inside[targets]
     return _table(
-        number[sources[both]], number[targets[both]], edge_owners[both], points[inside], streets, frame
+        number[sources[both]],
+        number[targets[both]],
+        edge_owners[both],
+        points[inside],
+        streets,
+        frame,
     )
 
 
@@ -103,7 +106,7 @@ def _owners(pieces: Lines, streets: Sequence[Street | None]) -> Longs:
 
 
 def _nodes(lines: Lines) -> tuple[Longs, Longs, int]:
-    """Number the ends of lines."""
+    """Return numbers for the ends of lines, equal where they meet, and how many there are."""
     first = shapely.get_coordinates(shapely.get_point(lines, 0))
     last = shapely.get_coordinates(shapely.get_point(lines, -1))
     _, numbers = np.unique(np.vstack([first, last]), axis=0, return_inverse=True)
@@ -177,9 +180,7 @@ def _directed(
     return all_sources[chosen], all_targets[chosen], all_owners[chosen], points * GRID_M
 
 
-def _is_forwards(
-    begins: Floats, ends: Floats, owners: Longs, streets: Sequence[Street]
-) -> Bools:
+def _is_forwards(begins: Floats, ends: Floats, owners: Longs, streets: Sequence[Street]) -> Bools:
     """Whether edges lead the way their streets were drawn."""
     courses = np.array([street.line for street in streets], dtype=np.object_)[owners]
     at_begin = shapely.line_locate_point(courses, shapely.points(begins))

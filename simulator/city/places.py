@@ -93,9 +93,7 @@ def _positions(
     return xs_m, ys_m
 
 
-def _density(
-    points: Floats, classes: npt.NDArray[np.object_], seed: int, radius_m: float
-) -> Floats:
+def _density(points: Floats, classes: npt.NDArray[np.object_], seed: int, radius_m: float) -> Floats:
     """How busy the city is at points: the centre, high streets, a little everywhere."""
     distances2 = (points * points).sum(axis=1)
     density: Floats = 0.012 + np.exp(-distances2 / (2.0 * (_CENTRE_SIGMA * radius_m) ** 2))

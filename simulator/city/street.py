@@ -47,15 +47,11 @@ class Warp:
         Length of the longer of its two waves.
     """
 
-    def __init__(
-        self, chance: np.random.Generator, amplitude_m: float, wavelength_m: float
-    ) -> None:
+    def __init__(self, chance: np.random.Generator, amplitude_m: float, wavelength_m: float) -> None:
         self._amplitude_m = amplitude_m
         angles = chance.uniform(0.0, np.pi, size=4)
         lengths_m = wavelength_m * np.array([1.0, 1.0, 0.53, 0.53])
-        self._waves = (
-            2.0 * np.pi / lengths_m * np.stack([np.cos(angles), np.sin(angles)])
-        )
+        self._waves = 2.0 * np.pi / lengths_m * np.stack([np.cos(angles), np.sin(angles)])
         self._phases = chance.uniform(0.0, 2.0 * np.pi, size=4)
 
     def __call__(self, points: Floats) -> Floats:

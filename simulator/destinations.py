@@ -1,0 +1,105 @@
+"""Where devices start and where they go next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from simulator.chance import uniforms
+from simulator.graph import Graph
+from simulator.traffic import DEVICE_CLASSES
+
+TABLE = "trajectories"
+
+PLACE_SHARE = 0.8
+"""Share of the destinations that are places; the others are anywhere on a street (homes)."""
+
+POPULARITY = 2.0
+"""Exponent that favours places of small id: half of the visits go to a quarter of the places."""
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Destinations:
+    """Where devices go.
+
+    Parameters
+    ----------
+    place_nodes
+        The node nearest to each place, by popularity; one array per device class.
+    open_nodes
+        All nodes of the streets that are open to each device class.
+    """
+
+    place_nodes: list[Ints]
+    open_nodes: list[Ints]
+
+    @classmethod
+    def of(cls, graph: Graph, places: pa.Table) -> Destinations:
+        """Find the nodes of the places. O(places * nodes) distances, in numpy."""
+        ids = places["place_id"].to_numpy()
+        order = np.argsort(ids, kind="stable")
+        lons = places["lon"].to_numpy()[order]
+        lats = places["lat"].to_numpy()[order]
+        open_nodes = [graph.open_nodes(one) for one in range(len(DEVICE_CLASSES))]
+        place_nodes = [_nearest(graph, nodes, lons, lats) for nodes in open_nodes]
+        return cls(place_nodes, open_nodes)
+
+
+def _nearest(graph: Graph, nodes: Ints, lons: Floats, lats: Floats) -> Ints:
+    stretch = np.cos(np.radians(graph.lats.mean()))
+    found = np.empty(len(lons), np.int32)
+    for i, (lon, lat) in enumerate(zip(lons, lats, strict=True)):
+        dx = (graph.lons[nodes] - lon) * stretch
+        dy = graph.lats[nodes] - lat
+        found[i] = nodes[np.argmin(dx * dx + dy * dy)]
+    return found
+
+
+def home_nodes(destinations: Destinations, device_numbers: Longs, classes: Ints, seed: int) -> Ints:
+    """Return where each device starts: anywhere on the streets open to its class."""
+    draws = uniforms(seed, TABLE, "home", device_numbers)
+    counts = np.array([len(nodes) for nodes in destinations.open_nodes])
+    index = (draws * counts[classes]).astype(np.int64)
+    found = np.empty(len(device_numbers), np.int32)
+    for one, nodes in enumerate(destinations.open_nodes):
+        of_class = classes == one
+        found[of_class] = nodes[index[of_class]]
+    return found
+
+
+def next_nodes(
+    graph: Graph,
+    destinations: Destinations,
+    device_numbers: Longs,
+    classes: Ints,
+    at_nodes: Ints,
+    trip: int,
+    seed: int,
+) -> Ints:
+    """Pick a destination for each device: of some candidates, the nearest that is not here."""
+    found = np.empty(len(device_numbers), np.int32)
+    for one, device_class in enumerate(DEVICE_CLASSES):
+        of_class = np.flatnonzero(classes == one)
+        numbers = device_numbers[of_class, np.newaxis]
+        candidates = np.arange(device_class.candidates)
+        draws = uniforms(seed, TABLE, "destination", numbers, trip, candidates)
+        kinds = uniforms(seed, TABLE, "kind", numbers, trip, candidates)
+        places = destinations.place_nodes[one]
+        nodes = destinations.open_nodes[one]
+        to_place = places[(draws**POPULARITY * len(places)).astype(np.int64)]
+        to_node = nodes[(draws * len(nodes)).astype(np.int64)]
+        options = np.where(kinds < PLACE_SHARE, to_place, to_node)
+        here = at_nodes[of_class, np.newaxis]
+        dx_m = graph.xs_m[options] - graph.xs_m[here]
+        dy_m = graph.ys_m[options] - graph.ys_m[here]
+        distances = np.where(options == here, np.inf, dx_m * dx_m + dy_m * dy_m)
+        nearest = np.argmin(distances, axis=1)
+        found[of_class] = options[np.arange(len(of_class)), nearest]
+    return found

@@ -1,0 +1,34 @@
+"""Colours and pens of the map."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simulator.traffic import RoadClass
+
+PAPER = "#f6f4ef"
+INK = "#33302b"
+WATER = "#d5e5ea"
+TRAFFIC = "#0f8b8d"
+OBJECT = "#e4572e"
+PATH = "#3d2b8f"
+REGION = "#7a5cff"
+EDGE = "#cfc8ba"
+
+
+class Pen(NamedTuple):
+    """How a class of road is drawn, on the map of the whole city."""
+
+    color: str
+    width_pt: float
+    casing: str
+
+
+PENS = {
+    RoadClass.RESIDENTIAL: Pen("#d3ccbf", 0.5, ""),
+    RoadClass.TERTIARY: Pen("#c4bbaa", 0.9, ""),
+    RoadClass.SECONDARY: Pen("#f8ebc2", 1.6, "#cdbd8d"),
+    RoadClass.PRIMARY: Pen("#f8d9a4", 2.1, "#cfa96c"),
+    RoadClass.MOTORWAY: Pen("#f0b4a0", 3.0, "#c27c66"),
+}
+"""Least important first: later ones lie on top."""

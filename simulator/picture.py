@@ -1,0 +1,272 @@
+"""A map of a simulation: streets, everybody's trajectories, objects, one device's safe regions.
+
+Drawn in degrees with the aspect of the area's middle latitude. With a highlighted device the picture
+has a second panel that looks closely at it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from safe_region.frame import Area, Frame
+from simulator import map_style
+from simulator.map_furniture import draw_legend, draw_scale_bar, draw_title, emptiest_corner
+from simulator.simulation import Simulation
+
+Ring = Sequence[tuple[float, float]]
+
+TRAJECTORIES_MAX = 2_000
+"""More lines than this only make the map dark."""
+
+_PANEL_IN = 10.0
+_WITH_TITLE = 1.06
+"""A panel with its title is this much higher than wide."""
+
+_PATH_PT = 1.6
+_SCALE_MAX = 3.0
+"""Pens of the second panel are at most this much wider."""
+
+_DPI = 150
+_MARGIN = 0.02
+_CLOSE_M_MIN = 1_200.0
+_CLOSE_M_MAX = 4_000.0
+"""Limits of what the second panel shows."""
+
+
+_CASING_PT = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A device to look at closely.
+
+    Parameters
+    ----------
+    device_id
+        Which one.
+    path
+        Where it was, as (lon, lat), in order.
+    regions
+        The safe regions it was given, each a ring of (lon, lat).
+    """
+
+    device_id: str
+    path: Ring
+    regions: Sequence[Ring]
+
+
+def draw_map(simulation: Simulation, highlight: Highlight | None, out_png: Path) -> None:
+    """Draw a simulation to a PNG file.
+
+    Parameters
+    ----------
+    simulation
+        What to draw.
+    highlight
+        A device to look at closely, or None.
+    out_png
+        Where to write; replaced if it exists.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    if highlight is not None and len(highlight.path) == 0:
+        highlight = None
+    panel_count = 1 if highlight is None else 2
+    size = (_PANEL_IN * panel_count, _PANEL_IN * _WITH_TITLE)
+    figure = Figure(figsize=size, facecolor=map_style.PAPER)
+    panels = figure.subplots(1, panel_count, squeeze=False)[0]
+    figure.subplots_adjust(left=0.01, right=0.99, bottom=0.01, top=0.93, wspace=0.015)
+    _draw_city(panels[0], simulation, highlight)
+    if highlight is not None:
+        near = _neighbourhood(highlight, Frame.of(simulation.world.area))
+        _draw_neighbourhood(panels[1], simulation, highlight, near)
+        panels[0].add_patch(_outline(near))
+    figure.savefig(out_png, dpi=_DPI, facecolor=map_style.PAPER)
+
+
+def _draw_city(axes: Axes, simulation: Simulation, highlight: Highlight | None) -> None:
+    """Draw the panel that shows everything."""
+    shown = _extent(simulation)
+    _draw_panel(axes, simulation, shown, 1.0)
+    if highlight is not None:
+        _draw_highlight(axes, highlight, _PATH_PT)
+    world = simulation.world
+    devices = _device_count(simulation.trajectories)
+    minutes = world.seconds / 60.0
+    text = f"{devices:,} devices, {simulation.objects.num_rows:,} objects, {minutes:.3g} minutes"
+    draw_title(axes, world.name, text)
+    corner = emptiest_corner(simulation.roads, shown)
+    draw_legend(axes, corner, highlight.device_id if highlight is not None else None)
+
+
+def _draw_neighbourhood(axes: Axes, simulation: Simulation, highlight: Highlight, near: Area) -> None:
+    """Draw the panel that looks closely."""
+    shown = _extent(simulation)
+    zoom = (shown.lon_max - shown.lon_min) / (near.lon_max - near.lon_min)
+    scale = min(_SCALE_MAX, math.sqrt(zoom))
+    _draw_panel(axes, simulation, near, scale)
+    _draw_highlight(axes, highlight, _PATH_PT * math.sqrt(scale))
+    draw_title(axes, highlight.device_id, f"{len(highlight.regions):,} safe regions in all")
+
+
+def _outline(area: Area) -> Rectangle:
+    width, height = area.lon_max - area.lon_min, area.lat_max - area.lat_min
+    corner = (area.lon_min, area.lat_min)
+    return Rectangle(corner, width, height, fill=False, edgecolor=map_style.PATH, linewidth=1.0, zorder=9)
+
+
+def _extent(simulation: Simulation) -> Area:
+    """Return the square, on the ground, that holds all streets."""
+    roads = simulation.roads
+    lons, lats = roads["source_lon"].to_numpy(), roads["source_lat"].to_numpy()
+    return _square(lons, lats, Frame.of(simulation.world.area), 0.0)
+
+
+def _neighbourhood(highlight: Highlight, frame: Frame) -> Area:
+    """Return a square about the middle of a device's path, no larger than can be looked at."""
+    lons, lats = np.array(highlight.path).T
+    whole = _square(lons, lats, frame, _CLOSE_M_MIN)
+    if (whole.lon_max - whole.lon_min) * frame.x_m_per_deg <= _CLOSE_M_MAX:
+        return whole
+    middle = slice(len(lons) // 2, len(lons) // 2 + 1)
+    return _square(lons[middle], lats[middle], frame, _CLOSE_M_MAX / (1.0 + 4.0 * _MARGIN))
+
+
+def _square(
+    lons: npt.NDArray[np.float64], lats: npt.NDArray[np.float64], frame: Frame, side_m_min: float
+) -> Area:
+    width_m = float(np.ptp(lons)) * frame.x_m_per_deg
+    height_m = float(np.ptp(lats)) * frame.y_m_per_deg
+    half_m = max(width_m, height_m, side_m_min) * (0.5 + 2.0 * _MARGIN)
+    lon, lat = float(lons.min() + lons.max()) / 2.0, float(lats.min() + lats.max()) / 2.0
+    dlon, dlat = half_m / frame.x_m_per_deg, half_m / frame.y_m_per_deg
+    return Area(lon - dlon, lat - dlat, lon + dlon, lat + dlat)
+
+
+def _draw_panel(axes: Axes, simulation: Simulation, shown: Area, scale: float) -> None:
+    """Draw what both panels have; `scale` widens pens for the closer one."""
+    axes.set_xlim(shown.lon_min, shown.lon_max)
+    axes.set_ylim(shown.lat_min, shown.lat_max)
+    axes.set_aspect(1.0 / math.cos(math.radians((shown.lat_min + shown.lat_max) / 2.0)))
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_facecolor(map_style.PAPER)
+    for spine in axes.spines.values():
+        spine.set(color=map_style.EDGE, linewidth=0.8)
+    axes.add_collection(
+        PolyCollection(
+            [np.asarray(ring) for ring in simulation.world.water], facecolors=map_style.WATER, zorder=0.5
+        )
+    )
+    _draw_roads(axes, simulation.roads, scale)
+    paths = _paths(simulation.trajectories)
+    alpha = float(np.clip(60.0 / len(paths), 0.10, 0.5))
+    axes.add_collection(
+        LineCollection(
+            list(paths), colors=map_style.TRAFFIC, linewidths=0.9 * scale, alpha=alpha, zorder=4
+        )
+    )
+    objects = simulation.objects
+    axes.scatter(
+        objects["lon"].to_numpy(),
+        objects["lat"].to_numpy(),
+        s=4.0 * scale**2,
+        color=map_style.OBJECT,
+        alpha=0.55,
+        linewidths=0.0,
+        zorder=5,
+    )
+    draw_scale_bar(axes, shown, Frame.of(simulation.world.area))
+
+
+def _draw_roads(axes: Axes, roads: pa.Table, scale: float) -> None:
+    begins = np.column_stack([roads["source_lon"].to_numpy(), roads["source_lat"].to_numpy()])
+    ends = np.column_stack([roads["target_lon"].to_numpy(), roads["target_lat"].to_numpy()])
+    segments = np.stack([begins, ends], axis=1)
+    classes = np.asarray(roads["road_class"].to_pylist())
+    # All casings first, so that crossings stay open.
+    for cased in (True, False):
+        for order, (road_class, pen) in enumerate(map_style.PENS.items()):
+            if cased and not pen.casing:
+                continue
+            axes.add_collection(
+                LineCollection(
+                    list(segments[classes == road_class.value]),
+                    colors=pen.casing if cased else pen.color,
+                    linewidths=(pen.width_pt + (_CASING_PT if cased else 0.0)) * scale,
+                    capstyle="round",
+                    zorder=1.0 + 0.1 * order + (0.0 if cased else 1.0),
+                )
+            )
+
+
+def _device_count(trajectories: pa.Table) -> int:
+    ticks = trajectories["tick"].to_numpy()
+    return int(np.count_nonzero(ticks == 0))
+
+
+def _paths(trajectories: pa.Table) -> npt.NDArray[np.float64]:
+    """Return positions of shape (devices, ticks, 2); of many devices only some."""
+    devices = _device_count(trajectories)
+    positions = np.column_stack([trajectories["lon"].to_numpy(), trajectories["lat"].to_numpy()])
+    # Sorted by (tick, device), every device at every tick.
+    by_device = positions.reshape(-1, devices, 2).transpose(1, 0, 2)
+    found: npt.NDArray[np.float64] = by_device[:: -(-devices // TRAJECTORIES_MAX)]
+    return found
+
+
+def _draw_highlight(axes: Axes, highlight: Highlight, width_pt: float) -> None:
+    """Draw a path, where it begins and ends, and the regions below it."""
+    rings = [np.asarray(ring) for ring in highlight.regions]
+    # The more regions, the thinner each: they overlap along the way.
+    alpha = float(np.clip(1.6 / max(1, len(rings)), 0.06, 0.25))
+    axes.add_collection(PolyCollection(rings, facecolors=map_style.REGION, alpha=alpha, zorder=3))
+    axes.add_collection(
+        PolyCollection(
+            rings, facecolors="none", edgecolors=map_style.REGION, linewidths=0.7, alpha=0.7, zorder=6
+        )
+    )
+    lons, lats = np.array(highlight.path).T
+    for color, extra_pt, order in (("white", 1.8, 7), (map_style.PATH, 0.0, 8)):
+        axes.plot(
+            lons,
+            lats,
+            color=color,
+            linewidth=width_pt + extra_pt,
+            solid_capstyle="round",
+            solid_joinstyle="round",
+            zorder=order,
+        )
+    size_pt = 3.0 * width_pt
+    axes.plot(
+        lons[:1],
+        lats[:1],
+        "o",
+        color="white",
+        markeredgecolor=map_style.PATH,
+        markersize=size_pt,
+        zorder=9,
+    )
+    axes.plot(
+        lons[-1:],
+        lats[-1:],
+        "o",
+        color=map_style.PATH,
+        markeredgecolor="white",
+        markersize=size_pt,
+        zorder=9,
+    )

