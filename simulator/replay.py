@@ -21,7 +21,6 @@ from simulator.audit import Books, Mismatch, audit_list
 from simulator.simulation import Simulation
 from simulator.track import Track
 from simulator.workload_rows import (
-    Fix,
     ObjectRow,
     SubscriptionRow,
     by_tick,
@@ -56,15 +55,12 @@ class ReplayOptions:
         Streams that the devices are spread over.
     audit_every
         Ticks between audits; the first and the last tick are always audited.
-    highlight
-        The device whose safe regions are recorded for the picture; None for the one that moves most.
     """
 
     target: str
     token: str | None = None
     fleet_count: int = 4
     audit_every: int = 15
-    highlight: str | None = None
 
 
 @dataclass(slots=True)
@@ -131,7 +127,7 @@ class Replay:
         self._devices: dict[str, Device] = {}
         self._subscriptions: dict[str, list[Subscription]] = {}
         self._watchers: list[asyncio.Task[None]] = []
-        self.track = Track(options.highlight or _busiest(self._fixes))
+        self.track = Track(self._books.frame)
         self.report = ReplayReport()
 
     async def run(self) -> ReplayReport:
@@ -247,11 +243,11 @@ class Replay:
                     self.report.mismatches.append(mismatch)
 
     def _follow(self, tick: int) -> None:
-        """Record where the highlighted device is, and its region if that is a new one."""
+        """Record where the devices are, and the region of the first subscription of each."""
+        now_ms = self._now_ms(tick)
         for fix in self._fixes[tick]:
-            if fix.device_id == self.track.device_id:
-                subscriptions = self._subscriptions[fix.device_id]
-                self.track.follow(fix, subscriptions[:1], self._books.frame, self._now_ms(tick))
+            first = next(iter(self._subscriptions[fix.device_id]), None)
+            self.track.follow(fix, first, now_ms)
 
     async def _finish(self) -> None:
         self.report.counters = sum((device.counters for device in self._devices.values()), Counters())
@@ -279,12 +275,3 @@ def _distinct_chunks(rows: Sequence[ObjectRow]) -> list[list[ObjectRow]]:
         chunks[-1].append(row)
         keys.add(row.object_key)
     return chunks
-
-
-def _busiest(fixes: Sequence[Sequence[Fix]]) -> str:
-    """Return the device that is fastest on average: its path shows most."""
-    speed: dict[str, float] = {}
-    for tick in fixes:
-        for fix in tick:
-            speed[fix.device_id] = speed.get(fix.device_id, 0.0) + fix.speed_mps
-    return max(speed, key=lambda device_id: (speed[device_id], device_id), default="")

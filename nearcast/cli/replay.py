@@ -72,7 +72,8 @@ def run_replay(folder: Path, options: ReplayOptions, picture: Path | None) -> Re
 
             progress("picture", 0, 1)
             picture.parent.mkdir(parents=True, exist_ok=True)
-            highlight = Highlight(run.track.device_id, run.track.path, run.track.regions)
+            shown = run.track.most_telling()
+            highlight = Highlight(shown, run.track.path(shown), run.track.regions(shown))
             draw_map(simulation, highlight, picture)
             progress("picture", 1, 1)
     return report
