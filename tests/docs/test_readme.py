@@ -1,0 +1,69 @@
+"""What the README shows, runs."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from server.main import Server
+from server.settings import load_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def commands() -> list[str]:
+    """Every `nearcast ...` command line that the README shows."""
+    found = re.findall(r"^nearcast .*$", README, re.MULTILINE)
+    return found + re.findall(r"`(nearcast [^`]*)`", README)
+
+
+async def test_the_example_runs(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (serve,) = [line for line in commands() if line.startswith("nearcast serve --area")]
+    area = serve.split()[3]
+    server = Server(load_settings({"area": area, "store": str(tmp_path / "city.db"), "port": 0}))
+    await server.start()
+    try:
+        assert "localhost:7433" in code
+        example = tmp_path / "example.py"
+        example.write_text(code.replace("localhost:7433", f"127.0.0.1:{server.port}"))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, str(example), stdout=asyncio.subprocess.PIPE, cwd=ROOT
+        )
+        out, _ = await process.communicate()
+    finally:
+        await server.stop()
+    assert process.returncode == 0
+    lines = out.decode().splitlines()
+    frame = server.switchboard.frame
+    away_m = frame.project(14.52, 35.90).x_m - frame.project(14.51, 35.90).x_m
+    assert lines[0].startswith(f"frozenset({{'sushi'}}) {away_m:.0f} ")
+    assert lines[1].startswith("SubscriptionState.EXACT Counters(moves=1, reports=0")
+
+
+@pytest.mark.parametrize("line", commands())
+def test_every_command_exists_with_these_flags(line):
+    from nearcast.cli.app import app  # noqa: PLC0415
+
+    _, name, *arguments = line.split()
+    command = app.commands[name]
+    context = command.make_context(name, list(arguments), resilient_parsing=True)
+    given = {word for word in arguments if word.startswith("--")} - {"--help"}
+    known = {flag for parameter in command.get_params(context) for flag in parameter.opts}
+    assert given <= known
+
+
+def test_every_make_target_exists():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"make ([a-z-]+)", README)) <= targets
+
+
+def test_every_link_leads_somewhere():
+    for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
