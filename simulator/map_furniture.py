@@ -93,7 +93,7 @@ def draw_legend(axes: Axes, corner: Corner, highlighted: str | None) -> None:
                 facecolor=map_style.REGION,
                 alpha=0.3,
                 edgecolor=map_style.REGION,
-                label="its safe regions",
+                label="its safe regions, violet to pink",
             )
         )
     legend = axes.legend(

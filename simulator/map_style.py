@@ -13,6 +13,7 @@ TRAFFIC = "#0f8b8d"
 OBJECT = "#e4572e"
 PATH = "#3d2b8f"
 REGION = "#7a5cff"
+REGION_LAST = "#d6409f"
 EDGE = "#cfc8ba"
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -43,8 +44,8 @@ _CLOSE_M_MIN = 1_200.0
 _CLOSE_M_MAX = 4_000.0
 """Limits of what the second panel shows."""
 
-
 _CASING_PT = 0.7
+_REGION_ALPHA = 0.22
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,17 +230,29 @@ def _paths(trajectories: pa.Table) -> npt.NDArray[np.float64]:
     return found
 
 
-def _draw_highlight(axes: Axes, highlight: Highlight, width_pt: float) -> None:
-    """Draw a path, where it begins and ends, and the regions below it."""
-    rings = [np.asarray(ring) for ring in highlight.regions]
-    # The more regions, the thinner each: they overlap along the way.
-    alpha = float(np.clip(1.6 / max(1, len(rings)), 0.06, 0.25))
-    axes.add_collection(PolyCollection(rings, facecolors=map_style.REGION, alpha=alpha, zorder=3))
+def _draw_regions(axes: Axes, rings: Sequence[npt.NDArray[np.float64]]) -> None:
+    """Draw regions, from the first to the last in changing colour, under the streets."""
+    (x_min, x_max), (y_min, y_max) = axes.get_xlim(), axes.get_ylim()
+    panel = (x_max - x_min) * (y_max - y_min)
+    coverage = sum(min(1.0, abs(_signed_area(ring)) / panel) for ring in rings)
+    # What overlaps must not hide the map: large regions are drawn thinner.
+    alpha = float(np.clip(_REGION_ALPHA / max(1.0, coverage), 0.03, 0.2))
+    colors = LinearSegmentedColormap.from_list("regions", [map_style.REGION, map_style.REGION_LAST])
+    shades = colors(np.linspace(0.0, 1.0, max(1, len(rings))))
+    axes.add_collection(PolyCollection(rings, facecolors=shades, alpha=alpha, zorder=0.8))
     axes.add_collection(
-        PolyCollection(
-            rings, facecolors="none", edgecolors=map_style.REGION, linewidths=0.7, alpha=0.7, zorder=6
-        )
+        PolyCollection(rings, facecolors="none", edgecolors=shades, linewidths=1.1, alpha=0.85, zorder=6)
     )
+
+
+def _signed_area(ring: npt.NDArray[np.float64]) -> float:
+    x, y = (ring - ring[0]).T
+    return float(x[:-1] @ y[1:] - x[1:] @ y[:-1]) / 2.0
+
+
+def _draw_highlight(axes: Axes, highlight: Highlight, width_pt: float) -> None:
+    """Draw a path, where it begins (open dot) and ends (full), and the regions below it."""
+    _draw_regions(axes, [np.asarray(ring) for ring in highlight.regions])
     lons, lats = np.array(highlight.path).T
     for color, extra_pt, order in (("white", 1.8, 7), (map_style.PATH, 0.0, 8)):
         axes.plot(

@@ -72,7 +72,9 @@ def _cut_at_crossings(streets: Sequence[Street]) -> tuple[Lines, Longs]:
     other = [s.line for s in streets if _RANKS[s.road_class] > _RANKS[RoadClass.SECONDARY]]
     upper = _pieces([*over, *meeting])
     upper_owners = _owners(upper, streets)
-    is_motorway = np.array([streets[i].road_class is RoadClass.MOTORWAY for i in upper_owners])
+    is_motorway = np.array(
+        [streets[i].road_class is RoadClass.MOTORWAY for i in upper_owners], dtype=np.bool_
+    )
     # The lower level is cut from pieces, which bring along their crossings with motorways.
     lower = _pieces([*upper[~is_motorway], *other])
     lines = np.concatenate([upper[is_motorway], lower])
