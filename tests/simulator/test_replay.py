@@ -1,0 +1,119 @@
+"""The replay against a real server, and an audit that notices what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from nearcast.errors import RefusedError
+from safe_region.frame import Area
+from server.main import Server
+from server.settings import load_settings
+from simulator.audit import audit_list
+from simulator.replay import Replay, ReplayError, ReplayOptions
+
+AUDIT_EVERY = 5
+
+
+@pytest.fixture
+async def server(simulation):
+    settings = load_settings(
+        {"area": list(simulation.world.area), "store": ":memory:", "port": 0, "virtual_time": True}
+    )
+    server = Server(settings)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+def options(server: Server) -> ReplayOptions:
+    return ReplayOptions(f"127.0.0.1:{server.port}", fleet_count=2, audit_every=AUDIT_EVERY)
+
+
+async def test_every_list_is_exact_and_hardly_anybody_speaks(simulation, server):
+    seen = []
+    replay = Replay(simulation, options(server), lambda *report: seen.append(report))
+    report = await replay.run()
+    lists = simulation.subscriptions.num_rows
+    ticks = simulation.world.seconds * 1000 // simulation.world.period_ms
+    assert report.mismatches == []
+    assert report.audited == lists * (1 + len(set(range(AUDIT_EVERY, ticks, AUDIT_EVERY)) | {ticks}))
+    assert report.counters.moves == report.devices * ticks
+    assert 0 < report.counters.reports < 0.05 * report.counters.moves
+    assert report.objects_published == simulation.objects.num_rows
+    assert report.objects_retracted > 0
+    assert report.counters.bytes_sent > 0
+    assert seen[-1] == ("replay", ticks, ticks)
+
+
+async def test_the_audit_notices_an_object_that_nobody_was_told_about(simulation, server):
+    """The books are given an object that the server does not have, at the device's feet."""
+    replay = Replay(simulation, options(server))
+    follow = replay._follow
+    ticks = simulation.world.seconds * 1000 // simulation.world.period_ms
+
+    def plant(tick: int) -> None:
+        follow(tick)
+        if tick == ticks:
+            books = replay._books
+            some = next(iter(books.objects.values()))
+            fix = replay._fixes[tick][0]
+            x_m, y_m = books.frame.project(fix.lon, fix.lat)
+            wanted = replay._subscriptions[fix.device_id][0].spec.keywords
+            books.objects[-1] = some._replace(
+                object_id=-1, x_m=x_m, y_m=y_m, keywords=frozenset(wanted), expiry_ms=2**60
+            )
+
+    replay._follow = plant
+    report = await replay.run()
+    mismatches = [one for one in report.mismatches if one.device_id == replay._fixes[ticks][0].device_id]
+    assert mismatches
+    assert mismatches[0].tick == ticks
+    assert -1 in mismatches[0].expected
+    assert -1 not in mismatches[0].found
+
+
+async def test_the_audit_notices_a_wrong_order(simulation, server):
+    replay = Replay(simulation, options(server))
+    await replay.run()
+    tick = len(replay._fixes) - 1
+    for fix in replay._fixes[tick]:
+        subscription, _ = replay._subscriptions[fix.device_id]
+        found = subscription.results()
+        if len(found) >= 2:
+            break
+
+    class Swapped:
+        id = subscription.id
+        spec = subscription.spec
+
+        @staticmethod
+        def results():
+            return [found[1], found[0], *found[2:]]
+
+    place = (fix.device_id, fix.lon, fix.lat, tick, replay._now_ms(tick))
+    assert audit_list(replay._books, subscription, *place) is None
+    assert audit_list(replay._books, Swapped(), *place) is not None
+
+
+async def test_a_server_of_another_area_is_refused(simulation):
+    area = simulation.world.area
+    other = Area(area.lon_min - 1.0, area.lat_min, area.lon_max, area.lat_max)
+    settings = load_settings({"area": list(other), "store": ":memory:", "port": 0, "virtual_time": True})
+    server = Server(settings)
+    await server.start()
+    try:
+        with pytest.raises(ReplayError, match="must be the simulation's"):
+            await Replay(simulation, options(server)).run()
+    finally:
+        await server.stop()
+
+
+async def test_a_server_in_real_time_is_refused(simulation):
+    settings = load_settings({"area": list(simulation.world.area), "store": ":memory:", "port": 0})
+    server = Server(settings)
+    await server.start()
+    try:
+        with pytest.raises(RefusedError, match="--virtual-time"):
+            await Replay(simulation, options(server)).run()
+    finally:
+        await server.stop()
