@@ -1,0 +1,41 @@
+"""A real server on a free port, a real channel, real stubs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import grpc
+import pytest
+
+from nearcast.v1 import (
+    control_service_pb2_grpc,
+    device_service_pb2_grpc,
+    publisher_service_pb2_grpc,
+)
+from server.main import Server
+from server.settings import load_settings
+
+AREA = "14,35,15,36"
+
+
+def settings(**flags):
+    return load_settings({"area": AREA, "store": ":memory:", "port": 0, **flags})
+
+
+@pytest.fixture
+async def server():
+    server = Server(settings())
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def stubs(server):
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        yield SimpleNamespace(
+            channel=channel,
+            devices=device_service_pb2_grpc.DeviceServiceStub(channel),
+            publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
+            control=control_service_pb2_grpc.ControlServiceStub(channel),
+        )

@@ -1,0 +1,342 @@
+"""Every bad input gets an error that names field, value and limit, and changes nothing."""
+
+from __future__ import annotations
+
+import math
+
+import grpc
+import pytest
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
+
+from nearcast.v1 import (
+    control_service_pb2,
+    device_service_pb2,
+    errors_pb2,
+    geometry_pb2,
+    objects_pb2,
+    publisher_service_pb2,
+    subscriptions_pb2,
+)
+
+Position = geometry_pb2.Position
+HERE = Position(lon=14.5, lat=35.5)
+
+
+def an_object(**changes):
+    fields = {"position": HERE, "keywords": ["sushi"], "ttl_ms": 60_000, **changes}
+    return objects_pb2.NewObject(**fields)
+
+
+def a_spec(**changes):
+    fields = {"keywords": ["sushi"], "k": 3, "alpha": 0.5, **changes}
+    return subscriptions_pb2.SubscriptionSpec(top_k=subscriptions_pb2.TopK(**fields))
+
+
+def state(server):
+    """All that a command could change."""
+    board = server.switchboard
+    found = server._store.recover()
+    return (
+        dict(board.engine.objects),
+        {device: dict(session.handles) for device, session in board.sessions.items()},
+        found.objects,
+        found.subscriptions,
+    )
+
+
+BAD_OBJECTS = {
+    "no keywords": ({"keywords": []}, "objects[0].keywords", "empty", "1 to 64 keywords"),
+    "too many keywords": (
+        {"keywords": [f"w{i}" for i in range(65)]},
+        "objects[0].keywords",
+        "65 keywords",
+        "1 to 64 keywords",
+    ),
+    "a keyword too long": (
+        {"keywords": ["x" * 65]},
+        "objects[0].keywords[0]",
+        "'xxx",
+        "1 to 64 printable characters",
+    ),
+    "a keyword that is blank": ({"keywords": ["a", "  "]}, "objects[0].keywords[1]", "'  '", "1 to 64"),
+    "a keyword that is no text": (
+        {"keywords": ["a\x00b"]},
+        "objects[0].keywords[0]",
+        "'a\\x00b'",
+        "printable",
+    ),
+    "no lifetime": ({"ttl_ms": 0}, "objects[0].ttl_ms", "0", "1 to 31622400000"),
+    "a lifetime too long": (
+        {"ttl_ms": 31_622_400_001},
+        "objects[0].ttl_ms",
+        "31622400001",
+        "1 to 31622400000",
+    ),
+    "no position": ({"position": None}, "objects[0].position", "absent", "present"),
+    "not a number": (
+        {"position": Position(lon=math.nan, lat=35.5)},
+        "objects[0].position.lon",
+        "nan",
+        "-180",
+    ),
+    "infinite": ({"position": Position(lon=14.5, lat=math.inf)}, "objects[0].position.lat", "inf", "-90"),
+    "outside the area": (
+        {"position": Position(lon=15.0001, lat=35.5)},
+        "objects[0].position",
+        "(15.0001, 35.5)",
+        "lon 14.0 to 15.0, lat 35.0 to 36.0",
+    ),
+    "a payload too large": (
+        {"payload": bytes(16_385)},
+        "objects[0].payload",
+        "16385 bytes",
+        "at most 16384 bytes",
+    ),
+    "a key too long": ({"key": "k" * 129}, "objects[0].key", "'kkk", "0 to 128 printable characters"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_OBJECTS)
+async def test_bad_objects(stubs, server, name):
+    changes, field, value, limit = BAD_OBJECTS[name]
+    call = stubs.publishers.Publish()
+    await call.write(publisher_service_pb2.PublishRequest(sequence=1, objects=[an_object(key="good")]))
+    assert len((await call.read()).ids) == 1
+    before = state(server)
+    # The bad one comes first, nine good ones behind it: none is accepted.
+    bad = publisher_service_pb2.PublishRequest(
+        sequence=2, objects=[an_object(**changes), *(an_object() for _ in range(9))]
+    )
+    await call.write(bad)
+    answer = await call.read()
+    assert answer.sequence == 2
+    assert not answer.ids
+    assert answer.error.field == field
+    assert value in answer.error.value
+    assert limit in answer.error.limit
+    assert answer.error.field in answer.error.message
+    assert answer.error.limit in answer.error.message
+    assert state(server) == before
+    # The stream goes on.
+    await call.write(publisher_service_pb2.PublishRequest(sequence=3, objects=[an_object()]))
+    assert len((await call.read()).ids) == 1
+
+
+@pytest.mark.parametrize("count", [0, 1001])
+async def test_too_few_and_too_many_objects(stubs, server, count):
+    before = state(server)
+    call = stubs.publishers.Publish()
+    await call.write(publisher_service_pb2.PublishRequest(objects=[an_object()] * count))
+    answer = await call.read()
+    assert (answer.error.field, answer.error.value) == ("objects", f"{count} entries")
+    assert answer.error.limit == "1 to 1000 entries"
+    assert state(server) == before
+
+
+async def test_the_same_key_twice_in_a_request(stubs, server):
+    before = state(server)
+    call = stubs.publishers.Publish()
+    await call.write(publisher_service_pb2.PublishRequest(objects=[an_object(key="k")] * 2))
+    answer = await call.read()
+    assert (answer.error.field, answer.error.value) == ("objects[1].key", "'k'")
+    assert state(server) == before
+
+
+async def test_bytes_that_are_no_text(stubs, server):
+    """protobuf itself refuses a string that is not UTF-8; the call fails and nothing is taken over."""
+    before = state(server)
+    good = publisher_service_pb2.PublishRequest(objects=[an_object()]).SerializeToString()
+    raw = good.replace(b"sushi", b"su\xff\xfei")
+    call = stubs.channel.stream_stream("/nearcast.v1.PublisherService/Publish")()
+    await call.write(raw)
+    with pytest.raises(grpc.aio.AioRpcError):
+        await call.read()
+    assert state(server) == before
+
+
+BAD_SPECS = {
+    "no keywords": ({"keywords": []}, "spec.top_k.keywords", "empty", "1 to 16 keywords"),
+    "too many keywords": (
+        {"keywords": [f"w{i}" for i in range(17)]},
+        "spec.top_k.keywords",
+        "17 keywords",
+        "1 to 16 keywords",
+    ),
+    "k of none": ({"k": 0}, "spec.top_k.k", "0", "1 to 100"),
+    "k negative": ({"k": -1}, "spec.top_k.k", "-1", "1 to 100"),
+    "k too large": ({"k": 101}, "spec.top_k.k", "101", "1 to 100"),
+    "alpha of none": ({"alpha": 0.0}, "spec.top_k.alpha", "0.0", "0.001 to 0.999"),
+    "alpha of one": ({"alpha": 1.0}, "spec.top_k.alpha", "1.0", "0.001 to 0.999"),
+    "alpha not a number": ({"alpha": math.nan}, "spec.top_k.alpha", "nan", "0.001 to 0.999"),
+    "another similarity": ({"similarity": 9}, "spec.top_k.similarity", "9", "1 (JACCARD)"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_SPECS)
+async def test_bad_subscriptions(stubs, server, name):
+    changes, field, value, limit = BAD_SPECS[name]
+    device = await attached(stubs)
+    before = state(server)
+    answer = await tell(device, subscribe=subscribe(1, a_spec(**changes)))
+    rejection = answer.rejection
+    assert (rejection.number, rejection.command) == (1, device_service_pb2.Rejection.COMMAND_SUBSCRIBE)
+    assert rejection.error.field == field
+    assert rejection.error.value == value
+    assert limit in rejection.error.limit
+    assert state(server) == before
+    # The same as a search, where it is the status of the call.
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await stubs.devices.Search(
+            device_service_pb2.SearchRequest(spec=a_spec(**changes), position=HERE)
+        )
+    assert failed.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    check_details(failed.value, "INVALID_FIELD", field)
+    # The stream goes on.
+    assert (await tell(device, subscribe=subscribe(1, a_spec()))).delta.version == 1
+    device.cancel()
+
+
+async def test_a_spec_of_no_kind(stubs):
+    device = await attached(stubs)
+    answer = await tell(device, subscribe=subscribe(1, subscriptions_pb2.SubscriptionSpec()))
+    assert (answer.rejection.error.field, answer.rejection.error.value) == ("spec.top_k", "absent")
+    device.cancel()
+
+
+async def test_unknown_and_taken_numbers(stubs, server):
+    device = await attached(stubs)
+    await tell(device, subscribe=subscribe(1, a_spec()))
+    before = state(server)
+    cases = [
+        ({"unsubscribe": device_service_pb2.Unsubscribe(subscription_id=7)}, "subscription_id", "7"),
+        (
+            {"report": device_service_pb2.Report(sequence=5, position=HERE, subscription_ids=[1, 7])},
+            "subscription_ids[1]",
+            "7",
+        ),
+        ({"subscribe": subscribe(1, a_spec(k=4))}, "subscription_id", "1"),
+        ({"subscribe": subscribe(0, a_spec())}, "subscription_id", "0"),
+        (
+            {"subscribe": device_service_pb2.Subscribe(subscription_id=2, spec=a_spec())},
+            "subscribe.position",
+            "absent",
+        ),
+    ]
+    for command, field, value in cases:
+        answer = await tell(device, **command)
+        assert (answer.rejection.error.field, answer.rejection.error.value) == (field, value)
+        assert answer.rejection.error.limit
+        assert state(server) == before
+    device.cancel()
+
+
+async def test_unknown_objects(stubs, server):
+    call = stubs.publishers.Publish()
+    await call.write(publisher_service_pb2.PublishRequest(objects=[an_object()]))
+    (alive,) = (await call.read()).ids
+    before = state(server)
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await stubs.publishers.Retract(publisher_service_pb2.RetractRequest(ids=[alive, 999]))
+    assert failed.value.code() is grpc.StatusCode.NOT_FOUND
+    error = check_details(failed.value, "UNKNOWN_OBJECT", "ids[1]")
+    assert error.value == "999"
+    assert state(server) == before
+
+
+async def test_another_instance_is_refused_and_the_same_takes_over(stubs, server):
+    first = await attached(stubs, nonce=b"one")
+    await tell(first, subscribe=subscribe(1, a_spec()))
+    before = state(server)
+    other = stubs.devices.Attach()
+    await other.write(hello(nonce=b"two"))
+    answer = await other.read()
+    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_DEVICE_IN_USE
+    assert answer.rejection.error.value == b"two".hex()
+    assert await other.read() is grpc.aio.EOF
+    assert state(server) == before
+    again = await attached(stubs, nonce=b"one")
+    last = await first.read()
+    assert last.detached.error.reason == errors_pb2.ERROR_REASON_SUPERSEDED
+    assert await first.read() is grpc.aio.EOF
+    assert (await tell(again, ping=device_service_pb2.Ping(number=3))).HasField("delta")  # what it missed
+    again.cancel()
+
+
+async def test_commands_before_and_besides_the_hello(stubs):
+    early = stubs.devices.Attach()
+    answer = await tell(early, subscribe=subscribe(1, a_spec()))
+    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
+    early.cancel()
+    device = await attached(stubs)
+    await device.write(hello())
+    answer = await device.read()
+    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_OUT_OF_ORDER
+    device.cancel()
+
+
+BAD_HELLOS = {
+    "hello.device_id": {"device_id": ""},
+    "hello.instance_nonce": {"nonce": b""},
+    "hello.version": {"version": -1},
+    "hello.position": {"position": None},
+    "hello.position.lat": {"position": Position(lon=14.5, lat=91.0)},
+}
+
+
+@pytest.mark.parametrize("field", BAD_HELLOS)
+async def test_bad_hellos(stubs, server, field):
+    before = state(server)
+    device = stubs.devices.Attach()
+    await device.write(hello(**BAD_HELLOS[field]))
+    answer = await device.read()
+    assert answer.rejection.command == device_service_pb2.Rejection.COMMAND_HELLO
+    assert answer.rejection.error.field == field
+    assert await device.read() is grpc.aio.EOF
+    assert state(server) == before
+
+
+async def test_the_clock_of_a_server_in_real_time(stubs):
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await stubs.control.AdvanceClock(control_service_pb2.AdvanceClockRequest(time_ms=2**50))
+    assert failed.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    check_details(failed.value, "NOT_VIRTUAL", "clock")
+
+
+def check_details(failure, reason, field):
+    """The error is there twice: as our own, and as ErrorInfo for generic clients."""
+    metadata = dict(failure.trailing_metadata())
+    error = errors_pb2.Error.FromString(metadata["nearcast-error-bin"])
+    assert errors_pb2.ErrorReason.Name(error.reason) == f"ERROR_REASON_{reason}"
+    assert error.field == field
+    status = Status.FromString(metadata["grpc-status-details-bin"])
+    info = ErrorInfo()
+    assert status.details[0].Unpack(info)
+    assert (info.reason, info.domain) == (reason, "nearcast")
+    assert dict(info.metadata) == {"field": error.field, "value": error.value, "limit": error.limit}
+    assert status.code == error.code == failure.code().value[0]
+    return error
+
+
+def hello(device_id="device", nonce=b"nonce", version=0, position=HERE):
+    return device_service_pb2.AttachRequest(
+        hello=device_service_pb2.Hello(
+            device_id=device_id, instance_nonce=nonce, version=version, position=position
+        )
+    )
+
+
+def subscribe(number, spec):
+    return device_service_pb2.Subscribe(subscription_id=number, spec=spec, position=HERE)
+
+
+async def attached(stubs, **fields):
+    call = stubs.devices.Attach()
+    await call.write(hello(**fields))
+    assert (await call.read()).HasField("welcome")
+    return call
+
+
+async def tell(call, **command):
+    await call.write(device_service_pb2.AttachRequest(**command))
+    return await call.read()
