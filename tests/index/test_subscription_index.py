@@ -1,0 +1,139 @@
+"""The contract of subscription indexes. An implementation joins by a line in FACTORIES."""
+
+from __future__ import annotations
+
+import pytest
+
+from index.contracts import InconsistentIndexError
+from index.naive import NaiveSubscriptionIndex
+from tests.index.brute import Dice, ids, interest_batch, object_batch, reach_batch
+
+FACTORIES = {"naive": NaiveSubscriptionIndex}
+
+
+@pytest.fixture(params=FACTORIES)
+def index(request):
+    return FACTORIES[request.param]()
+
+
+def insert(index, subscriptions):
+    index.insert(reach_batch(subscriptions), interest_batch([one.interest for one in subscriptions]))
+
+
+def matched(index, objects):
+    """What the index says, as one sorted list for each object, duplicates included."""
+    found = index.match(object_batch(objects))
+    return [sorted(found.row(i).tolist()) for i in range(len(objects))]
+
+
+def expected(subscriptions, objects):
+    return [
+        sorted(one.subscription_id for one in subscriptions.values() if one.is_matched_by(item))
+        for item in objects
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_mix_of_operations(index, seed):
+    dice = Dice(seed)
+    there = {}
+    next_id = 1
+    matches = 0
+    for step in range(60):
+        kind = dice.random.choice(("insert", "insert", "move", "remove", "match", "match"))
+        some = dice.random.sample(sorted(there), min(len(there), dice.random.randint(0, 6)))
+        if kind == "insert":
+            new = [dice.anchored(next_id + i) for i in range(dice.random.choice((0, 1, 1, 7, 30)))]
+            next_id += len(new)
+            insert(index, new)
+            there.update({one.subscription_id: one for one in new})
+        elif kind == "move":
+            moved = [dice.anchored(key, there[key].interest) for key in some]
+            index.move(reach_batch(moved))
+            there.update({one.subscription_id: one for one in moved})
+        elif kind == "remove":
+            index.remove(ids(some))
+            for key in some:
+                del there[key]
+            objects = [dice.object(i) for i in range(20)]
+            for row in matched(index, objects):
+                assert not set(row) & set(some)
+        else:
+            objects = [
+                dice.object(dice.random.randint(0, 60)) for _ in range(dice.random.choice((0, 1, 8)))
+            ]
+            found = matched(index, objects)
+            assert found == expected(there, objects)
+            matches += sum(map(len, found))
+        assert len(index) == len(there)
+        if step % 7 == 0:
+            index.check()
+    assert matches > 0, "a run without a match proves nothing"
+
+
+def test_the_tie_is_decided_by_the_id(index):
+    dice = Dice(1)
+    interest = dice.interest()
+    item = next(one for one in map(dice.object, range(100)) if one.keywords & interest.keywords)
+    length = interest.length(0.0, 0.0, item)
+    for key, reach_id in enumerate((item.object_id - 1, item.object_id, item.object_id + 1)):
+        one = dice.anchored(key, interest)
+        one = type(one)(key, 0.0, 0.0, length, reach_id, interest)
+        insert(index, [one])
+    assert matched(index, [item]) == [[2]]
+
+
+def test_an_infinite_reach_matches_whatever_shares_a_keyword(index):
+    dice = Dice(2)
+    interest = dice.interest()
+    one = dice.anchored(5, interest)
+    insert(index, [type(one)(5, 0.0, 0.0, float("inf"), 0, interest)])
+    objects = [dice.object(i) for i in range(50)]
+    assert matched(index, objects) == [
+        [5] if item.keywords & interest.keywords else [] for item in objects
+    ]
+
+
+def test_what_is_refused_changes_nothing(index):
+    dice = Dice(3)
+    there = {key: dice.anchored(key) for key in range(10)}
+    insert(index, list(there.values()))
+    with pytest.raises(KeyError, match="id 3"):
+        insert(index, [dice.anchored(100), dice.anchored(3)])
+    with pytest.raises(KeyError, match="id 100"):
+        insert(index, [dice.anchored(100), dice.anchored(100)])
+    with pytest.raises(KeyError, match="id 99"):
+        index.move(reach_batch([dice.anchored(1), dice.anchored(99)]))
+    with pytest.raises(KeyError, match="id 99"):
+        index.remove(ids([1, 99]))
+    with pytest.raises(KeyError, match="id 1"):
+        index.remove(ids([1, 1]))
+    index.check()
+    assert len(index) == 10
+    objects = [dice.object(i) for i in range(40)]
+    assert matched(index, objects) == expected(there, objects)
+
+
+def test_growth_and_shrinkage(index):
+    """Far beyond the first capacity and back, so that tables grow and pools are compacted."""
+    dice = Dice(4)
+    there = {key: dice.anchored(key) for key in range(2_000)}
+    insert(index, list(there.values()))
+    gone = dice.random.sample(sorted(there), 1_900)
+    for start in range(0, len(gone), 190):
+        index.remove(ids(gone[start : start + 190]))
+    for key in gone:
+        del there[key]
+    index.check()
+    objects = [dice.object(i) for i in range(40)]
+    assert matched(index, objects) == expected(there, objects)
+
+
+def test_check_notices_damage():
+    index = NaiveSubscriptionIndex()
+    dice = Dice(5)
+    insert(index, [dice.anchored(key) for key in range(5)])
+    index.check()
+    index._table.rows[2]["id"] = 77
+    with pytest.raises(InconsistentIndexError):
+        index.check()

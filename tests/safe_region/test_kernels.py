@@ -1,0 +1,62 @@
+"""Kernels round like plain Python, and devices need none of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from safe_region import scoring, scoring_kernels
+from safe_region.jit import kernel_sources
+from safe_region.keywords import normalised_keyword
+
+
+def test_compiled_scoring_is_plain_scoring_to_the_bit():
+    for similarity in scoring.Similarity:
+        for left in range(1, 17):
+            for right in range(1, 65):
+                for common in range(1, min(left, right) + 1):
+                    arguments = (int(similarity), common, left, right)
+                    assert scoring_kernels.text_distance(*arguments) == scoring.text_distance(*arguments)
+    random = np.random.default_rng(1)
+    for dx, dy, r in random.normal(0.0, 1e5, (2_000, 3)):
+        assert scoring_kernels.length(dx, dy, abs(r)) == scoring.length(dx, dy, abs(r))
+
+
+def test_common_count():
+    random = np.random.default_rng(2)
+    for _ in range(300):
+        left = np.unique(random.integers(0, 12, random.integers(0, 8))).astype(np.int32)
+        right = np.unique(random.integers(0, 12, random.integers(0, 8))).astype(np.int32)
+        assert scoring_kernels.common_count(left, right) == len(set(left) & set(right))
+
+
+def test_the_cache_is_keyed_on_every_kernel():
+    names = {path.name for path in kernel_sources()}
+    assert {"scoring.py", "scoring_kernels.py", "selection_kernels.py", "kernels.py"} <= names
+
+
+@pytest.mark.parametrize("module", ["nearcast", "safe_region.oracle", "safe_region.anchored"])
+def test_devices_need_neither_arrays_nor_kernels(module):
+    heavy = {"numpy", "numba", "shapely", "click"}
+    code = f"import sys, {module}; sys.exit(bool({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "normal"),
+    [
+        ("Sushi ", "sushi"),
+        ("STRASSE", "strasse"),
+        ("Straße", "strasse"),
+        ("cafe\u0301", "café"),
+        ("\uff33\uff35\uff33\uff28\uff29", "sushi"),
+        ("\ufb01sh", "fish"),
+        ("\u3000tea\t", "tea"),
+    ],
+)
+def test_keywords_have_one_normal_form(given, normal):
+    assert normalised_keyword(given) == normal
+    assert normalised_keyword(normal) == normal
