@@ -243,6 +243,7 @@ class Conversation:
         speed_mps: float | None = None,
     ) -> None:
         """Take over a new position; report it if some region does not cover it."""
+        self._require_open()
         position_message(lon, lat)
         self._lon = lon
         self._lat = lat
@@ -269,6 +270,7 @@ class Conversation:
 
     def subscribe(self, spec: TopK) -> Subscription:
         """Begin a subscription. Its first delta is to come."""
+        self._require_open()
         spec_message(spec)  # raises before anything changes
         subscription = Subscription(self, self._next_subscription_id, spec)
         self._next_subscription_id += 1
@@ -297,6 +299,11 @@ class Conversation:
         self._ping_number += 1
         self._pongs[self._ping_number] = on_pong
         self._out(Request(ping=device_service_pb2.Ping(number=self._ping_number)))
+
+    def _require_open(self) -> None:
+        """Raise what ended this conversation, if anything did."""
+        if self.error is not None:
+            raise self.error
 
     def _check(
         self,

@@ -1,0 +1,63 @@
+"""A real server that can be stopped, killed off its port, and started again on the same store."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+import nearcast
+from server.main import Server
+from server.settings import load_settings
+
+PATIENCE_S = 20.0
+
+
+class Place:
+    """Where a server runs: one port, one store."""
+
+    def __init__(self, store, **flags) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.flags = {"area": "14,35,15,36", "store": str(store), "port": port, **flags}
+        self.target = f"127.0.0.1:{port}"
+
+    async def start(self):
+        self.server = Server(load_settings(self.flags))
+        await self.server.start()
+
+    async def stop(self):
+        await self.server.stop()
+
+
+@pytest.fixture
+async def place(tmp_path):
+    place = Place(tmp_path / "store.db")
+    await place.start()
+    yield place
+    await place.stop()
+
+
+@pytest.fixture
+async def client(place):
+    async with nearcast.connect(place.target) as client:
+        yield client
+
+
+@pytest.fixture
+async def virtual(tmp_path):
+    place = Place(tmp_path / "store.db", virtual_time=True)
+    await place.start()
+    async with nearcast.connect(place.target) as client:
+        await client.advance_clock(1_000)
+        yield client
+    await place.stop()
+
+
+async def until(condition):
+    """Wait for something that happens by itself; fail if it does not."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event to offer
+            await asyncio.sleep(0.01)
