@@ -95,7 +95,7 @@ class Publisher:
     async def _exchange(self, request: publisher_service_pb2.PublishRequest) -> Iterable[int]:
         answered = False
         try:
-            if self._call is None:
+            if self._call is None or self._call.done():  # ended between two requests: nothing is lost
                 self._call = self._stub.Publish(metadata=self._metadata)
             await self._call.write(request)
             response = await self._call.read()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from dataclasses import dataclass
 
 import grpc
@@ -78,11 +76,10 @@ class Listener:
             ]
         )
         self._devices = DeviceServicer(pump, access)
+        self._publishers = PublisherServicer(pump, access)
         self._health = health.aio.HealthServicer()
         device_service_pb2_grpc.add_DeviceServiceServicer_to_server(self._devices, self._server)
-        publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(
-            PublisherServicer(pump, access), self._server
-        )
+        publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, self._server)
         control_service_pb2_grpc.add_ControlServiceServicer_to_server(
             ControlServicer(pump, access, self._devices), self._server
         )
@@ -116,10 +113,8 @@ class Listener:
         return int(bound)
 
     async def stop(self, grace_s: float) -> None:
-        """Tell devices to reconnect elsewhere, finish what is under way, stop listening."""
+        """Tell devices to reconnect, finish what is under way within the grace, stop listening."""
         await self._health.enter_graceful_shutdown()
         self._devices.drain()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(grace_s):
-                await asyncio.gather(*(outlet.flush() for outlet in list(self._devices.outlets)))
+        self._publishers.drain()
         await self._server.stop(grace_s)

@@ -36,13 +36,14 @@ class Outlet:
         self._write = write
         self._single = single
         self._ready = asyncio.Event()
+        self._finishing = False
         self._flushed: list[tuple[int, asyncio.Future[None]]] = []
         self.connection = Connection(self._ready.set)
 
     async def run(self) -> None:
-        """Send until the connection is closed or its only device's conversation is over."""
+        """Send until the connection is closed or finished, or its only device's conversation is over."""
         connection = self.connection
-        while not connection.closed:
+        while not (connection.closed or self._finishing):
             await self._ready.wait()
             self._ready.clear()
             while len(connection):
@@ -63,6 +64,11 @@ class Outlet:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._flushed.append((connection.queued_count, future))
         await future
+
+    def finish(self) -> None:
+        """End the stream once what is queued has been written."""
+        self._finishing = True
+        self._ready.set()
 
     def close(self) -> None:
         """Drop what is queued and let everybody go who waits for it."""

@@ -93,11 +93,12 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         return converters.search_message(spec, ranked, self._pump.switchboard.frame, now_ms)
 
     def drain(self) -> None:
-        """Tell every attached device that the server is stopping."""
+        """Tell every attached device that the server is stopping, and end the streams."""
         error = RefusalError(Reason.DRAINING, "server", "stopping", "running; reconnect")
         for outlet in self.outlets:
             for session in list(outlet.connection.devices.values()):
                 session.say(Detached(error))
+            outlet.finish()
 
     async def _carry(self, outlet: Outlet, reading: Any) -> None:  # noqa: ANN401
         """Read and write until either side ends; then detach what is still attached here."""
@@ -181,12 +182,35 @@ def _outline(
 _NO_SPEC = TopK((), 0, 0.0)
 
 
+async def _until(
+    event: asyncio.Event, requests: AsyncIterator[publisher_service_pb2.PublishRequest]
+) -> AsyncIterator[publisher_service_pb2.PublishRequest]:
+    """Yield requests until there are no more, or the event has happened."""
+    happened = asyncio.ensure_future(event.wait())
+    try:
+        while True:
+            coming = asyncio.ensure_future(anext(requests, None))
+            await asyncio.wait({coming, happened}, return_when=asyncio.FIRST_COMPLETED)
+            request = coming.result() if coming.done() else None
+            if request is None:
+                coming.cancel()
+                return
+            yield request
+    finally:
+        happened.cancel()
+
+
 class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     """Publish, Retract."""
 
     def __init__(self, pump: Pump, access: Access) -> None:
         self._pump = pump
         self._access = access
+        self._draining = asyncio.Event()
+
+    def drain(self) -> None:
+        """End streams between two requests."""
+        self._draining.set()
 
     async def Publish(  # noqa: N802
         self,
@@ -198,7 +222,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
             self._access.require_metadata(context.invocation_metadata())
         except RefusalError as error:
             await abort(context, error)
-        async for request in request_iterator:
+        async for request in _until(self._draining, request_iterator):
             try:
                 objects = [
                     converters.new_object_from(message, f"objects[{i}]")

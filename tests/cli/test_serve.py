@@ -1,0 +1,191 @@
+"""`nearcast serve` as a process: settings, signals, crashes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nearcast
+from nearcast import GeoObject, TopK
+
+ROOT = Path(__file__).resolve().parents[2]
+AREA = "--area=14,35,15,36"
+COMMAND = [sys.executable, "-m", "nearcast.cli"]
+
+
+class Process:
+    """A server process; the line on its standard output says where it is."""
+
+    def __init__(self, *arguments, environment=None) -> None:
+        self._process = subprocess.Popen(
+            [*COMMAND, "serve", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, **(environment or {})},
+        )
+        line = self._process.stdout.readline()
+        assert line.startswith("serving on "), self._process.stderr.read()
+        self.target = line.removeprefix("serving on ").strip()
+
+    def signal(self, number) -> int:
+        self._process.send_signal(number)
+        self._process.communicate(timeout=30)
+        return self._process.returncode
+
+
+def refused(*arguments, environment=None) -> str:
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["serve"], ["simulate"], ["replay"], ["demo"]])
+def test_help(arguments):
+    done = subprocess.run(
+        [*COMMAND, *arguments, "--help"], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.startswith("Usage: ")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_cleanly(tmp_path, number):
+    process = Process(AREA, "--port=0", f"--store={tmp_path / 's.db'}")
+    assert process.signal(number) == 0
+
+
+async def test_flags_over_environment_over_file(tmp_path):
+    config = tmp_path / "city.toml"
+    config.write_text(
+        f'area = [14.0, 35.0, 15.0, 36.0]\nport = 0\nstore = "{tmp_path / "file.db"}"\n'
+        'tokens = ["from the file"]\nbuffer_extra = 5000\n'
+    )
+    environment = {"NEARCAST_BUFFER_EXTRA": "2", "NEARCAST_STORE": str(tmp_path / "environment.db")}
+    process = Process(f"--config={config}", f"--store={tmp_path / 'flag.db'}", environment=environment)
+    async with nearcast.connect(process.target, token="from the file") as client:  # noqa: S106
+        await client.publisher().publish([GeoObject({"a"}, 14.5, 35.5, 60.0)])
+    assert process.signal(signal.SIGTERM) == 0
+    assert [path.name for path in sorted(tmp_path.glob("*.db"))] == ["flag.db"]
+
+
+async def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path):
+    arguments = (AREA, "--port=0", f"--store={tmp_path / 's.db'}")
+    process = Process(*arguments)
+    ids = []
+    async with nearcast.connect(process.target) as client:
+        device = await client.attach("d", lon=14.5, lat=35.5)
+        await device.subscribe(TopK({"sushi"}, k=100))
+        publisher = client.publisher()
+        for i in range(50):
+            ids += await publisher.publish([GeoObject({"sushi"}, 14.0 + 0.01 * i, 35.5, 3600.0)])
+        await publisher.retract(ids[0])
+        process.signal(signal.SIGKILL)
+    process = Process(*arguments)
+    try:
+        async with nearcast.connect(process.target) as client:
+            device = await client.attach("d", lon=14.5, lat=35.5)
+            await client.sync()
+            (subscription,) = device.subscriptions
+            assert sorted(match.object.id for match in subscription.results()) == ids[1:]
+            (later,) = await client.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 60.0)])
+            assert later > max(ids)
+    finally:
+        process.signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["serve"], "area: Field required"),
+        (["serve", "--area=1,2,3"], "must be lon_min,lat_min,lon_max,lat_max"),
+        (["serve", "--area=1,2,3,95"], "latitudes are 2.0..95.0"),
+        (
+            ["serve", AREA, "--buffer-extra=5000"],
+            "buffer_extra: Input should be less than or equal to 1000",
+        ),
+        (["serve", AREA, f"--tls-key={__file__}"], "tls_certificate and tls_key must be given together"),
+        (["replay", "tests"], "world.json is missing"),
+        (["simulate", "--out=runs/none", "--devices=0"], "devices is 0, must be within 1..1000000"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(arguments, said):
+    assert said in refused(*arguments)
+
+
+def test_a_setting_nobody_knows(tmp_path):
+    config = tmp_path / "bad.toml"
+    config.write_text("prot = 1\n")
+    assert "prot: Extra inputs are not permitted" in refused("serve", AREA, f"--config={config}")
+
+
+def test_an_environment_variable_that_is_wrong():
+    assert "port: Input should be a valid integer" in refused(
+        "serve", AREA, environment={"NEARCAST_PORT": "abc"}
+    )
+
+
+def test_a_port_in_use(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused("serve", AREA, f"--port={port}", f"--store={tmp_path / 's.db'}")
+    assert f"port is {port}, must be free on host 127.0.0.1" in said
+
+
+def test_a_store_of_another_area_and_one_in_use(tmp_path):
+    store = f"--store={tmp_path / 's.db'}"
+    process = Process(AREA, "--port=0", store)
+    assert "another server has it open" in refused("serve", AREA, "--port=0", store)
+    assert process.signal(signal.SIGTERM) == 0
+    assert "is of the area (14.0, 35.0, 15.0, 36.0)" in refused(
+        "serve", "--area=1,2,3,4", "--port=0", store
+    )
+
+
+@pytest.fixture
+def tls_files(tmp_path):
+    """A certificate of its own for city.example, and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl to make a certificate with")
+    certificate, key = tmp_path / "c.pem", tmp_path / "k.pem"
+    new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key]
+    name = ["-days", "2", "-subj", "/CN=city.example", "-addext", "subjectAltName=DNS:city.example"]
+    command = [openssl, "req", "-x509", *new_key, "-out", certificate, *name]
+    subprocess.run(command, check=True, capture_output=True)
+    return certificate, key
+
+
+async def test_tls(tls_files):
+    certificate, key = tls_files
+    files = (f"--tls-certificate={certificate}", f"--tls-key={key}")
+    process = Process(AREA, "--port=0", "--store=:memory:", *files)
+    try:
+        tls = nearcast.Tls(certificate.read_bytes(), "city.example")
+        async with nearcast.connect(process.target, tls=tls) as client:
+            await client.publisher().publish([GeoObject({"a"}, 14.5, 35.5, 60.0)])
+        async with nearcast.connect(process.target) as client:
+            with pytest.raises(nearcast.UnavailableError):
+                async with asyncio.timeout(20):
+                    await client.search(TopK({"a"}), lon=14.5, lat=35.5)
+    finally:
+        process.signal(signal.SIGTERM)
