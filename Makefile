@@ -12,6 +12,8 @@ DEVICES ?= 500
 SECONDS ?= 600
 SEED ?= 1
 
+KERNEL_TESTS := tests/index tests/safe_region tests/engine tests/simulator/test_graph.py
+
 PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
@@ -45,10 +47,10 @@ test: $(STAMP)  ## Check the import contract, then run all tests
 	$(BIN)/python -m pytest
 
 test-nojit: $(STAMP)  ## Run the kernels' tests as plain Python (coverage, debugger)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/index tests/safe_region tests/engine
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(KERNEL_TESTS)
 
 test-boundscheck: $(STAMP)  ## Run the kernels' tests with bounds checks
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck $(BIN)/python -m pytest tests/index tests/safe_region tests/engine
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck $(BIN)/python -m pytest $(KERNEL_TESTS)
 
 proto: $(STAMP)  ## Generate the Python stubs from proto/
 	rm -f $(STUBS)/*_pb2*.py*

@@ -189,15 +189,18 @@ class Link:
     async def _run(self) -> None:
         attempt = 0
         while not self._closed and self.conversations:
-            served = False
             try:
-                served = await self._stream()
-            except grpc.aio.AioRpcError as error:
-                _log.info("stream broken: %s %s", error.code(), error.details())
-                self._first_failure(error)
+                await self._stream()
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+                _log.info("stream broken: %s", error)
+                self._fail_newcomers(error)
             except NearcastError as error:
                 _log.warning("%s; resuming", error)
+            except Exception as error:  # noqa: BLE001 - a device must not wait for ever for a dead link
+                _log.exception("a fault of the SDK ends the stream for good")
+                self._fail_all(NearcastError(f"a fault of the SDK: {error!r}"))
             finally:
+                served = any(one.is_online for one in self.conversations.values())
                 self._streaming = False
                 self._queue.clear()
                 self._room.set()
@@ -208,36 +211,34 @@ class Link:
                 await asyncio.sleep(backoff_s(attempt, self._jitter))
         self._task = None
 
-    async def _stream(self) -> bool:
-        """Run one stream until it breaks; return whether any device was welcomed."""
+    async def _stream(self) -> None:
+        """Run one stream until it breaks, at either side, or ends."""
         call = self._codec.open(self._stub)
+        tasks: list[asyncio.Task[None]] = []
         try:
             await call.wait_for_connection()
             self._streaming = True
             for conversation in list(self.conversations.values()):
                 conversation.connect()
-            writing = asyncio.create_task(self._write(call))
-            try:
-                return await self._read(call)
-            finally:
-                writing.cancel()
-                with contextlib.suppress(asyncio.CancelledError, grpc.aio.AioRpcError, Exception):
-                    await writing
+            tasks = [asyncio.create_task(self._read(call)), asyncio.create_task(self._write(call))]
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
+            for task in tasks:
+                task.cancel()
             call.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _read(self, call: Any) -> bool:  # noqa: ANN401
-        served = False
+    async def _read(self, call: Any) -> None:  # noqa: ANN401
         only = next(iter(self.conversations), "")
         while (message := await call.read()) is not grpc.aio.EOF:
             for device_id, response in self._codec.unpack(message, only):
                 conversation = self.conversations.get(device_id)
                 if conversation is not None:
                     conversation.receive(response)
-                    served = served or conversation.is_online
             if self._drop_failed() and not self.conversations:
-                break
-        return served
+                return
 
     async def _write(self, call: Any) -> None:  # noqa: ANN401
         while True:
@@ -250,12 +251,17 @@ class Link:
                 for message in self._codec.pack(requests):
                     await call.write(message)
 
-    def _first_failure(self, error: grpc.aio.AioRpcError) -> None:
+    def _fail_newcomers(self, error: Exception) -> None:
         """Let those know that were never online; the others keep what they have and are resumed."""
-        unavailable = UnavailableError(f"the server cannot be reached: {error.details()}")
+        details = error.details() if isinstance(error, grpc.aio.AioRpcError) else str(error)
+        unavailable = UnavailableError(f"the server cannot be reached: {details}")
         for conversation in self.conversations.values():
             if not conversation.was_online:
                 conversation.fail(unavailable)
+
+    def _fail_all(self, error: NearcastError) -> None:
+        for conversation in self.conversations.values():
+            conversation.fail(error)
 
     def _interrupt(self) -> None:
         for conversation in self.conversations.values():
