@@ -1,0 +1,71 @@
+"""`nearcast replay`: its table, its last line, its exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import nearcast
+from nearcast import GeoObject
+from server.main import Server
+from server.settings import load_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+async def replay(simulation, server, *arguments):
+    command = [sys.executable, "-m", "nearcast.cli", "replay", str(simulation.path)]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        f"--target=127.0.0.1:{server.port}",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=ROOT,
+    )
+    out, _ = await process.communicate()
+    return process.returncode, out.decode().splitlines()
+
+
+@pytest.fixture
+async def server(simulation):
+    settings = load_settings(
+        {"area": list(simulation.world.area), "store": ":memory:", "port": 0, "virtual_time": True}
+    )
+    server = Server(settings)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+async def test_what_it_prints_and_writes(simulation, server, tmp_path):
+    figures, picture = tmp_path / "figures.json", tmp_path / "map.png"
+    status, lines = await replay(simulation, server, f"--json={figures}", f"--map={picture}")
+    assert status == 0
+    found = json.loads(figures.read_text())
+    assert lines[-1] == f"audit: {found['audited_lists']} lists, 0 mismatches"
+    assert found["audited_lists"] > 0
+    assert found["mismatches"] == 0
+    assert found["reports"] < found["moves"]
+    assert found["publish_to_device_p50_ms"] <= found["publish_to_device_p99_ms"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+async def test_a_single_wrong_list_is_a_failure(simulation, server):
+    """Somebody else publishes an object that suits everybody: lists are not what the replay expects."""
+    words = {word for row in simulation.subscriptions["keywords"].to_pylist() for word in row}
+    area = simulation.world.area
+    lon, lat = (area.lon_min + area.lon_max) / 2.0, (area.lat_min + area.lat_max) / 2.0
+    async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
+        await client.advance_clock(simulation.world.start_ms)
+        intruders = [GeoObject({word}, lon, lat, 86_400.0) for word in sorted(words)]
+        await client.publisher().publish(intruders)
+        status, lines = await replay(simulation, server)
+    assert status == 1
+    assert any(line.startswith("mismatch: tick ") for line in lines)
+    assert lines[-1].startswith("audit: ")
+    assert not lines[-1].endswith(" 0 mismatches")

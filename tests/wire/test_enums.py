@@ -1,0 +1,53 @@
+"""Numbers that are written down in several rooms are the wire's."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from nearcast import errors as sdk_errors
+from nearcast.publisher import _OBJECTS_MAX
+from nearcast.v1 import device_service_pb2, errors_pb2, subscriptions_pb2
+from safe_region.scoring import Similarity
+from server.errors import Reason
+from server.limits import Limits
+from server.model import Cause, DropReason
+from server.session import RefusedCommand
+from server.transport.status import CODES
+
+
+@pytest.mark.parametrize(
+    ("ours", "wire", "prefix"),
+    [
+        (Reason, errors_pb2.ErrorReason, "ERROR_REASON_"),
+        (sdk_errors.Reason, errors_pb2.ErrorReason, "ERROR_REASON_"),
+        (Cause, subscriptions_pb2.Cause, "CAUSE_"),
+        (DropReason, subscriptions_pb2.DropReason, "DROP_REASON_"),
+        (Similarity, subscriptions_pb2.Similarity, "SIMILARITY_"),
+        (RefusedCommand, device_service_pb2.Rejection.Command, "COMMAND_"),
+    ],
+)
+def test_numbers_agree(ours, wire, prefix):
+    named = {f"{prefix}{one.name}": one.value for one in ours}
+    unspecified = f"{prefix}UNSPECIFIED"
+    assert {unspecified: 0, **named} == dict(wire.items())
+
+
+def test_every_reason_has_a_code():
+    assert set(CODES) == set(Reason)
+
+
+def test_what_devices_are_told_are_limits_of_the_server():
+    told = set(device_service_pb2.Limits.DESCRIPTOR.fields_by_name)
+    kept = {field.name for field in fields(Limits)}
+    assert kept - told == {"outbox_max", "retained_max", "queue_max", "batch_max", "message_bytes_max"}
+    assert told <= kept
+    assert Limits().objects_per_request_max == _OBJECTS_MAX
+
+
+def test_a_full_request_fits_into_a_message():
+    limits = Limits()
+    payloads = limits.objects_per_request_max * limits.payload_bytes_max
+    keywords = limits.objects_per_request_max * limits.object_keywords_max * limits.keyword_length_max * 4
+    assert payloads + keywords < limits.message_bytes_max
