@@ -55,14 +55,17 @@ class ObjectBatch:
 
 @dataclass(frozen=True, slots=True)
 class ReachBatch:
-    """Anchors and reaches of subscriptions: what `move` changes.
+    """Where subscriptions are and how far they reach: what `move` changes.
 
-    `reach_m` may be infinite: then every object that shares a keyword matches.
+    An anchored subscription is a point, its anchor, with `radius_m` 0. One whose device may be anywhere
+    in a region is a disc that contains the region. `reach_m` may be infinite: then every object that
+    shares a keyword matches.
     """
 
     ids: Ints
     x_m: Floats
     y_m: Floats
+    radius_m: Floats
     reach_m: Floats
     reach_id: Ints
 

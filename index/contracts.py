@@ -26,8 +26,10 @@ class InconsistentIndexError(AssertionError):
 class SubscriptionIndex(Protocol):
     """Tells who is affected by a new object.
 
-    A subscription with anchor a, reach (reach_m, reach_id) and an interest matches an object o iff they
-    share a keyword and (length of o at a, o.id) < (reach_m, reach_id), compared as a pair.
+    A subscription at a with radius_m, reach (reach_m, reach_id) and an interest matches an object o iff
+    they share a keyword and (max(0, |a o| - radius_m) + r(o), o.id) < (reach_m, reach_id), compared as a
+    pair: the least length that o can have for a device within radius_m of a. For an anchor, radius 0, that
+    is the length at the anchor.
     """
 
     def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:
@@ -40,7 +42,7 @@ class SubscriptionIndex(Protocol):
         """
 
     def move(self, reaches: ReachBatch) -> None:
-        """Give subscriptions a new anchor and reach.
+        """Give subscriptions a new place and reach.
 
         Raises
         ------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,12 @@ from safe_region.jit import leaf
 
 text_distance = leaf(scoring.text_distance)
 length = leaf(scoring.length)
+
+
+@leaf
+def nearest_length(dx_m: float, dy_m: float, radius_m: float, r_m: float) -> float:
+    """Least length within a radius of a point; with radius 0 the same float64 as `length`."""
+    return max(0.0, math.sqrt(dx_m * dx_m + dy_m * dy_m) - radius_m) + r_m
 
 
 @leaf

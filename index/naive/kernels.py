@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from index.batches import Floats, Ints, KeywordIds
-from index.selection_kernels import drain, is_less, offer
+from index.tables.selection_kernels import drain, is_less, offer
 from safe_region.jit import kernel
-from safe_region.scoring_kernels import common_count, length, text_distance
+from safe_region.scoring_kernels import common_count, length, nearest_length, text_distance
 
 Rows = npt.NDArray[Any]
 
@@ -44,8 +44,8 @@ def match(
             if common == 0:
                 continue
             share = row["weight_m"] * text_distance(row["similarity"], common, count, words.shape[0])
-            at_anchor = length(row["x_m"] - x_m[i], row["y_m"] - y_m[i], share)
-            if is_less(at_anchor, object_ids[i], row["reach_m"], row["reach_id"]):
+            nearest = nearest_length(row["x_m"] - x_m[i], row["y_m"] - y_m[i], row["radius_m"], share)
+            if is_less(nearest, object_ids[i], row["reach_m"], row["reach_id"]):
                 if total < found.shape[0]:
                     found[total] = row["id"]
                 total += 1

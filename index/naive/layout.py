@@ -16,8 +16,9 @@ OBJECT_DTYPE = np.dtype(
 SUBSCRIPTION_DTYPE = np.dtype(
     [
         ("id", np.int64),
-        ("x_m", np.float64),  # anchor
+        ("x_m", np.float64),  # anchor, or centre of the region
         ("y_m", np.float64),
+        ("radius_m", np.float64),  # of the region about it; 0 for an anchor
         ("reach_m", np.float64),
         ("reach_id", np.int64),
         ("weight_m", np.float64),  # metres per text distance

@@ -10,7 +10,7 @@ import numpy as np
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
 from index.naive import kernels
 from index.naive.layout import OBJECT_DTYPE
-from index.slots import SlotTable
+from index.tables import SlotTable
 
 
 class NaiveObjectIndex:
@@ -39,9 +39,9 @@ class NaiveObjectIndex:
         bound_m: Floats,
     ) -> Ranking:
         """Rank every object for every interest."""
-        rows = self._table.rows[: len(self._table)]
+        rows = self._table.rows[: self._table.end]
         starts = np.zeros(len(interests) + 1, dtype=np.int64)
-        np.cumsum(np.minimum(count, len(rows)), out=starts[1:])
+        np.cumsum(np.minimum(count, len(self._table)), out=starts[1:])
         sizes = np.zeros(len(interests), dtype=np.int64)
         ids = np.empty(starts[-1], dtype=np.int64)
         lengths = np.empty(starts[-1], dtype=np.float64)

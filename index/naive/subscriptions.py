@@ -10,7 +10,7 @@ import numpy as np
 from index.batches import InterestBatch, Ints, Matches, ObjectBatch, ReachBatch
 from index.naive import kernels
 from index.naive.layout import SUBSCRIPTION_DTYPE
-from index.slots import SlotTable
+from index.tables import SlotTable
 
 _MATCHES_GUESS = 64
 """Room for matches at the first try; the kernel says what it needs if that is not enough."""
@@ -33,6 +33,7 @@ class NaiveSubscriptionIndex:
             {
                 "x_m": reaches.x_m,
                 "y_m": reaches.y_m,
+                "radius_m": reaches.radius_m,
                 "reach_m": reaches.reach_m,
                 "reach_id": reaches.reach_id,
                 "weight_m": interests.weight_m,
@@ -46,6 +47,7 @@ class NaiveSubscriptionIndex:
         rows = self._table.rows
         rows["x_m"][slots] = reaches.x_m
         rows["y_m"][slots] = reaches.y_m
+        rows["radius_m"][slots] = reaches.radius_m
         rows["reach_m"][slots] = reaches.reach_m
         rows["reach_id"][slots] = reaches.reach_id
 
@@ -59,7 +61,7 @@ class NaiveSubscriptionIndex:
         found = np.empty(_MATCHES_GUESS, dtype=np.int64)
         while True:
             total = kernels.match(
-                self._table.rows[: len(self._table)],
+                self._table.rows[: self._table.end],
                 self._table.pool,
                 objects.ids,
                 objects.x_m,

@@ -49,6 +49,7 @@ def reach_batch(standings: Sequence[Standing]) -> ReachBatch:
         np.array([standing.handle for standing in standings], dtype=np.int64),
         np.array([standing.anchor.x_m for standing in standings], dtype=np.float64),
         np.array([standing.anchor.y_m for standing in standings], dtype=np.float64),
+        np.zeros(len(standings)),
         np.array([standing.reach.length_m for standing in standings], dtype=np.float64),
         np.array([standing.reach.object_id for standing in standings], dtype=np.int64),
     )

@@ -5,6 +5,7 @@ Coordinates are small integers, weights are few, so that lengths tie often.
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -32,13 +33,19 @@ class Interest:
     similarity: int
     keywords: frozenset[int]
 
-    def length(self, x_m: float, y_m: float, one: Object) -> float | None:
-        """Length of an object seen from a point; None if it does not qualify."""
+    def share(self, one: Object) -> float | None:
+        """Text share of an object; None if it does not qualify."""
         if not self.keywords & one.keywords:
             return None
-        share = self.weight_m * oracle.text_distance(
+        return self.weight_m * oracle.text_distance(
             SIMILARITIES[self.similarity], self.keywords, one.keywords
         )
+
+    def length(self, x_m: float, y_m: float, one: Object) -> float | None:
+        """Length of an object seen from a point; None if it does not qualify."""
+        share = self.share(one)
+        if share is None:
+            return None
         dx, dy = x_m - one.x_m, y_m - one.y_m
         return (dx * dx + dy * dy) ** 0.5 + share
 
@@ -48,13 +55,17 @@ class Anchored:
     subscription_id: int
     x_m: float
     y_m: float
+    radius_m: float
     reach_m: float
     reach_id: int
     interest: Interest
 
     def is_matched_by(self, one: Object) -> bool:
-        length = self.interest.length(self.x_m, self.y_m, one)
-        return length is not None and (length, one.object_id) < (self.reach_m, self.reach_id)
+        share = self.interest.share(one)
+        if share is None:
+            return False
+        nearest = max(0.0, math.dist((self.x_m, self.y_m), (one.x_m, one.y_m)) - self.radius_m)
+        return (nearest + share, one.object_id) < (self.reach_m, self.reach_id)
 
 
 class Dice:
@@ -82,6 +93,7 @@ class Dice:
             subscription_id,
             self.coordinate(),
             self.coordinate(),
+            self.random.choice((0.0, 0.0, 0.0, 1.0, 4.0)),
             reach_m,
             self.random.randint(0, 60),
             interest or self.interest(),
@@ -114,6 +126,7 @@ def reach_batch(subscriptions: list[Anchored]) -> ReachBatch:
         np.array([one.subscription_id for one in subscriptions], dtype=np.int64),
         np.array([one.x_m for one in subscriptions], dtype=np.float64),
         np.array([one.y_m for one in subscriptions], dtype=np.float64),
+        np.array([one.radius_m for one in subscriptions], dtype=np.float64),
         np.array([one.reach_m for one in subscriptions], dtype=np.float64),
         np.array([one.reach_id for one in subscriptions], dtype=np.int64),
     )

@@ -78,7 +78,7 @@ def test_the_tie_is_decided_by_the_id(index):
     length = interest.length(0.0, 0.0, item)
     for key, reach_id in enumerate((item.object_id - 1, item.object_id, item.object_id + 1)):
         one = dice.anchored(key, interest)
-        one = type(one)(key, 0.0, 0.0, length, reach_id, interest)
+        one = type(one)(key, 0.0, 0.0, 0.0, length, reach_id, interest)
         insert(index, [one])
     assert matched(index, [item]) == [[2]]
 
@@ -87,7 +87,7 @@ def test_an_infinite_reach_matches_whatever_shares_a_keyword(index):
     dice = Dice(2)
     interest = dice.interest()
     one = dice.anchored(5, interest)
-    insert(index, [type(one)(5, 0.0, 0.0, float("inf"), 0, interest)])
+    insert(index, [type(one)(5, 0.0, 0.0, 0.0, float("inf"), 0, interest)])
     objects = [dice.object(i) for i in range(50)]
     assert matched(index, objects) == [
         [5] if item.keywords & interest.keywords else [] for item in objects

@@ -1,0 +1,6 @@
+"""What every index is built from: a hash of ids, rows with keyword lists, a heap of the best."""
+
+from index.tables.id_map import IdMap
+from index.tables.slots import SlotTable
+
+__all__ = ["IdMap", "SlotTable"]

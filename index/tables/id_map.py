@@ -1,0 +1,95 @@
+"""A map from int64 ids to int32 numbers, in arrays, for kernels and for batches.
+
+Operations: each O(1) a key expected, growth by doubling. About 20 bytes a key.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index.batches import Ints
+from index.contracts import InconsistentIndexError
+from index.tables import id_map_kernels as kernels
+from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, Values
+
+_CELLS_MIN = 16
+
+
+class IdMap:
+    """Ids to numbers. Kernels use `keys` and `values` directly, to read."""
+
+    def __init__(self) -> None:
+        self.keys: Ints = np.full(_CELLS_MIN, NO_KEY, dtype=np.int64)
+        self.values: Values = np.zeros(_CELLS_MIN, dtype=np.int32)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, ids: Ints) -> Values:
+        """Return the numbers of ids.
+
+        Raises
+        ------
+        KeyError
+            If one is not there.
+        """
+        found = np.empty(len(ids), dtype=np.int32)
+        absent = kernels.find_all(self.keys, self.values, ids, found)
+        if absent >= 0:
+            raise KeyError(f"id {ids[absent]} is not in the index")
+        return found
+
+    def contains(self, one: int) -> bool:
+        """Whether an id is there."""
+        found = np.empty(1, dtype=np.int32)
+        return bool(kernels.find_all(self.keys, self.values, np.array([one], dtype=np.int64), found) < 0)
+
+    def insert(self, ids: Ints, numbers: Values) -> None:
+        """Add ids.
+
+        Raises
+        ------
+        KeyError
+            If one is there already, or twice in the batch. Nothing is inserted.
+        """
+        self._reserve(self._count + len(ids))
+        present = kernels.put_all(self.keys, self.values, ids, numbers)
+        if present >= 0:
+            raise KeyError(f"id {ids[present]} is already in the index")
+        self._count += len(ids)
+
+    def remove(self, ids: Ints) -> Values:
+        """Remove ids; return their numbers.
+
+        Raises
+        ------
+        KeyError
+            If one is not there, or twice in the batch. Nothing is removed.
+        """
+        found = np.empty(len(ids), dtype=np.int32)
+        absent = kernels.pop_all(self.keys, self.values, ids, found)
+        if absent >= 0:
+            raise KeyError(f"id {ids[absent]} is not in the index")
+        self._count -= len(ids)
+        return found
+
+    def check(self) -> None:
+        """Verify that every key is found where it lies."""
+        there = self.keys[self.keys != NO_KEY]
+        if len(there) != self._count or len(np.unique(there)) != self._count:
+            raise InconsistentIndexError("the id map has lost count of its keys")
+        for key, cell in zip(there.tolist(), np.flatnonzero(self.keys != NO_KEY).tolist(), strict=True):
+            if kernels.find_cell(self.keys, key) != cell:
+                raise InconsistentIndexError(f"id {key} cannot be found")
+
+    def _reserve(self, count: int) -> None:
+        cells = len(self.keys)
+        while count > cells * LOAD_MAX:
+            cells *= 2
+        if cells == len(self.keys):
+            return
+        keys = np.full(cells, NO_KEY, dtype=np.int64)
+        values = np.zeros(cells, dtype=np.int32)
+        kernels.copy_all(self.keys, self.values, keys, values)
+        self.keys, self.values = keys, values

@@ -1,0 +1,153 @@
+"""Tables of rows with a keyword list each: ids to slots, growth by doubling, slots reused.
+
+Operations: insert and remove O(1) a row amortised. A row keeps its slot while it lives, so structures
+may point at slots; a kernel that scans `rows[: table.end]` skips the holes (`keyword_count == 0`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Ints, KeywordIds, KeywordLists
+from index.contracts import InconsistentIndexError
+from index.tables import slot_kernels as kernels
+from index.tables.id_map import IdMap
+
+Slots = npt.NDArray[np.int32]
+
+_CAPACITY_MIN = 16
+
+
+class SlotTable:
+    """Rows of one structured dtype with a field `id`, each with a list of keyword ids.
+
+    The dtype must have the fields `id` (int64), `keyword_start` (int64) and `keyword_count` (int32);
+    the lists lie in one pool, which is compacted when more than half of it is garbage.
+
+    Parameters
+    ----------
+    dtype
+        The structured dtype of a row.
+    """
+
+    def __init__(self, dtype: np.dtype[np.void]) -> None:
+        self.rows: npt.NDArray[np.void] = np.zeros(_CAPACITY_MIN, dtype=dtype)
+        self.pool: KeywordIds = np.zeros(_CAPACITY_MIN, dtype=np.int32)
+        self.end = 0
+        """Every slot from here on is unused."""
+        self.ids = IdMap()
+        self._free: Slots = np.zeros(_CAPACITY_MIN, dtype=np.int32)  # a stack of holes
+        self._free_count = 0
+        self._pool_end = 0
+        self._pool_garbage = 0
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def append(self, ids: Ints, keywords: KeywordLists, columns: dict[str, npt.NDArray[Any]]) -> Slots:
+        """Add rows; return their slots.
+
+        Raises
+        ------
+        KeyError
+            If an id is there already, or twice in the batch. Nothing is added.
+        """
+        count = len(ids)
+        reused = min(count, self._free_count)
+        holes = self._free[self._free_count - reused : self._free_count][::-1]
+        fresh = np.arange(self.end, self.end + count - reused, dtype=np.int32)
+        slots = np.concatenate([holes, fresh])
+        self.ids.insert(ids, slots)
+        self._free_count -= reused
+        self._reserve(self.end + len(fresh), self._pool_end + len(keywords.ids))
+        self.end += len(fresh)
+        rows = self.rows
+        rows["id"][slots] = ids
+        for name, values in columns.items():
+            rows[name][slots] = values
+        rows["keyword_start"][slots] = self._pool_end + keywords.offsets[:-1]
+        rows["keyword_count"][slots] = np.diff(keywords.offsets)
+        self.pool[self._pool_end : self._pool_end + len(keywords.ids)] = keywords.ids
+        self._pool_end += len(keywords.ids)
+        return slots
+
+    def remove(self, ids: Ints) -> Slots:
+        """Remove rows; return the slots they had.
+
+        These are holes now; their contents are as they were but for the keyword count.
+
+        Raises
+        ------
+        KeyError
+            If an id is not there, or twice in the batch. Nothing is removed.
+        """
+        slots = self.ids.remove(ids)
+        self._pool_garbage += int(self.rows["keyword_count"][slots].sum())
+        self.rows["keyword_count"][slots] = 0
+        while self._free_count + len(slots) > len(self._free):
+            self._free = np.concatenate([self._free, np.zeros_like(self._free)])
+        self._free[self._free_count : self._free_count + len(slots)] = slots
+        self._free_count += len(slots)
+        if self._pool_garbage * 2 > self._pool_end:
+            self._compact()
+        return slots
+
+    def slots(self, ids: Ints) -> Slots:
+        """Slots of ids. Raises KeyError if one is absent."""
+        return self.ids.find(ids)
+
+    def used(self) -> Slots:
+        """Slots in use, increasing. O(slots)."""
+        found: Slots = np.flatnonzero(self.rows["keyword_count"][: self.end]).astype(np.int32)
+        return found
+
+    def keywords(self, slot: int) -> KeywordIds:
+        """Keyword ids of one row."""
+        start = int(self.rows["keyword_start"][slot])
+        return self.pool[start : start + int(self.rows["keyword_count"][slot])]
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        arrays = (self.rows, self.pool, self._free, self.ids.keys, self.ids.values)
+        return sum(array.nbytes for array in arrays)
+
+    def check(self) -> None:
+        """Verify that ids, slots, holes and keyword lists agree."""
+        self.ids.check()
+        used = self.used()
+        if len(used) != len(self) or len(used) + self._free_count != self.end:
+            raise InconsistentIndexError("the table has lost count of its rows")
+        for slot, one in zip(used.tolist(), self.rows["id"][used].tolist(), strict=True):
+            if not self.ids.contains(one) or self.ids.find(np.array([one]))[0] != slot:
+                raise InconsistentIndexError(f"id {one} is not in its slot {slot}")
+        taken = 0
+        for slot in used.tolist():
+            words = self.keywords(slot)
+            start = int(self.rows["keyword_start"][slot])
+            if start + int(self.rows["keyword_count"][slot]) > self._pool_end:
+                raise InconsistentIndexError(f"keywords of slot {slot} lie outside the pool")
+            if (np.diff(words) <= 0).any():
+                raise InconsistentIndexError(f"keywords of slot {slot} are not strictly increasing")
+            taken += len(words)
+        if taken + self._pool_garbage != self._pool_end:
+            raise InconsistentIndexError("the keyword pool has lost count of its garbage")
+
+    def _reserve(self, row_count: int, pool_count: int) -> None:
+        if row_count > len(self.rows):
+            rows = np.zeros(max(row_count, 2 * len(self.rows)), dtype=self.rows.dtype)
+            rows[: self.end] = self.rows[: self.end]
+            self.rows = rows
+        if pool_count > len(self.pool):
+            pool = np.zeros(max(pool_count, 2 * len(self.pool)), dtype=np.int32)
+            pool[: self._pool_end] = self.pool[: self._pool_end]
+            self.pool = pool
+
+    def _compact(self) -> None:
+        kept = self._pool_end - self._pool_garbage
+        pool = np.zeros(max(_CAPACITY_MIN, 2 * kept), dtype=np.int32)
+        self._pool_end = kernels.compact(self.rows[: self.end], self.pool, pool)
+        self._pool_garbage = 0
+        self.pool = pool
