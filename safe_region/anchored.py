@@ -22,11 +22,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from enum import IntEnum
 from heapq import nsmallest
 from typing import NamedTuple
 
 from safe_region.frame import Point
 from safe_region.scoring import length
+
+
+class RegionMode(IntEnum):
+    """How a subscription's safe region works. The numbers equal those on the wire."""
+
+    ANCHORED = 1
+    """The region of this module: a buffer beyond the k best, and silence while (*) holds."""
+    ELLIPSE = 2
+    """As Lamps does it: a buffer of the k best; the server asks where the device is before it decides
+    about a new object. The same test (*), with b = 0."""
+
 
 REACH_SLACK = 1e-12
 """Relative safety margin of the test: four orders above the rounding error of a sum of lengths."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from safe_region.anchored import RegionMode
 from safe_region.frame import Point
 from safe_region.scoring import Similarity
 
@@ -55,6 +56,7 @@ class TopK:
     k: int
     alpha: float
     similarity: Similarity = Similarity.JACCARD
+    region: RegionMode = RegionMode.ANCHORED
 
 
 class Cause(IntEnum):

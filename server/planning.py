@@ -101,7 +101,7 @@ class Planner:
             case c.AdvanceClock():
                 return self._plan_advance(command)
             case c.Sync():
-                return Plan(lambda: self._board.engine.now_ms)
+                return Plan(lambda: self._board.ledger.now_ms)
             case c.Hello():
                 return self._plan_hello(command)
             case c.Detach():
@@ -120,7 +120,7 @@ class Planner:
                 return Plan(lambda: session.say(Pong(command.number)))
 
     def _plan_publish(self, command: c.Publish) -> Plan:
-        now_ms = self._board.engine.now_ms
+        now_ms = self._board.ledger.now_ms
         ids: list[int] = []
         fresh: list[LiveObject] = []
         replaced: list[int] = []
@@ -130,7 +130,7 @@ class Planner:
             if new.key:
                 touches.add(new.key)
             if old_id is not None:
-                if self._board.engine.objects[old_id].equals(new):
+                if self._board.ledger.objects[old_id].equals(new):
                     ids.append(old_id)
                     continue
                 replaced.append(old_id)
@@ -159,7 +159,7 @@ class Planner:
     def _plan_retract(self, command: c.Retract) -> Plan:
         ids = checked_ids(command.ids, self._board.limits)
         for i, object_id in enumerate(ids):
-            if object_id not in self._board.engine.objects:
+            if object_id not in self._board.ledger.objects:
                 raise RefusalError(
                     Reason.UNKNOWN_OBJECT, f"ids[{i}]", object_id, "the id of a live object"
                 )
@@ -170,17 +170,17 @@ class Planner:
         spec = checked_top_k(command.spec, self._board.limits)
         checked_position(command.lon, command.lat)
         point = self._board.frame.project(command.lon, command.lat)
-        return Plan(lambda: (self._board.engine.search(spec, point), self._board.engine.now_ms))
+        return Plan(lambda: (self._board.ledger.search(spec, point), self._board.ledger.now_ms))
 
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
         if not self._board.virtual_time:
             raise RefusalError(Reason.NOT_VIRTUAL, "clock", "real", "virtual (serve with --virtual-time)")
-        if command.time_ms < self._board.engine.now_ms:
+        if command.time_ms < self._board.ledger.now_ms:
             raise RefusalError(
                 Reason.TIME_BACKWARDS,
                 "time_ms",
                 command.time_ms,
-                f"at least {self._board.engine.now_ms}, the present time",
+                f"at least {self._board.ledger.now_ms}, the present time",
             )
         return Plan(
             lambda: self._board.advance(command.time_ms),
@@ -216,7 +216,7 @@ class Planner:
         spec = checked_top_k(command.spec, self._board.limits)
         checked_position(command.lon, command.lat)
         handle = session.handles.get(subscription_id)
-        if handle is not None and self._board.engine.spec(handle) != spec:
+        if handle is not None and self._board.ledger.spec(handle) != spec:
             raise RefusalError(
                 Reason.SUBSCRIPTION_EXISTS,
                 "subscription_id",

@@ -68,7 +68,7 @@ class Pump:
         self._room.set()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._draining = False
-        self._committed_ms = switchboard.engine.now_ms
+        self._committed_ms = switchboard.ledger.now_ms
 
     async def ask(self, command: c.Command) -> Any:  # noqa: ANN401
         """Submit a command and wait for its reply.
@@ -108,7 +108,7 @@ class Pump:
             self._pass_time()
             if self._waiting:
                 await self._pump_once()
-            elif self.switchboard.engine.now_ms >= self._committed_ms + _CLEAN_MS:
+            elif self.switchboard.ledger.now_ms >= self._committed_ms + _CLEAN_MS:
                 await self._clean()
             if not self._waiting:
                 self._arrived.clear()
@@ -123,7 +123,7 @@ class Pump:
     def _pass_time(self) -> None:
         board = self.switchboard
         if not board.virtual_time:
-            board.advance(max(board.engine.now_ms, self._clock()))
+            board.advance(max(board.ledger.now_ms, self._clock()))
 
     async def _pump_once(self) -> None:
         count = min(len(self._waiting), self.switchboard.limits.batch_max)
@@ -151,7 +151,7 @@ class Pump:
         board = self.switchboard
         expired = board.expired_rows
         board.expired_rows = []
-        now_ms = board.engine.now_ms
+        now_ms = board.ledger.now_ms
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(self._disk, self._store.commit, [*expired, *rows], now_ms)

@@ -1,6 +1,6 @@
 """The switchboard: what the server knows, and what commands do to it. Synchronous, pure.
 
-Deltas of the engine go to the sessions of the devices they are for. Commands arrive here planned: they
+Deltas of the ledger go to the sessions of the devices they are for. Commands arrive here planned: they
 are valid, what had to be durable is, and nothing below can fail.
 """
 
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from safe_region.frame import Frame, Point
 from server import commands as c
-from server.engine import Engine, EngineOptions
+from server.engine import EngineOptions
 from server.errors import RefusalError
+from server.ledger import Ledger
 from server.limits import Limits
 from server.model import Cause, Delta, LiveObject
 from server.rows import DeleteObject, PutSubscription, Recovered, Row
@@ -29,7 +30,7 @@ from server.session.events import SnapshotDue
 
 
 class Switchboard:
-    """All devices, all objects, one engine.
+    """All devices, all objects, one ledger.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class Switchboard:
     ) -> None:
         self.frame = frame
         self.limits = limits or Limits()
-        self.engine = Engine(frame, options)
+        self.ledger = Ledger(frame, options)
         self.virtual_time = virtual_time
         self.sessions: dict[str, Session] = {}
         self.expired_rows: list[Row] = []
@@ -66,7 +67,7 @@ class Switchboard:
 
     def recover(self, found: Recovered) -> None:
         """Take over what a store holds. Subscriptions come back parked."""
-        self.engine.advance(found.time_ms)
+        self.ledger.advance(found.time_ms)
         self._next_object_id = found.next_object_id
         for row in found.subscriptions:
             session = self.sessions.get(row.device_id)
@@ -74,12 +75,12 @@ class Switchboard:
                 session = Session(row.device_id, self.limits, parked=True)
                 self.sessions[row.device_id] = session
             self._own(session, row)
-        self.engine.publish(found.objects)
+        self.ledger.publish(found.objects)
         self.id_of_key.update({item.key: item.object_id for item in found.objects if item.key})
 
     def advance(self, now_ms: int) -> int:
         """Set the time. What expires leaves rows to be deleted in `expired_rows`."""
-        for item in self.engine.advance(now_ms):
+        for item in self.ledger.advance(now_ms):
             self._forget_key(item)
             self.expired_rows.append(DeleteObject(item.object_id))
         return now_ms
@@ -108,7 +109,7 @@ class Switchboard:
                 continue
             if isinstance(event, SnapshotDue):
                 if item.session is not None and item.session.connection is connection:
-                    found = item.session.snapshots(self.engine.snapshot)
+                    found = item.session.snapshots(self.ledger.snapshot)
                     taken += [(item.device_id, snapshot) for snapshot in found]
                 continue
             if item.session is not None:
@@ -119,16 +120,16 @@ class Switchboard:
     def publish(self, fresh: list[LiveObject], replaced: list[int], ids: list[int]) -> list[int]:
         """Add objects in place of those replaced; return the ids of all that were asked for."""
         for old_id in replaced:
-            self._forget_key(self.engine.objects[old_id])
+            self._forget_key(self.ledger.objects[old_id])
         self.id_of_key.update({item.key: item.object_id for item in fresh if item.key})
-        self._route(self.engine.publish(fresh, replaced))
+        self._route(self.ledger.publish(fresh, replaced))
         return ids
 
     def retract(self, ids: list[int]) -> None:
         """Remove live objects."""
         for object_id in ids:
-            self._forget_key(self.engine.objects[object_id])
-        self._route(self.engine.retract(ids))
+            self._forget_key(self.ledger.objects[object_id])
+        self._route(self.ledger.retract(ids))
 
     def _forget_key(self, item: LiveObject) -> None:
         if item.key:
@@ -142,19 +143,19 @@ class Switchboard:
             self.sessions[command.device_id] = session
         resumed = session.attach(command.connection, command.nonce, command.version)
         known = tuple(
-            Subscribed(subscription_id, self.engine.spec(handle))
+            Subscribed(subscription_id, self.ledger.spec(handle))
             for subscription_id, handle in session.handles.items()
         )
         version = session.version if resumed else session.version + len(session.handles)
-        session.say(Welcome(self.engine.now_ms, known, version, resumed))
+        session.say(Welcome(self.ledger.now_ms, known, version, resumed))
         if resumed:
             session.resume(command.version)
             return
         point = self.frame.project(command.lon, command.lat)
-        parked = {h: point for h in session.handles.values() if self.engine.is_parked(h)}
-        self._route(self.engine.anchor(parked, Cause.RESUMED))
+        parked = {h: point for h in session.handles.values() if self.ledger.is_parked(h)}
+        self._route(self.ledger.anchor(parked, Cause.RESUMED))
         awake = [handle for handle in session.handles.values() if handle not in parked]
-        self._route([self.engine.snapshot(handle, Cause.RESUMED) for handle in awake])
+        self._route([self.ledger.snapshot(handle, Cause.RESUMED) for handle in awake])
 
     def detach(self, command: c.Detach) -> None:
         """Note that a device is gone, unless another stream has it already."""
@@ -169,12 +170,12 @@ class Switchboard:
         handle = session.handles.get(row.subscription_id)
         if handle is None:
             handle = self._own(session, row)
-        self._route(self.engine.anchor({handle: point}, Cause.SUBSCRIBED))
+        self._route(self.ledger.anchor({handle: point}, Cause.SUBSCRIBED))
 
     def _own(self, session: Session, row: PutSubscription) -> int:
         handle = self._next_handle
         self._next_handle += 1
-        self.engine.subscribe(handle, row.spec)
+        self.ledger.subscribe(handle, row.spec)
         session.handles[row.subscription_id] = handle
         self._owners[handle] = (session, row.subscription_id)
         return handle
@@ -183,7 +184,7 @@ class Switchboard:
         """End a subscription."""
         handle = session.handles.pop(subscription_id)
         del self._owners[handle]
-        self.engine.unsubscribe(handle)
+        self.ledger.unsubscribe(handle)
         session.say(Unsubscribed(subscription_id))
 
     def anchor(self, reports: Sequence[c.Report]) -> None:
@@ -195,7 +196,7 @@ class Switchboard:
             point = self.frame.project(report.lon, report.lat)
             for subscription_id in report.subscription_ids:
                 positions[session.handles[subscription_id]] = point
-        self._route(self.engine.anchor(positions, Cause.REPORTED))
+        self._route(self.ledger.anchor(positions, Cause.REPORTED))
 
     def _route(self, deltas: Sequence[Delta]) -> None:
         for delta in deltas:
@@ -206,11 +207,11 @@ class Switchboard:
     def _park(self, session: Session) -> None:
         session.park()
         for handle in session.handles.values():
-            self.engine.park(handle)
+            self.ledger.park(handle)
 
     def check(self) -> None:
         """Verify engine and bookkeeping. For tests."""
-        self.engine.check()
+        self.ledger.check()
         owned = {
             handle: (session, subscription_id)
             for session in self.sessions.values()
@@ -218,7 +219,7 @@ class Switchboard:
         }
         if owned != self._owners:
             raise AssertionError("handles and sessions disagree")
-        keys = {item.key: item.object_id for item in self.engine.objects.values() if item.key}
+        keys = {item.key: item.object_id for item in self.ledger.objects.values() if item.key}
         if keys != self.id_of_key:
             raise AssertionError("keys and objects disagree")
         for session in self.sessions.values():

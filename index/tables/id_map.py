@@ -6,11 +6,12 @@ Operations: each O(1) a key expected, growth by doubling. About 20 bytes a key.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from index.batches import Ints
 from index.contracts import InconsistentIndexError
 from index.tables import id_map_kernels as kernels
-from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, Values
+from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, NO_VALUE, Values
 
 _CELLS_MIN = 16
 
@@ -40,10 +41,16 @@ class IdMap:
             raise KeyError(f"id {ids[absent]} is not in the index")
         return found
 
+    def present(self, ids: Ints) -> npt.NDArray[np.bool_]:
+        """Whether each id is there."""
+        found = np.empty(len(ids), dtype=np.int32)
+        kernels.find_all(self.keys, self.values, ids, found)
+        there: npt.NDArray[np.bool_] = found != NO_VALUE
+        return there
+
     def contains(self, one: int) -> bool:
         """Whether an id is there."""
-        found = np.empty(1, dtype=np.int32)
-        return bool(kernels.find_all(self.keys, self.values, np.array([one], dtype=np.int64), found) < 0)
+        return bool(self.present(np.array([one], dtype=np.int64))[0])
 
     def insert(self, ids: Ints, numbers: Values) -> None:
         """Add ids.

@@ -1,5 +1,5 @@
 """The engine: exact results for all subscriptions. Pure: no I/O, no clock of its own, no asyncio."""
 
-from server.engine.engine import Engine, EngineOptions
+from server.engine.engine import Engine, EngineOptions, Pending, Positions, Published
 
-__all__ = ["Engine", "EngineOptions"]
+__all__ = ["Engine", "EngineOptions", "Pending", "Positions", "Published"]

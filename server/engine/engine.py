@@ -1,33 +1,47 @@
-"""The engine.
+"""The engine: what devices hold, kept right. Arrays in, arrays out.
 
-Operations (batches; costs with the naive indexes, per item): publish and retract O(subscriptions),
-anchor O(objects), advance O(log n) an expired object. Every operation returns the deltas it causes, at
-most one a subscription. Within an instant the caller applies: advance, retract, publish, anchor.
+Operations (batches; costs per item beyond those of the two indexes): publish O(matches * k), remove
+O(holders), anchor O((k + b)^2), advance O(log n) an expired object. Each returns what entered and left
+buffers, grouped by subscription, and changes nothing else that a device can see than anchors and reaches.
+Within an instant the caller applies: advance, remove, publish, anchor.
 
-Warnings: the engine trusts its caller. Input is validated, ids are new, handles exist. Expired objects
-are removed by `advance` without a delta: both sides know the expiry.
+Plan: objects and subscriptions are rows; buffers are stretches of holdings, chained by object, which is
+the result index. The object index says what is best at a place, the subscription index who is affected by
+an object. In the mode ELLIPSE (Lamps) a new object waits for the device's position: `publish` returns the
+pairs, `locate` takes the answers.
+
+Warnings: the engine trusts its caller. Ids are new, handles exist, time does not go backwards.
+
+Source: lamps.txt section 3 (framework), algorithms 2 to 4 (the three event paths).
 """
 
 from __future__ import annotations
 
-import heapq
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from index.batches import KeywordLists, ObjectBatch, Ranking
-from index.contracts import InconsistentIndexError, ObjectIndex, SubscriptionIndex
+from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking, ReachBatch
+from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
-from safe_region.frame import Frame, Point
-from safe_region.scoring import length, text_distance, text_weight
-from server.engine.changes import Changes
-from server.engine.invariants import check_alive, check_buffer, check_holders
-from server.engine.standing import Held, Standing, interest_batch, reach_batch
-from server.engine.vocabulary import Vocabulary
-from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach, TopK
+from index.tables import SlotTable
+from index.tables.slots import Slots
+from server.engine import buffer_kernels, region_kernels
+from server.engine.buffers import Buffers
+from server.engine.expiries import Expiries
+from server.engine.layout import (
+    CHANGE_DTYPE,
+    ELLIPSE,
+    NO_HOLDING,
+    OBJECT_DTYPE,
+    SUBSCRIPTION_DTYPE,
+    Rows,
+)
+
+_CHUNK = 65_536
+"""Subscriptions that are evaluated at once: bounds the memory of a large batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +52,8 @@ class EngineOptions:
     ----------
     buffer_extra
         b: how many objects beyond k a device is given. More of them, fewer reports and more pushes.
+    object_index, subscription_index
+        What makes the two indexes.
     """
 
     buffer_extra: int = 8
@@ -45,46 +61,64 @@ class EngineOptions:
     subscription_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
 
 
-class Ranked(NamedTuple):
-    """One object of a search result."""
+class Pending(NamedTuple):
+    """Pairs of a subscription in the mode ELLIPSE and an object that may enter its result."""
 
-    item: LiveObject
-    length_m: float
-    r_m: float
+    handles: Ints
+    object_ids: Ints
 
 
-class Engine:
-    """Exact top-k results for moving subscriptions, in anchored mode.
+class Published(NamedTuple):
+    """What new objects did.
 
     Parameters
     ----------
-    frame
-        The service area.
+    changes
+        What entered and left buffers.
+    lowered
+        Subscriptions whose reach was lowered: their devices must know even if nothing else changed.
+    pending
+        What has to wait for the position of a device.
+    """
+
+    changes: Rows
+    lowered: Ints
+    pending: Pending
+
+
+class Positions(NamedTuple):
+    """Where the devices of subscriptions are, in plane metres."""
+
+    handles: Ints
+    x_m: Floats
+    y_m: Floats
+
+
+class Engine:
+    """Exact top-k results for moving subscriptions.
+
+    Parameters
+    ----------
     options
         Buffer size and the choice of indexes.
     """
 
-    def __init__(self, frame: Frame, options: EngineOptions | None = None) -> None:
-        self.frame = frame
+    def __init__(self, options: EngineOptions | None = None) -> None:
         self.options = options or EngineOptions()
         self.now_ms = 0
-        self.objects: dict[int, LiveObject] = {}
-        self._standing: dict[int, Standing] = {}
-        self._holders: dict[int, set[int]] = {}  # the result index: object id -> handles
-        self._expiries: list[tuple[int, int]] = []  # heap of (expiry_ms, object id)
-        self._vocabulary = Vocabulary()
-        self._object_index = self.options.object_index()
-        self._subscription_index = self.options.subscription_index()
+        self.objects = SlotTable(OBJECT_DTYPE)
+        self.subscriptions = SlotTable(SUBSCRIPTION_DTYPE)
+        self.buffers = Buffers()
+        self.object_index = self.options.object_index()
+        self.subscription_index = self.options.subscription_index()
+        self._expiries = Expiries()
 
-    # -- time ------------------------------------------------------------------------------------
+    # -- time and objects ------------------------------------------------------------------------
 
-    def advance(self, now_ms: int) -> list[LiveObject]:
-        """Set the time and remove what expires by it, from buffers too. Nobody is told.
+    def advance(self, now_ms: int) -> Ints:
+        """Set the time and remove what expires by it, from buffers too; return its ids.
 
-        Returns
-        -------
-        list of LiveObject
-            What expired.
+        Nobody is told: both sides know the expiry.
 
         Raises
         ------
@@ -94,233 +128,285 @@ class Engine:
         if now_ms < self.now_ms:
             raise ValueError(f"now_ms is {now_ms}, must be at least {self.now_ms}")
         self.now_ms = now_ms
-        due = []
-        while self._expiries and self._expiries[0][0] <= now_ms:
-            _, object_id = heapq.heappop(self._expiries)
-            if object_id in self.objects:
-                due.append(object_id)
-        return self._remove(due, lambda _handle, _object_id: None)
+        due = self._expiries.pop_due(now_ms)
+        if len(due):
+            due = due[self.objects.ids.present(due)]
+            self._remove(due, tell=False)
+        return due
 
-    # -- objects ---------------------------------------------------------------------------------
-
-    def publish(self, objects: Sequence[LiveObject], replaced: Iterable[int] = ()) -> list[Delta]:
-        """Add objects, in place of those replaced."""
-        changes = Changes(Cause.PUBLISHED)
-        self._remove(list(replaced), changes.dropper(DropReason.REPLACED))
-        if not objects:
-            return changes.deltas(self._standing, self.now_ms)
-        batch = ObjectBatch(
-            np.array([item.object_id for item in objects], dtype=np.int64),
-            np.array([item.point.x_m for item in objects], dtype=np.float64),
-            np.array([item.point.y_m for item in objects], dtype=np.float64),
-            KeywordLists.of([self._vocabulary.take(item.keywords) for item in objects]),
+    def publish(self, objects: ObjectBatch, expiry_ms: Ints) -> Published:
+        """Add objects."""
+        slots = self.objects.append(
+            objects.ids,
+            objects.keywords,
+            {
+                "x_m": objects.x_m,
+                "y_m": objects.y_m,
+                "expiry_ms": expiry_ms,
+                "first_holding": np.full(len(objects), NO_HOLDING, dtype=np.int32),
+            },
         )
-        self._object_index.insert(batch)
-        for item in objects:
-            self.objects[item.object_id] = item
-            heapq.heappush(self._expiries, (item.expiry_ms, item.object_id))
-        matches = self._subscription_index.match(batch)
-        for i, item in enumerate(objects):
-            for handle in matches.row(i).tolist():
-                changes.add(handle, Entry(item, self._hold(handle, item)))
-        self._shrink(changes)
-        return changes.deltas(self._standing, self.now_ms)
+        self._expiries.push(expiry_ms, objects.ids)
+        self.object_index.insert(objects)
+        matches = self.subscription_index.match(objects)
+        rows = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
+        owners = self.subscriptions.slots(matches.ids)
+        is_ellipse = self.subscriptions.rows["region"][owners] == ELLIPSE
+        pending = Pending(matches.ids[is_ellipse], objects.ids[rows[is_ellipse]])
+        np.add.at(self.subscriptions.rows["pending_count"], owners[is_ellipse], 1)
+        changes, lowered = self._admit(owners[~is_ellipse], slots[rows[~is_ellipse]])
+        return Published(changes, lowered, pending)
 
-    def retract(self, ids: Sequence[int]) -> list[Delta]:
-        """Remove live objects."""
-        changes = Changes(Cause.RETRACTED)
-        self._remove(ids, changes.dropper(DropReason.RETRACTED))
-        return changes.deltas(self._standing, self.now_ms)
+    def _admit(self, owners: Slots, new_slots: Slots) -> tuple[Rows, Ints]:
+        """Let objects into the buffers of anchored subscriptions; lower reaches where they overflow."""
+        if not len(owners):
+            return np.empty(0, dtype=CHANGE_DTYPE), np.empty(0, dtype=np.int64)
+        order = np.argsort(owners, kind="stable")
+        touched = np.unique(owners)
+        rows = self.subscriptions.rows
+        changes = np.empty(len(owners) + int(rows["buffer_count"][touched].sum()), dtype=CHANGE_DTYPE)
+        moved = np.empty(len(touched), dtype=np.int32)
+        room = int((rows["k"][touched] + rows["extra"][touched]).max()) + 1
+        told, moved_count = buffer_kernels.admit(
+            self.objects.rows,
+            self.objects.pool,
+            rows,
+            self.subscriptions.pool,
+            self.buffers.holdings,
+            owners[order],
+            new_slots[order],
+            changes,
+            moved,
+            np.empty(room),
+            np.empty(room, dtype=np.int64),
+            np.empty(room),
+        )
+        if moved_count:
+            self.subscription_index.move(self._reaches(moved[:moved_count]))
+        return changes[:told], rows["id"][moved[:moved_count]]
 
-    def _remove(self, ids: Sequence[int], dropped: Callable[[int, int], None]) -> list[LiveObject]:
-        """Remove live objects everywhere; call `dropped(handle, id)` for every buffer they leave."""
-        if not ids:
-            return []
-        self._object_index.remove(np.array(ids, dtype=np.int64))
-        removed = []
-        for object_id in ids:
-            item = self.objects.pop(object_id)
-            removed.append(item)
-            self._vocabulary.give_back(item.keywords)
-            for handle in self._holders.pop(object_id, ()):
-                del self._standing[handle].buffer[object_id]
-                dropped(handle, object_id)
-        return removed
+    def remove(self, ids: Ints) -> Rows:
+        """Remove live objects; return what left buffers."""
+        return self._remove(ids, tell=True)
 
-    def _shrink(self, changes: Changes) -> None:
-        """Lower the reach of buffers that arrivals have made too large."""
-        extra = self.options.buffer_extra
-        moved = []
-        for handle in changes.gained():
-            standing = self._standing[handle]
-            keep = standing.spec.k + extra
-            # Twice the extra before shrinking: a shrink costs a move in the index.
-            if len(standing.buffer) <= keep + extra:
-                continue
-            order = sorted((held.length_m, object_id) for object_id, held in standing.buffer.items())
-            standing.reach = Reach(*order[keep])
-            for _, object_id in order[keep:]:
-                del standing.buffer[object_id]
-                self._release(object_id, handle)
-                changes.drop(handle, object_id, DropReason.OUT_OF_REACH)
-            moved.append(standing)
-        if moved:
-            self._subscription_index.move(reach_batch(moved))
+    def _remove(self, ids: Ints, *, tell: bool) -> Rows:
+        slots = self.objects.slots(ids)
+        holdings = self.buffers.holdings
+        count = buffer_kernels.count_holders(self.objects.rows, holdings, slots) if tell else 0
+        changes = np.empty(count, dtype=CHANGE_DTYPE)
+        buffer_kernels.remove_objects(
+            self.objects.rows, self.subscriptions.rows, holdings, slots, changes
+        )
+        self.object_index.remove(ids)
+        self.objects.remove(ids)
+        return changes[np.argsort(changes["handle"], kind="stable")]
 
     # -- subscriptions ---------------------------------------------------------------------------
 
-    def subscribe(self, handle: int, spec: TopK) -> None:
-        """Make a subscription known, parked; `anchor` wakes it."""
-        self._standing[handle] = Standing(
-            handle,
-            spec,
-            self._vocabulary.take(spec.keywords),
-            text_weight(spec.alpha, self.frame.maxdist_m),
+    def subscribe(
+        self, handles: Ints, interests: InterestBatch, k: Ints, region: Ints, extra: Ints | None = None
+    ) -> None:
+        """Make subscriptions known, parked; `anchor` wakes them.
+
+        Parameters
+        ----------
+        handles
+            The caller's numbers, never used before.
+        interests
+            What they look for.
+        k, region
+            Size of each result and mode of each safe region (`RegionMode`).
+        extra
+            b of each anchored subscription; by default that of the options.
+        """
+        if extra is None:
+            extra = np.full(len(handles), self.options.buffer_extra, dtype=np.int64)
+        self.subscriptions.append(
+            handles,
+            interests.keywords,
+            {
+                "weight_m": interests.weight_m,
+                "similarity": interests.similarity,
+                "k": k,
+                "extra": np.where(region == ELLIPSE, 0, extra),
+                "region": region,
+                "is_awake": np.zeros(len(handles), dtype=np.int8),
+                "buffer_count": np.zeros(len(handles), dtype=np.int32),
+                "buffer_room": np.zeros(len(handles), dtype=np.int32),
+                "pending_count": np.zeros(len(handles), dtype=np.int32),
+            },
         )
 
-    def unsubscribe(self, handle: int) -> None:
-        """Forget a subscription."""
-        self.park(handle)
-        standing = self._standing.pop(handle)
-        self._vocabulary.give_back(standing.spec.keywords)
+    def unsubscribe(self, handles: Ints) -> None:
+        """Forget subscriptions."""
+        self.park(handles)
+        self.subscriptions.remove(handles)
 
-    def park(self, handle: int) -> None:
-        """Stop evaluating a subscription until `anchor`. Nothing happens if it is parked already."""
-        standing = self._standing[handle]
-        if standing.parked:
+    def park(self, handles: Ints) -> None:
+        """Stop evaluating subscriptions until `anchor`. Nothing happens to those parked already."""
+        slots = self.subscriptions.slots(handles)
+        rows = self.subscriptions.rows
+        slots = slots[rows["is_awake"][slots] == 1]
+        if not len(slots):
             return
-        self._subscription_index.remove(np.array([handle], dtype=np.int64))
-        for object_id in standing.buffer:
-            self._release(object_id, handle)
-        standing.buffer = {}
-        standing.parked = True
+        self.subscription_index.remove(rows["id"][slots])
+        buffer_kernels.clear(self.objects.rows, rows, self.buffers.holdings, slots)
+        self.buffers.give_back(rows, slots)
+        rows["is_awake"][slots] = 0
+        rows["pending_count"][slots] = 0
 
-    def is_parked(self, handle: int) -> bool:
-        """Whether a subscription waits for its device."""
-        return self._standing[handle].parked
+    def is_awake(self, handle: int) -> bool:
+        """Whether a subscription is evaluated."""
+        return bool(self.row(handle)["is_awake"])
 
-    def spec(self, handle: int) -> TopK:
-        """Return what a subscription asks for."""
-        return self._standing[handle].spec
+    def row(self, handle: int) -> np.void:
+        """Return the row of one subscription (`layout.SUBSCRIPTION_DTYPE`)."""
+        (slot,) = self.subscriptions.slots(np.array([handle], dtype=np.int64))
+        found: np.void = self.subscriptions.rows[slot]
+        return found
 
-    def anchor(self, positions: dict[int, Point], cause: Cause) -> list[Delta]:
-        """Evaluate subscriptions anew, each at its position; wake those that are parked.
+    def buffer(self, handle: int) -> tuple[Ints, Floats]:
+        """Return ids and text shares of what the device of a subscription holds."""
+        row = self.row(handle)
+        start = int(row["buffer_start"])
+        held = self.buffers.holdings[start : start + int(row["buffer_count"])]
+        return self.objects.rows["id"][held["object"]], held["r_m"].copy()
 
-        The delta of a woken subscription is a snapshot, of any other the difference.
-        """
-        if not positions:
-            return []
-        standings = [self._standing[handle] for handle in positions]
-        keep = [standing.spec.k + self.options.buffer_extra for standing in standings]
-        ranking = self._rank(standings, list(positions.values()), [count + 1 for count in keep])
-        woken = [standing for standing in standings if standing.parked]
-        deltas = [
-            self._anchored(standing, positions[standing.handle], ranking, i, keep[i], cause)
-            for i, standing in enumerate(standings)
+    def anchor(self, positions: Positions) -> Rows:
+        """Evaluate subscriptions anew where their devices are; wake those that are parked."""
+        parts = [
+            self._anchor(Positions(*(column[start : start + _CHUNK] for column in positions)))
+            for start in range(0, len(positions.handles), _CHUNK)
         ]
-        known = {standing.handle for standing in woken}
-        if woken:
-            self._subscription_index.insert(reach_batch(woken), interest_batch(woken))
-        moved = [standing for standing in standings if standing.handle not in known]
-        if moved:
-            self._subscription_index.move(reach_batch(moved))
-        return deltas
+        return np.concatenate(parts) if parts else np.empty(0, dtype=CHANGE_DTYPE)
 
-    def _anchored(
-        self, standing: Standing, point: Point, ranking: Ranking, row: int, keep: int, cause: Cause
-    ) -> Delta:
-        """Give one subscription its new anchor, reach and buffer; say what changed."""
-        start, end = int(ranking.offsets[row]), int(ranking.offsets[row + 1])
-        ids = ranking.ids[start:end].tolist()
-        lengths = ranking.length_m[start:end].tolist()
-        shares = ranking.r_m[start:end].tolist()
-        standing.anchor = point
-        if len(ids) > keep:
-            standing.reach = Reach(lengths[keep], ids[keep])
-        else:
-            standing.reach = Reach(math.inf, 0)
-        old = standing.buffer
-        standing.buffer = {
-            object_id: Held(length_m, r_m)
-            for object_id, length_m, r_m in zip(ids[:keep], lengths[:keep], shares[:keep], strict=True)
-        }
-        delta = Delta(
-            standing.handle, cause, point, standing.reach, self.now_ms, snapshot=standing.parked
-        )
-        standing.parked = False
-        for object_id in old:
-            if object_id not in standing.buffer:
-                self._release(object_id, standing.handle)
-                delta.drop[object_id] = DropReason.OUT_OF_REACH
-        for object_id, held in standing.buffer.items():
-            if object_id not in old:
-                self._holders.setdefault(object_id, set()).add(standing.handle)
-                delta.add.append(Entry(self.objects[object_id], held.r_m))
-        return delta
+    def _anchor(self, positions: Positions) -> Rows:
+        slots = self.subscriptions.slots(positions.handles)
+        interests = self._interests(slots)
+        rows = self.subscriptions.rows
+        count = rows["k"][slots].astype(np.int64) + rows["extra"][slots] + 1
+        unbounded = np.full(len(slots), np.inf)
+        ranking = self.object_index.best(interests, positions.x_m, positions.y_m, count, unbounded)
+        return self._settle(slots, positions, ranking, interests)
 
-    def snapshot(self, handle: int, cause: Cause) -> Delta:
-        """Return all that the device of a subscription should hold. Not for parked ones."""
-        standing = self._standing[handle]
-        add = [Entry(self.objects[key], held.r_m) for key, held in standing.buffer.items()]
-        return Delta(handle, cause, standing.anchor, standing.reach, self.now_ms, add, snapshot=True)
+    def locate(self, positions: Positions, pending_offsets: Ints, pending_ids: Ints) -> Rows:
+        """Take the answers of devices in the mode ELLIPSE: decide about the objects that pend.
 
-    def search(self, spec: TopK, point: Point) -> list[Ranked]:
-        """Return the result of a subscription at one place, now."""
-        keyword_ids = self._vocabulary.take(spec.keywords)
-        weight_m = text_weight(spec.alpha, self.frame.maxdist_m)
-        asked = Standing(0, spec, keyword_ids, weight_m)
-        ranking = self._rank([asked], [point], [spec.k])
-        self._vocabulary.give_back(spec.keywords)
-        rows = zip(ranking.ids.tolist(), ranking.length_m.tolist(), ranking.r_m.tolist(), strict=True)
-        return [Ranked(self.objects[object_id], length_m, r_m) for object_id, length_m, r_m in rows]
-
-    def _rank(
-        self, standings: Sequence[Standing], points: Sequence[Point], counts: Sequence[int]
-    ) -> Ranking:
-        return self._object_index.best(
-            interest_batch(standings),
-            np.array([point.x_m for point in points], dtype=np.float64),
-            np.array([point.y_m for point in points], dtype=np.float64),
-            np.array(counts, dtype=np.int64),
-            np.full(len(points), math.inf),
-        )
-
-    def _hold(self, handle: int, item: LiveObject) -> float:
-        """Put a matching object into a buffer; return its text share."""
-        standing = self._standing[handle]
-        spec = standing.spec
-        common = len(set(spec.keywords).intersection(item.keywords))
-        r_m = standing.weight_m * text_distance(
-            spec.similarity, common, len(spec.keywords), len(item.keywords)
-        )
-        anchor = standing.anchor
-        length_m = length(anchor.x_m - item.point.x_m, anchor.y_m - item.point.y_m, r_m)
-        standing.buffer[item.object_id] = Held(length_m, r_m)
-        self._holders.setdefault(item.object_id, set()).add(handle)
-        return r_m
-
-    def _release(self, object_id: int, handle: int) -> None:
-        holders = self._holders[object_id]
-        holders.discard(handle)
-        if not holders:
-            del self._holders[object_id]
-
-    def check(self) -> None:
-        """Verify every invariant, from the definitions. O(subscriptions * objects).
-
-        Raises
-        ------
-        InconsistentIndexError
-            Naming what does not hold.
+        Parameters
+        ----------
+        positions
+            Where the devices are.
+        pending_offsets, pending_ids
+            Which objects pend for each, row i at `offsets[i] : offsets[i + 1]`.
         """
-        self._object_index.check()
-        self._subscription_index.check()
-        awake = [standing for standing in self._standing.values() if not standing.parked]
-        if len(self._subscription_index) != len(awake):
-            raise InconsistentIndexError("the subscription index does not hold what is awake")
-        if len(self._object_index) != len(self.objects):
-            raise InconsistentIndexError("the object index does not hold what is alive")
-        check_alive(self.objects.values(), self.now_ms)
-        check_holders(self._holders, awake)
-        for standing in awake:
-            check_buffer(standing, self.objects.values(), self.options.buffer_extra)
+        slots = self.subscriptions.slots(positions.handles)
+        rows = self.subscriptions.rows
+        starts = np.zeros(len(slots) + 1, dtype=np.int64)
+        np.cumsum(rows["k"][slots].astype(np.int64) + 1, out=starts[1:])
+        sizes = np.zeros(len(slots), dtype=np.int64)
+        ids = np.empty(starts[-1], dtype=np.int64)
+        lengths = np.empty(starts[-1])
+        shares = np.empty(starts[-1])
+        region_kernels.resolve(
+            self.objects.rows,
+            self.objects.pool,
+            self.objects.ids.keys,
+            self.objects.ids.values,
+            rows,
+            self.subscriptions.pool,
+            self.buffers.holdings,
+            slots,
+            positions.x_m,
+            positions.y_m,
+            pending_offsets,
+            pending_ids,
+            starts,
+            sizes,
+            ids,
+            lengths,
+            shares,
+        )
+        known = sizes >= 0
+        changes = self.anchor(Positions(*(column[~known] for column in positions)))
+        kept = np.arange(starts[-1]) < np.repeat(starts[:-1] + sizes, np.diff(starts))
+        offsets = np.zeros(int(known.sum()) + 1, dtype=np.int64)
+        np.cumsum(sizes[known], out=offsets[1:])
+        ranking = Ranking(offsets, ids[kept], lengths[kept], shares[kept])
+        settled = self._settle(slots[known], Positions(*(column[known] for column in positions)), ranking)
+        return np.concatenate([changes, settled])
+
+    def _settle(
+        self,
+        slots: Slots,
+        positions: Positions,
+        ranking: Ranking,
+        interests: InterestBatch | None = None,
+    ) -> Rows:
+        """Give subscriptions their new anchors, reaches and buffers, and tell the subscription index."""
+        rows = self.subscriptions.rows
+        is_woken = rows["is_awake"][slots] == 0
+        woken = slots[is_woken]
+        rooms = rows["k"][woken].astype(np.int32) + 2 * rows["extra"][woken]
+        self.buffers.take(rows, woken, rooms)
+        changes = np.empty(int(rows["buffer_count"][slots].sum()) + len(ranking.ids), dtype=CHANGE_DTYPE)
+        told = buffer_kernels.settle(
+            self.objects.rows,
+            self.objects.ids.keys,
+            self.objects.ids.values,
+            rows,
+            self.buffers.holdings,
+            slots,
+            positions.x_m,
+            positions.y_m,
+            ranking.offsets,
+            ranking.ids,
+            ranking.length_m,
+            ranking.r_m,
+            changes,
+        )
+        if len(woken):
+            assert interests is not None  # noqa: S101 - only a full evaluation wakes
+            self.subscription_index.insert(self._reaches(woken), self._interests(woken))
+        if len(woken) < len(slots):
+            self.subscription_index.move(self._reaches(slots[~is_woken]))
+        return changes[:told]
+
+    def search(self, interests: InterestBatch, k: Ints, x_m: Floats, y_m: Floats) -> Ranking:
+        """Return the k best at each place, now, for nobody in particular."""
+        return self.object_index.best(interests, x_m, y_m, k, np.full(len(k), np.inf))
+
+    def _interests(self, slots: Slots) -> InterestBatch:
+        table = self.subscriptions
+        counts = table.rows["keyword_count"][slots].astype(np.int64)
+        offsets = np.zeros(len(slots) + 1, dtype=np.int64)
+        np.cumsum(counts, out=offsets[1:])
+        places = np.repeat(table.rows["keyword_start"][slots] - offsets[:-1], counts)
+        words = table.pool[places + np.arange(offsets[-1])]
+        return InterestBatch(
+            table.rows["weight_m"][slots], table.rows["similarity"][slots], KeywordLists(offsets, words)
+        )
+
+    def _reaches(self, slots: Slots) -> ReachBatch:
+        rows = self.subscriptions.rows
+        count = len(slots)
+        batch = ReachBatch(
+            rows["id"][slots],
+            np.empty(count),
+            np.empty(count),
+            np.empty(count),
+            np.empty(count),
+            np.empty(count, dtype=np.int64),
+        )
+        region_kernels.fill_reaches(
+            self.objects.rows,
+            rows,
+            self.buffers.holdings,
+            slots,
+            batch.x_m,
+            batch.y_m,
+            batch.radius_m,
+            batch.reach_m,
+            batch.reach_id,
+            np.empty((3, int(rows["buffer_room"][slots].max()))),
+        )
+        return batch

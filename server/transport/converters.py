@@ -12,8 +12,8 @@ from safe_region.frame import Frame
 from safe_region.scoring import Similarity, score_of
 from server import commands as c
 from server import session as s
-from server.engine.engine import Ranked
 from server.errors import Reason, RefusalError
+from server.ledger import Ranked
 from server.limits import Limits
 from server.model import LiveObject, NewObject, TopK
 from server.transport.status import error_message

@@ -72,7 +72,7 @@ async def test_replacements_that_meet_in_a_batch_leave_the_last(pump):
     answers = await asyncio.gather(*asked)
     assert len({ids[0] for ids in answers}) == 10
     assert ids_on_disk(pump) == answers[-1]
-    assert list(pump.switchboard.engine.objects) == answers[-1]
+    assert list(pump.switchboard.ledger.objects) == answers[-1]
     pump.switchboard.check()
 
 
@@ -125,7 +125,7 @@ async def test_a_full_disk_refuses_and_changes_nothing(pump):
         await pump.ask(c.Publish(big))
     assert refused.value.reason is Reason.INTERNAL
     assert ids_on_disk(pump) == [kept]
-    assert list(pump.switchboard.engine.objects) == [kept]
+    assert list(pump.switchboard.ledger.objects) == [kept]
     # What needs no disk goes on, and so does everything once there is room again.
     assert len((await pump.ask(c.Search(SUSHI, 14.5, 35.5)))[0]) == 1
     pump._store._database.execute("PRAGMA max_page_count=1000000")

@@ -100,7 +100,7 @@ class World:
         self.board = Switchboard(PLANE, self.limits, self.options, virtual_time=True)
         self.planner = Planner(self.board)
         self.board.recover(self.store.recover())
-        self.board.advance(max(self.board.engine.now_ms, self.clock.now_ms()))
+        self.board.advance(max(self.board.ledger.now_ms, self.clock.now_ms()))
         self.writer = EventWriter(PLANE, self.limits, virtual_time=True)
 
     def restart(self) -> None:
@@ -116,7 +116,7 @@ class World:
         if isinstance(plan, RefusalError):
             raise plan
         assert isinstance(plan, Plan)
-        self.store.commit([*self.board.expired_rows, *plan.rows], self.board.engine.now_ms)
+        self.store.commit([*self.board.expired_rows, *plan.rows], self.board.ledger.now_ms)
         self.board.expired_rows = []
         return apply(self.board, [plan])[0]
 
@@ -176,7 +176,7 @@ class World:
     def publish(self, key: str = "") -> None:
         count = 1 if key else self.random.choice((1, 1, 1, 5))
         new = [self._new_object(key) for _ in range(count)]
-        now_ms = self.board.engine.now_ms
+        now_ms = self.board.ledger.now_ms
         ids = self.carry_out(c.Publish(tuple(new)))
         assert isinstance(ids, list)
         for object_id, one in zip(ids, new, strict=True):
@@ -200,14 +200,14 @@ class World:
         return NewObject(lon, lat, self.words(4), ttl_ms, payload, key)
 
     def retract(self) -> None:
-        alive = sorted(self.board.engine.objects)
+        alive = sorted(self.board.ledger.objects)
         if alive:
             object_id = self.random.choice(alive)
             self.carry_out(c.Retract((object_id,)))
             del self.objects[object_id]
 
     def advance(self) -> None:
-        now_ms = self.board.engine.now_ms + self.random.choice((0, 1, 1, 3, 10))
+        now_ms = self.board.ledger.now_ms + self.random.choice((0, 1, 1, 3, 10))
         self.carry_out(c.AdvanceClock(now_ms))
         self.clock.observe(now_ms)
         self.objects = {key: one for key, one in self.objects.items() if oracle.is_alive(one, now_ms)}
@@ -267,7 +267,7 @@ class World:
             device.lat,
             PLANE.maxdist_m,
             self.objects.values(),
-            self.board.engine.now_ms,
+            self.board.ledger.now_ms,
         )
         assert subscription.state is SubscriptionState.EXACT
         found = subscription.results()

@@ -38,7 +38,7 @@ def state(server):
     board = server.switchboard
     found = server._store.recover()
     return (
-        dict(board.engine.objects),
+        dict(board.ledger.objects),
         {device: dict(session.handles) for device, session in board.sessions.items()},
         found.objects,
         found.subscriptions,

@@ -1,0 +1,296 @@
+"""What buffers hold: entering, leaving, and telling.
+
+A buffer is a stretch of holdings, `buffer_count` of them in use, in no particular order. The holdings of
+one object are chained, from `objects[...]["first_holding"]`: the result index. A kernel that changes
+buffers writes one row a change, grouped by subscription; the caller provides room for all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Floats, Ints, KeywordIds
+from index.tables.id_map_kernels import Values, find
+from index.tables.selection_kernels import drain, is_less, offer
+from safe_region.jit import kernel, leaf
+from safe_region.scoring_kernels import common_count, length, text_distance
+from server.engine.layout import NO_HOLDING, Rows
+
+Slots = npt.NDArray[np.int32]
+
+
+@leaf
+def share_of(subscription: Rows, pool: KeywordIds, item: Rows, object_pool: KeywordIds) -> float:
+    """Text share of an object for a subscription; they share a keyword."""
+    start, count = subscription["keyword_start"], subscription["keyword_count"]
+    object_start, object_count = item["keyword_start"], item["keyword_count"]
+    common = common_count(
+        pool[start : start + count], object_pool[object_start : object_start + object_count]
+    )
+    distance = text_distance(subscription["similarity"], common, count, object_count)
+    return float(subscription["weight_m"] * distance)
+
+
+@leaf
+def hold(
+    objects: Rows, subscriptions: Rows, holdings: Rows, owner: int, object_slot: int, r_m: float
+) -> None:
+    """Put an object into a buffer that has room."""
+    place = subscriptions[owner]["buffer_start"] + subscriptions[owner]["buffer_count"]
+    subscriptions[owner]["buffer_count"] += 1
+    first = objects[object_slot]["first_holding"]
+    holdings[place]["r_m"] = r_m
+    holdings[place]["object"] = object_slot
+    holdings[place]["owner"] = owner
+    holdings[place]["next"] = first
+    holdings[place]["previous"] = NO_HOLDING
+    if first != NO_HOLDING:
+        holdings[first]["previous"] = place
+    objects[object_slot]["first_holding"] = place
+
+
+@leaf
+def _point_at(objects: Rows, holdings: Rows, place: int, to: int, following: int) -> None:
+    """Make what points at a holding in its chain point elsewhere: forwards to `to`, back to `following`."""
+    previous, after = holdings[place]["previous"], holdings[place]["next"]
+    if previous != NO_HOLDING:
+        holdings[previous]["next"] = to
+    else:
+        objects[holdings[place]["object"]]["first_holding"] = to
+    if after != NO_HOLDING:
+        holdings[after]["previous"] = following
+
+
+@leaf
+def release(objects: Rows, subscriptions: Rows, holdings: Rows, place: int) -> None:
+    """Take one holding out of its buffer; the last of the buffer moves into its place."""
+    owner = holdings[place]["owner"]
+    _point_at(objects, holdings, place, holdings[place]["next"], holdings[place]["previous"])
+    subscriptions[owner]["buffer_count"] -= 1
+    last = subscriptions[owner]["buffer_start"] + subscriptions[owner]["buffer_count"]
+    if last != place:
+        _point_at(objects, holdings, last, place, place)
+        holdings[place]["r_m"] = holdings[last]["r_m"]
+        holdings[place]["object"] = holdings[last]["object"]
+        holdings[place]["next"] = holdings[last]["next"]
+        holdings[place]["previous"] = holdings[last]["previous"]
+
+
+@leaf
+def _tell(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
+    changes[at]["handle"] = handle
+    changes[at]["object_id"] = object_id
+    changes[at]["r_m"] = r_m
+    changes[at]["is_drop"] = is_drop
+    return at + 1
+
+
+@kernel
+def remove_objects(objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slots, changes: Rows) -> int:
+    """Take objects out of all buffers; tell, object by object; return how many changes there are.
+
+    With no room in `changes` nothing is told.
+    """
+    told = 0
+    for i in range(gone.shape[0]):
+        slot = gone[i]
+        while objects[slot]["first_holding"] != NO_HOLDING:
+            place = objects[slot]["first_holding"]
+            if changes.shape[0]:
+                handle = subscriptions[holdings[place]["owner"]]["id"]
+                told = _tell(changes, told, handle, objects[slot]["id"], 0.0, 1)
+            release(objects, subscriptions, holdings, place)
+    return told
+
+
+@kernel
+def count_holders(objects: Rows, holdings: Rows, slots: Slots) -> int:
+    """How many buffers hold these objects, summed."""
+    total = 0
+    for i in range(slots.shape[0]):
+        place = objects[slots[i]]["first_holding"]
+        while place != NO_HOLDING:
+            total += 1
+            place = holdings[place]["next"]
+    return total
+
+
+@kernel
+def clear(objects: Rows, subscriptions: Rows, holdings: Rows, slots: Slots) -> None:
+    """Empty the buffers of these subscriptions."""
+    for i in range(slots.shape[0]):
+        start = subscriptions[slots[i]]["buffer_start"]
+        while subscriptions[slots[i]]["buffer_count"] > 0:
+            last = start + subscriptions[slots[i]]["buffer_count"] - 1
+            release(objects, subscriptions, holdings, last)
+
+
+@kernel
+def settle(
+    objects: Rows,
+    id_keys: Ints,
+    id_values: Values,
+    subscriptions: Rows,
+    holdings: Rows,
+    slots: Slots,
+    x_m: Floats,
+    y_m: Floats,
+    offsets: Ints,
+    ranked_ids: Ints,
+    ranked_m: Floats,
+    ranked_r_m: Floats,
+    changes: Rows,
+) -> int:
+    """Give subscriptions a new anchor, and the best there as their buffer; tell the difference.
+
+    `offsets` delimits the best k + extra + 1 of each; when there are so many, the last becomes the reach,
+    else the reach is infinite. O(k + extra) squared a subscription, which for small numbers beats a hash.
+    """
+    told = 0
+    for i in range(slots.shape[0]):
+        slot = slots[i]
+        keep = subscriptions[slot]["k"] + subscriptions[slot]["extra"]
+        begin, end = offsets[i], offsets[i + 1]
+        subscriptions[slot]["reach_m"] = np.inf
+        subscriptions[slot]["reach_id"] = 0
+        if end - begin > keep:
+            end = begin + keep
+            subscriptions[slot]["reach_m"] = ranked_m[end]
+            subscriptions[slot]["reach_id"] = ranked_ids[end]
+        subscriptions[slot]["x_m"] = x_m[i]
+        subscriptions[slot]["y_m"] = y_m[i]
+        subscriptions[slot]["is_awake"] = 1
+        subscriptions[slot]["pending_count"] = 0
+        handle = subscriptions[slot]["id"]
+        start = subscriptions[slot]["buffer_start"]
+        for place in range(start + subscriptions[slot]["buffer_count"] - 1, start - 1, -1):
+            object_id = objects[holdings[place]["object"]]["id"]
+            is_kept = False
+            for j in range(begin, end):
+                if ranked_ids[j] == object_id:
+                    is_kept = True
+                    break
+            if not is_kept:
+                told = _tell(changes, told, handle, object_id, 0.0, 1)
+                release(objects, subscriptions, holdings, place)
+        kept_count = subscriptions[slot]["buffer_count"]
+        for j in range(begin, end):
+            is_there = False
+            for place in range(start, start + kept_count):
+                if objects[holdings[place]["object"]]["id"] == ranked_ids[j]:
+                    is_there = True
+                    break
+            if not is_there:
+                object_slot = find(id_keys, id_values, ranked_ids[j])
+                hold(objects, subscriptions, holdings, slot, object_slot, ranked_r_m[j])
+                told = _tell(changes, told, handle, ranked_ids[j], ranked_r_m[j], 0)
+    return told
+
+
+@kernel
+def admit(
+    objects: Rows,
+    object_pool: KeywordIds,
+    subscriptions: Rows,
+    pool: KeywordIds,
+    holdings: Rows,
+    slots: Slots,
+    new_slots: Slots,
+    changes: Rows,
+    moved: Slots,
+    lengths: Floats,
+    ids: Ints,
+    shares: Floats,
+) -> tuple[int, int]:
+    """Let new objects into buffers; a buffer that outgrows its room gets a lower reach.
+
+    `slots` and `new_slots` are pairs of a subscription and an object below its reach, grouped by
+    subscription. `lengths`, `ids` and `shares` are scratch for k + extra + 1 pairs.
+
+    Returns
+    -------
+    tuple of int
+        How many changes were told, and how many subscriptions are in `moved`: their reach is lower.
+    """
+    told = 0
+    moved_count = 0
+    begin = 0
+    while begin < slots.shape[0]:
+        slot = slots[begin]
+        end = begin
+        while end < slots.shape[0] and slots[end] == slot:
+            end += 1
+        room = subscriptions[slot]["buffer_room"]
+        if subscriptions[slot]["buffer_count"] + end - begin > room:
+            keep = subscriptions[slot]["k"] + subscriptions[slot]["extra"]
+            _lower_reach(
+                objects, object_pool, subscriptions, pool, holdings, slot,
+                new_slots[begin:end], lengths[: keep + 1], ids[: keep + 1], shares[: keep + 1],
+            )  # fmt: skip
+            moved[moved_count] = slot
+            moved_count += 1
+            told = _drop_beyond(objects, subscriptions, holdings, slot, changes, told)
+        for i in range(begin, end):
+            r_m = share_of(subscriptions[slot], pool, objects[new_slots[i]], object_pool)
+            if _is_below(objects[new_slots[i]], subscriptions[slot], r_m):
+                hold(objects, subscriptions, holdings, slot, new_slots[i], r_m)
+                object_id = objects[new_slots[i]]["id"]
+                told = _tell(changes, told, subscriptions[slot]["id"], object_id, r_m, 0)
+        begin = end
+    return told, moved_count
+
+
+@leaf
+def _length_at_anchor(item: Rows, subscription: Rows, r_m: float) -> float:
+    return length(subscription["x_m"] - item["x_m"], subscription["y_m"] - item["y_m"], r_m)
+
+
+@leaf
+def _is_below(item: Rows, subscription: Rows, r_m: float) -> bool:
+    at_anchor = _length_at_anchor(item, subscription, r_m)
+    return is_less(at_anchor, item["id"], subscription["reach_m"], subscription["reach_id"])
+
+
+@leaf
+def _lower_reach(
+    objects: Rows,
+    object_pool: KeywordIds,
+    subscriptions: Rows,
+    pool: KeywordIds,
+    holdings: Rows,
+    slot: int,
+    new_slots: Slots,
+    lengths: Floats,
+    ids: Ints,
+    shares: Floats,
+) -> None:
+    """Set the reach to the best pair that is not to be kept, of the buffer and the new objects."""
+    size = 0
+    start = subscriptions[slot]["buffer_start"]
+    for place in range(start, start + subscriptions[slot]["buffer_count"]):
+        item = objects[holdings[place]["object"]]
+        at_anchor = _length_at_anchor(item, subscriptions[slot], holdings[place]["r_m"])
+        size = offer(lengths, ids, shares, size, at_anchor, item["id"], 0.0)
+    for i in range(new_slots.shape[0]):
+        item = objects[new_slots[i]]
+        r_m = share_of(subscriptions[slot], pool, item, object_pool)
+        at_anchor = _length_at_anchor(item, subscriptions[slot], r_m)
+        size = offer(lengths, ids, shares, size, at_anchor, item["id"], 0.0)
+    drain(lengths, ids, shares, size)
+    subscriptions[slot]["reach_m"] = lengths[size - 1]
+    subscriptions[slot]["reach_id"] = ids[size - 1]
+
+
+@leaf
+def _drop_beyond(
+    objects: Rows, subscriptions: Rows, holdings: Rows, slot: int, changes: Rows, told: int
+) -> int:
+    """Drop what the lowered reach leaves out."""
+    start = subscriptions[slot]["buffer_start"]
+    for place in range(start + subscriptions[slot]["buffer_count"] - 1, start - 1, -1):
+        item = objects[holdings[place]["object"]]
+        if not _is_below(item, subscriptions[slot], holdings[place]["r_m"]):
+            told = _tell(changes, told, subscriptions[slot]["id"], item["id"], 0.0, 1)
+            release(objects, subscriptions, holdings, place)
+    return told

@@ -1,0 +1,41 @@
+"""When objects expire. Push and pop O(log n) each; an object that is gone earlier stays until it is due."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index.batches import Ints
+from server.engine import expiry_kernels as kernels
+
+_ROOM_MIN = 64
+
+
+class Expiries:
+    """A queue of object ids by expiry."""
+
+    def __init__(self) -> None:
+        self._times: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
+        self._ids: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
+        self._size = 0
+
+    def push(self, times_ms: Ints, ids: Ints) -> None:
+        """Add objects."""
+        needed = self._size + len(ids)
+        if needed > len(self._times):
+            room = max(needed, 2 * len(self._times))
+            self._times = np.resize(self._times, room)
+            self._ids = np.resize(self._ids, room)
+        self._size = kernels.push_all(self._times, self._ids, self._size, times_ms, ids)
+
+    def pop_due(self, now_ms: int) -> Ints:
+        """Take out every id whose expiry is not after `now_ms`."""
+        parts = []
+        while self._size and self._times[0] <= now_ms:
+            due = np.empty(min(self._size, 4096), dtype=np.int64)
+            self._size, count = kernels.pop_due(self._times, self._ids, self._size, now_ms, due)
+            parts.append(due[:count])
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        return self._times.nbytes + self._ids.nbytes

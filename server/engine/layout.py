@@ -1,0 +1,76 @@
+"""Rows of the engine, and the numbers that stand for nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from safe_region.anchored import RegionMode
+
+Rows = npt.NDArray[Any]
+
+NO_HOLDING = -1
+"""Ends a chain of holdings."""
+
+ELLIPSE = int(RegionMode.ELLIPSE)
+"""A constant for kernels."""
+
+OBJECT_DTYPE = np.dtype(
+    [
+        ("id", np.int64),
+        ("x_m", np.float64),
+        ("y_m", np.float64),
+        ("expiry_ms", np.int64),
+        ("keyword_start", np.int64),  # first keyword id in the pool
+        ("keyword_count", np.int32),
+        ("first_holding", np.int32),  # chain of the buffers that hold it: the result index
+    ],
+    align=True,
+)
+
+SUBSCRIPTION_DTYPE = np.dtype(
+    [
+        ("id", np.int64),  # the caller's handle
+        ("x_m", np.float64),  # anchor
+        ("y_m", np.float64),
+        ("reach_m", np.float64),
+        ("reach_id", np.int64),
+        ("weight_m", np.float64),  # metres per text distance
+        ("keyword_start", np.int64),  # first keyword id in the pool
+        ("buffer_start", np.int32),  # first holding
+        ("buffer_count", np.int32),  # holdings in use
+        ("buffer_room", np.int32),  # holdings set aside; 0 while parked
+        ("keyword_count", np.int32),
+        ("pending_count", np.int32),  # objects that wait for the device's position (ELLIPSE)
+        ("k", np.int16),
+        ("extra", np.int16),  # b: how many objects beyond k the device is given
+        ("similarity", np.int8),
+        ("region", np.int8),
+        ("is_awake", np.int8),
+    ],
+    align=True,
+)
+
+HOLDING_DTYPE = np.dtype(
+    [
+        ("r_m", np.float64),  # text share of the object for the subscription
+        ("object", np.int32),  # slot of the object
+        ("owner", np.int32),  # slot of the subscription
+        ("next", np.int32),  # chain of the same object; of free room in a free stretch
+        ("previous", np.int32),
+    ],
+    align=True,
+)
+
+CHANGE_DTYPE = np.dtype(
+    [
+        ("handle", np.int64),
+        ("object_id", np.int64),
+        ("r_m", np.float64),  # of what is added
+        ("is_drop", np.int8),
+    ],
+    align=True,
+)
+"""One object that enters or leaves one buffer."""

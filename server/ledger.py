@@ -1,0 +1,262 @@
+"""The ledger: objects and subscriptions in words, over the engine, which knows numbers only.
+
+Keywords become numbers, live objects and specs become rows, and what the engine says becomes deltas.
+Every operation returns the deltas it causes, at most one a subscription. Cost beyond the engine's: O(1) a
+keyword, an object, a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from index.batches import InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch
+from safe_region.frame import Frame, Point
+from safe_region.scoring import text_weight
+from server.engine import Engine, EngineOptions, Positions
+from server.engine.invariants import check_engine
+from server.engine.layout import Rows
+from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach, TopK
+from server.vocabulary import Vocabulary
+
+
+class Ranked(NamedTuple):
+    """One object of a search result."""
+
+    item: LiveObject
+    length_m: float
+    r_m: float
+
+
+class _Standing(NamedTuple):
+    """A subscription in words."""
+
+    spec: TopK
+    keyword_ids: KeywordIds
+
+
+class Ledger:
+    """All objects and subscriptions, and what devices hold of them.
+
+    Parameters
+    ----------
+    frame
+        The service area.
+    options
+        How the engine works.
+    """
+
+    def __init__(self, frame: Frame, options: EngineOptions | None = None) -> None:
+        self.frame = frame
+        self.engine = Engine(options)
+        self.objects: dict[int, LiveObject] = {}
+        self.pending: dict[int, set[int]] = {}
+        self._standing: dict[int, _Standing] = {}
+        self._vocabulary = Vocabulary()
+
+    @property
+    def now_ms(self) -> int:
+        """The present time."""
+        return self.engine.now_ms
+
+    # -- time and objects ------------------------------------------------------------------------
+
+    def advance(self, now_ms: int) -> list[LiveObject]:
+        """Set the time; return what expired. Nobody is told: both sides know the expiry.
+
+        Raises
+        ------
+        ValueError
+            If time would go backwards.
+        """
+        return self._forget(self.engine.advance(now_ms).tolist())
+
+    def publish(self, objects: Sequence[LiveObject], replaced: Iterable[int] = ()) -> list[Delta]:
+        """Add objects, in place of those replaced. What has to be asked first is in `pending`."""
+        deltas: dict[int, Delta] = {}
+        self._remove(list(replaced), Cause.REPLACED, DropReason.REPLACED, deltas)
+        if objects:
+            batch = ObjectBatch(
+                np.array([item.object_id for item in objects], dtype=np.int64),
+                np.array([item.point.x_m for item in objects], dtype=np.float64),
+                np.array([item.point.y_m for item in objects], dtype=np.float64),
+                KeywordLists.of([self._vocabulary.take(item.keywords) for item in objects]),
+            )
+            self.objects.update((item.object_id, item) for item in objects)
+            expiry_ms = np.array([item.expiry_ms for item in objects], dtype=np.int64)
+            published = self.engine.publish(batch, expiry_ms)
+            self._note(published.changes, Cause.PUBLISHED, DropReason.OUT_OF_REACH, deltas)
+            for handle in published.lowered.tolist():
+                deltas.setdefault(handle, self._delta(handle, Cause.PUBLISHED))
+            for handle, object_id in zip(
+                published.pending.handles.tolist(), published.pending.object_ids.tolist(), strict=True
+            ):
+                self.pending.setdefault(handle, set()).add(object_id)
+        return self._dated(deltas)
+
+    def retract(self, ids: Sequence[int]) -> list[Delta]:
+        """Remove live objects."""
+        deltas: dict[int, Delta] = {}
+        self._remove(ids, Cause.RETRACTED, DropReason.RETRACTED, deltas)
+        return self._dated(deltas)
+
+    def _remove(
+        self, ids: Sequence[int], cause: Cause, reason: DropReason, deltas: dict[int, Delta]
+    ) -> None:
+        if ids:
+            self._note(self.engine.remove(np.array(ids, dtype=np.int64)), cause, reason, deltas)
+            self._forget(ids)
+
+    def _forget(self, ids: Iterable[int]) -> list[LiveObject]:
+        gone = [self.objects.pop(object_id) for object_id in ids]
+        for item in gone:
+            self._vocabulary.give_back(item.keywords)
+        return gone
+
+    # -- subscriptions ---------------------------------------------------------------------------
+
+    def subscribe(self, handle: int, spec: TopK) -> None:
+        """Make a subscription known, parked; `anchor` wakes it."""
+        keyword_ids = self._vocabulary.take(spec.keywords)
+        self._standing[handle] = _Standing(spec, keyword_ids)
+        self.engine.subscribe(
+            _ids(handle),
+            self._interest(spec, keyword_ids),
+            np.array([spec.k], dtype=np.int64),
+            np.array([spec.region], dtype=np.int64),
+        )
+
+    def unsubscribe(self, handle: int) -> None:
+        """Forget a subscription."""
+        self.engine.unsubscribe(_ids(handle))
+        self.pending.pop(handle, None)
+        self._vocabulary.give_back(self._standing.pop(handle).spec.keywords)
+
+    def park(self, handle: int) -> None:
+        """Stop evaluating a subscription until `anchor`. Nothing happens if it is parked already."""
+        self.engine.park(_ids(handle))
+        self.pending.pop(handle, None)
+
+    def is_parked(self, handle: int) -> bool:
+        """Whether a subscription waits for its device."""
+        return not self.engine.is_awake(handle)
+
+    def spec(self, handle: int) -> TopK:
+        """Return what a subscription asks for."""
+        return self._standing[handle].spec
+
+    def anchor(self, positions: Mapping[int, Point], cause: Cause) -> list[Delta]:
+        """Evaluate subscriptions anew, each at its position; wake those that are parked.
+
+        The delta of a woken subscription is a snapshot, of any other the difference. What pends for a
+        subscription is decided, and its delta says PUBLISHED.
+        """
+        deltas: dict[int, Delta] = {}
+        for handle in positions:
+            reason = Cause.PUBLISHED if handle in self.pending else cause
+            snapshot = self.is_parked(handle)
+            deltas[handle] = self._delta(handle, reason, snapshot=snapshot)
+        asked = [handle for handle in positions if handle in self.pending]
+        if asked:
+            waiting = [sorted(self.pending.pop(handle)) for handle in asked]
+            offsets = np.zeros(len(asked) + 1, dtype=np.int64)
+            np.cumsum([len(row) for row in waiting], out=offsets[1:])
+            ids = np.array([one for row in waiting for one in row], dtype=np.int64)
+            changes = self.engine.locate(_places(asked, positions), offsets, ids)
+            self._note(changes, cause, DropReason.OUT_OF_REACH, deltas)
+        others = [handle for handle in positions if handle not in set(asked)]
+        changes = self.engine.anchor(_places(others, positions))
+        self._note(changes, cause, DropReason.OUT_OF_REACH, deltas)
+        return self._dated(deltas)
+
+    def snapshot(self, handle: int, cause: Cause) -> Delta:
+        """Return all that the device of a subscription should hold. Not for parked ones."""
+        delta = self._delta(handle, cause, snapshot=True)
+        ids, shares = self.engine.buffer(handle)
+        held = zip(ids.tolist(), shares.tolist(), strict=True)
+        delta.add = [Entry(self.objects[object_id], r_m) for object_id, r_m in held]
+        return self._dated({handle: delta})[0]
+
+    def search(self, spec: TopK, point: Point) -> list[Ranked]:
+        """Return the result of a subscription at one place, now."""
+        keyword_ids = self._vocabulary.take(spec.keywords)
+        ranking = self.engine.search(
+            self._interest(spec, keyword_ids),
+            np.array([spec.k], dtype=np.int64),
+            np.array([point.x_m]),
+            np.array([point.y_m]),
+        )
+        self._vocabulary.give_back(spec.keywords)
+        rows = zip(ranking.ids.tolist(), ranking.length_m.tolist(), ranking.r_m.tolist(), strict=True)
+        return [Ranked(self.objects[object_id], length_m, r_m) for object_id, length_m, r_m in rows]
+
+    def _interest(self, spec: TopK, keyword_ids: KeywordIds) -> InterestBatch:
+        return InterestBatch(
+            np.array([text_weight(spec.alpha, self.frame.maxdist_m)]),
+            np.array([spec.similarity], dtype=np.int8),
+            KeywordLists.of([keyword_ids]),
+        )
+
+    # -- deltas ----------------------------------------------------------------------------------
+
+    def _delta(self, handle: int, cause: Cause, *, snapshot: bool = False) -> Delta:
+        """Begin a delta; `_dated` completes it."""
+        return Delta(handle, cause, _NOWHERE, _NOTHING, self.now_ms, snapshot=snapshot)
+
+    def _note(self, changes: Rows, cause: Cause, reason: DropReason, deltas: dict[int, Delta]) -> None:
+        """Enter what the engine said into the delta of each subscription."""
+        columns = (changes[name].tolist() for name in ("handle", "object_id", "r_m", "is_drop"))
+        for handle, object_id, r_m, is_drop in zip(*columns, strict=True):
+            delta = deltas.get(handle)
+            if delta is None:
+                delta = deltas[handle] = self._delta(handle, cause)
+            if is_drop:
+                delta.drop[object_id] = reason
+            else:
+                delta.add.append(Entry(self.objects[object_id], r_m))
+
+    def _dated(self, deltas: dict[int, Delta]) -> list[Delta]:
+        """Give deltas the anchors and reaches that are true now."""
+        for handle, delta in deltas.items():
+            row = self.engine.row(handle)
+            delta.anchor = Point(float(row["x_m"]), float(row["y_m"]))
+            delta.reach = Reach(float(row["reach_m"]), int(row["reach_id"]))
+        return list(deltas.values())
+
+    def check(self) -> None:
+        """Verify every invariant, from the definitions. O(subscriptions * objects).
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+        check_engine(self.engine)
+        if set(self.engine.objects.ids.find(_ids(*self.objects)).tolist()) != set(
+            self.engine.objects.used().tolist()
+        ):
+            raise AssertionError("ledger and engine disagree on what is alive")
+        handles = set(self.engine.subscriptions.rows["id"][self.engine.subscriptions.used()].tolist())
+        if handles != set(self._standing) or not set(self.pending) <= handles:
+            raise AssertionError("ledger and engine disagree on subscriptions")
+        for handle in handles:
+            if (int(self.engine.row(handle)["pending_count"]) > 0) != (handle in self.pending):
+                raise AssertionError(f"ledger and engine disagree on what pends for {handle}")
+
+
+_NOWHERE = Point(0.0, 0.0)
+_NOTHING = Reach(0.0, 0)
+
+
+def _ids(*values: int) -> Ints:
+    return np.array(values, dtype=np.int64)
+
+
+def _places(handles: Sequence[int], positions: Mapping[int, Point]) -> Positions:
+    return Positions(
+        np.array(handles, dtype=np.int64),
+        np.array([positions[handle].x_m for handle in handles], dtype=np.float64),
+        np.array([positions[handle].y_m for handle in handles], dtype=np.float64),
+    )
