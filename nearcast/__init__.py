@@ -24,6 +24,7 @@ from nearcast.model import (
 )
 from nearcast.publisher import Publisher
 from nearcast.subscription import Subscription
+from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Publisher",
     "Reason",
     "RefusedError",
+    "RegionMode",
     "Similarity",
     "Subscription",
     "SubscriptionState",

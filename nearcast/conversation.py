@@ -146,10 +146,10 @@ class Conversation:
                 self._ended(response.unsubscribed.subscription_id)
             case "rejection":
                 self._receive_rejection(response.rejection)
+            case "locate":
+                self._receive_locate(response.locate)
             case "detached":
-                error = RefusedError.from_wire(response.detached.error)
-                if error.reason is not Reason.DRAINING:
-                    self.fail(error)
+                self._receive_detached(RefusedError.from_wire(response.detached.error))
             case None:
                 _log.debug("an event of a newer server is ignored")
         self.on_event()
@@ -209,6 +209,18 @@ class Conversation:
             self._check(self.subscriptions.values())
         elif subscription is not None:
             self._check((subscription,))
+
+    def _receive_locate(self, locate: device_service_pb2.Locate) -> None:
+        """Say where the device is, unless that is under way: what is under way comes after the question."""
+        asked = [self.subscriptions.get(number) for number in locate.subscription_ids]
+        self._report([one for one in asked if one is not None and not one.is_waiting])
+
+    def _receive_detached(self, error: RefusedError) -> None:
+        if error.reason is Reason.SILENT:
+            self.disconnect()
+            self.connect()
+        elif error.reason is not Reason.DRAINING:
+            self.fail(error)
 
     def _receive_rejection(self, rejection: device_service_pb2.Rejection) -> None:
         error = RefusedError.from_wire(rejection.error)
@@ -316,16 +328,25 @@ class Conversation:
             return
         point = self.point
         left = [one for one in subscriptions if one.must_report(point)]
-        if not left:
+        self._report(left, heading_deg, speed_mps)
+
+    def _report(
+        self,
+        subscriptions: list[Subscription],
+        heading_deg: float | None = None,
+        speed_mps: float | None = None,
+    ) -> None:
+        """Tell the server where the device is, for these subscriptions, if any."""
+        if not subscriptions:
             return
         self._report_sequence += 1
-        for subscription in left:
+        for subscription in subscriptions:
             subscription.reported(self._report_sequence)
         self.counters.reports += 1
         report = device_service_pb2.Report(
             sequence=self._report_sequence,
             position=position_message(self._lon, self._lat),
-            subscription_ids=[subscription.id for subscription in left],
+            subscription_ids=[subscription.id for subscription in subscriptions],
             heading_deg=heading_deg,
             speed_mps=speed_mps,
         )

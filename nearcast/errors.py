@@ -27,6 +27,7 @@ class Reason(IntEnum):
     TIME_BACKWARDS = 12
     DRAINING = 13
     INTERNAL = 14
+    SILENT = 15
 
 
 class NearcastError(Exception):

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 
+from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
 
 
@@ -51,12 +52,16 @@ class TopK:
         keywords are most alike.
     similarity
         How keywords are compared.
+    region
+        How the device keeps silent. With ELLIPSE, which is for comparison, it holds its result only,
+        speaks more often and is asked where it is.
     """
 
     keywords: Collection[str]
     k: int = 10
     alpha: float = 0.5
     similarity: Similarity = Similarity.JACCARD
+    region: RegionMode = RegionMode.ANCHORED
 
 
 @dataclass(frozen=True, slots=True)

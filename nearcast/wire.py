@@ -8,6 +8,7 @@ from collections.abc import Collection
 from nearcast.errors import invalid
 from nearcast.model import GeoObject, LiveObject, TopK
 from nearcast.v1 import geometry_pb2, objects_pb2, subscriptions_pb2
+from safe_region.anchored import RegionMode
 from safe_region.frame import Area, Frame
 from safe_region.keywords import normalised_keyword
 from safe_region.scoring import Similarity
@@ -69,13 +70,18 @@ def spec_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
         similarity = Similarity(spec.similarity)
     except ValueError:
         raise invalid("spec.top_k.similarity", spec.similarity, "a Similarity") from None
+    try:
+        region = RegionMode(spec.region)
+    except ValueError:
+        raise invalid("spec.region", spec.region, "a RegionMode") from None
     return subscriptions_pb2.SubscriptionSpec(
         top_k=subscriptions_pb2.TopK(
             keywords=keyword_list(spec.keywords, "spec.top_k.keywords"),
             k=spec.k,
             alpha=number(spec.alpha, "spec.top_k.alpha"),
             similarity=subscriptions_pb2.Similarity.Name(int(similarity)),
-        )
+        ),
+        region=subscriptions_pb2.RegionMode.Name(int(region)),
     )
 
 
@@ -83,7 +89,8 @@ def top_k(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
     """Read what a subscription asks for."""
     spec = message.top_k
     similarity = Similarity(spec.similarity or Similarity.JACCARD)
-    return TopK(frozenset(spec.keywords), spec.k, spec.alpha, similarity)
+    region = RegionMode(message.region or RegionMode.ANCHORED)
+    return TopK(frozenset(spec.keywords), spec.k, spec.alpha, similarity, region)
 
 
 def is_same_spec(spec: TopK, message: subscriptions_pb2.SubscriptionSpec) -> bool:
@@ -94,6 +101,7 @@ def is_same_spec(spec: TopK, message: subscriptions_pb2.SubscriptionSpec) -> boo
         and spec.k == other.k
         and spec.alpha == other.alpha
         and spec.similarity == other.similarity
+        and spec.region == other.region
     )
 
 

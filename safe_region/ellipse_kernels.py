@@ -1,4 +1,4 @@
-"""The approximate safe region of Lamps, as a centre and a radius that contain it.
+"""The approximate safe region of Lamps: a centre and a radius that contain it.
 
 R = {p : |p o| + r(o) + |a p| <= gamma for each result o}: an intersection of ellipses that share the focus
 a. Seen from a in the direction u, the boundary of the ellipse of o is at
@@ -41,17 +41,25 @@ _OUTWARD = 1.0 + 1e-9
 
 
 @leaf
+def _radius(reach_m: float, square: float, along_m: float) -> float:
+    """How far the ellipse of an object reaches in a direction in which it lies `along_m` ahead."""
+    largest = (reach_m + math.sqrt(square)) / 2.0
+    if along_m >= reach_m:
+        return largest  # by rounding only: a needle that points at the object
+    return min(largest, (reach_m * reach_m - square) / (2.0 * (reach_m - along_m)))
+
+
+@leaf
 def _least_radius(gamma_m: float, dx_m: Floats, dy_m: Floats, r_m: Floats, i: int) -> float:
     """How far R reaches in direction i."""
     least = np.inf
     for j in range(dx_m.shape[0]):
         reach = gamma_m - r_m[j]
         square = dx_m[j] * dx_m[j] + dy_m[j] * dy_m[j]
-        gap = reach * reach - square
-        if gap <= 0.0:
+        if reach * reach <= square:
             return 0.0
         along = dx_m[j] * _U_X[i] + dy_m[j] * _U_Y[i]
-        least = min(least, gap / (2.0 * (reach - along)))
+        least = min(least, _radius(reach, square, along))
     return least
 
 
@@ -62,12 +70,11 @@ def _sector_bound(gamma_m: float, dx_m: Floats, dy_m: Floats, r_m: Floats, i: in
     for j in range(dx_m.shape[0]):
         reach = gamma_m - r_m[j]
         square = dx_m[j] * dx_m[j] + dy_m[j] * dy_m[j]
-        gap = reach * reach - square
-        if gap <= 0.0:
+        if reach * reach <= square:
             return 0.0
         first = dx_m[j] * _U_X[i] + dy_m[j] * _U_Y[i]
         second = dx_m[j] * _U_X[i + 1] + dy_m[j] * _U_Y[i + 1]
-        largest = gap / (2.0 * (reach - max(first, second)))
+        largest = _radius(reach, square, max(first, second))
         # The nearest direction to o is within the sector if o lies on the inner side of both its edges.
         left = _U_X[i] * dy_m[j] - _U_Y[i] * dx_m[j]
         right = dx_m[j] * _U_Y[i + 1] - dy_m[j] * _U_X[i + 1]

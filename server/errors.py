@@ -28,6 +28,7 @@ class Reason(IntEnum):
     TIME_BACKWARDS = 12
     DRAINING = 13
     INTERNAL = 14
+    SILENT = 15
 
 
 class RefusalError(Exception):

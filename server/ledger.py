@@ -53,6 +53,8 @@ class Ledger:
         self.engine = Engine(options)
         self.objects: dict[int, LiveObject] = {}
         self.pending: dict[int, set[int]] = {}
+        self.unasked: list[int] = []
+        """Handles that have begun to pend; whoever asks their devices empties it."""
         self._standing: dict[int, _Standing] = {}
         self._vocabulary = Vocabulary()
 
@@ -93,7 +95,10 @@ class Ledger:
             for handle, object_id in zip(
                 published.pending.handles.tolist(), published.pending.object_ids.tolist(), strict=True
             ):
-                self.pending.setdefault(handle, set()).add(object_id)
+                if handle not in self.pending:
+                    self.pending[handle] = set()
+                    self.unasked.append(handle)
+                self.pending[handle].add(object_id)
         return self._dated(deltas)
 
     def retract(self, ids: Sequence[int]) -> list[Delta]:

@@ -37,6 +37,8 @@ class Limits:
     """Deltas waiting for a slow device; beyond, they coalesce into snapshots of the latest state."""
     retained_max: int = 256
     """Deltas kept for a resume; beyond, a detached device is parked and resumes with snapshots."""
+    answer_ms_max: int = 10_000
+    """How long a device may take to say where it is; beyond, it is detached and parked."""
     queue_max: int = 100_000
     """Commands waiting for the engine; beyond, streams are not read until it has caught up."""
     batch_max: int = 4096

@@ -49,7 +49,7 @@ class Pump:
     store
         Where rows become durable.
     clock
-        Wall clock in milliseconds; not asked when time is virtual.
+        Wall clock in milliseconds; tells the time unless that is virtual, and who is late.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class Pump:
         self._room.set()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._draining = False
+        self._curious: list[tuple[int, asyncio.Future[None]]] = []  # who waits for answers up to a number
         self._committed_ms = switchboard.ledger.now_ms
 
     async def ask(self, command: c.Command) -> Any:  # noqa: ANN401
@@ -100,6 +101,14 @@ class Pump:
         if len(self._waiting) >= self.switchboard.limits.queue_max:
             self._room.clear()
 
+    async def answered(self) -> None:
+        """Wait until devices that have been asked where they are have answered, or are given up."""
+        board = self.switchboard
+        if board.oldest_question() <= board.ask_number:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._curious.append((board.ask_number, future))
+            await future
+
     async def run(self) -> None:
         """Pump until `stop`."""
         while not (self._draining and not self._waiting):
@@ -112,6 +121,7 @@ class Pump:
                 await self._clean()
             if not self._waiting:
                 self._arrived.clear()
+            self._tell_curious()
         await self._clean()
         self._disk.shutdown()
 
@@ -122,8 +132,18 @@ class Pump:
 
     def _pass_time(self) -> None:
         board = self.switchboard
+        board.wall_ms = self._clock()
+        board.detach_silent()
         if not board.virtual_time:
-            board.advance(max(board.ledger.now_ms, self._clock()))
+            board.advance(max(board.ledger.now_ms, board.wall_ms))
+
+    def _tell_curious(self) -> None:
+        """Wake those whose questions have been answered; all of them when this is ending."""
+        oldest = self.switchboard.oldest_question()
+        for number, future in self._curious:
+            if (number < oldest or self._draining) and not future.done():
+                future.set_result(None)
+        self._curious = [pair for pair in self._curious if not pair[1].done()]
 
     async def _pump_once(self) -> None:
         count = min(len(self._waiting), self.switchboard.limits.batch_max)

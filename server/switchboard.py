@@ -6,19 +6,21 @@ are valid, what had to be durable is, and nothing below can fail.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from safe_region.frame import Frame, Point
 from server import commands as c
 from server.engine import EngineOptions
-from server.errors import RefusalError
+from server.errors import Reason, RefusalError
 from server.ledger import Ledger
 from server.limits import Limits
 from server.model import Cause, Delta, LiveObject
 from server.rows import DeleteObject, PutSubscription, Recovered, Row
 from server.session import (
     Connection,
+    Detached,
     Event,
+    Locate,
     Rejection,
     Session,
     State,
@@ -58,6 +60,11 @@ class Switchboard:
         self.virtual_time = virtual_time
         self.sessions: dict[str, Session] = {}
         self.expired_rows: list[Row] = []
+        self.wall_ms = 0
+        """Real time, for those who wait for people: set by whoever drives this."""
+        self.ask_number = 0
+        """How many times devices were asked where they are."""
+        self._asked: dict[int, tuple[int, int]] = {}  # handle -> number of the question, wall_ms
         self._owners: dict[int, tuple[Session, int]] = {}  # handle -> session, subscription id
         self.id_of_key: dict[str, int] = {}
         self._next_object_id = 1
@@ -123,6 +130,7 @@ class Switchboard:
             self._forget_key(self.ledger.objects[old_id])
         self.id_of_key.update({item.key: item.object_id for item in fresh if item.key})
         self._route(self.ledger.publish(fresh, replaced))
+        self._ask()
         return ids
 
     def retract(self, ids: list[int]) -> None:
@@ -148,20 +156,25 @@ class Switchboard:
         )
         version = session.version if resumed else session.version + len(session.handles)
         session.say(Welcome(self.ledger.now_ms, known, version, resumed))
+        point = self.frame.project(command.lon, command.lat)
+        handles = session.handles.values()
+        pending = {handle: point for handle in handles if handle in self.ledger.pending}
         if resumed:
             session.resume(command.version)
+            self._anchor(pending, Cause.RESUMED)
             return
-        point = self.frame.project(command.lon, command.lat)
-        parked = {h: point for h in session.handles.values() if self.ledger.is_parked(h)}
-        self._route(self.ledger.anchor(parked, Cause.RESUMED))
-        awake = [handle for handle in session.handles.values() if handle not in parked]
+        parked = {handle: point for handle in handles if self.ledger.is_parked(handle)}
+        self._anchor(parked, Cause.RESUMED)
+        awake = [handle for handle in handles if handle not in parked]
         self._route([self.ledger.snapshot(handle, Cause.RESUMED) for handle in awake])
+        self._anchor(pending, Cause.RESUMED)
 
     def detach(self, command: c.Detach) -> None:
         """Note that a device is gone, unless another stream has it already."""
         session = self.sessions.get(command.device_id)
         if session is not None and session.connection is command.connection:
             session.detach()
+            self._answered(session.handles.values())
             if not session.handles:
                 del self.sessions[command.device_id]
 
@@ -170,7 +183,7 @@ class Switchboard:
         handle = session.handles.get(row.subscription_id)
         if handle is None:
             handle = self._own(session, row)
-        self._route(self.ledger.anchor({handle: point}, Cause.SUBSCRIBED))
+        self._anchor({handle: point}, Cause.SUBSCRIBED)
 
     def _own(self, session: Session, row: PutSubscription) -> int:
         handle = self._next_handle
@@ -184,6 +197,7 @@ class Switchboard:
         """End a subscription."""
         handle = session.handles.pop(subscription_id)
         del self._owners[handle]
+        self._answered([handle])
         self.ledger.unsubscribe(handle)
         session.say(Unsubscribed(subscription_id))
 
@@ -196,7 +210,51 @@ class Switchboard:
             point = self.frame.project(report.lon, report.lat)
             for subscription_id in report.subscription_ids:
                 positions[session.handles[subscription_id]] = point
-        self._route(self.ledger.anchor(positions, Cause.REPORTED))
+        self._anchor(positions, Cause.REPORTED)
+
+    def _anchor(self, positions: dict[int, Point], cause: Cause) -> None:
+        self._answered(positions)
+        self._route(self.ledger.anchor(positions, cause))
+
+    # -- questions to devices --------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        """Ask the devices of subscriptions that have begun to pend where they are.
+
+        Those that are away say it in their next hello.
+        """
+        asked: dict[str, list[int]] = {}
+        for handle in self.ledger.unasked:
+            session, subscription_id = self._owners[handle]
+            if session.state is State.ATTACHED:
+                self.ask_number += 1
+                self._asked[handle] = (self.ask_number, self.wall_ms)
+                asked.setdefault(session.device_id, []).append(subscription_id)
+        self.ledger.unasked = []
+        for device_id, numbers in asked.items():
+            self.sessions[device_id].say(Locate(tuple(numbers)))
+
+    def _answered(self, handles: Iterable[int]) -> None:
+        """Note that nobody waits for the devices of these subscriptions any more."""
+        for handle in handles:
+            self._asked.pop(handle, None)
+
+    def oldest_question(self) -> int:
+        """Return the number of the oldest question without an answer; beyond all if there is none."""
+        return next((number for number, _ in self._asked.values()), self.ask_number + 1)
+
+    def detach_silent(self) -> None:
+        """Detach and park devices that have left a question unanswered for too long."""
+        while self._asked:
+            handle, (_, since_ms) = next(iter(self._asked.items()))
+            waited_ms = self.wall_ms - since_ms
+            if waited_ms <= self.limits.answer_ms_max:
+                return
+            session, _ = self._owners[handle]
+            limit = f"at most {self.limits.answer_ms_max} ms"
+            session.say(Detached(RefusalError(Reason.SILENT, "answer", f"{waited_ms} ms late", limit)))
+            session.detach()
+            self._park(session)
 
     def _route(self, deltas: Sequence[Delta]) -> None:
         for delta in deltas:
@@ -206,6 +264,7 @@ class Switchboard:
 
     def _park(self, session: Session) -> None:
         session.park()
+        self._answered(session.handles.values())
         for handle in session.handles.values():
             self.ledger.park(handle)
 

@@ -141,6 +141,12 @@ class Pong(_message.Message):
     number: int
     def __init__(self, number: _Optional[int] = ...) -> None: ...
 
+class Locate(_message.Message):
+    __slots__ = ("subscription_ids",)
+    SUBSCRIPTION_IDS_FIELD_NUMBER: _ClassVar[int]
+    subscription_ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, subscription_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class Rejection(_message.Message):
     __slots__ = ("number", "command", "error")
     class Command(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -170,20 +176,22 @@ class Detached(_message.Message):
     def __init__(self, error: _Optional[_Union[_errors_pb2.Error, _Mapping]] = ...) -> None: ...
 
 class AttachResponse(_message.Message):
-    __slots__ = ("welcome", "delta", "unsubscribed", "pong", "rejection", "detached")
+    __slots__ = ("welcome", "delta", "unsubscribed", "pong", "rejection", "detached", "locate")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     UNSUBSCRIBED_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
     REJECTION_FIELD_NUMBER: _ClassVar[int]
     DETACHED_FIELD_NUMBER: _ClassVar[int]
+    LOCATE_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
     delta: _subscriptions_pb2.Delta
     unsubscribed: Unsubscribed
     pong: Pong
     rejection: Rejection
     detached: Detached
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., delta: _Optional[_Union[_subscriptions_pb2.Delta, _Mapping]] = ..., unsubscribed: _Optional[_Union[Unsubscribed, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., rejection: _Optional[_Union[Rejection, _Mapping]] = ..., detached: _Optional[_Union[Detached, _Mapping]] = ...) -> None: ...
+    locate: Locate
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., delta: _Optional[_Union[_subscriptions_pb2.Delta, _Mapping]] = ..., unsubscribed: _Optional[_Union[Unsubscribed, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., rejection: _Optional[_Union[Rejection, _Mapping]] = ..., detached: _Optional[_Union[Detached, _Mapping]] = ..., locate: _Optional[_Union[Locate, _Mapping]] = ...) -> None: ...
 
 class AttachFleetRequest(_message.Message):
     __slots__ = ("entries",)

@@ -16,6 +16,12 @@ class Similarity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SIMILARITY_DICE: _ClassVar[Similarity]
     SIMILARITY_COSINE: _ClassVar[Similarity]
 
+class RegionMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REGION_MODE_UNSPECIFIED: _ClassVar[RegionMode]
+    REGION_MODE_ANCHORED: _ClassVar[RegionMode]
+    REGION_MODE_ELLIPSE: _ClassVar[RegionMode]
+
 class Cause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     CAUSE_UNSPECIFIED: _ClassVar[Cause]
@@ -36,6 +42,9 @@ SIMILARITY_UNSPECIFIED: Similarity
 SIMILARITY_JACCARD: Similarity
 SIMILARITY_DICE: Similarity
 SIMILARITY_COSINE: Similarity
+REGION_MODE_UNSPECIFIED: RegionMode
+REGION_MODE_ANCHORED: RegionMode
+REGION_MODE_ELLIPSE: RegionMode
 CAUSE_UNSPECIFIED: Cause
 CAUSE_SUBSCRIBED: Cause
 CAUSE_REPORTED: Cause
@@ -61,10 +70,12 @@ class TopK(_message.Message):
     def __init__(self, keywords: _Optional[_Iterable[str]] = ..., k: _Optional[int] = ..., alpha: _Optional[float] = ..., similarity: _Optional[_Union[Similarity, str]] = ...) -> None: ...
 
 class SubscriptionSpec(_message.Message):
-    __slots__ = ("top_k",)
+    __slots__ = ("top_k", "region")
     TOP_K_FIELD_NUMBER: _ClassVar[int]
+    REGION_FIELD_NUMBER: _ClassVar[int]
     top_k: TopK
-    def __init__(self, top_k: _Optional[_Union[TopK, _Mapping]] = ...) -> None: ...
+    region: RegionMode
+    def __init__(self, top_k: _Optional[_Union[TopK, _Mapping]] = ..., region: _Optional[_Union[RegionMode, str]] = ...) -> None: ...
 
 class Subscription(_message.Message):
     __slots__ = ("subscription_id", "spec")

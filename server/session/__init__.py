@@ -4,6 +4,7 @@ from server.session.connection import Connection
 from server.session.events import (
     Detached,
     Event,
+    Locate,
     Pong,
     RefusedCommand,
     Rejection,
@@ -18,6 +19,7 @@ __all__ = [
     "Connection",
     "Detached",
     "Event",
+    "Locate",
     "Pong",
     "RefusedCommand",
     "Rejection",

@@ -70,8 +70,14 @@ class Detached(NamedTuple):
     error: RefusalError
 
 
+class Locate(NamedTuple):
+    """The server has to know where the device is."""
+
+    subscription_ids: tuple[int, ...]
+
+
 class SnapshotDue(NamedTuple):
     """Stands in an outbox for deltas that were coalesced; becomes snapshots when it is its turn."""
 
 
-Event = Welcome | VersionedDelta | Unsubscribed | Pong | Rejection | Detached | SnapshotDue
+Event = Welcome | VersionedDelta | Unsubscribed | Pong | Rejection | Detached | Locate | SnapshotDue

@@ -3,7 +3,7 @@
 APPLICATION_ID = 0x6E656172
 """Marks the file as ours in SQLite's header: "near" in ASCII."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised by every change of the tables below."""
 
 TABLES = """
@@ -30,9 +30,15 @@ CREATE TABLE subscriptions (
     k INTEGER NOT NULL,
     alpha REAL NOT NULL,
     similarity INTEGER NOT NULL,
+    region INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY (device_id, subscription_id)
 ) WITHOUT ROWID;
 """
+
+MIGRATIONS = {
+    1: "ALTER TABLE subscriptions ADD COLUMN region INTEGER NOT NULL DEFAULT 1",
+}
+"""What makes a store of a version one of the next."""
 
 META_AREA = "area"
 """The service area, JSON [lon_min, lat_min, lon_max, lat_max]."""

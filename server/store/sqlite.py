@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from safe_region.anchored import RegionMode
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
 from server.errors import StoreError
@@ -77,6 +78,7 @@ class SqliteStore:
             if table_count == 0:
                 self._create()
             self._require_version()
+            self._migrate()
             self._require_frame()
         except BaseException:
             execute("ROLLBACK")
@@ -103,6 +105,13 @@ class SqliteStore:
                 f"store {self.path} is of version {version}, this program reads up to "
                 f"{schema.SCHEMA_VERSION}: use a newer program or another store"
             )
+
+    def _migrate(self) -> None:
+        """Bring an older store up to date; part of the transaction that opens it."""
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        for older in range(version, schema.SCHEMA_VERSION):
+            self._database.execute(schema.MIGRATIONS[older])
+        self._database.execute(f"PRAGMA user_version={schema.SCHEMA_VERSION}")
 
     def _require_frame(self) -> None:
         area = Area(*json.loads(self._meta(schema.META_AREA)))
@@ -174,7 +183,7 @@ class SqliteStore:
             [(row.device_id, row.subscription_id) for row in rows if isinstance(row, DeleteSubscription)],
         )
         write(
-            "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     row.device_id,
@@ -183,6 +192,7 @@ class SqliteStore:
                     row.spec.k,
                     row.spec.alpha,
                     int(row.spec.similarity),
+                    int(row.spec.region),
                 )
                 for row in rows
                 if isinstance(row, PutSubscription)
@@ -236,9 +246,15 @@ def _deleted(rows: Iterable[Row]) -> list[tuple[int]]:
 
 
 def _subscription(
-    device_id: str, subscription_id: int, keywords: str, k: int, alpha: float, similarity: int
+    device_id: str,
+    subscription_id: int,
+    keywords: str,
+    k: int,
+    alpha: float,
+    similarity: int,
+    region: int,
 ) -> PutSubscription:
-    spec = TopK(tuple(json.loads(keywords)), k, alpha, Similarity(similarity))
+    spec = TopK(tuple(json.loads(keywords)), k, alpha, Similarity(similarity), RegionMode(region))
     return PutSubscription(device_id, subscription_id, spec)
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+from typing import TypeVar
+
 from nearcast.v1 import (
     device_service_pb2,
     geometry_pb2,
     objects_pb2,
     subscriptions_pb2,
 )
+from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
 from safe_region.scoring import Similarity, score_of
 from server import commands as c
@@ -17,6 +21,9 @@ from server.ledger import Ranked
 from server.limits import Limits
 from server.model import LiveObject, NewObject, TopK
 from server.transport.status import error_message
+
+
+_Choice = TypeVar("_Choice", bound=IntEnum)
 
 
 def _missing(field: str) -> RefusalError:
@@ -44,15 +51,17 @@ def top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
     if message.WhichOneof("kind") != "top_k":
         raise _missing("spec.top_k")
     spec = message.top_k
-    number = spec.similarity or Similarity.JACCARD
+    similarity = _choice(Similarity, spec.similarity or Similarity.JACCARD, "spec.top_k.similarity")
+    region = _choice(RegionMode, message.region or RegionMode.ANCHORED, "spec.region")
+    return TopK(tuple(spec.keywords), spec.k, spec.alpha, similarity, region)
+
+
+def _choice(kind: type[_Choice], value: int, field: str) -> _Choice:
     try:
-        similarity = Similarity(number)
+        return kind(value)
     except ValueError:
-        known = ", ".join(f"{one.value} ({one.name})" for one in Similarity)
-        raise RefusalError(
-            Reason.INVALID_FIELD, "spec.top_k.similarity", number, f"one of {known}"
-        ) from None
-    return TopK(tuple(spec.keywords), spec.k, spec.alpha, similarity)
+        known = ", ".join(f"{one.value} ({one.name})" for one in kind)
+        raise RefusalError(Reason.INVALID_FIELD, field, value, f"one of {known}") from None
 
 
 def hello_from(connection: s.Connection, message: device_service_pb2.Hello) -> c.Hello:
@@ -140,7 +149,8 @@ def spec_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
             k=spec.k,
             alpha=spec.alpha,
             similarity=subscriptions_pb2.Similarity.Name(int(spec.similarity)),
-        )
+        ),
+        region=subscriptions_pb2.RegionMode.Name(int(spec.region)),
     )
 
 
@@ -220,6 +230,9 @@ class EventWriter:
                     error=error_message(event.error),
                 )
                 return response(rejection=rejection)
+            case s.Locate():
+                locate = device_service_pb2.Locate(subscription_ids=event.subscription_ids)
+                return response(locate=locate)
             case s.Detached():
                 detached = device_service_pb2.Detached(error=error_message(event.error))
                 return response(detached=detached)

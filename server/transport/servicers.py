@@ -264,6 +264,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
             time_ms = await self._pump.ask(c.Sync())
         except RefusalError as error:
             await abort(context, error)
+        await self._pump.answered()
         await asyncio.gather(*(outlet.flush() for outlet in list(self._devices.outlets)))
         return control_service_pb2.SyncResponse(time_ms=time_ms)
 

@@ -29,6 +29,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.TIME_BACKWARDS: grpc.StatusCode.OUT_OF_RANGE,
     Reason.DRAINING: grpc.StatusCode.UNAVAILABLE,
     Reason.INTERNAL: grpc.StatusCode.INTERNAL,
+    Reason.SILENT: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
 
 

@@ -146,10 +146,10 @@ def test_another_frame(path):
 def test_a_newer_version(path):
     SqliteStore(path, FRAME).close()
     database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version=2")
+    database.execute("PRAGMA user_version=3")
     database.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="is of version 2, this program reads up to 1"):
+    with pytest.raises(StoreError, match="is of version 3, this program reads up to 2"):
         SqliteStore(path, FRAME)
     assert path.read_bytes() == before
 

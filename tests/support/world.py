@@ -17,6 +17,7 @@ from nearcast.model import SubscriptionState, TopK
 from nearcast.subscription import Subscription
 from nearcast.v1 import device_service_pb2
 from safe_region import oracle
+from safe_region.anchored import RegionMode
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
 from server import commands as c
@@ -220,6 +221,7 @@ class World:
             self.random.choice((1, 2, 3, self.random.randint(1, 20))),
             self.random.choice((0.001, 0.5, 0.5, 0.999, self.random.uniform(0.001, 0.999))),
             self.random.choice(list(Similarity)),
+            self.random.choice(list(RegionMode)),
         )
         device.conversation.subscribe(spec)
 

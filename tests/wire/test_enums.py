@@ -9,6 +9,7 @@ import pytest
 from nearcast import errors as sdk_errors
 from nearcast.publisher import _OBJECTS_MAX
 from nearcast.v1 import device_service_pb2, errors_pb2, subscriptions_pb2
+from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
 from server.errors import Reason
 from server.limits import Limits
@@ -24,6 +25,7 @@ from server.transport.status import CODES
         (sdk_errors.Reason, errors_pb2.ErrorReason, "ERROR_REASON_"),
         (Cause, subscriptions_pb2.Cause, "CAUSE_"),
         (DropReason, subscriptions_pb2.DropReason, "DROP_REASON_"),
+        (RegionMode, subscriptions_pb2.RegionMode, "REGION_MODE_"),
         (Similarity, subscriptions_pb2.Similarity, "SIMILARITY_"),
         (RefusedCommand, device_service_pb2.Rejection.Command, "COMMAND_"),
     ],
@@ -41,7 +43,7 @@ def test_every_reason_has_a_code():
 def test_what_devices_are_told_are_limits_of_the_server():
     told = set(device_service_pb2.Limits.DESCRIPTOR.fields_by_name)
     kept = {field.name for field in fields(Limits)}
-    assert kept - told == {"outbox_max", "retained_max", "queue_max", "batch_max", "message_bytes_max"}
+    assert kept - told == {"answer_ms_max", "outbox_max", "retained_max", "queue_max", "batch_max", "message_bytes_max"}
     assert told <= kept
     assert Limits().objects_per_request_max == _OBJECTS_MAX
 
