@@ -6,9 +6,15 @@ import pytest
 
 from index.contracts import InconsistentIndexError
 from index.naive import NaiveSubscriptionIndex
+from index.sq_tree import SqTree
 from tests.index.brute import Dice, ids, interest_batch, object_batch, reach_batch
 
-FACTORIES = {"naive": NaiveSubscriptionIndex}
+FACTORIES = {
+    "naive": NaiveSubscriptionIndex,
+    "sq-tree": SqTree,
+    "sq-tree, tiny leaves": lambda: SqTree(capacity=2),
+    "sq-tree, fixed root": lambda: SqTree(square=(0.0, 0.0, 4.0), capacity=3),
+}
 
 
 @pytest.fixture(params=FACTORIES)

@@ -1,0 +1,52 @@
+"""Room for the postings of subscriptions: stretches as long as their keyword lists, reused by length."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index.contracts import InconsistentIndexError
+from index.sq_tree import posting_kernels as kernels
+from index.sq_tree.layout import NOTHING, POSTING_DTYPE, Rows, Slots
+
+_ROOM_MIN = 64
+
+
+class Postings:
+    """The postings of all subscriptions. Take and give back O(1) a stretch."""
+
+    def __init__(self) -> None:
+        self.rows: Rows = np.zeros(_ROOM_MIN, dtype=POSTING_DTYPE)
+        self._end = 0
+        self._free: Slots = np.full(_ROOM_MIN, NOTHING, dtype=np.int32)  # first free stretch by length
+
+    def take(self, subscriptions: Rows, slots: Slots) -> None:
+        """Give each subscription a stretch."""
+        counts = subscriptions["keyword_count"][slots]
+        longest = int(counts.max(initial=0))
+        if longest >= len(self._free):
+            self._free = np.concatenate([self._free, np.full(longest + 1, NOTHING, dtype=np.int32)])
+        needed = self._end + int(counts.sum())
+        if needed > len(self.rows):
+            grown = np.zeros(max(needed, 2 * len(self.rows)), dtype=POSTING_DTYPE)
+            grown[: self._end] = self.rows[: self._end]
+            self.rows = grown
+        self._end = kernels.take(subscriptions, self.rows, self._free, slots, self._end)
+
+    def give_back(self, subscriptions: Rows, slots: Slots) -> None:
+        """Take the stretches of subscriptions that are in no chain."""
+        kernels.give_back(subscriptions, self.rows, self._free, slots)
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        return self.rows.nbytes + self._free.nbytes
+
+    def check(self, subscriptions: Rows, used: Slots) -> None:
+        """Verify that stretches, taken and free, are all there is."""
+        total = int(subscriptions["keyword_count"][used].sum())
+        for count, head in enumerate(self._free.tolist()):
+            place = head
+            while place != NOTHING:
+                total += count
+                place = int(self.rows["next"][place])
+        if total != self._end:
+            raise InconsistentIndexError("the postings have lost count of their room")
