@@ -92,9 +92,7 @@ def match(
     for i in range(object_ids.shape[0]):
         offsets[i] = total
         words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
-        total = _search_node(
-            tree, UNBOUNDED, object_ids[i], x_m[i], y_m[i], words, 1, found, total
-        )
+        total = _search_node(tree, UNBOUNDED, object_ids[i], x_m[i], y_m[i], words, 1, found, total)
         stack[0] = ROOT
         size = 1
         while size > 0:

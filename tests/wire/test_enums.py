@@ -43,7 +43,14 @@ def test_every_reason_has_a_code():
 def test_what_devices_are_told_are_limits_of_the_server():
     told = set(device_service_pb2.Limits.DESCRIPTOR.fields_by_name)
     kept = {field.name for field in fields(Limits)}
-    assert kept - told == {"answer_ms_max", "outbox_max", "retained_max", "queue_max", "batch_max", "message_bytes_max"}
+    assert kept - told == {
+        "answer_ms_max",
+        "outbox_max",
+        "retained_max",
+        "queue_max",
+        "batch_max",
+        "message_bytes_max",
+    }
     assert told <= kept
     assert Limits().objects_per_request_max == _OBJECTS_MAX
 

@@ -1,0 +1,100 @@
+"""Whether a benchmark's devices have the right results: a sample of them against the oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bench.datasets import Subscriptions, keyword_sets
+from index.batches import Floats, Ints, ObjectBatch
+from safe_region import oracle
+from safe_region.anchored import AnchoredRegion, Buffered
+from safe_region.frame import Point
+from safe_region.scoring import Similarity
+from server.engine import Engine
+
+_FOREVER = 2**62
+
+
+class Audit:
+    """Keeps what is alive in plain Python and compares.
+
+    The oracle is asked with the objects that share a keyword only, so that a sample of hundreds is
+    affordable with a million objects.
+
+    Parameters
+    ----------
+    subscriptions
+        What was subscribed.
+    maxdist_m
+        Diagonal of the area.
+    """
+
+    def __init__(self, subscriptions: Subscriptions, maxdist_m: float) -> None:
+        self.lists = 0
+        self.mismatches = 0
+        self._subscriptions = subscriptions
+        self._words = keyword_sets(subscriptions.interests.keywords)
+        self._maxdist_m = maxdist_m
+        self._alive: dict[int, oracle.OracleObject] = {}
+        self._having: dict[int, set[int]] = {}
+
+    def publish(self, objects: ObjectBatch) -> None:
+        """Note objects that are published."""
+        words = keyword_sets(objects.keywords)
+        columns = (objects.ids.tolist(), objects.x_m.tolist(), objects.y_m.tolist(), words)
+        for object_id, x_m, y_m, row in zip(*columns, strict=True):
+            keywords = frozenset(row.tolist())
+            self._alive[object_id] = oracle.OracleObject(object_id, x_m, y_m, keywords, 0, _FOREVER)
+            for word in keywords:
+                self._having.setdefault(word, set()).add(object_id)
+
+    def remove(self, ids: Ints) -> None:
+        """Note objects that are gone."""
+        for object_id in ids.tolist():
+            for word in self._alive.pop(object_id).keywords:
+                self._having[word].discard(object_id)
+
+    def compare(self, engine: Engine, handles: Ints, x_m: Floats, y_m: Floats) -> None:
+        """Compare what devices at these positions make of what they hold."""
+        for handle, x, y in zip(handles.tolist(), x_m.tolist(), y_m.tolist(), strict=True):
+            self.lists += 1
+            if self._shown(engine, handle, x, y) != self._expected(handle, x, y):
+                self.mismatches += 1
+
+    def _expected(self, handle: int, x_m: float, y_m: float) -> list[int]:
+        row = handle - 1
+        wanted = frozenset(self._words[row].tolist())
+        interests = self._subscriptions.interests
+        asked = oracle.OracleSubscription(
+            wanted,
+            int(self._subscriptions.k[row]),
+            float(self._subscriptions.alpha[row]),
+            Similarity(int(interests.similarity[row])).name.lower(),
+        )
+        ids = set().union(*(self._having.get(word, set()) for word in wanted))
+        candidates = [self._alive[object_id] for object_id in ids]
+        found = oracle.top_k(asked, x_m, y_m, self._maxdist_m, candidates, 1)
+        return [match.object_id for match in found]
+
+    def _shown(self, engine: Engine, handle: int, x_m: float, y_m: float) -> list[int] | None:
+        """Return what the device shows; None if it knows that this is not exact."""
+        row = engine.row(handle)
+        ids, shares = engine.buffer(handle)
+        places = engine.objects.rows[engine.objects.slots(ids)]
+        region = AnchoredRegion(int(row["k"]))
+        held = zip(
+            ids.tolist(), places["x_m"].tolist(), places["y_m"].tolist(), shares.tolist(), strict=True
+        )
+        region.update(
+            Point(float(row["x_m"]), float(row["y_m"])),
+            float(row["reach_m"]),
+            int(row["reach_id"]),
+            [Buffered(object_id, x, y, r_m, _FOREVER) for object_id, x, y, r_m in held],
+        )
+        evaluation = region.evaluate(x_m, y_m, 1)
+        return [object_id for _, object_id in evaluation.best] if evaluation.exact else None
+
+
+def sample(count: int, size: int, chance: np.random.Generator) -> Ints:
+    """Draw handles, all different."""
+    return np.sort(chance.choice(count, min(size, count), replace=False)).astype(np.int64) + 1

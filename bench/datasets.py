@@ -1,0 +1,238 @@
+"""What benchmarks are run on: places with keywords, on a plane.
+
+`places` and `osm` read files that are not part of the project (`NEARCAST_DATA` names their folder, by
+default `../shared/data`); `synthetic` needs none. More objects than a file has are drawn from it with
+repetition, each moved by a random step, so that density varies as in the file and no two are the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
+from safe_region.frame import Area, Frame
+from safe_region.scoring import Similarity, text_weight
+
+KEYWORDS_MAX = 64
+SUBSCRIPTION_KEYWORDS_MAX = 5
+ALPHA_MIN, ALPHA_MAX = 0.001, 0.999
+_STEP_M = 500.0
+"""Standard deviation of the step away from a place that was drawn before."""
+_LOWER_48 = Area(-125.0, 24.0, -87.0, 50.0)
+"""Part of the United States that the file of places covers, without Alaska."""
+_CITY_M = 30_000.0
+_CLUSTERS = 60
+_VOCABULARY = 50_000
+_ZIPF = 1.0
+_KEYWORDS_MEAN = 5.0
+
+
+class DataMissingError(Exception):
+    """A file that a benchmark reads is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Places with keywords.
+
+    Parameters
+    ----------
+    name
+        Where they come from.
+    x_m, y_m
+        Plane positions.
+    keywords
+        Keyword ids of each.
+    maxdist_m
+        Diagonal of the area.
+    """
+
+    name: str
+    x_m: Floats
+    y_m: Floats
+    keywords: KeywordLists
+    maxdist_m: float
+
+    def __len__(self) -> int:
+        return len(self.x_m)
+
+    def square(self) -> tuple[float, float, float]:
+        """Return a square about all places: its centre and half a side."""
+        low_x, high_x = float(self.x_m.min()), float(self.x_m.max())
+        low_y, high_y = float(self.y_m.min()), float(self.y_m.max())
+        half = max(high_x - low_x, high_y - low_y) / 2.0 + 1.0
+        return (low_x + high_x) / 2.0, (low_y + high_y) / 2.0, half
+
+    def objects(self, count: int, first_id: int, chance: np.random.Generator) -> ObjectBatch:
+        """Draw objects: places in random order, then again with a step away from the place."""
+        rows = chance.permutation(len(self))[:count]
+        if count > len(self):
+            rows = np.concatenate([rows, chance.integers(0, len(self), count - len(self))])
+        steps = chance.normal(0.0, _STEP_M, (2, count))
+        steps[:, : len(self)] = 0.0
+        return ObjectBatch(
+            np.arange(first_id, first_id + count, dtype=np.int64),
+            self.x_m[rows] + steps[0],
+            self.y_m[rows] + steps[1],
+            _rows(self.keywords, rows),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriptions:
+    """Subscriptions drawn as in lamps.txt section 7.1, and where their devices begin."""
+
+    handles: Ints
+    interests: InterestBatch
+    alpha: Floats
+    k: Ints
+    x_m: Floats
+    y_m: Floats
+
+
+def subscriptions(
+    data: Dataset,
+    count: int,
+    k_max: int,
+    similarity: Similarity,
+    chance: np.random.Generator,
+    alpha: float | None = None,
+) -> Subscriptions:
+    """Draw subscriptions: 1 to 5 keywords of a random place, alpha uniform in (0, 1), k from 1 to k_max.
+
+    Devices begin at random places, which need not be those of the keywords.
+
+    Parameters
+    ----------
+    alpha
+        The same for all, if given.
+    """
+    rows = chance.integers(0, len(data), count)
+    sizes = np.diff(data.keywords.offsets)[rows]
+    wanted = chance.integers(1, SUBSCRIPTION_KEYWORDS_MAX + 1, count)
+    alphas = chance.uniform(0.0, 1.0, count) if alpha is None else np.full(count, alpha)
+    alphas = np.clip(alphas, ALPHA_MIN, ALPHA_MAX)
+    start = chance.integers(0, len(data), count)
+    steps = chance.normal(0.0, _STEP_M, (2, count))
+    return Subscriptions(
+        np.arange(1, count + 1, dtype=np.int64),
+        InterestBatch(
+            text_weight_all(alphas, data.maxdist_m),
+            np.full(count, similarity, dtype=np.int8),
+            _sample(_rows(data.keywords, rows), np.minimum(wanted, sizes), chance),
+        ),
+        alphas,
+        chance.integers(1, k_max + 1, count),
+        data.x_m[start] + steps[0],
+        data.y_m[start] + steps[1],
+    )
+
+
+def text_weight_all(alphas: Floats, maxdist_m: float) -> Floats:
+    """Return `text_weight` of many."""
+    return np.array([text_weight(alpha, maxdist_m) for alpha in alphas.tolist()])
+
+
+def _rows(lists: KeywordLists, rows: Ints) -> KeywordLists:
+    """Take some rows of keyword lists."""
+    counts = np.diff(lists.offsets)[rows]
+    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    places = np.repeat(lists.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
+    return KeywordLists(offsets, lists.ids[places])
+
+
+def _sample(lists: KeywordLists, counts: Ints, chance: np.random.Generator) -> KeywordLists:
+    """Keep random keywords of each row, so many."""
+    sizes = np.diff(lists.offsets)
+    owners = np.repeat(np.arange(len(lists)), sizes)
+    order = np.lexsort((chance.random(len(lists.ids)), owners))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - np.repeat(lists.offsets[:-1], sizes)
+    kept = rank < np.repeat(counts, sizes)
+    offsets = np.zeros(len(lists) + 1, dtype=np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return KeywordLists(offsets, lists.ids[kept])
+
+
+# -- sources -------------------------------------------------------------------------------------
+
+
+def data_folder() -> Path:
+    """Return where files are looked for."""
+    return Path(os.environ.get("NEARCAST_DATA", "../shared/data"))
+
+
+def _required(name: str) -> Path:
+    path = data_folder() / name
+    if not path.is_file():
+        raise DataMissingError(
+            f"{path} is not there: set NEARCAST_DATA to the folder that holds {name}, "
+            "or take the data set synthetic"
+        )
+    return path
+
+
+def places() -> Dataset:
+    """Read businesses of the United States (2010), all words of each as keywords."""
+    return _from_csv("places", _required("text/places_simplegeo_us.csv.gz"), _LOWER_48)
+
+
+def osm() -> Dataset:
+    """Read named points of interest of Malta from OpenStreetMap: city density."""
+    return _from_csv("osm", _required("text/pois_malta.csv.gz"), Area(14.15, 35.75, 14.65, 36.12))
+
+
+def _from_csv(name: str, path: Path, area: Area) -> Dataset:
+    import pandas as pd  # noqa: PLC0415 - an extra
+
+    table = pd.read_csv(path, usecols=["lon", "lat", "text"])
+    inside = table["lon"].between(area.lon_min, area.lon_max)
+    inside &= table["lat"].between(area.lat_min, area.lat_max)
+    table = table[inside]
+    frame = Frame.of(area)
+    words = [sorted(set(re.findall(r"\w+", str(text).lower())))[:KEYWORDS_MAX] for text in table["text"]]
+    kept = [i for i, row in enumerate(words) if row]
+    x_m = (table["lon"].to_numpy()[kept] - frame.lon0_deg) * frame.x_m_per_deg
+    y_m = (table["lat"].to_numpy()[kept] - frame.lat0_deg) * frame.y_m_per_deg
+    return Dataset(name, x_m, y_m, _numbered([words[i] for i in kept]), frame.maxdist_m)
+
+
+def _numbered(rows: Sequence[Sequence[str]]) -> KeywordLists:
+    numbers: dict[str, int] = {}
+    return KeywordLists.of(
+        [sorted(numbers.setdefault(word, len(numbers)) for word in row) for row in rows]
+    )
+
+
+def synthetic(count: int = 100_000, seed: int = 1) -> Dataset:
+    """Draw a city: places in clusters of normal spread, keywords by Zipf's law."""
+    chance = np.random.default_rng([seed, count])
+    centres = chance.uniform(-_CITY_M / 2, _CITY_M / 2, (_CLUSTERS, 2))
+    spread = chance.uniform(0.01, 0.06, _CLUSTERS) * _CITY_M
+    cluster = chance.integers(0, _CLUSTERS, count)
+    points = centres[cluster] + chance.normal(0.0, 1.0, (count, 2)) * spread[cluster, None]
+    points = np.clip(points, -_CITY_M / 2, _CITY_M / 2)
+    sizes = 1 + chance.poisson(_KEYWORDS_MEAN - 1.0, count)
+    weights = 1.0 / np.arange(1, _VOCABULARY + 1) ** _ZIPF
+    drawn = np.searchsorted(np.cumsum(weights) / weights.sum(), chance.random(int(sizes.sum())))
+    cuts = np.cumsum(sizes)[:-1]
+    rows = [np.unique(row) for row in np.split(np.minimum(drawn, _VOCABULARY - 1), cuts)]
+    return Dataset(
+        "synthetic", points[:, 0], points[:, 1], KeywordLists.of(rows), float(np.hypot(_CITY_M, _CITY_M))
+    )
+
+
+SOURCES: dict[str, Callable[[], Dataset]] = {"places": places, "osm": osm, "synthetic": synthetic}
+
+
+def keyword_sets(lists: KeywordLists) -> list[npt.NDArray[np.int32]]:
+    """Return the rows one by one."""
+    return np.split(lists.ids, lists.offsets[1:-1])

@@ -1,0 +1,97 @@
+"""How devices move in benchmarks: pieces of real journeys, begun wherever a device is.
+
+A journey is a series of offsets in metres, one a second. `roads` are drives through a generated city's
+streets (`simulator.city`); `gps` are taxi traces, straight between fixes. Devices share journeys, each
+shifted to where it begins and turned by a multiple of 90 degrees. So a million devices move as vehicles
+do, without a road map of a continent; what is lost is that places lie beside roads.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from bench.datasets import DataMissingError, data_folder
+from index.batches import Floats
+from safe_region.frame import Area, Frame
+
+JOURNEYS = 2_000
+_TAXIS = "traj/porto_taxi_1000.parquet"
+_PORTO = Area(-8.8, 41.0, -8.3, 41.4)
+
+
+class Journeys:
+    """Where devices are at each second.
+
+    Parameters
+    ----------
+    offsets_m
+        Shape (journeys, seconds + 1, 2); the first offset of each is zero.
+    x_m, y_m
+        Where devices begin.
+    """
+
+    def __init__(self, offsets_m: Floats, x_m: Floats, y_m: Floats, chance: np.random.Generator) -> None:
+        self._offsets_m = offsets_m
+        self._start = np.stack([x_m, y_m], axis=1)
+        self._journey = chance.integers(0, len(offsets_m), len(x_m))
+        self._turn = chance.integers(0, 4, len(x_m))
+
+    def at(self, second: int) -> tuple[Floats, Floats]:
+        """Return all positions at a second; journeys repeat there and back when they end."""
+        last = self._offsets_m.shape[1] - 1
+        phase = second % (2 * last)
+        steps = self._offsets_m[self._journey, phase if phase <= last else 2 * last - phase]
+        for turn in (1, 2, 3):
+            chosen = self._turn == turn
+            along, across = steps[chosen, 0].copy(), steps[chosen, 1].copy()
+            cosine, sine = ((0, 1), (-1, 0), (0, -1))[turn - 1]
+            steps[chosen, 0] = cosine * along - sine * across
+            steps[chosen, 1] = sine * along + cosine * across
+        positions = self._start + steps
+        return np.ascontiguousarray(positions[:, 0]), np.ascontiguousarray(positions[:, 1])
+
+
+def road_offsets(seconds: int, seed: int) -> Floats:
+    """Drive through a generated city: shortest paths at the speeds of its roads, stops included."""
+    from simulator.city import city_area, generate_city  # noqa: PLC0415 - an extra
+    from simulator.destinations import Destinations  # noqa: PLC0415
+    from simulator.graph import Graph  # noqa: PLC0415
+    from simulator.parameters import SimulationParameters  # noqa: PLC0415
+    from simulator.trajectories import drive  # noqa: PLC0415
+
+    parameters = SimulationParameters(seed=seed, devices=JOURNEYS, seconds=seconds)
+    city = generate_city(parameters)
+    frame = Frame.of(city_area(parameters))
+    graph = Graph.of(city.roads, frame)
+    numbers = np.arange(JOURNEYS, dtype=np.int64)
+    table = drive(graph, Destinations.of(graph, city.places), numbers, parameters)
+    x_m = (table["lon"].to_numpy() - frame.lon0_deg) * frame.x_m_per_deg
+    y_m = (table["lat"].to_numpy() - frame.lat0_deg) * frame.y_m_per_deg
+    positions = np.stack([x_m, y_m], axis=1).reshape(JOURNEYS, seconds + 1, 2)
+    return positions - positions[:, :1]
+
+
+def gps_offsets(seconds: int) -> Floats:
+    """Read taxi trips that last long enough, straight between fixes 15 seconds apart."""
+    import pandas as pd  # noqa: PLC0415 - an extra
+
+    path: Path = data_folder() / _TAXIS
+    if not path.is_file():
+        raise DataMissingError(
+            f"{path} is not there: set NEARCAST_DATA to the folder that holds {_TAXIS}, "
+            "or take the trajectories roads"
+        )
+    frame = Frame.of(_PORTO)
+    found = []
+    for _, trip in pd.read_parquet(path).groupby("trip"):
+        times = trip["t"].to_numpy() - trip["t"].iloc[0]
+        if times[-1] < seconds:
+            continue
+        wanted = np.arange(seconds + 1)
+        x_m = (trip["lon_e6"].to_numpy() / 1e6 - frame.lon0_deg) * frame.x_m_per_deg
+        y_m = (trip["lat_e6"].to_numpy() / 1e6 - frame.lat0_deg) * frame.y_m_per_deg
+        found.append(np.stack([np.interp(wanted, times, x_m), np.interp(wanted, times, y_m)], axis=1))
+    positions = np.array(found)
+    return positions - positions[:, :1]

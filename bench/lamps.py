@@ -1,0 +1,248 @@
+"""`bench lamps`: the update time of a tick, as in lamps.txt section 7.
+
+A tick is a second: some objects are generated, some expire, every device moves. What the server does is
+timed, in three parts: generated (candidates, positions asked, results decided), expired (results of those
+who held the object found again) and moved (devices that left their region, evaluated anew). What devices
+do is not: they test their own regions.
+
+The three parts of a tick are each one batch. The paper processes objects one by one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bench import device_kernels
+from bench.audits import Audit, sample
+from bench.datasets import Dataset, subscriptions
+from bench.journeys import Journeys
+from index.batches import Floats, Ints, KeywordLists, ObjectBatch
+from index.contracts import ObjectIndex, SubscriptionIndex
+from safe_region.anchored import RegionMode
+from safe_region.scoring import Similarity
+from server.engine import Engine, EngineOptions, Positions
+
+_FOREVER = 2**62
+_INSERT_CHUNK = 50_000
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LampsParameters:
+    """Size and shape of a run; the defaults are the paper's, but for the sizes.
+
+    Parameters
+    ----------
+    subscriptions, objects
+        |S| and |O_init|.
+    ticks
+        How many seconds are run.
+    updates
+        f: objects generated and expired a tick.
+    expired_share
+        epsilon: share of expirations among the updates.
+    k_max
+        k is uniform from 1 to this.
+    alpha
+        The same for all subscriptions; by default each has its own, uniform in (0, 1).
+    similarity
+        Text similarity of all.
+    audited
+        Lists compared with the oracle, half of them in mid-run, half at the end.
+    """
+
+    subscriptions: int = 100_000
+    objects: int = 100_000
+    ticks: int = 20
+    updates: int = 100
+    expired_share: float = 0.1
+    k_max: int = 10
+    alpha: float | None = None
+    similarity: Similarity = Similarity.JACCARD
+    audited: int = 200
+    seed: int = 1
+
+
+class Variant(NamedTuple):
+    """A system to be measured."""
+
+    name: str
+    region: RegionMode
+    object_index: Callable[[], ObjectIndex]
+    subscription_index: Callable[[], SubscriptionIndex]
+    buffer_extra: int = 0
+    has_regions: bool = True
+    """Whether devices are silent within regions; if not, each says at every tick where it is."""
+
+
+@dataclass(slots=True)
+class Ticks:
+    """What ticks cost: milliseconds of each part, and how many subscriptions were evaluated in it."""
+
+    generated_ms: list[float] = field(default_factory=list)
+    expired_ms: list[float] = field(default_factory=list)
+    moved_ms: list[float] = field(default_factory=list)
+    generated_count: list[int] = field(default_factory=list)
+    expired_count: list[int] = field(default_factory=list)
+    moved_count: list[int] = field(default_factory=list)
+
+
+class Lamps:
+    """One variant on one workload.
+
+    Parameters
+    ----------
+    variant
+        What is measured.
+    data, journeys
+        Places, and offsets of journeys of at least as many seconds as there are ticks.
+    parameters
+        Size and shape.
+    """
+
+    def __init__(
+        self, variant: Variant, data: Dataset, offsets_m: Floats, parameters: LampsParameters
+    ) -> None:
+        self._parameters = parameters
+        self._variant = variant
+        self._chance = np.random.default_rng([parameters.seed, 7])
+        self._subscriptions = subscriptions(
+            data,
+            parameters.subscriptions,
+            parameters.k_max,
+            parameters.similarity,
+            self._chance,
+            parameters.alpha,
+        )
+        start = self._subscriptions
+        self._journeys = Journeys(offsets_m, start.x_m, start.y_m, self._chance)
+        generated = round(parameters.updates * (1.0 - parameters.expired_share)) * parameters.ticks
+        every = data.objects(parameters.objects + generated, 1, self._chance)
+        self._initial = _part(every, 0, parameters.objects)
+        self._generated = _part(every, parameters.objects, parameters.objects + generated)
+        self._alive = self._initial.ids.copy()
+        self.engine = Engine(
+            EngineOptions(variant.buffer_extra, variant.object_index, variant.subscription_index)
+        )
+        self.audit = Audit(start, data.maxdist_m)
+        self.ticks = Ticks()
+        self.build_s = 0.0
+
+    def build(self, progress: Progress) -> None:
+        """Publish the initial objects and evaluate all subscriptions."""
+        began = time.perf_counter()
+        count = len(self._initial)
+        for first in range(0, count, _INSERT_CHUNK):
+            part = _part(self._initial, first, min(first + _INSERT_CHUNK, count))
+            self.engine.publish(part, np.full(len(part), _FOREVER, dtype=np.int64))
+            progress("objects", min(first + _INSERT_CHUNK, count), count)
+        all_of_them = self._subscriptions
+        count = len(all_of_them.handles)
+        self.engine.subscribe(
+            all_of_them.handles,
+            all_of_them.interests,
+            all_of_them.k,
+            np.full(count, self._variant.region, dtype=np.int64),
+        )
+        for first in range(0, count, _INSERT_CHUNK):
+            some = slice(first, min(first + _INSERT_CHUNK, count))
+            self.engine.anchor(
+                Positions(all_of_them.handles[some], all_of_them.x_m[some], all_of_them.y_m[some])
+            )
+            progress("subscriptions", some.stop, count)
+        self.build_s = time.perf_counter() - began
+        self.audit.publish(self._initial)
+
+    def run(self, progress: Progress, until_s: float) -> None:
+        """Run ticks until all are done or the time is up; audit half-way and at the end."""
+        ticks = self._parameters.ticks
+        deadline = time.perf_counter() + until_s
+        for tick in range(1, ticks + 1):
+            x_m, y_m = self._journeys.at(tick - 1)
+            self._generate(tick, x_m, y_m)
+            self._expire(x_m, y_m)
+            x_m, y_m = self._journeys.at(tick)
+            self._move(x_m, y_m)
+            late = time.perf_counter() > deadline
+            if tick == ticks // 2 or tick == ticks or late:
+                handles = sample(len(x_m), self._parameters.audited // 2, self._chance)
+                self.audit.compare(self.engine, handles, x_m[handles - 1], y_m[handles - 1])
+            progress("ticks", tick, ticks)
+            if late:
+                return
+
+    def _generate(self, tick: int, x_m: Floats, y_m: Floats) -> None:
+        per_tick = len(self._generated) // self._parameters.ticks
+        objects = _part(self._generated, (tick - 1) * per_tick, tick * per_tick)
+        self.audit.publish(objects)
+        self._alive = np.concatenate([self._alive, objects.ids])
+        began = time.perf_counter()
+        published = self.engine.publish(objects, np.full(len(objects), _FOREVER, dtype=np.int64))
+        order = np.argsort(published.pending.handles, kind="stable")
+        handles, counts = np.unique(published.pending.handles, return_counts=True)
+        offsets = np.zeros(len(handles) + 1, dtype=np.int64)
+        np.cumsum(counts, out=offsets[1:])
+        if len(handles):
+            where = Positions(handles, x_m[handles - 1], y_m[handles - 1])
+            self.engine.locate(where, offsets, published.pending.object_ids[order])
+        self.ticks.generated_ms.append(1000.0 * (time.perf_counter() - began))
+        self.ticks.generated_count.append(len(handles))
+
+    def _expire(self, x_m: Floats, y_m: Floats) -> None:
+        count = round(self._parameters.updates * self._parameters.expired_share)
+        rows = self._chance.choice(len(self._alive), count, replace=False)
+        gone = self._alive[rows]
+        self._alive = np.delete(self._alive, rows)
+        self.audit.remove(gone)
+        began = time.perf_counter()
+        touched = np.unique(self.engine.remove(gone)["handle"])
+        spent = time.perf_counter() - began
+        leaving = self._leaving(touched, x_m[touched - 1], y_m[touched - 1])
+        began = time.perf_counter()
+        self.engine.anchor(Positions(leaving, x_m[leaving - 1], y_m[leaving - 1]))
+        self.ticks.expired_ms.append(1000.0 * (spent + time.perf_counter() - began))
+        self.ticks.expired_count.append(len(leaving))
+
+    def _move(self, x_m: Floats, y_m: Floats) -> None:
+        leaving = self._subscriptions.handles
+        if self._variant.has_regions:
+            leaving = self._leaving(leaving, x_m, y_m)
+        began = time.perf_counter()
+        self.engine.anchor(Positions(leaving, x_m[leaving - 1], y_m[leaving - 1]))
+        self.ticks.moved_ms.append(1000.0 * (time.perf_counter() - began))
+        self.ticks.moved_count.append(len(leaving))
+
+    def _leaving(self, handles: Ints, x_m: Floats, y_m: Floats) -> Ints:
+        """Which devices find that their region does not cover them. Not the server's time."""
+        found = np.empty(len(handles), dtype=np.bool_)
+        engine = self.engine
+        device_kernels.must_report(
+            engine.objects.rows,
+            engine.subscriptions.rows,
+            engine.buffers.holdings,
+            engine.subscriptions.slots(handles),
+            x_m,
+            y_m,
+            found,
+            self._parameters.k_max,
+        )
+        return handles[found]
+
+
+def _part(objects: ObjectBatch, start: int, stop: int) -> ObjectBatch:
+    """Take consecutive objects."""
+    offsets = objects.keywords.offsets[start : stop + 1]
+    words = objects.keywords.ids[offsets[0] : offsets[-1]]
+    return ObjectBatch(
+        objects.ids[start:stop],
+        objects.x_m[start:stop],
+        objects.y_m[start:stop],
+        KeywordLists(offsets - offsets[0], words),
+    )
