@@ -22,14 +22,17 @@ from bench import device_kernels
 from bench.audits import Audit, sample
 from bench.datasets import Dataset, subscriptions
 from bench.journeys import Journeys
+from bench.local_engine import LocalEngine
 from index.batches import Floats, Ints, KeywordLists, ObjectBatch
 from index.contracts import ObjectIndex, SubscriptionIndex
+from index.naive import NaiveObjectIndex
 from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
 from server.engine import Engine, EngineOptions, Positions
 
 _FOREVER = 2**62
 _INSERT_CHUNK = 50_000
+_REGIONS = 10_000
 
 Progress = Callable[[str, int, int], None]
 
@@ -80,6 +83,12 @@ class Variant(NamedTuple):
     buffer_extra: int = 0
     has_regions: bool = True
     """Whether devices are silent within regions; if not, each says at every tick where it is."""
+    engine: Callable[[EngineOptions], Engine] = Engine
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether an evaluation looks at every object."""
+        return isinstance(self.object_index(), NaiveObjectIndex)
 
 
 @dataclass(slots=True)
@@ -92,6 +101,10 @@ class Ticks:
     generated_count: list[int] = field(default_factory=list)
     expired_count: list[int] = field(default_factory=list)
     moved_count: list[int] = field(default_factory=list)
+
+    def parts_ms(self) -> tuple[list[float], list[float], list[float]]:
+        """Return the three parts of every tick."""
+        return self.generated_ms, self.expired_ms, self.moved_ms
 
 
 class Lamps:
@@ -128,12 +141,13 @@ class Lamps:
         self._initial = _part(every, 0, parameters.objects)
         self._generated = _part(every, parameters.objects, parameters.objects + generated)
         self._alive = self._initial.ids.copy()
-        self.engine = Engine(
+        self.engine = variant.engine(
             EngineOptions(variant.buffer_extra, variant.object_index, variant.subscription_index)
         )
         self.audit = Audit(start, data.maxdist_m)
         self.ticks = Ticks()
         self.build_s = 0.0
+        self.build_subscriptions_s = 0.0
 
     def build(self, progress: Progress) -> None:
         """Publish the initial objects and evaluate all subscriptions."""
@@ -143,6 +157,7 @@ class Lamps:
             part = _part(self._initial, first, min(first + _INSERT_CHUNK, count))
             self.engine.publish(part, np.full(len(part), _FOREVER, dtype=np.int64))
             progress("objects", min(first + _INSERT_CHUNK, count), count)
+        objects_s = time.perf_counter() - began
         all_of_them = self._subscriptions
         count = len(all_of_them.handles)
         self.engine.subscribe(
@@ -158,6 +173,7 @@ class Lamps:
             )
             progress("subscriptions", some.stop, count)
         self.build_s = time.perf_counter() - began
+        self.build_subscriptions_s = self.build_s - objects_s
         self.audit.publish(self._initial)
 
     def run(self, progress: Progress, until_s: float) -> None:
@@ -219,8 +235,26 @@ class Lamps:
         self.ticks.moved_ms.append(1000.0 * (time.perf_counter() - began))
         self.ticks.moved_count.append(len(leaving))
 
+    def memory_bytes(self) -> int:
+        """Size of the indexes and of what the engine keeps itself."""
+        engine = self.engine
+        parts = (engine.object_index, engine.subscription_index, engine.objects, engine.subscriptions)
+        return sum(part.memory_bytes() for part in parts) + engine.buffers.memory_bytes()
+
+    def region_us(self) -> float:
+        """Time to make one safe region, over a sample of subscriptions."""
+        handles = sample(self._parameters.subscriptions, _REGIONS, self._chance)
+        engine = self.engine
+        if isinstance(engine, LocalEngine):
+            return 1e6 * engine.region_s / max(1, engine.region_count)
+        began = time.perf_counter()
+        engine.regions_of(handles)
+        return 1e6 * (time.perf_counter() - began) / len(handles)
+
     def _leaving(self, handles: Ints, x_m: Floats, y_m: Floats) -> Ints:
         """Which devices find that their region does not cover them. Not the server's time."""
+        if isinstance(self.engine, LocalEngine):
+            return handles[self.engine.is_outside(handles, x_m, y_m)]
         found = np.empty(len(handles), dtype=np.bool_)
         engine = self.engine
         device_kernels.must_report(

@@ -71,6 +71,9 @@ class SubscriptionIndex(Protocol):
             Naming what does not hold.
         """
 
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+
     def __len__(self) -> int: ...
 
 
@@ -117,5 +120,8 @@ class ObjectIndex(Protocol):
         InconsistentIndexError
             Naming what does not hold.
         """
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
 
     def __len__(self) -> int: ...

@@ -75,6 +75,10 @@ class NaiveSubscriptionIndex:
                 return Matches(offsets, found[:total])
             found = np.empty(total, dtype=np.int64)
 
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        return self._table.memory_bytes()
+
     def check(self) -> None:
         """Verify the table."""
         self._table.check()

@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 import click
 
+from nearcast.cli.bench import bench
 from nearcast.cli.demo import demo
 from nearcast.cli.replay import replay
 from nearcast.cli.serve import serve
@@ -22,6 +23,7 @@ def app() -> None:
     nearcast serve       run a server
     nearcast simulate    make a workload: roads, trajectories, objects, subscriptions
     nearcast replay      drive a server with a workload and audit every list
+    nearcast bench       measure, beside baselines
     """
 
 
@@ -29,3 +31,4 @@ app.add_command(serve)
 app.add_command(simulate)
 app.add_command(replay)
 app.add_command(demo)
+app.add_command(bench)

@@ -182,7 +182,7 @@ class Engine:
             np.empty(room),
         )
         if moved_count:
-            self.subscription_index.move(self._reaches(moved[:moved_count]))
+            self.subscription_index.move(self._regions(moved[:moved_count]))
         return changes[:told], rows["id"][moved[:moved_count]]
 
     def remove(self, ids: Ints) -> Rows:
@@ -366,14 +366,18 @@ class Engine:
         )
         if len(woken):
             assert interests is not None  # noqa: S101 - only a full evaluation wakes
-            self.subscription_index.insert(self._reaches(woken), self._interests(woken))
+            self.subscription_index.insert(self._regions(woken), self._interests(woken))
         if len(woken) < len(slots):
-            self.subscription_index.move(self._reaches(slots[~is_woken]))
+            self.subscription_index.move(self._regions(slots[~is_woken]))
         return changes[:told]
 
     def search(self, interests: InterestBatch, k: Ints, x_m: Floats, y_m: Floats) -> Ranking:
         """Return the k best at each place, now, for nobody in particular."""
         return self.object_index.best(interests, x_m, y_m, k, np.full(len(k), np.inf))
+
+    def regions_of(self, handles: Ints) -> ReachBatch:
+        """Return where the subscription index looks for subscriptions, and how far."""
+        return self._regions(self.subscriptions.slots(handles))
 
     def _interests(self, slots: Slots) -> InterestBatch:
         table = self.subscriptions
@@ -386,7 +390,7 @@ class Engine:
             table.rows["weight_m"][slots], table.rows["similarity"][slots], KeywordLists(offsets, words)
         )
 
-    def _reaches(self, slots: Slots) -> ReachBatch:
+    def _regions(self, slots: Slots) -> ReachBatch:
         rows = self.subscriptions.rows
         count = len(slots)
         batch = ReachBatch(

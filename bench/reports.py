@@ -1,0 +1,77 @@
+"""What a benchmark leaves behind: one JSON file, and pictures of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from dataclasses import asdict, is_dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+
+_PACKAGES = ("nearcast", "numpy", "numba", "shapely")
+
+
+def environment() -> dict[str, Any]:
+    """Say what a run ran on."""
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "cpu": _cpu(),
+        "cores": os.process_cpu_count() if sys.version_info >= (3, 13) else len(os.sched_getaffinity(0)),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in _PACKAGES},
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def write(path: Path, bench: str, parameters: object, rows: list[Row]) -> None:
+    """Write the result of a run."""
+    given = asdict(parameters) if is_dataclass(parameters) and not isinstance(parameters, type) else parameters
+    found = {"bench": bench, "parameters": given, "environment": environment(), "rows": rows}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=2, default=str) + "\n")
+
+
+_LINE = (
+    "experiment",
+    "variant",
+    "subscriptions",
+    "objects",
+    "update_ms_median",
+    "update_ms_p95",
+    "generated_ms_median",
+    "expired_ms_median",
+    "moved_ms_median",
+    "mismatches",
+)
+
+
+def lines(rows: list[Row]) -> list[str]:
+    """Return rows as a table for the screen: the columns that people look at first."""
+    columns = [name for name in _LINE if any(name in row for row in rows)]
+    columns += [
+        name
+        for name in dict.fromkeys(name for row in rows for name in row)
+        if name not in columns and len({str(row.get(name)) for row in rows}) > 1 and len(columns) < _WIDE
+    ]
+    table = [columns] + [[str(row.get(name, "")) for name in columns] for row in rows]
+    widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
+
+
+_WIDE = 11

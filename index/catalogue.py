@@ -1,0 +1,24 @@
+"""Which indexes there are, by the names that the server, the benchmarks and the tests know them by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from index.contracts import ObjectIndex, SubscriptionIndex
+from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
+from index.sq_tree import SqTree
+
+Square = tuple[float, float, float]
+"""Where most things are: centre and half a side, in metres."""
+
+SUBSCRIPTION_INDEXES: dict[str, Callable[[Square | None], SubscriptionIndex]] = {
+    "naive": lambda _square: NaiveSubscriptionIndex(),
+    "sq-tree": SqTree,
+}
+
+OBJECT_INDEXES: dict[str, Callable[[], ObjectIndex]] = {
+    "naive": NaiveObjectIndex,
+}
+
+DEFAULT_SUBSCRIPTION_INDEX = "sq-tree"
+DEFAULT_OBJECT_INDEX = "naive"
