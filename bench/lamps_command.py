@@ -37,9 +37,7 @@ def run(
         similarity=Similarity[options["similarity"].upper()],
         seed=options["seed"],
     )
-    bench = Bench(
-        options["data"], options["trajectories"], base.ticks, base.seed, options["budget_s"]
-    )
+    bench = Bench(options["data"], options["trajectories"], base.ticks, base.seed, options["budget_s"])
     bench.require_variants(names)
     rows: list[Row] = []
     for experiment in experiments:

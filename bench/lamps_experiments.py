@@ -198,5 +198,3 @@ def _figures(lamps: Lamps, parameters: LampsParameters) -> Row:
     row["lists_audited"] = lamps.audit.lists
     row["mismatches"] = lamps.audit.mismatches
     return row
-
-

@@ -54,7 +54,9 @@ class LocalEngine(Engine):
             if found > k[i]:
                 kept[end - 1] = True  # gamma
                 point = Point(float(positions.x_m[i]), float(positions.y_m[i]))
-                self.regions[int(positions.handles[i])] = self._region(point, ranking, start, end, int(k[i]))
+                self.regions[int(positions.handles[i])] = self._region(
+                    point, ranking, start, end, int(k[i])
+                )
             sizes[i + 1] = kept[start:end].sum()
         self.region_s += time.perf_counter() - began
         self.region_count += len(slots)

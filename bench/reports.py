@@ -41,7 +41,11 @@ def _cpu() -> str:
 
 def write(path: Path, bench: str, parameters: object, rows: list[Row]) -> None:
     """Write the result of a run."""
-    given = asdict(parameters) if is_dataclass(parameters) and not isinstance(parameters, type) else parameters
+    given = (
+        asdict(parameters)
+        if is_dataclass(parameters) and not isinstance(parameters, type)
+        else parameters
+    )
     found = {"bench": bench, "parameters": given, "environment": environment(), "rows": rows}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found, indent=2, default=str) + "\n")
@@ -52,6 +56,15 @@ _LINE = (
     "variant",
     "subscriptions",
     "objects",
+    "k_max",
+    "updates",
+    "expired_share",
+    "alpha",
+    "similarity",
+    "share",
+    "retrieval_us",
+    "error",
+    "memory_bytes",
     "update_ms_median",
     "update_ms_p95",
     "generated_ms_median",
@@ -64,14 +77,8 @@ _LINE = (
 def lines(rows: list[Row]) -> list[str]:
     """Return rows as a table for the screen: the columns that people look at first."""
     columns = [name for name in _LINE if any(name in row for row in rows)]
-    columns += [
-        name
-        for name in dict.fromkeys(name for row in rows for name in row)
-        if name not in columns and len({str(row.get(name)) for row in rows}) > 1 and len(columns) < _WIDE
-    ]
     table = [columns] + [[str(row.get(name, "")) for name in columns] for row in rows]
     widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
-
-
-_WIDE = 11
+    return [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in table
+    ]

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.frame import Frame
 from server.engine import EngineOptions
 from server.limits import Limits
@@ -64,7 +65,7 @@ class Server:
             settings.store.parent.mkdir(parents=True, exist_ok=True)
         self._store = SqliteStore(settings.store, self._frame)
         try:
-            options = EngineOptions(buffer_extra=settings.buffer_extra)
+            options = _engine_options(settings, self._frame)
             self.switchboard = Switchboard(
                 self._frame, self._limits, options, virtual_time=settings.virtual_time
             )
@@ -106,6 +107,17 @@ class Server:
         await asyncio.wait({waiting, self._pumping}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         await self.stop()
+
+
+def _engine_options(settings: ServerSettings, frame: Frame) -> EngineOptions:
+    low = frame.project(settings.area.lon_min, settings.area.lat_min)
+    square = (0.0, 0.0, max(-low.x_m, -low.y_m))
+    subscription_index = SUBSCRIPTION_INDEXES[settings.subscription_index]
+    return EngineOptions(
+        buffer_extra=settings.buffer_extra,
+        object_index=OBJECT_INDEXES[settings.object_index],
+        subscription_index=lambda: subscription_index(square),
+    )
 
 
 def _tls(settings: ServerSettings) -> TlsFiles | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,12 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from index.catalogue import (
+    DEFAULT_OBJECT_INDEX,
+    DEFAULT_SUBSCRIPTION_INDEX,
+    OBJECT_INDEXES,
+    SUBSCRIPTION_INDEXES,
+)
 from safe_region.frame import Area, Frame
 
 BUFFER_EXTRA_MAX = 1000
@@ -38,6 +45,13 @@ class ServerSettings(BaseSettings):
     buffer_extra: int = Field(
         8, ge=0, le=BUFFER_EXTRA_MAX, description="Objects beyond k that a device is given (b)."
     )
+    subscription_index: str = Field(
+        DEFAULT_SUBSCRIPTION_INDEX,
+        description=f"Who is affected by a new object: {', '.join(SUBSCRIPTION_INDEXES)}.",
+    )
+    object_index: str = Field(
+        DEFAULT_OBJECT_INDEX, description=f"What is best here: {', '.join(OBJECT_INDEXES)}."
+    )
     virtual_time: bool = Field(False, description="Let AdvanceClock drive the time.")
     tokens: tuple[str, ...] = Field(
         (), description="Tokens of which a caller must present one; none lets everybody in."
@@ -59,11 +73,27 @@ class ServerSettings(BaseSettings):
             return area
         raise ValueError(f"area is {value!r}, must be lon_min,lat_min,lon_max,lat_max in degrees")
 
+    @field_validator("subscription_index")
+    @classmethod
+    def _know_subscription_index(cls, value: str) -> str:
+        return _known(value, "subscription_index", SUBSCRIPTION_INDEXES)
+
+    @field_validator("object_index")
+    @classmethod
+    def _know_object_index(cls, value: str) -> str:
+        return _known(value, "object_index", OBJECT_INDEXES)
+
     @model_validator(mode="after")
     def _pair_tls(self) -> ServerSettings:
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key must be given together")
         return self
+
+
+def _known(value: str, field: str, choices: Iterable[str]) -> str:
+    if value not in choices:
+        raise ValueError(f"{field} is {value!r}, must be one of {', '.join(choices)}")
+    return value
 
 
 def load_settings(flags: dict[str, Any], config: Path | None = None) -> ServerSettings:

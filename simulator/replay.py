@@ -14,7 +14,16 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 import nearcast
-from nearcast import ChangeKind, ChangeReason, Counters, Device, GeoObject, Subscription, TopK
+from nearcast import (
+    ChangeKind,
+    ChangeReason,
+    Counters,
+    Device,
+    GeoObject,
+    RegionMode,
+    Subscription,
+    TopK,
+)
 from safe_region.frame import Frame
 from safe_region.scoring import Similarity
 from simulator.audit import Books, Mismatch, audit_list
@@ -55,12 +64,15 @@ class ReplayOptions:
         Streams that the devices are spread over.
     audit_every
         Ticks between audits; the first and the last tick are always audited.
+    region
+        How the safe region of every subscription works.
     """
 
     target: str
     token: str | None = None
     fleet_count: int = 4
     audit_every: int = 15
+    region: RegionMode = RegionMode.ANCHORED
 
 
 @dataclass(slots=True)
@@ -176,7 +188,7 @@ class Replay:
             device = await fleet.attach(fix.device_id, lon=fix.lon, lat=fix.lat)
             self._devices[fix.device_id] = device
             self._subscriptions[fix.device_id] = await asyncio.gather(
-                *(device.subscribe(_spec(row)) for row in wanted.get(fix.device_id, []))
+                *(device.subscribe(_spec(row, self._options.region)) for row in wanted.get(fix.device_id, []))
             )
             self._progress("attach", i + 1, len(first))
         for subscriptions in self._subscriptions.values():
@@ -256,8 +268,8 @@ class Replay:
         await asyncio.gather(*self._watchers, return_exceptions=True)
 
 
-def _spec(row: SubscriptionRow) -> TopK:
-    return TopK(row.keywords, row.k, row.alpha, Similarity[row.similarity.upper()])
+def _spec(row: SubscriptionRow, region: RegionMode) -> TopK:
+    return TopK(row.keywords, row.k, row.alpha, Similarity[row.similarity.upper()], region)
 
 
 def _geo_object(row: ObjectRow, payload: bytes) -> GeoObject:

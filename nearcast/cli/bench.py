@@ -58,7 +58,9 @@ def bench() -> None:
     show_default=True,
     help="Expirations among them.",
 )
-@click.option("--k-max", type=click.IntRange(1, 100), default=10, show_default=True, help="k is 1 to this.")
+@click.option(
+    "--k-max", type=click.IntRange(1, 100), default=10, show_default=True, help="k is 1 to this."
+)
 @click.option(
     "--data",
     type=click.Choice(["places", "osm", "synthetic"]),
@@ -105,7 +107,11 @@ def lamps(
 
 
 def _finish(
-    name: str, options: dict[str, Any], rows: list[dict[str, Any]], json_path: Path | None, plot: Path | None
+    name: str,
+    options: dict[str, Any],
+    rows: list[dict[str, Any]],
+    json_path: Path | None,
+    plot: Path | None,
 ) -> None:
     from bench import plots, reports  # noqa: PLC0415
 

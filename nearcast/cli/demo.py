@@ -14,7 +14,7 @@ import click
 
 from nearcast.cli.failures import reported
 from nearcast.cli.progress import bars
-from nearcast.cli.replay import figures, run_replay, show
+from nearcast.cli.replay import figures, region_option, run_replay, show
 from nearcast.cli.serve import READY
 
 AUDITED_MIN = 20_000
@@ -27,6 +27,7 @@ _STOP_S = 15.0
 @click.option("--devices", type=int, default=500, show_default=True, help="Devices that drive.")
 @click.option("--seconds", type=int, default=600, show_default=True, help="Simulated time.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another city.")
+@region_option
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -34,12 +35,13 @@ _STOP_S = 15.0
     show_default=True,
     help="Folder for the tables, the store and the map.",
 )
-def demo(devices: int, seconds: int, seed: int, out: Path) -> None:
+def demo(devices: int, seconds: int, seed: int, region: str, out: Path) -> None:
     """See all of it: devices drive through a city, publishers post, every list stays exact.
 
     Simulates a city, starts a server of its own on a free port, replays, audits the lists against the
     oracle, draws OUT/map.png. Exits with status 1 when a single list differs.
     """
+    from nearcast import RegionMode  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
     from simulator.replay import ReplayOptions  # noqa: PLC0415
     from simulator.simulation import simulate  # noqa: PLC0415
@@ -51,7 +53,8 @@ def demo(devices: int, seconds: int, seed: int, out: Path) -> None:
     # So often that the default size audits its lists, and a smaller one at least its ends.
     audit_every = max(1, devices * seconds // AUDITED_MIN)
     with server(out, simulation.world.area) as target:
-        options = ReplayOptions(target, audit_every=audit_every)
+        mode = RegionMode[region.upper()]
+        options = ReplayOptions(target, audit_every=audit_every, region=mode)
         report = run_replay(out, options, out / "map.png")
     (out / "replay.json").write_text(json.dumps(figures(report), indent=2) + "\n")
     click.echo(f"{out / 'map.png'}   {out / 'replay.json'}   {time.monotonic() - began:.0f} s in all")

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
 _MISMATCHES_SHOWN = 10
 
+region_option = click.option(
+    "--region",
+    type=click.Choice(["anchored", "ellipse"]),
+    default="anchored",
+    show_default=True,
+    help="Safe regions: buffers that devices re-rank, or ellipses and questions as in Lamps.",
+)
+"""For commands that replay."""
+
 
 @click.command()
 @click.argument("simulation", type=click.Path(exists=True, file_okay=False, path_type=Path))
@@ -29,6 +38,7 @@ _MISMATCHES_SHOWN = 10
     "--fleets", type=int, default=4, show_default=True, help="Streams to spread the devices over."
 )
 @click.option("--audit-every", type=int, default=15, show_default=True, help="Ticks between two audits.")
+@region_option
 @click.option("--map", "picture", type=click.Path(path_type=Path), help="Draw the run to this PNG.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures here.")
 def replay(
@@ -37,6 +47,7 @@ def replay(
     token: str | None,
     fleets: int,
     audit_every: int,
+    region: str,
     picture: Path | None,
     json_file: Path | None,
 ) -> None:
@@ -48,9 +59,11 @@ def replay(
     \b
     nearcast replay runs/city --target localhost:7433 --map runs/city/map.png
     """
+    from nearcast import RegionMode  # noqa: PLC0415
     from simulator.replay import ReplayOptions  # noqa: PLC0415
 
-    options = ReplayOptions(target, token, max(1, fleets), max(1, audit_every))
+    mode = RegionMode[region.upper()]
+    options = ReplayOptions(target, token, max(1, fleets), max(1, audit_every), mode)
     report = run_replay(simulation, options, picture)
     if json_file is not None:
         json_file.write_text(json.dumps(figures(report), indent=2) + "\n")

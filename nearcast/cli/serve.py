@@ -35,6 +35,11 @@ READY = "serving on "
     type=int,
     help="Objects beyond k that a device is given: more of them, fewer reports.  [default: 8]",
 )
+@click.option(
+    "--subscription-index",
+    help="Who is affected by a new object: naive, sq-tree.  [default: sq-tree]",
+)
+@click.option("--object-index", help="What is best here: naive, iqf, iq-tree.  [default: iqf]")
 @click.option("--virtual-time", is_flag=True, default=None, help="Let AdvanceClock drive the time.")
 @click.option(
     "--token",

@@ -11,6 +11,7 @@ import random
 from collections import deque
 from dataclasses import dataclass
 
+from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from nearcast.clock import Clock
 from nearcast.conversation import Conversation
 from nearcast.model import SubscriptionState, TopK
@@ -85,7 +86,13 @@ class World:
         self.random = random.Random(seed)
         self.is_line = is_line  # everything on one line, two words: sums of distances tie as well
         self.limits = limits or Limits()
-        self.options = EngineOptions(buffer_extra=buffer_extra)
+        # Every run has another pair of indexes.
+        subscription_index = SUBSCRIPTION_INDEXES[
+            sorted(SUBSCRIPTION_INDEXES)[seed % len(SUBSCRIPTION_INDEXES)]
+        ]
+        object_index = OBJECT_INDEXES[sorted(OBJECT_INDEXES)[seed // 7 % len(OBJECT_INDEXES)]]
+        square = None if seed % 2 else (0.0, 0.0, float(SIDE))
+        self.options = EngineOptions(buffer_extra, object_index, lambda: subscription_index(square))
         self.store = SqliteStore(":memory:", PLANE)
         self.clock = Clock()
         self.clock.adjust(EPOCH_MS, is_virtual=True)
