@@ -36,14 +36,14 @@ class Audit:
         self._words = keyword_sets(subscriptions.interests.keywords)
         self._maxdist_m = maxdist_m
         self._alive: dict[int, oracle.OracleObject] = {}
-        self._having: dict[int, set[int]] = {}
+        self._having: dict[str, set[int]] = {}
 
     def publish(self, objects: ObjectBatch) -> None:
         """Note objects that are published."""
         words = keyword_sets(objects.keywords)
         columns = (objects.ids.tolist(), objects.x_m.tolist(), objects.y_m.tolist(), words)
         for object_id, x_m, y_m, row in zip(*columns, strict=True):
-            keywords = frozenset(row.tolist())
+            keywords = frozenset(map(str, row.tolist()))
             self._alive[object_id] = oracle.OracleObject(object_id, x_m, y_m, keywords, 0, _FOREVER)
             for word in keywords:
                 self._having.setdefault(word, set()).add(object_id)
@@ -63,7 +63,7 @@ class Audit:
 
     def _expected(self, handle: int, x_m: float, y_m: float) -> list[int]:
         row = handle - 1
-        wanted = frozenset(self._words[row].tolist())
+        wanted = frozenset(map(str, self._words[row].tolist()))
         interests = self._subscriptions.interests
         asked = oracle.OracleSubscription(
             wanted,
@@ -71,7 +71,9 @@ class Audit:
             float(self._subscriptions.alpha[row]),
             Similarity(int(interests.similarity[row])).name.lower(),
         )
-        ids = set().union(*(self._having.get(word, set()) for word in wanted))
+        ids: set[int] = set()
+        for word in wanted:
+            ids |= self._having.get(word, set())
         candidates = [self._alive[object_id] for object_id in ids]
         found = oracle.top_k(asked, x_m, y_m, self._maxdist_m, candidates, 1)
         return [match.object_id for match in found]

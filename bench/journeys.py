@@ -70,7 +70,8 @@ def road_offsets(seconds: int, seed: int) -> Floats:
     x_m = (table["lon"].to_numpy() - frame.lon0_deg) * frame.x_m_per_deg
     y_m = (table["lat"].to_numpy() - frame.lat0_deg) * frame.y_m_per_deg
     positions = np.stack([x_m, y_m], axis=1).reshape(JOURNEYS, seconds + 1, 2)
-    return positions - positions[:, :1]
+    offsets: Floats = positions - positions[:, :1]
+    return offsets
 
 
 def gps_offsets(seconds: int) -> Floats:
@@ -94,4 +95,5 @@ def gps_offsets(seconds: int) -> Floats:
         y_m = (trip["lat_e6"].to_numpy() / 1e6 - frame.lat0_deg) * frame.y_m_per_deg
         found.append(np.stack([np.interp(wanted, times, x_m), np.interp(wanted, times, y_m)], axis=1))
     positions = np.array(found)
-    return positions - positions[:, :1]
+    offsets: Floats = positions - positions[:, :1]
+    return offsets

@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-
 from typing import NamedTuple
 
 import numpy as np
@@ -254,7 +253,8 @@ class Lamps:
     def _leaving(self, handles: Ints, x_m: Floats, y_m: Floats) -> Ints:
         """Which devices find that their region does not cover them. Not the server's time."""
         if isinstance(self.engine, LocalEngine):
-            return handles[self.engine.is_outside(handles, x_m, y_m)]
+            outside: Ints = handles[self.engine.is_outside(handles, x_m, y_m)]
+            return outside
         found = np.empty(len(handles), dtype=np.bool_)
         engine = self.engine
         device_kernels.must_report(
@@ -267,7 +267,8 @@ class Lamps:
             found,
             self._parameters.k_max,
         )
-        return handles[found]
+        leaving: Ints = handles[found]
+        return leaving
 
 
 def _part(objects: ObjectBatch, start: int, stop: int) -> ObjectBatch:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def variants(data: Dataset) -> dict[str, Variant]:
         return Variant(
             name,
             RegionMode.ELLIPSE,
-            lambda: OBJECT_INDEXES[object_index](),
+            OBJECT_INDEXES[object_index],
             lambda: SUBSCRIPTION_INDEXES[subscription_index](square),
             **others,  # type: ignore[arg-type]
         )
@@ -70,7 +70,7 @@ def _sweep(
     names: tuple[str, ...], base: LampsParameters, field: str, values: tuple[object, ...]
 ) -> list[Setting]:
     return [
-        Setting(name, {field: value}, replace(base, **{field: value}))
+        Setting(name, {field: value}, replace(base, **{field: cast("Any", value)}))
         for value in values
         for name in names
     ]

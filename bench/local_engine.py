@@ -1,14 +1,16 @@
 """Lamps without ASR: the engine with local safe regions (LSR), polygons on both sides.
 
-The index sees the disc about the polygon's centroid; devices test the polygon. The rest is the engine's. A
-located device is always evaluated anew: a new object changes O_s, and with it every polygon.
+The index sees the disc about the polygon's centroid; devices test the polygon. The rest is the engine's.
+A located device is always evaluated anew: a new object changes O_s, and with it every polygon.
 """
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import shapely
 
 from index.batches import Floats, Ints, Ranking, ReachBatch
@@ -27,7 +29,7 @@ class LocalEngine(Engine):
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         super().__init__(options)
-        self.regions: dict[int, shapely.Geometry] = {}
+        self.regions: dict[int, Any] = {}
         self.region_s = 0.0
         """Time spent on making regions."""
         self.region_count = 0
@@ -63,7 +65,7 @@ class LocalEngine(Engine):
         trimmed = Ranking(np.cumsum(sizes), ranking.ids[kept], ranking.length_m[kept], ranking.r_m[kept])
         return self._settle(slots, positions, trimmed, interests)
 
-    def _region(self, point: Point, ranking: Ranking, start: int, end: int, k: int) -> shapely.Geometry:
+    def _region(self, point: Point, ranking: Ranking, start: int, end: int, k: int) -> Any:  # noqa: ANN401 - shapely has no types for its methods
         places = self.objects.rows[self.objects.slots(ranking.ids[start:end])]
         shares = ranking.r_m[start:end].tolist()
         columns = zip(places["x_m"].tolist(), places["y_m"].tolist(), shares, strict=True)
@@ -77,7 +79,7 @@ class LocalEngine(Engine):
         batch = super()._regions(slots)
         began = time.perf_counter()
         for i, handle in enumerate(batch.ids.tolist()):
-            region = self.regions.get(handle)
+            region: Any = self.regions.get(handle)
             if region is None or region.is_empty or not np.isfinite(batch.reach_m[i]):
                 continue
             centre = region.centroid
@@ -86,12 +88,12 @@ class LocalEngine(Engine):
         self.region_s += time.perf_counter() - began
         return batch
 
-    def is_outside(self, handles: Ints, x_m: Floats, y_m: Floats) -> np.ndarray:
+    def is_outside(self, handles: Ints, x_m: Floats, y_m: Floats) -> npt.NDArray[np.bool_]:
         """Which devices have left their polygon. The anchor itself is always inside."""
         rows = self.subscriptions.rows[self.subscriptions.slots(handles)]
         geometry = np.array([self.regions.get(handle) for handle in handles.tolist()], dtype=object)
         inside = shapely.contains_xy(geometry, x_m, y_m)
         inside |= (rows["x_m"] == x_m) & (rows["y_m"] == y_m)
         inside &= rows["buffer_count"] >= rows["k"]
-        outside: np.ndarray = ~(inside | np.isinf(rows["reach_m"]))
+        outside: npt.NDArray[np.bool_] = ~(inside | np.isinf(rows["reach_m"]))
         return outside

@@ -15,11 +15,11 @@ mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.righ
 
 _PARTS = ("generated", "expired", "moved")
 _COLOURS = {"generated": "#2a6f97", "expired": "#e09f3e", "moved": "#9e2a2b"}
-_SAME = frozenset({"experiment", "variant", "data", "trajectories"})
+_FIELDS = ("k_max", "subscriptions", "objects", "updates", "expired_share", "alpha", "similarity")
 
 
 def plot_lamps(rows: Sequence[Row], path: Path) -> None:
-    """Draw one panel an experiment: bars of the parts of a tick, logarithmic where systems differ much."""
+    """Draw one panel an experiment: bars of the parts of a tick."""
     experiments = list(dict.fromkeys(row["experiment"] for row in rows))
     height = 2.8 * len(experiments)
     figure = Figure(figsize=(8.0, height), layout="constrained")
@@ -37,11 +37,8 @@ def plot_lamps(rows: Sequence[Row], path: Path) -> None:
 
 def _name(row: Row, rows: Sequence[Row]) -> str:
     """Name a row by its variant and by what was varied."""
-    label = [str(row["variant"])]
-    for field in ("k_max", "subscriptions", "objects", "updates", "expired_share", "alpha", "similarity"):
-        if len({str(one.get(field)) for one in rows}) > 1:
-            label.append(f"{field} {row.get(field)}")
-    return "\n".join(label)
+    varied = [field for field in _FIELDS if len({str(one.get(field)) for one in rows}) > 1]
+    return "\n".join([str(row["variant"]), *(f"{field} {row.get(field)}" for field in varied)])
 
 
 def _bars(panel: Axes, rows: Sequence[Row]) -> None:

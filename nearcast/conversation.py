@@ -211,7 +211,7 @@ class Conversation:
             self._check((subscription,))
 
     def _receive_locate(self, locate: device_service_pb2.Locate) -> None:
-        """Say where the device is, unless that is under way: what is under way comes after the question."""
+        """Say where the device is, unless that is under way: then it comes after the question."""
         asked = [self.subscriptions.get(number) for number in locate.subscription_ids]
         self._report([one for one in asked if one is not None and not one.is_waiting])
 

@@ -1,7 +1,7 @@
 """The approximate safe region of Lamps: a centre and a radius that contain it.
 
-R = {p : |p o| + r(o) + |a p| <= gamma for each result o}: an intersection of ellipses that share the focus
-a. Seen from a in the direction u, the boundary of the ellipse of o is at
+R = {p : |p o| + r(o) + |a p| <= gamma for each result o}: an intersection of ellipses that share the
+focus a. Seen from a in the direction u, the boundary of the ellipse of o is at
 
     rho_o(u) = (l^2 - d^2) / (2 (l - (o - a) . u)),     l = gamma - r(o), d = |a o|
 

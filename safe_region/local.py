@@ -1,15 +1,15 @@
-"""The local safe region (LSR), the one that Lamps' ASR replaced: ellipses and dominant regions as polygons.
+"""The local safe region (LSR), which Lamps' ASR replaced: ellipses and dominant regions as polygons.
 
     R = {p : |p o| + r(o) + |a p| <= gamma for each result o}  and
         {p : |p o| + r(o) <= |p o'| + r(o') for each result o and each o' of O_s}
 
 with O_s the objects whose length at the anchor is below gamma and that are no results. gamma is chosen
-beyond the (k+1)-th length, so that the ellipses are larger than those of the ASR; in exchange every object
-in between has to be kept apart. Within R the result set does not change.
+beyond the (k+1)-th length, so that the ellipses are larger than those of the ASR; in exchange every
+object in between has to be kept apart. Within R the result set does not change.
 
-Polygons lie within the region: convex parts are inscribed; where the dominant region of o is the outside of
-a convex set, that set is replaced by a polygon about it. O(k * |O_s|) polygon intersections, some tens of
-microseconds each: a baseline, not for a server.
+Polygons lie within the region: convex parts are inscribed; where the dominant region of o is the outside
+of a convex set, that set is replaced by a polygon about it. O(k * |O_s|) polygon intersections, some
+tens of microseconds each: a baseline, not for a server.
 
 Source: lamps.txt section 2.2, after W. Huang et al., CIKM 2012.
 """
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,8 @@ import shapely
 from safe_region.frame import Point
 
 Floats = npt.NDArray[np.float64]
+Shape = Any
+"""A shapely geometry, whose methods have no types."""
 
 _VERTICES = 48
 _INWARD = 1.0 - 1e-9
@@ -45,8 +47,8 @@ class Circle(NamedTuple):
 
 def local_safe_region(
     anchor: Point, gamma_m: float, results: Sequence[Circle], others: Sequence[Circle]
-) -> shapely.Geometry:
-    """Build the region.
+) -> Shape:
+    """Build the region, a shapely geometry.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ def local_safe_region(
     others
         O_s.
     """
-    region: shapely.Geometry = _ellipses(anchor, gamma_m, results)
+    region: Shape = _ellipses(anchor, gamma_m, results)
     for result in results:
         for other in others:
             if region.is_empty:
@@ -86,9 +88,7 @@ def _ellipses(anchor: Point, gamma_m: float, results: Sequence[Circle]) -> shape
     return shapely.Polygon(ring.T)
 
 
-def _dominated(
-    region: shapely.Geometry, anchor: Point, gamma_m: float, result: Circle, other: Circle
-) -> shapely.Geometry:
+def _dominated(region: Any, anchor: Point, gamma_m: float, result: Circle, other: Circle) -> Shape:
     """Keep what lies in the dominant region of a result over another object."""
     gap = other.r_m - result.r_m
     apart = math.hypot(other.x_m - result.x_m, other.y_m - result.y_m)
@@ -109,8 +109,8 @@ def _hyperbola(
 ) -> tuple[Floats, Floats]:
     """Cut the boundary of {p : |p focus| + lead <= |p against|}: points on it and directions along it.
 
-    centre + axis * a cosh t + across * b sinh t, in even steps of t, closer ones beside the anchor; so the
-    error of a polygon grows with the distance from there only.
+    centre + axis * a cosh t + across * b sinh t, in even steps of t, closer ones beside the anchor; so
+    the error of a polygon grows with the distance from there only.
     """
     centre = np.array([focus.x_m + against.x_m, focus.y_m + against.y_m]) / 2.0
     axis = np.array([focus.x_m - against.x_m, focus.y_m - against.y_m])
@@ -139,8 +139,8 @@ def _around_branch(focus: Circle, against: Circle, lead_m: float, anchor: Point,
     """Return a polygon about that set: where its tangents meet."""
     touch, along = _hyperbola(focus, against, lead_m, anchor, far_m)
     corners = [touch[0] - along[0] * far_m]
-    for i in range(len(touch) - 1):
-        corners.append(_meet(touch[i], along[i], touch[i + 1], along[i + 1]))
+    between = range(len(touch) - 1)
+    corners += [_meet(touch[i], along[i], touch[i + 1], along[i + 1]) for i in between]
     corners.append(touch[-1] + along[-1] * far_m)
     away = _away(focus, against, far_m)
     outward = away * (1.0 - _INWARD)
@@ -156,7 +156,8 @@ def _away(focus: Circle, against: Circle, far_m: float) -> Floats:
 
 def _unit(vectors: Floats) -> Floats:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.maximum(lengths, 1e-300)
+    unit: Floats = vectors / np.maximum(lengths, 1e-300)
+    return unit
 
 
 def _meet(first: Floats, along: Floats, second: Floats, beside: Floats) -> Floats:

@@ -188,7 +188,10 @@ class Replay:
             device = await fleet.attach(fix.device_id, lon=fix.lon, lat=fix.lat)
             self._devices[fix.device_id] = device
             self._subscriptions[fix.device_id] = await asyncio.gather(
-                *(device.subscribe(_spec(row, self._options.region)) for row in wanted.get(fix.device_id, []))
+                *(
+                    device.subscribe(_spec(row, self._options.region))
+                    for row in wanted.get(fix.device_id, [])
+                )
             )
             self._progress("attach", i + 1, len(first))
         for subscriptions in self._subscriptions.values():

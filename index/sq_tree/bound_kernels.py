@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 
 from index.batches import Floats
-from index.sq_tree.layout import COMMON_MAX, Rows
+from index.sq_tree.layout import COMMON_MAX, Row
 from safe_region.jit import leaf
 from safe_region.scoring_kernels import text_distance
 
 _DICE = 2
 _COSINE = 3
+_NEVER = 2.0
 _ROUNDING = 1e-12
 """Relative to the largest term: thresholds err on the side of not pruning."""
 
 
 @leaf
-def threshold(subscription: Rows, common: int) -> float:
-    """lambda(s, o | common), equation 4: farther from the region no object with so many matters."""  # noqa: D403
+def threshold(subscription: Row, common: int) -> float:
+    """lambda(s, o | common), equation 4: farther from the region no object with so many matters."""
     count = subscription["keyword_count"]
-    if common >= COMMON_MAX or common > count:
-        common = count
+    common = count if common >= COMMON_MAX else min(common, count)
     weight = subscription["weight_m"]
     reach = subscription["reach_m"]
     # The least text distance is that of an object with the common keywords and no other (lemma 3).
@@ -29,8 +29,8 @@ def threshold(subscription: Rows, common: int) -> float:
 
 
 @leaf
-def common_needed(subscription: Rows, distance_m: float) -> float:
-    """pnum(s, n): how many common keywords an object at the expected distance needs to matter."""  # noqa: D403
+def common_needed(subscription: Row, distance_m: float) -> float:
+    """pnum(s, n): how many common keywords an object at the expected distance needs to matter."""
     count = subscription["keyword_count"]
     room = subscription["reach_m"] - distance_m
     weight = subscription["weight_m"]
@@ -40,22 +40,23 @@ def common_needed(subscription: Rows, distance_m: float) -> float:
     if similar <= 0.0:
         return 0.0
     if subscription["similarity"] == _DICE:
-        return math.floor(similar * count / (2.0 - similar)) if similar < 2.0 else math.inf
+        # From 1 - 2i / (|s| + i): with the distance far beyond the reach no number of keywords is enough.
+        return float(math.floor(similar * count / (2.0 - similar))) if similar < _NEVER else math.inf
     if subscription["similarity"] == _COSINE:
-        return math.floor(similar * similar * count)
-    return math.floor(similar * count)
+        return float(math.floor(similar * similar * count))
+    return float(math.floor(similar * count))
 
 
 @leaf
-def distance_to(node: Rows, x_m: float, y_m: float) -> float:
-    """dist(n, p), definition 5."""  # noqa: D403
+def distance_to(node: Row, x_m: float, y_m: float) -> float:
+    """dist(n, p), definition 5."""
     dx = max(0.0, abs(x_m - node["x_m"]) - node["half_m"])
     dy = max(0.0, abs(y_m - node["y_m"]) - node["half_m"])
     return math.sqrt(dx * dx + dy * dy)
 
 
 @leaf
-def overhang(node: Rows, subscription: Rows) -> float:
+def overhang(node: Row, subscription: Row) -> float:
     """add(R, n), definition 6: how far the region may reach out of the node.
 
     A centroid outside the node (the root takes all) counts by its distance.
@@ -64,13 +65,13 @@ def overhang(node: Rows, subscription: Rows) -> float:
     outside = distance_to(node, x_m, y_m)
     if outside > 0.0:
         return float(subscription["radius_m"] + outside)
-    inner_x = node["half_m"] - abs(x_m - node["x_m"])
-    inner_y = node["half_m"] - abs(y_m - node["y_m"])
+    inner_x = float(node["half_m"] - abs(x_m - node["x_m"]))
+    inner_y = float(node["half_m"] - abs(y_m - node["y_m"]))
     return float(max(0.0, subscription["radius_m"] - min(inner_x, inner_y)))
 
 
 @leaf
-def raise_thresholds(row_m: Floats, node: Rows, subscription: Rows) -> None:
+def raise_thresholds(row_m: Floats, node: Row, subscription: Row) -> None:
     """Let the thresholds of a node, equations 6 and 7, cover a subscription."""
     extra = overhang(node, subscription)
     count = min(subscription["keyword_count"], COMMON_MAX)
@@ -96,8 +97,8 @@ def _corner_integral(a: float, b: float) -> float:
 
 
 @leaf
-def expected_distance(root: Rows, x_m: float, y_m: float, half_m: float) -> float:
-    """E[dist(n, o)] for a node of the root's square and objects anywhere in it."""  # noqa: D403
+def expected_distance(root: Row, x_m: float, y_m: float, half_m: float) -> float:
+    """E[dist(n, o)] for a node of the root's square and objects anywhere in it."""
     left = max(0.0, (x_m - half_m) - (root["x_m"] - root["half_m"]))
     right = max(0.0, (root["x_m"] + root["half_m"]) - (x_m + half_m))
     below = max(0.0, (y_m - half_m) - (root["y_m"] - root["half_m"]))
@@ -110,4 +111,4 @@ def expected_distance(root: Rows, x_m: float, y_m: float, half_m: float) -> floa
         + _corner_integral(right, above)
     )
     side = 2.0 * root["half_m"]
-    return (strips + corners) / (side * side)
+    return float((strips + corners) / (side * side))

@@ -1,21 +1,21 @@
-"""The SQ-tree (lamps.txt section 4): subscriptions by the centroid of their region, in all nodes of a quadtree.
+"""The SQ-tree (lamps.txt section 4): a quadtree that keeps subscriptions in all its nodes.
 
 Operations: insert and move O(depth * (keywords + t_max)) a subscription; remove likewise, plus computing
 thresholds anew, amortised; match visits the nodes and postings that the thresholds leave.
 
-Plan: a subscription goes down from the root until an object at the expected distance would have to share
-more keywords with it than objects are expected to (pnum > E[i_n]), or to a leaf, which splits beyond its
-capacity. Every node has an inverted file of what it keeps (I_n), the keywords of its subtree (T_n^r), and
-two rows of thresholds: for what it keeps (Lambda_n) and for its subtree (Lambda_n^r). A region is the disc
-about its centroid; an anchored subscription is a disc of radius 0, so that add(R, n) = 0.
+Plan: a subscription goes down, by the centroid of its region, until an object at the expected distance
+would have to share more keywords with it than objects are expected to (pnum > E[i_n]), or to a leaf,
+which splits beyond its capacity. Every node has an inverted file of what it keeps (I_n), the keywords of
+its subtree (T_n^r), and two rows of thresholds: of what it keeps (Lambda_n), of its subtree (Lambda_n^r).
+A region is the disc about its centroid; an anchored subscription is a disc of radius 0: add(R, n) = 0.
 
 Deviations from the paper, none of which changes what is found:
 - thresholds are kept as lengths (metres), a score times maxdist / alpha;
-- pnum, lemma 3 and with them the thresholds also for Dice and set-cosine; at i common keywords beyond |s.t|
-  they are those at |s.t|;
+- pnum, lemma 3 and with them the thresholds also for Dice and set-cosine; at i common keywords beyond
+  |s.t| they are those at |s.t|;
 - subscriptions without a bounded region (fewer than k + 1 objects) are kept beside the root;
 - |O_w| / |O| counts the objects that were matched so far;
-- what a non-leaf keeps is distributed again when E[i_n] has passed a whole number, since pnum is one;
+- what a non-leaf keeps is distributed again when E[i_n] has passed a whole number (pnum is one);
 - thresholds are raised at once, and computed anew after as many departures as a node keeps subscriptions;
 - four leaves that keep less than half a capacity are merged;
 - the last filter is theorem 4 on the subscription itself with the true text distance, where the paper
@@ -34,14 +34,14 @@ from index.sq_tree import match_kernels, placement_kernels
 from index.sq_tree.invariants import check_tree
 from index.sq_tree.layout import (
     CELL_DTYPE,
+    CELL_END,
     CHILDREN,
     COMMON_MAX,
     DEPTH_MAX,
     META_SIZE,
     NODE_DTYPE,
+    NODE_END,
     NOTHING,
-    POSTING_DTYPE,
-    ROOT,
     SUBSCRIPTION_DTYPE,
     Slots,
     Tree,
@@ -212,11 +212,11 @@ class SqTree:
 
     def _grow(self) -> None:
         """Double nodes or cells, whichever has less room left."""
-        if self._meta[placement_kernels.NODE_END] + CHILDREN > len(self._nodes) // 2:
+        if self._meta[NODE_END] + CHILDREN > len(self._nodes) // 2:
             self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
             self._own_m = np.concatenate([self._own_m, np.zeros_like(self._own_m)])
             self._subtree_m = np.concatenate([self._subtree_m, np.zeros_like(self._subtree_m)])
-        if self._meta[placement_kernels.CELL_END] > len(self._cells) // 2:
+        if self._meta[CELL_END] > len(self._cells) // 2:
             self._cells = np.concatenate([self._cells, np.zeros_like(self._cells)])
             keys = np.full(2 * len(self._cell_keys), NO_KEY, dtype=np.int64)
             values = np.zeros(len(keys), dtype=np.int32)
@@ -224,7 +224,7 @@ class SqTree:
             self._cell_keys, self._cell_values = keys, values
 
     def _fit_root(self) -> bool:
-        """Rebuild the tree about its subscriptions if most lie outside its root; return whether it was."""
+        """Rebuild the tree if most subscriptions lie outside its root; return whether it was."""
         rows = self._table.rows
         used = self._table.used() if not self._is_fixed else np.empty(0, dtype=np.int32)
         used = used[np.isfinite(rows["reach_m"][used])]

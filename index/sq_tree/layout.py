@@ -11,6 +11,8 @@ from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import Values
 
 Rows = npt.NDArray[Any]
+Row = Any
+"""One row of a table, by reference."""
 Slots = npt.NDArray[np.int32]
 
 NOTHING = -1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from index.batches import Floats, Ints, KeywordIds
 from index.sq_tree.bound_kernels import distance_to
 from index.sq_tree.cell_kernels import find_cell

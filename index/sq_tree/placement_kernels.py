@@ -90,9 +90,8 @@ def _has_room(tree: Tree, keyword_count: int) -> bool:
     if tree.meta[FREE_NODES] == NOTHING and tree.meta[NODE_END] + CHILDREN > tree.nodes.shape[0]:
         return False
     cells = tree.meta[CELL_COUNT] + keyword_count
-    return tree.meta[CELL_END] + keyword_count <= tree.cells.shape[0] and (
-        cells <= tree.cell_keys.shape[0] * LOAD_MAX
-    )
+    has_cells = tree.meta[CELL_END] + keyword_count <= tree.cells.shape[0]
+    return bool(has_cells and cells <= tree.cell_keys.shape[0] * LOAD_MAX)
 
 
 @leaf
@@ -240,7 +239,7 @@ def _can_merge(tree: Tree, node: int) -> bool:
     first = tree.nodes[node]["first_child"]
     if first == NOTHING or tree.nodes[node]["subtree_count"] > tree.capacity // 2:
         return False
-    for child in range(first, first + CHILDREN):
+    for child in range(first, first + CHILDREN):  # noqa: SIM110 - a kernel
         if tree.nodes[child]["first_child"] != NOTHING:
             return False
     return True

@@ -15,13 +15,13 @@ from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import drain, is_less, offer
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import common_count, length, text_distance
-from server.engine.layout import NO_HOLDING, Rows
+from server.engine.layout import NO_HOLDING, Row, Rows
 
 Slots = npt.NDArray[np.int32]
 
 
 @leaf
-def share_of(subscription: Rows, pool: KeywordIds, item: Rows, object_pool: KeywordIds) -> float:
+def share_of(subscription: Row, pool: KeywordIds, item: Row, object_pool: KeywordIds) -> float:
     """Text share of an object for a subscription; they share a keyword."""
     start, count = subscription["keyword_start"], subscription["keyword_count"]
     object_start, object_count = item["keyword_start"], item["keyword_count"]
@@ -52,7 +52,7 @@ def hold(
 
 @leaf
 def _point_at(objects: Rows, holdings: Rows, place: int, to: int, following: int) -> None:
-    """Make what points at a holding in its chain point elsewhere: forwards to `to`, back to `following`."""
+    """Make the neighbours of a holding in its chain point to `to` and back to `following`."""
     previous, after = holdings[place]["previous"], holdings[place]["next"]
     if previous != NO_HOLDING:
         holdings[previous]["next"] = to
@@ -126,6 +126,33 @@ def clear(objects: Rows, subscriptions: Rows, holdings: Rows, slots: Slots) -> N
             release(objects, subscriptions, holdings, last)
 
 
+@leaf
+def _holds(objects: Rows, holdings: Rows, start: int, end: int, object_id: int) -> bool:
+    for place in range(start, end):  # noqa: SIM110 - a kernel
+        if objects[holdings[place]["object"]]["id"] == object_id:
+            return True
+    return False
+
+
+@leaf
+def _release_others(
+    objects: Rows, subscriptions: Rows, holdings: Rows, slot: int, best: Ints, changes: Rows, told: int
+) -> int:
+    """Take out of a buffer what is not among the best."""
+    start = subscriptions[slot]["buffer_start"]
+    for place in range(start + subscriptions[slot]["buffer_count"] - 1, start - 1, -1):
+        object_id = objects[holdings[place]["object"]]["id"]
+        is_best = False
+        for j in range(best.shape[0]):
+            if best[j] == object_id:
+                is_best = True
+                break
+        if not is_best:
+            told = _tell(changes, told, subscriptions[slot]["id"], object_id, 0.0, 1)
+            release(objects, subscriptions, holdings, place)
+    return told
+
+
 @kernel
 def settle(
     objects: Rows,
@@ -162,26 +189,13 @@ def settle(
         subscriptions[slot]["y_m"] = y_m[i]
         subscriptions[slot]["is_awake"] = 1
         subscriptions[slot]["pending_count"] = 0
-        handle = subscriptions[slot]["id"]
+        best = ranked_ids[begin:end]
+        told = _release_others(objects, subscriptions, holdings, slot, best, changes, told)
         start = subscriptions[slot]["buffer_start"]
-        for place in range(start + subscriptions[slot]["buffer_count"] - 1, start - 1, -1):
-            object_id = objects[holdings[place]["object"]]["id"]
-            is_kept = False
-            for j in range(begin, end):
-                if ranked_ids[j] == object_id:
-                    is_kept = True
-                    break
-            if not is_kept:
-                told = _tell(changes, told, handle, object_id, 0.0, 1)
-                release(objects, subscriptions, holdings, place)
-        kept_count = subscriptions[slot]["buffer_count"]
+        kept_end = start + subscriptions[slot]["buffer_count"]
+        handle = subscriptions[slot]["id"]
         for j in range(begin, end):
-            is_there = False
-            for place in range(start, start + kept_count):
-                if objects[holdings[place]["object"]]["id"] == ranked_ids[j]:
-                    is_there = True
-                    break
-            if not is_there:
+            if not _holds(objects, holdings, start, kept_end, ranked_ids[j]):
                 object_slot = find(id_keys, id_values, ranked_ids[j])
                 hold(objects, subscriptions, holdings, slot, object_slot, ranked_r_m[j])
                 told = _tell(changes, told, handle, ranked_ids[j], ranked_r_m[j], 0)
@@ -242,12 +256,12 @@ def admit(
 
 
 @leaf
-def _length_at_anchor(item: Rows, subscription: Rows, r_m: float) -> float:
+def _length_at_anchor(item: Row, subscription: Row, r_m: float) -> float:
     return length(subscription["x_m"] - item["x_m"], subscription["y_m"] - item["y_m"], r_m)
 
 
 @leaf
-def _is_below(item: Rows, subscription: Rows, r_m: float) -> bool:
+def _is_below(item: Row, subscription: Row, r_m: float) -> bool:
     at_anchor = _length_at_anchor(item, subscription, r_m)
     return is_less(at_anchor, item["id"], subscription["reach_m"], subscription["reach_id"])
 

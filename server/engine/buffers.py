@@ -44,7 +44,7 @@ class Buffers:
         kernels.give_back(subscriptions, self.holdings, self._free, slots)
 
     def free_count(self) -> int:
-        """Holdings in free stretches. O(stretches)."""
+        """Count the holdings in free stretches. O(stretches)."""
         total = 0
         for step, head in enumerate(self._free.tolist()):
             place = head

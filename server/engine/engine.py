@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking, ReachBatch
 from index.contracts import ObjectIndex, SubscriptionIndex
@@ -92,6 +93,10 @@ class Positions(NamedTuple):
     handles: Ints
     x_m: Floats
     y_m: Floats
+
+    def part(self, rows: slice | npt.NDArray[np.bool_]) -> Positions:
+        """Return some of them."""
+        return Positions(self.handles[rows], self.x_m[rows], self.y_m[rows])
 
 
 class Engine:
@@ -275,7 +280,7 @@ class Engine:
     def anchor(self, positions: Positions) -> Rows:
         """Evaluate subscriptions anew where their devices are; wake those that are parked."""
         parts = [
-            self._anchor(Positions(*(column[start : start + _CHUNK] for column in positions)))
+            self._anchor(positions.part(slice(start, start + _CHUNK)))
             for start in range(0, len(positions.handles), _CHUNK)
         ]
         return np.concatenate(parts) if parts else np.empty(0, dtype=CHANGE_DTYPE)
@@ -327,12 +332,12 @@ class Engine:
             shares,
         )
         known = sizes >= 0
-        changes = self.anchor(Positions(*(column[~known] for column in positions)))
+        changes = self.anchor(positions.part(~known))
         kept = np.arange(starts[-1]) < np.repeat(starts[:-1] + sizes, np.diff(starts))
         offsets = np.zeros(int(known.sum()) + 1, dtype=np.int64)
         np.cumsum(sizes[known], out=offsets[1:])
         ranking = Ranking(offsets, ids[kept], lengths[kept], shares[kept])
-        settled = self._settle(slots[known], Positions(*(column[known] for column in positions)), ranking)
+        settled = self._settle(slots[known], positions.part(known), ranking)
         return np.concatenate([changes, settled])
 
     def _settle(

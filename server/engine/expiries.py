@@ -1,4 +1,7 @@
-"""When objects expire. Push and pop O(log n) each; an object that is gone earlier stays until it is due."""
+"""When objects expire.
+
+Push and pop O(log n) each. An object that is gone earlier stays until it is due.
+"""
 
 from __future__ import annotations
 

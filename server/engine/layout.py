@@ -10,6 +10,8 @@ import numpy.typing as npt
 from safe_region.anchored import RegionMode
 
 Rows = npt.NDArray[Any]
+Row = Any
+"""One row of a table, by reference."""
 
 NO_HOLDING = -1
 """Ends a chain of holdings."""

@@ -19,7 +19,7 @@ from safe_region.ellipse_kernels import enclose
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import length
 from server.engine.buffer_kernels import share_of
-from server.engine.layout import ELLIPSE, Rows
+from server.engine.layout import ELLIPSE, Row, Rows
 
 Slots = npt.NDArray[np.int32]
 
@@ -72,7 +72,7 @@ def fill_reaches(
 
 
 @leaf
-def _worst_length(objects: Rows, holdings: Rows, subscription: Rows, x_m: float, y_m: float) -> float:
+def _worst_length(objects: Rows, holdings: Rows, subscription: Row, x_m: float, y_m: float) -> float:
     worst = 0.0
     start = subscription["buffer_start"]
     for place in range(start, start + subscription["buffer_count"]):
@@ -82,7 +82,7 @@ def _worst_length(objects: Rows, holdings: Rows, subscription: Rows, x_m: float,
 
 
 @leaf
-def _is_inside(objects: Rows, holdings: Rows, subscription: Rows, x_m: float, y_m: float) -> bool:
+def _is_inside(objects: Rows, holdings: Rows, subscription: Row, x_m: float, y_m: float) -> bool:
     """Whether the buffer of an ELLIPSE subscription is its result at a position, but for what pends."""
     if math.isinf(subscription["reach_m"]):
         return True
@@ -94,7 +94,7 @@ def _is_inside(objects: Rows, holdings: Rows, subscription: Rows, x_m: float, y_
 
 
 @leaf
-def _is_held(holdings: Rows, subscription: Rows, object_slot: int) -> bool:
+def _is_held(holdings: Rows, subscription: Row, object_slot: int) -> bool:
     start = subscription["buffer_start"]
     for place in range(start, start + subscription["buffer_count"]):
         if holdings[place]["object"] == object_slot:

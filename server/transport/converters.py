@@ -22,7 +22,6 @@ from server.limits import Limits
 from server.model import LiveObject, NewObject, TopK
 from server.transport.status import error_message
 
-
 _Choice = TypeVar("_Choice", bound=IntEnum)
 
 
@@ -210,7 +209,9 @@ class EventWriter:
         self._limits = limits_message(limits)
         self._virtual_time = virtual_time
 
-    def response(self, event: s.Event) -> device_service_pb2.AttachResponse:
+    def response(  # noqa: PLR0911 - one an event
+        self, event: s.Event
+    ) -> device_service_pb2.AttachResponse:
         """Write one event."""
         response = device_service_pb2.AttachResponse
         match event:
