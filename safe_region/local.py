@@ -88,7 +88,7 @@ def _ellipses(anchor: Point, gamma_m: float, results: Sequence[Circle]) -> shape
     return shapely.Polygon(ring.T)
 
 
-def _dominated(region: Any, anchor: Point, gamma_m: float, result: Circle, other: Circle) -> Shape:
+def _dominated(region: Shape, anchor: Point, gamma_m: float, result: Circle, other: Circle) -> Shape:
     """Keep what lies in the dominant region of a result over another object."""
     gap = other.r_m - result.r_m
     apart = math.hypot(other.x_m - result.x_m, other.y_m - result.y_m)

@@ -124,6 +124,11 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path):
             "buffer_extra: Input should be less than or equal to 1000",
         ),
         (["serve", AREA, f"--tls-key={__file__}"], "tls_certificate and tls_key must be given together"),
+        (
+            ["serve", AREA, "--subscription-index=b-tree"],
+            "subscription_index is 'b-tree', must be one of naive, sq-tree",
+        ),
+        (["serve", AREA, "--object-index=b-tree"], "object_index is 'b-tree', must be one of naive"),
         (["replay", "tests"], "world.json is missing"),
         (["simulate", "--out=runs/none", "--devices=0"], "devices is 0, must be within 1..1000000"),
     ],

@@ -154,6 +154,24 @@ def test_a_newer_version(path):
     assert path.read_bytes() == before
 
 
+def test_an_older_version_is_brought_up_to_date(path):
+    """A store as version 1 made it: subscriptions had no region."""
+    store = SqliteStore(path, FRAME)
+    spec = TopK(("a",), 3, 0.5)
+    store.commit([PutObject(an_object(1)), PutSubscription("d", 1, spec)], 5)
+    store.close()
+    database = sqlite3.connect(path)
+    database.execute("ALTER TABLE subscriptions DROP COLUMN region")
+    database.execute("PRAGMA user_version=1")
+    database.close()
+    for _ in range(2):
+        store = SqliteStore(path, FRAME)
+        assert store.recover().subscriptions == (PutSubscription("d", 1, spec),)
+        store.close()
+    (version,) = sqlite3.connect(path).execute("PRAGMA user_version").fetchone()
+    assert version == 2
+
+
 def test_the_database_of_another_application(path):
     database = sqlite3.connect(path)
     database.execute("CREATE TABLE theirs (x)")

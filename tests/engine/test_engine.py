@@ -1,0 +1,217 @@
+"""The engine as arrays: what it says, in the cases that the whole system seldom reaches."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from index.batches import InterestBatch, KeywordLists, ObjectBatch
+from index.contracts import InconsistentIndexError
+from safe_region.anchored import RegionMode
+from server.engine import Engine, EngineOptions, Positions
+from server.engine.invariants import check_engine
+
+SUSHI = 0
+FOREVER = 2**62
+
+
+def ids(*values):
+    return np.array(values, dtype=np.int64)
+
+
+def floats(*values):
+    return np.array(values, dtype=np.float64)
+
+
+class Line:
+    """Objects and devices on a line; weight 0, so that lengths are distances."""
+
+    def __init__(self, extra=2, region=RegionMode.ANCHORED, k=2) -> None:
+        self.engine = Engine(EngineOptions(buffer_extra=extra))
+        self.region, self.k = region, k
+        self.next_id = 1
+
+    def publish(self, *places, expiry_ms=FOREVER):
+        numbers = np.arange(self.next_id, self.next_id + len(places), dtype=np.int64)
+        self.next_id += len(places)
+        words = KeywordLists.of([[SUSHI]] * len(places))
+        batch = ObjectBatch(numbers, floats(*places), np.zeros(len(places)), words)
+        return self.engine.publish(batch, np.full(len(places), expiry_ms, dtype=np.int64))
+
+    def subscribe(self, handle, place):
+        interests = InterestBatch(floats(0.0), np.ones(1, dtype=np.int8), KeywordLists.of([[SUSHI]]))
+        self.engine.subscribe(ids(handle), interests, ids(self.k), ids(self.region))
+        return self.anchor(handle, place)
+
+    def anchor(self, handle, place):
+        return self.engine.anchor(Positions(ids(handle), floats(place), floats(0.0)))
+
+    def locate(self, handle, place, *pending):
+        where = Positions(ids(handle), floats(place), floats(0.0))
+        return self.engine.locate(where, ids(0, len(pending)), ids(*pending))
+
+    def held(self, handle):
+        return sorted(self.engine.buffer(handle)[0].tolist())
+
+    def reach(self, handle):
+        row = self.engine.row(handle)
+        return float(row["reach_m"]), int(row["reach_id"])
+
+
+def told(changes):
+    return [(row["handle"], row["object_id"], bool(row["is_drop"])) for row in changes]
+
+
+def test_a_buffer_is_the_best_and_the_reach_the_next():
+    line = Line()
+    line.publish(5, 1, 4, 2, 3, 6)
+    assert told(line.subscribe(7, 0)) == [(7, 2, False), (7, 4, False), (7, 5, False), (7, 3, False)]
+    assert line.reach(7) == (5.0, 1)
+    check_engine(line.engine)
+
+
+def test_a_report_sends_only_the_difference():
+    line = Line()
+    line.publish(1, 2, 3, 4, 5, 6)
+    line.subscribe(7, 0)
+    assert sorted(told(line.anchor(7, 3.9))) == [(7, 1, True), (7, 5, False)]
+    assert told(line.anchor(7, 3.9)) == []
+
+
+def test_fewer_than_fit_leave_the_reach_infinite():
+    line = Line()
+    line.publish(1, 2, 3)
+    line.subscribe(7, 0)
+    assert line.reach(7) == (math.inf, 0)
+    assert told(line.publish(1000).changes) == [(7, 4, False)]
+
+
+def test_arrivals_that_overflow_lower_the_reach():
+    line = Line()  # room for k + 2b = 6 in steps of 4: 8
+    line.publish(10, 20, 30, 40, 50)
+    line.subscribe(7, 0)
+    first = line.publish(11, 12, 13, 14)
+    assert len(first.lowered) == 0
+    second = line.publish(15)
+    assert second.lowered.tolist() == [7]
+    assert line.held(7) == [1, 6, 7, 8]
+    assert line.reach(7) == (14.0, 9)
+    assert all(is_drop for _, _, is_drop in told(second.changes))
+    check_engine(line.engine)
+
+
+def test_a_lowered_reach_is_told_even_if_nothing_else_changes():
+    """Many at once beyond what is held: nothing enters, nothing leaves, but the reach is another."""
+    line = Line(extra=0, k=4)
+    line.publish(1, 2, 3, 4, 9)
+    line.subscribe(7, 0)
+    published = line.publish(5)
+    assert told(published.changes) == []
+    assert published.lowered.tolist() == [7]
+    assert line.reach(7) == (5.0, 6)
+
+
+def test_expiry_is_not_told_and_retraction_is():
+    line = Line()
+    line.publish(1, expiry_ms=100)
+    line.publish(2, 3)
+    line.subscribe(7, 0)
+    line.subscribe(8, 0)
+    assert line.engine.advance(99).tolist() == []
+    assert line.engine.advance(100).tolist() == [1]
+    assert line.held(7) == [2, 3]
+    assert told(line.engine.remove(ids(3))) == [(7, 3, True), (8, 3, True)]
+    with pytest.raises(ValueError, match="now_ms is 99, must be at least 100"):
+        line.engine.advance(99)
+    check_engine(line.engine)
+
+
+def test_what_was_retracted_early_does_not_expire():
+    line = Line()
+    line.publish(1, 2, expiry_ms=100)
+    line.engine.remove(ids(1))
+    assert line.engine.advance(100).tolist() == [2]
+
+
+def test_parked_subscriptions_hold_nothing_and_their_room_is_used_again():
+    line = Line()
+    line.publish(*range(20))
+    line.subscribe(7, 0)
+    end = line.engine.buffers.end
+    line.engine.park(ids(7))
+    assert not line.engine.is_awake(7)
+    assert told(line.publish(0.5).changes) == []
+    line.subscribe(8, 3)
+    assert line.engine.buffers.end == end
+    line.engine.unsubscribe(ids(7))
+    check_engine(line.engine)
+
+
+class TestEllipse:
+    """Lamps' event of a new object."""
+
+    @pytest.fixture
+    def line(self):
+        line = Line(region=RegionMode.ELLIPSE)
+        line.publish(1, 2, 20)
+        line.subscribe(7, 0)
+        return line
+
+    def test_it_holds_the_result_only(self, line):
+        assert line.held(7) == [1, 2]
+        assert line.reach(7) == (20.0, 3)
+
+    def test_a_new_object_waits(self, line):
+        published = line.publish(1.5)
+        assert told(published.changes) == []
+        assert published.pending.handles.tolist() == [7]
+        assert published.pending.object_ids.tolist() == [4]
+        assert line.held(7) == [1, 2]
+
+    def test_one_that_can_matter_nowhere_in_the_region_does_not(self, line):
+        assert line.publish(25).pending.handles.tolist() == []
+
+    def test_one_that_enters_needs_no_search(self, line):
+        line.publish(1.5)
+        line.engine.object_index.best = None  # would be called
+        assert sorted(told(line.locate(7, 0.5, 4))) == [(7, 2, True), (7, 4, False)]
+        assert line.reach(7) == (1.5, 2)
+
+    def test_one_that_does_not_enter_needs_one(self, line):
+        line.publish(4)
+        assert told(line.locate(7, 0, 4)) == []
+        assert line.reach(7) == (4.0, 4)
+
+    def test_a_device_that_has_left_is_evaluated_anew(self, line):
+        line.publish(4)
+        line.locate(7, 18, 4)
+        assert line.held(7) == [3, 4]
+        check_engine(line.engine)
+
+    def test_what_is_gone_meanwhile_does_not_enter(self, line):
+        line.publish(1.5)
+        line.engine.remove(ids(4))
+        assert told(line.locate(7, 0, 4)) == []
+        check_engine(line.engine)
+
+
+@pytest.mark.parametrize("part", ["objects", "holdings", "reach", "room"])
+def test_check_notices_damage(part):
+    line = Line()
+    line.publish(*range(1, 12))
+    line.subscribe(7, 0)
+    line.subscribe(8, 2)
+    check_engine(line.engine)
+    engine = line.engine
+    if part == "objects":
+        engine.objects.rows["first_holding"][engine.objects.slots(ids(1))] = -1
+    elif part == "holdings":
+        engine.buffers.holdings["owner"][0] = 1
+    elif part == "reach":
+        engine.subscriptions.rows["reach_m"][engine.subscriptions.slots(ids(7))] = 3.5
+    else:
+        engine.buffers.end += 4
+    with pytest.raises(InconsistentIndexError):
+        check_engine(engine)

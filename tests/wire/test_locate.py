@@ -1,0 +1,136 @@
+"""The mode ELLIPSE on the wire: the server asks where a device is before it decides."""
+
+from __future__ import annotations
+
+import asyncio
+
+import grpc
+import pytest
+
+from nearcast.v1 import (
+    control_service_pb2,
+    control_service_pb2_grpc,
+    device_service_pb2,
+    device_service_pb2_grpc,
+    errors_pb2,
+    publisher_service_pb2,
+    publisher_service_pb2_grpc,
+    subscriptions_pb2,
+)
+from server.limits import Limits
+from server.main import Server
+from tests.wire.conftest import settings
+from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, subscribe, tell
+
+ELLIPSE = subscriptions_pb2.REGION_MODE_ELLIPSE
+
+
+def lamps_spec(**changes):
+    spec = a_spec(**changes)
+    spec.region = ELLIPSE
+    return spec
+
+
+async def publish(stubs, *objects):
+    call = stubs.publishers.Publish()
+    await call.write(publisher_service_pb2.PublishRequest(objects=objects))
+    ids = list((await call.read()).ids)
+    await call.done_writing()
+    return ids
+
+
+def report(sequence):
+    return device_service_pb2.Report(sequence=sequence, position=HERE, subscription_ids=[1])
+
+
+async def test_a_device_is_asked_and_its_answer_decides(stubs):
+    device = await attached(stubs)
+    first = await tell(device, subscribe=subscribe(1, lamps_spec(k=1)))
+    assert first.WhichOneof("event") == "delta"
+    (object_id,) = await publish(stubs, an_object())
+    asked = await device.read()
+    assert list(asked.locate.subscription_ids) == [1]
+    answer = await tell(device, report=report(1))
+    assert [entry.object.id for entry in answer.delta.add] == [object_id]
+    assert answer.delta.cause == subscriptions_pb2.CAUSE_PUBLISHED
+    assert answer.delta.report_sequence == 1
+    device.cancel()
+
+
+async def test_a_question_is_asked_once_for_all_that_pends(stubs):
+    device = await attached(stubs)
+    await tell(device, subscribe=subscribe(1, lamps_spec(k=5)))
+    ids = [(await publish(stubs, an_object()))[0] for _ in range(3)]
+    assert list((await device.read()).locate.subscription_ids) == [1]
+    answer = await tell(device, report=report(1))
+    assert sorted(entry.object.id for entry in answer.delta.add) == ids
+    device.cancel()
+
+
+async def test_sync_waits_for_the_answer(stubs):
+    device = await attached(stubs)
+    await tell(device, subscribe=subscribe(1, lamps_spec()))
+    await publish(stubs, an_object())
+    await device.read()
+    sync = asyncio.ensure_future(stubs.control.Sync(control_service_pb2.SyncRequest()))
+    done, _ = await asyncio.wait({sync}, timeout=0.3)
+    assert not done, "the delta is not decided, let alone sent"
+    await tell(device, report=report(1))
+    await sync
+    device.cancel()
+
+
+async def test_a_device_that_is_away_answers_with_its_hello(stubs, server):
+    device = await attached(stubs)
+    await tell(device, subscribe=subscribe(1, lamps_spec()))
+    await device.done_writing()
+    await device.read()
+    (object_id,) = await publish(stubs, an_object())
+    await stubs.control.Sync(control_service_pb2.SyncRequest())
+    again = await attached(stubs, version=1)
+    answer = await again.read()
+    assert [entry.object.id for entry in answer.delta.add] == [object_id]
+    assert not server.switchboard.ledger.pending
+    again.cancel()
+
+
+@pytest.fixture
+async def impatient():
+    """A server whose devices must answer within a fifth of a second."""
+    server = Server(settings(), Limits(answer_ms_max=200))
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        server.devices = device_service_pb2_grpc.DeviceServiceStub(channel)
+        server.publishers = publisher_service_pb2_grpc.PublisherServiceStub(channel)
+        server.control = control_service_pb2_grpc.ControlServiceStub(channel)
+        yield server
+    await server.stop()
+
+
+async def test_a_device_that_does_not_answer_is_detached_and_parked(impatient):
+    device = await attached(impatient)
+    await tell(device, subscribe=subscribe(1, lamps_spec()))
+    (object_id,) = await publish(impatient, an_object())
+    assert (await device.read()).HasField("locate")
+    last = await device.read()
+    assert last.detached.error.reason == errors_pb2.ERROR_REASON_SILENT
+    assert "must be at most 200 ms" in last.detached.error.message
+    await impatient.control.Sync(control_service_pb2.SyncRequest())
+    session = impatient.switchboard.sessions["device"]
+    assert impatient.switchboard.ledger.is_parked(session.handles[1])
+    again = await attached(impatient, version=1)
+    answer = await again.read()
+    assert answer.delta.snapshot
+    assert [entry.object.id for entry in answer.delta.add] == [object_id]
+    again.cancel()
+
+
+async def test_a_region_mode_nobody_knows(stubs):
+    device = await attached(stubs)
+    spec = a_spec()
+    spec.region = 7
+    answer = await tell(device, subscribe=subscribe(1, spec))
+    error = answer.rejection.error
+    assert (error.field, error.value) == ("spec.region", "7")
+    assert error.limit == "one of 1 (ANCHORED), 2 (ELLIPSE)"
+    device.cancel()
