@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from index.sq_tree.layout import CELL_COUNT, CELL_END, FREE_CELLS, NOTHING, Tree
-from index.tables.id_map_kernels import NO_VALUE, find, pop, put
-from safe_region.jit import leaf
+from index.tables.id_map_kernels import NO_KEY, NO_VALUE, find, pop, put
+from safe_region.jit import kernel, leaf
 
 _KEYWORD_BITS = 32
+_KEYWORD_MASK = (1 << _KEYWORD_BITS) - 1
 
 
 @leaf
@@ -107,3 +108,16 @@ def unpost(tree: Tree, slot: int) -> None:
             tree.cells[tree.postings[posting]["cell"]]["first"] = after
         if after != NOTHING:
             tree.postings[after]["previous"] = before
+
+
+@kernel
+def refresh_expectations(tree: Tree) -> None:
+    """Compute E[i_n] of every node anew, from the frequencies as they are now. O(cells)."""
+    for node in range(tree.nodes.shape[0]):
+        tree.nodes[node]["common"] = 0.0
+    for place in range(tree.cell_keys.shape[0]):
+        key = tree.cell_keys[place]
+        if key != NO_KEY:
+            share = tree.frequency[key & _KEYWORD_MASK]
+            tree.cells[tree.cell_values[place]]["share"] = share
+            tree.nodes[key >> _KEYWORD_BITS]["common"] += share

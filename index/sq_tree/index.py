@@ -14,7 +14,7 @@ Deviations from the paper, none of which changes what is found:
 - pnum, lemma 3 and with them the thresholds also for Dice and set-cosine; at i common keywords beyond
   |s.t| they are those at |s.t|;
 - subscriptions without a bounded region (fewer than k + 1 objects) are kept beside the root;
-- |O_w| / |O| counts the objects that were matched so far;
+- |O_w| / |O| counts the objects that were matched so far, and is taken over when they have doubled;
 - what a non-leaf keeps is distributed again when E[i_n] has passed a whole number (pnum is one);
 - thresholds are raised at once, and computed anew after as many departures as a node keeps subscriptions;
 - four leaves that keep less than half a capacity are merged;
@@ -30,7 +30,7 @@ from __future__ import annotations
 import numpy as np
 
 from index.batches import Floats, InterestBatch, Ints, Matches, ObjectBatch, ReachBatch
-from index.sq_tree import match_kernels, placement_kernels
+from index.sq_tree import cell_kernels, match_kernels, placement_kernels
 from index.sq_tree.invariants import check_tree
 from index.sq_tree.layout import (
     CELL_DTYPE,
@@ -58,7 +58,7 @@ _ROOM_MIN = 64
 _FOUND_MIN = 64
 _OUTSIDE_MIN = 64
 """So many subscriptions, most of them outside the root, and the tree is rebuilt about them."""
-_DRIFT = 1.1
+_DRIFT = 2.0
 """Frequencies are taken over when so many times the objects have been seen."""
 
 
@@ -255,6 +255,7 @@ class SqTree:
         self._seen_total += len(objects)
         if self._seen_total > _DRIFT * self._taken_total:
             self._take_frequencies()
+            cell_kernels.refresh_expectations(self._tree())
 
     def _take_frequencies(self) -> None:
         self._taken_total = self._seen_total
