@@ -17,6 +17,8 @@ from index.batches import Floats
 from safe_region.frame import Area, Frame
 
 JOURNEYS = 2_000
+STILL_M: Floats = np.zeros((1, 2, 2))
+"""Nobody moves."""
 _TAXIS = "traj/porto_taxi_1000.parquet"
 _PORTO = Area(-8.8, 41.0, -8.3, 41.4)
 

@@ -2,10 +2,92 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
 
-from bench.datasets import Dataset
-from bench.lamps import LampsParameters, Progress
+import numpy as np
+
+from bench.datasets import Dataset, subscriptions
+from bench.journeys import STILL_M
+from bench.lamps import Lamps, LampsParameters, Progress, Variant
 from bench.reports import Row
+from index.iqf import Iqf
+from index.sq_tree import SqTree
+from safe_region.anchored import RegionMode
 
-STRUCTURES: dict[str, Callable[[Dataset, LampsParameters, Progress], list[Row]]] = {}
+_FREQUENT_PERCENT = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+_QUESTIONS = 2_000
+_OBJECTS_SEEN = 1_000
+
+
+def figure_9(data: Dataset, base: LampsParameters, progress: Progress) -> list[Row]:
+    """Retrieval time and memory of IQF by x, the share of keywords that have a quadtree."""
+    chance = np.random.default_rng([base.seed, 9])
+    objects = data.objects(base.objects, 1, chance)
+    asked = subscriptions(data, _QUESTIONS, base.k_max, base.similarity, chance)
+    count = asked.k + 1
+    unbounded = np.full(len(count), np.inf)
+    rows: list[Row] = []
+    for number, percent in enumerate(_FREQUENT_PERCENT):
+        progress("figure-9", number, len(_FREQUENT_PERCENT))
+        index = Iqf(frequent_percent=percent)
+        index.insert(objects)
+        index.best(asked.interests, asked.x_m, asked.y_m, count, unbounded)
+        began = time.perf_counter()
+        index.best(asked.interests, asked.x_m, asked.y_m, count, unbounded)
+        spent = time.perf_counter() - began
+        rows.append(
+            {
+                "experiment": "figure-9",
+                "variant": "iqf",
+                "data": data.name,
+                "objects": base.objects,
+                "share": percent,
+                "retrieval_us": round(1e6 * spent / _QUESTIONS, 2),
+                "memory_bytes": index.memory_bytes(),
+                "x": "share",
+                "y": "retrieval_us",
+                "lists_audited": 0,
+                "mismatches": 0,
+            }
+        )
+    progress("figure-9", len(_FREQUENT_PERCENT), len(_FREQUENT_PERCENT))
+    return rows
+
+
+def figure_11(data: Dataset, base: LampsParameters, progress: Progress) -> list[Row]:
+    """How far E[i_n] is from i_n, by the number of subscriptions."""
+    rows: list[Row] = []
+    shares = (2, 4, 6, 8, 10)
+    for number, share in enumerate(shares):
+        progress("figure-11", number, len(shares))
+        parameters = replace(base, subscriptions=max(1, base.subscriptions * share // 10))
+        variant = Variant("lamps", RegionMode.ELLIPSE, Iqf, lambda: SqTree(data.square()))
+        lamps = Lamps(variant, data, STILL_M, parameters)
+        lamps.build(progress)
+        tree = lamps.engine.subscription_index
+        assert isinstance(tree, SqTree)  # noqa: S101 - made two lines above
+        seen = data.objects(_OBJECTS_SEEN, 1, np.random.default_rng([base.seed, 11]))
+        rows.append(
+            {
+                "experiment": "figure-11",
+                "variant": "lamps",
+                "data": data.name,
+                "subscriptions": parameters.subscriptions,
+                "objects": parameters.objects,
+                "error": round(tree.expectation_error(seen), 4),
+                "x": "subscriptions",
+                "y": "error",
+                "lists_audited": 0,
+                "mismatches": 0,
+            }
+        )
+    progress("figure-11", len(shares), len(shares))
+    return rows
+
+
+STRUCTURES: dict[str, Callable[[Dataset, LampsParameters, Progress], list[Row]]] = {
+    "figure-9": figure_9,
+    "figure-11": figure_11,
+}

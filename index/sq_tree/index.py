@@ -157,6 +157,13 @@ class SqTree:
         self._postings.check(self._table.rows, self._table.used())
         check_tree(self._tree(), self._table.used())
 
+    def expectation_error(self, objects: ObjectBatch) -> float:
+        """Return the mean of |E[i_n] - i_n| over the nodes that matching these objects filters."""
+        stack = np.empty(CHILDREN * (DEPTH_MAX + 1), dtype=np.int32)
+        return match_kernels.expectation_error(
+            self._tree(), objects.x_m, objects.y_m, objects.keywords.offsets, objects.keywords.ids, stack
+        )
+
     def memory_bytes(self) -> int:
         """Size of all arrays."""
         own = (self._nodes, self._own_m, self._subtree_m, self._cell_keys, self._cell_values, self._cells)

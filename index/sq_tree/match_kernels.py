@@ -122,6 +122,34 @@ def match(
 
 
 @kernel
+def expectation_error(
+    tree: Tree, x_m: Floats, y_m: Floats, keyword_offsets: Ints, keyword_ids: KeywordIds, stack: Slots
+) -> float:
+    """Mean of |E[i_n] - i_n| over the nodes that are filtered (figure 11)."""
+    error = 0.0
+    count = 0
+    for i in range(x_m.shape[0]):
+        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
+        stack[0] = ROOT
+        size = 1
+        while size > 0:
+            size -= 1
+            node = stack[size]
+            if tree.nodes[node]["subtree_count"] == 0:
+                continue
+            common = _common_with(tree, node, words)
+            error += abs(min(tree.nodes[node]["common"], float(COMMON_MAX)) - common)
+            count += 1
+            away = distance_to(tree.nodes[node], x_m[i], y_m[i])
+            first = tree.nodes[node]["first_child"]
+            if common > 0 and tree.subtree_m[node, common] >= away and first != NOTHING:
+                for child in range(first, first + CHILDREN):
+                    stack[size] = child
+                    size += 1
+    return error / max(count, 1)
+
+
+@kernel
 def count_words(frequency: Floats, keyword_ids: KeywordIds) -> None:
     """Add to the number of objects that have each keyword."""
     for i in range(keyword_ids.shape[0]):

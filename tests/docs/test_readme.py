@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from server.main import Server
@@ -52,6 +53,8 @@ def test_every_command_exists_with_these_flags(line):
 
     _, name, *arguments = line.split()
     command = app.commands[name]
+    while isinstance(command, click.Group):
+        command = command.commands[arguments.pop(0)]
     context = command.make_context(name, list(arguments), resilient_parsing=True)
     given = {word for word in arguments if word.startswith("--")} - {"--help"}
     known = {flag for parameter in command.get_params(context) for flag in parameter.opts}
