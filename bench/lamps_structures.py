@@ -22,7 +22,7 @@ _OBJECTS_SEEN = 1_000
 
 
 def figure_9(data: Dataset, base: LampsParameters, progress: Progress) -> list[Row]:
-    """Retrieval time and memory of IQF by x, the share of keywords that have a quadtree."""
+    """Measure retrieval time and memory of IQF by x, the share of keywords that have a quadtree."""
     chance = np.random.default_rng([base.seed, 9])
     objects = data.objects(base.objects, 1, chance)
     asked = subscriptions(data, _QUESTIONS, base.k_max, base.similarity, chance)
@@ -57,7 +57,7 @@ def figure_9(data: Dataset, base: LampsParameters, progress: Progress) -> list[R
 
 
 def figure_11(data: Dataset, base: LampsParameters, progress: Progress) -> list[Row]:
-    """How far E[i_n] is from i_n, by the number of subscriptions."""
+    """Measure how far E[i_n] is from i_n, by the number of subscriptions."""
     rows: list[Row] = []
     shares = (2, 4, 6, 8, 10)
     for number, share in enumerate(shares):

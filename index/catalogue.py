@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
+from index.sq_plus_tree import SqPlusTree
 from index.sq_tree import SqTree
 
 Square = tuple[float, float, float]
@@ -14,6 +15,7 @@ Square = tuple[float, float, float]
 SUBSCRIPTION_INDEXES: dict[str, Callable[[Square | None], SubscriptionIndex]] = {
     "naive": lambda _square: NaiveSubscriptionIndex(),
     "sq-tree": SqTree,
+    "sq-plus-tree": SqPlusTree,
 }
 
 OBJECT_INDEXES: dict[str, Callable[[], ObjectIndex]] = {

@@ -126,7 +126,7 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path):
         (["serve", AREA, f"--tls-key={__file__}"], "tls_certificate and tls_key must be given together"),
         (
             ["serve", AREA, "--subscription-index=b-tree"],
-            "subscription_index is 'b-tree', must be one of naive, sq-tree",
+            "subscription_index is 'b-tree', must be one of naive, sq-tree, sq-plus-tree",
         ),
         (["serve", AREA, "--object-index=b-tree"], "object_index is 'b-tree', must be one of naive"),
         (["replay", "tests"], "world.json is missing"),

@@ -6,12 +6,15 @@ import pytest
 
 from index.contracts import InconsistentIndexError
 from index.naive import NaiveSubscriptionIndex
+from index.sq_plus_tree import SqPlusTree
 from index.sq_tree import SqTree
 from tests.index.brute import Dice, ids, interest_batch, object_batch, reach_batch
 
 FACTORIES = {
     "naive": NaiveSubscriptionIndex,
     "sq-tree": SqTree,
+    "sq-plus-tree": SqPlusTree,
+    "sq-plus-tree, small root": lambda: SqPlusTree(square=(0.0, 0.0, 4.0)),
     "sq-tree, tiny leaves": lambda: SqTree(capacity=2),
     "sq-tree, fixed root": lambda: SqTree(square=(0.0, 0.0, 4.0), capacity=3),
 }
