@@ -22,8 +22,9 @@ NOTHING = -1
 TRIE_ROOT = 0
 
 COMBINED_MAX = 5
-"""Subscriptions of so many keywords have an entry for each combination of them (31 of five); those of more
-have one for each keyword, and what is found through these is verified."""
+"""Subscriptions of so many keywords have an entry for each combination of them (31 of five).
+
+Those of more have one for each keyword, and what is found through these is verified."""
 
 SMALL_MAX = 16
 """Entries of a group without cells: a scan of so few costs less than one look at a cell."""

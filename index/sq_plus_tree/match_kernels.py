@@ -133,8 +133,9 @@ def _search_group(
                 stack[depth] = first + quarter
                 depth += 1
         else:
+            leaf_row = forest.cells[cell]
             total = _scan(
-                forest, forest.cells[cell]["start"], forest.cells[cell]["count"], distance, common, position,
+                forest, leaf_row["start"], leaf_row["count"], distance, common, position,
                 object_id, x_m, y_m, words, found, total, seen,
             )  # fmt: skip
     return total

@@ -23,7 +23,7 @@ def entry_threshold(forest: Forest, entry: int, group: int, number: int) -> floa
     distance = forest.distances[row["similarity"], size, row["common"], number]
     reach = float(forest.entries[entry]["reach_m"])
     weight = float(forest.entries[entry]["weight_m"])
-    return reach - weight * distance + _OUTWARD * (abs(reach) + weight)
+    return float(reach - weight * distance + _OUTWARD * (abs(reach) + weight))
 
 
 @leaf
