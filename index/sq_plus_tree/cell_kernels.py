@@ -91,7 +91,7 @@ def _append(forest: Forest, cell: int, source: int) -> None:
     if row["count"] == 0:
         row["room"] = 0
         row["start"] = take_stretch(forest, 0)
-    elif row["count"] == 1 << row["room"]:
+    elif row["count"] == 1 << int(row["room"]):
         row["start"] = grown(forest, row["start"], row["count"], row["room"], cell)
         row["room"] += 1
     move_entry(forest, source, row["start"] + row["count"], cell)
@@ -156,7 +156,7 @@ def insert_entry(forest: Forest, group: int, source: int) -> None:
         if row["count"] == 1:
             row["room"] = 0
             row["start"] = take_stretch(forest, 0)
-        elif row["count"] - 1 == 1 << row["room"]:
+        elif row["count"] - 1 == 1 << int(row["room"]):
             row["start"] = grown(forest, row["start"], row["count"] - 1, row["room"], owner)
             row["room"] += 1
         move_entry(forest, source, row["start"] + row["count"] - 1, owner)

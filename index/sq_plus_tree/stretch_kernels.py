@@ -14,7 +14,7 @@ def take_stretch(forest: Forest, room: int) -> int:
         forest.free_stretches[room] = forest.entries[start]["slot"]
         return int(start)
     start = forest.meta[ENTRY_END]
-    forest.meta[ENTRY_END] += 1 << room
+    forest.meta[ENTRY_END] += 1 << int(room)
     forest.meta[ROOM_MAX] = max(forest.meta[ROOM_MAX], room)
     return int(start)
 

@@ -19,9 +19,15 @@ _KEYWORD_BITS = 32
 
 
 @leaf
+def _key(node: int, keyword: int) -> int:
+    """Where a combination is hashed."""
+    return (int(node) << _KEYWORD_BITS) | int(keyword)
+
+
+@leaf
 def child(forest: Forest, node: int, keyword: int) -> int:
     """Return the combination of a node's and one more keyword, or NOTHING."""
-    return find(forest.node_keys, forest.node_values, (node << _KEYWORD_BITS) | keyword)
+    return find(forest.node_keys, forest.node_values, _key(node, keyword))
 
 
 @leaf
@@ -42,7 +48,7 @@ def make_child(forest: Forest, node: int, keyword: int) -> int:
     forest.nodes[found]["child_count"] = 0
     forest.nodes[found]["first_group"] = NOTHING
     forest.nodes[node]["child_count"] += 1
-    put(forest.node_keys, forest.node_values, (node << _KEYWORD_BITS) | keyword, found)
+    put(forest.node_keys, forest.node_values, _key(node, keyword), found)
     return int(found)
 
 
@@ -55,7 +61,7 @@ def drop_unused(forest: Forest, node: int) -> None:
         and forest.nodes[node]["first_group"] == NOTHING
     ):
         parent = forest.nodes[node]["parent"]
-        key = (parent << _KEYWORD_BITS) | forest.nodes[node]["keyword"]
+        key = _key(parent, forest.nodes[node]["keyword"])
         pop(forest.node_keys, forest.node_values, key)
         forest.nodes[parent]["child_count"] -= 1
         forest.nodes[node]["parent"] = forest.meta[FREE_NODE]

@@ -13,7 +13,7 @@ _KEYWORD_MASK = (1 << _KEYWORD_BITS) - 1
 @leaf
 def cell_key(node: int, keyword: int) -> int:
     """Where a keyword at a node is hashed."""
-    return (node << _KEYWORD_BITS) | keyword
+    return (int(node) << _KEYWORD_BITS) | int(keyword)
 
 
 @leaf
