@@ -166,8 +166,9 @@ def insert_entry(forest: Forest, group: int, source: int) -> None:
     _append(forest, cell, source)
     last = forest.cells[cell]["start"] + forest.cells[cell]["count"] - 1
     raise_path(forest, cell, last, group)
-    if forest.cells[cell]["count"] > LEAF_MAX and forest.cells[cell]["depth"] < DEPTH_MAX:
+    while forest.cells[cell]["count"] > LEAF_MAX and forest.cells[cell]["depth"] < DEPTH_MAX:
         split(forest, cell)
+        cell = leaf_at(forest, cell, x_m, y_m)
 
 
 @leaf

@@ -16,6 +16,7 @@ from index.sq_plus_tree.layout import (
     CELL_END,
     CHILDREN,
     COMBINED_MAX,
+    DEPTH_MAX,
     DONE_PLACES,
     DONE_ROWS,
     ENTRY_END,
@@ -36,6 +37,9 @@ from safe_region.jit import kernel, leaf
 
 DONE = 0
 OUT_OF_ROOM = -1
+
+CELLS_SPARE = CHILDREN * (DEPTH_MAX + 1)
+"""One entry may split every cell on its way."""
 
 SPARE = 0
 """An entry that belongs to nobody: where one is put together before it is inserted."""
@@ -94,7 +98,7 @@ def _has_room(forest: Forest) -> bool:
         meta[NODE_END] < forest.nodes.shape[0]
         and meta[NODE_COUNT] < forest.node_keys.shape[0] * LOAD_MAX
         and meta[GROUP_END] < forest.groups.shape[0]
-        and meta[CELL_END] + 2 * CHILDREN <= forest.cells.shape[0]
+        and meta[CELL_END] + CELLS_SPARE <= forest.cells.shape[0]
         and entries <= forest.entries.shape[0]
     )
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from index.batches import Floats, InterestBatch, Ints, Matches, ObjectBatch, ReachBatch
 from index.sq_plus_tree import entry_kernels, match_kernels
-from index.sq_plus_tree.entry_kernels import OUT_OF_ROOM, SPARE
+from index.sq_plus_tree.entry_kernels import CELLS_SPARE, OUT_OF_ROOM, SPARE
 from index.sq_plus_tree.invariants import check_forest
 from index.sq_plus_tree.layout import (
     CELL_DTYPE,
@@ -88,8 +88,8 @@ class SqPlusTree:
         self._node_values: Slots = np.zeros(2 * _ROOM_MIN, dtype=np.int32)
         self._nodes = np.zeros(_ROOM_MIN, dtype=NODE_DTYPE)
         self._groups = np.zeros(_ROOM_MIN, dtype=GROUP_DTYPE)
-        self._cells = np.zeros(_ROOM_MIN, dtype=CELL_DTYPE)
-        self._threshold_m = np.zeros((_ROOM_MIN, CLASSES), dtype=np.float32)
+        self._cells = np.zeros(2 * CELLS_SPARE, dtype=CELL_DTYPE)
+        self._threshold_m = np.zeros((2 * CELLS_SPARE, CLASSES), dtype=np.float32)
         self._entries = np.zeros(16 * LEAF_MAX, dtype=ENTRY_DTYPE)
         self._free_stretches: Slots = np.full(ROOMS_MAX, NOTHING, dtype=np.int32)
         self._meta: Ints = np.zeros(META_SIZE, dtype=np.int64)
@@ -234,7 +234,7 @@ class SqPlusTree:
             self._node_keys, self._node_values = keys, values
         if 2 * meta[GROUP_END] >= len(self._groups):
             self._groups = _doubled(self._groups)
-        if 2 * (meta[CELL_END] + 2 * CHILDREN) >= len(self._cells):
+        if 2 * (meta[CELL_END] + CELLS_SPARE) >= len(self._cells):
             self._cells = _doubled(self._cells)
             self._threshold_m = _doubled(self._threshold_m)
         needed = meta[ENTRY_END] + (4 << int(meta[ROOM_MAX])) + 8 * LEAF_MAX

@@ -105,11 +105,7 @@ def _entries(forest: Forest, group: int) -> Iterator[tuple[int, int]]:
             expected = forest.threshold_m[first : first + CHILDREN].max(axis=0)
         else:
             start, count = int(forest.cells[cell]["start"]), int(forest.cells[cell]["count"])
-            if (
-                count > LEAF_MAX + 1
-                and forest.cells[cell]["depth"] < DEPTH_MAX - 1
-                and not _is_point(forest, start, count)
-            ):
+            if count > LEAF_MAX and forest.cells[cell]["depth"] < DEPTH_MAX:
                 raise InconsistentIndexError(f"leaf {cell} is over its capacity")
             total += count
             expected = np.full(CLASSES, -np.inf, dtype=np.float32)
@@ -121,11 +117,6 @@ def _entries(forest: Forest, group: int) -> Iterator[tuple[int, int]]:
             raise InconsistentIndexError(f"the thresholds of cell {cell} are wrong")
     if total != row["count"]:
         raise InconsistentIndexError(f"group {group} has lost count of its entries")
-
-
-def _is_point(forest: Forest, start: int, count: int) -> bool:
-    """Whether entries lie so close together that splits divide them one at a time."""
-    return bool(np.ptp(forest.entries["x_m"][start : start + count]) < forest.root[2])
 
 
 def _check_entry(forest: Forest, group: int, entry: int, leaf: int) -> None:

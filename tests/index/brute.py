@@ -74,8 +74,8 @@ class Dice:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
 
-    def words(self, most: int) -> frozenset[int]:
-        return frozenset(self.random.sample(range(VOCABULARY), self.random.randint(1, most)))
+    def words(self, most: int, vocabulary: int = VOCABULARY) -> frozenset[int]:
+        return frozenset(self.random.sample(range(vocabulary), self.random.randint(1, most)))
 
     def coordinate(self) -> float:
         return float(self.random.randint(-SIDE, SIDE))
@@ -85,7 +85,8 @@ class Dice:
 
     def interest(self) -> Interest:
         weight_m = self.random.choice((0.0, 1.0, 6.0, 60.0))
-        return Interest(weight_m, self.random.choice(list(SIMILARITIES)), self.words(4))
+        most = self.random.choice((3, 4, 4, 7))
+        return Interest(weight_m, self.random.choice(list(SIMILARITIES)), self.words(most))
 
     def anchored(self, subscription_id: int, interest: Interest | None = None) -> Anchored:
         reach_m = self.random.choice((0.0, 2.0, 5.0, 13.0, 50.0, float("inf")))

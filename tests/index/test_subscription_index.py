@@ -8,7 +8,7 @@ from index.contracts import InconsistentIndexError
 from index.naive import NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree
 from index.sq_tree import SqTree
-from tests.index.brute import Dice, ids, interest_batch, object_batch, reach_batch
+from tests.index.brute import Dice, Interest, Object, ids, interest_batch, object_batch, reach_batch
 
 FACTORIES = {
     "naive": NaiveSubscriptionIndex,
@@ -90,6 +90,33 @@ def test_the_tie_is_decided_by_the_id(index):
         one = type(one)(key, 0.0, 0.0, 0.0, length, reach_id, interest)
         insert(index, [one])
     assert matched(index, [item]) == [[2]]
+
+
+@pytest.mark.parametrize("similarity", [1, 2, 3])
+def test_many_keywords(index, similarity):
+    """Up to 16 a subscription and 64 an object, so that they share many, in all classes of sizes."""
+    dice = Dice(10 + similarity)
+    there = {}
+    for key in range(150):
+        interest = Interest(
+            dice.random.choice((1.0, 6.0, 60.0)),
+            similarity,
+            dice.words(dice.random.choice((2, 5, 16)), 80),
+        )
+        there[key] = dice.anchored(key, interest)
+    insert(index, list(there.values()))
+    objects = [
+        Object(
+            1_000 + i,
+            dice.coordinate(),
+            dice.coordinate(),
+            dice.words(dice.random.choice((3, 9, 64)), 80),
+        )
+        for i in range(40)
+    ]
+    found = matched(index, objects)
+    assert found == expected(there, objects)
+    assert sum(map(len, found)) > 100
 
 
 def test_an_infinite_reach_matches_whatever_shares_a_keyword(index):

@@ -75,7 +75,8 @@ def test_it_is_seldom_much_larger_than_the_region():
     for _ in range(200):
         results, gamma = scene(dice)
         x, y, radius = disc(results, gamma)
-        angles = [math.pi * i / 90 for i in range(180)]
+        # Needles point at results.
+        angles = [math.pi * i / 90 for i in range(180)] + [math.atan2(dy, dx) for dx, dy, _ in results]
         reaches = [reach_of(results, gamma, angle) for angle in angles]
         farthest = max(
             math.hypot(far * math.cos(angle) - x, far * math.sin(angle) - y)
