@@ -76,7 +76,8 @@ def _take_block(trees: Trees, node: int) -> int:
 
 
 @leaf
-def _free_block(trees: Trees, block: int) -> None:
+def free_block(trees: Trees, block: int) -> None:
+    """Give a block back."""
     trees.blocks[block]["node"] = NO_NODE
     trees.blocks[block]["next"] = trees.meta[BLOCK_FREE]
     trees.meta[BLOCK_FREE] = block
@@ -174,7 +175,7 @@ def split(trees: Trees, objects: Objects, node: int) -> None:
         _move(trees, objects, source, _next_place(trees, child))
         include(trees, child, keyword_count, signature)
     nodes[node]["block"] = NO_BLOCK
-    _free_block(trees, block)
+    free_block(trees, block)
 
 
 @leaf
@@ -220,7 +221,7 @@ def take_out(trees: Trees, objects: Objects, place: int) -> int:
     row["count"] -= 1
     if offset == 0:
         row["block"] = trees.blocks[head]["next"]
-        _free_block(trees, head)
+        free_block(trees, head)
     if row["count"] <= BLOCK_CAPACITY:
         _summarize(trees, node)
     above = row["parent"]
@@ -255,7 +256,7 @@ def collapse(trees: Trees, objects: Objects, node: int) -> None:
         for source in range(block * BLOCK_CAPACITY, block * BLOCK_CAPACITY + count):
             _move(trees, objects, source, _next_place(trees, node))
             nodes[node]["count"] += 1
-        _free_block(trees, block)
+        free_block(trees, block)
     nodes[node]["first_child"] = NO_NODE
     free_group(nodes, trees.meta, first)
     _summarize(trees, node)
