@@ -50,13 +50,25 @@ META_COUNT = 6
 
 
 @leaf
-def has_room(trees: Trees) -> bool:
-    """Whether one insertion and one new root fit, however deep it splits.
+def has_groups(trees: Trees) -> bool:
+    """Whether one insertion and one new root find nodes, however deep it splits."""
+    return group_room(trees.nodes, trees.meta) > DEPTH_MAX + 1
+
+
+@leaf
+def has_blocks(trees: Trees) -> bool:
+    """Whether one insertion finds blocks.
 
     A split that leaves the new entry's child full moves one block; the last one fills at most four.
     """
-    blocks = trees.meta[BLOCK_FREE_COUNT] + trees.blocks.shape[0] - trees.meta[BLOCK_END]
-    return bool(group_room(trees.nodes, trees.meta) > DEPTH_MAX + 1 and blocks > 6)  # noqa: PLR2004
+    free_count = trees.meta[BLOCK_FREE_COUNT] + trees.blocks.shape[0] - trees.meta[BLOCK_END]
+    return bool(free_count > 6)  # noqa: PLR2004
+
+
+@leaf
+def has_room(trees: Trees) -> bool:
+    """Whether one insertion and one new root fit."""
+    return has_groups(trees) and has_blocks(trees)
 
 
 @leaf

@@ -76,11 +76,11 @@ class BucketTrees:
         )
 
     def grow(self) -> None:
-        """Double the pools that are more than half used."""
+        """Double the pools that `kernels.has_room` misses something in."""
         nodes, blocks, entries, meta = self.arrays
-        if 2 * meta[GROUP_END] >= len(nodes):
+        if not kernels.has_groups(self.arrays):
             nodes = np.concatenate([nodes, np.zeros_like(nodes)])
-        if 2 * meta[kernels.BLOCK_END] >= len(blocks):
+        if not kernels.has_blocks(self.arrays):
             blocks = np.concatenate([blocks, np.zeros_like(blocks)])
             entries = np.concatenate([entries, np.zeros_like(entries)])
         self.arrays = Trees(nodes, blocks, entries, meta)

@@ -64,7 +64,7 @@ def _plan(files: Files, trees: Trees, words: KeywordIds, plan: Ints, counts: Int
     """
     known = 0
     for i in range(words.shape[0]):
-        number = find(files.keys, files.values, words[i])
+        number = find(files.keys, files.values, int(words[i]))
         if number == NO_LIST:
             continue
         count = list_count(files, trees, number)

@@ -113,7 +113,7 @@ def _take_list(files: Files, keyword: int) -> int:
 def _free_list(files: Files, trees: Trees, number: int) -> None:
     """Forget a keyword that no object has any more."""
     row = files.lists[number]
-    pop(files.keys, files.values, row["keyword"])
+    pop(files.keys, files.values, int(row["keyword"]))
     if row["size_class"] != NO_RUN:
         _free_run(files, row["start"], row["size_class"])
     if row["root"] != NO_NODE:
@@ -157,7 +157,7 @@ def add_posting(
 ) -> int:
     """Enter an object under one of its keywords; return a status."""
     start = objects.rows[slot]["keyword_start"]
-    keyword = objects.pool[start + ordinal]
+    keyword = int(objects.pool[start + ordinal])
     number = find(files.keys, files.values, keyword)
     status = _room_for(files, trees, number)
     if status != DONE:
@@ -188,7 +188,7 @@ def add_posting(
 def drop_posting(files: Files, trees: Trees, objects: Objects, slot: int, ordinal: int) -> None:
     """Take an object out from under one of its keywords."""
     start = objects.rows[slot]["keyword_start"]
-    number = find(files.keys, files.values, objects.pool[start + ordinal])
+    number = find(files.keys, files.values, int(objects.pool[start + ordinal]))
     place = objects.places[start + ordinal]
     row = files.lists[number]
     if row["root"] != NO_NODE:
