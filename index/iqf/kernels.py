@@ -10,9 +10,9 @@ from index.buckets.kernels import BLOCK_CAPACITY
 from index.buckets.layout import Objects, Trees
 from index.buckets.scan_kernels import Kept, Question, least_share, limit_of, scan
 from index.iqf.layout import Files
-from index.iqf.list_kernels import DONE, NO_LIST, add_posting, drop_posting, list_count
+from index.iqf.list_kernels import DONE, add_posting, drop_posting, list_count
 from index.tables.frontier_kernels import Frontier, pop, push
-from index.tables.id_map_kernels import find
+from index.tables.id_map_kernels import NO_VALUE, find
 from index.tables.quad_kernels import NO_NODE, node_distance
 from index.tables.selection_kernels import drain
 from index.tables.signature_kernels import bit_of, signature_of
@@ -65,7 +65,7 @@ def _plan(files: Files, trees: Trees, words: KeywordIds, plan: Ints, counts: Int
     known = 0
     for i in range(words.shape[0]):
         number = find(files.keys, files.values, int(words[i]))
-        if number == NO_LIST:
+        if number == NO_VALUE:
             continue
         count = list_count(files, trees, number)
         j = known

@@ -7,12 +7,14 @@ import pytest
 
 from index.contracts import InconsistentIndexError
 from index.iqf import IqfObjectIndex
+from index.iq_tree import IqTreeObjectIndex
 from index.naive import NaiveObjectIndex
 from tests.index.brute import Dice, ids, interest_batch, object_batch
 
 FACTORIES = {
     "naive": NaiveObjectIndex,
     "iqf": IqfObjectIndex,
+    "iq-tree": IqTreeObjectIndex,
     "iqf, all keywords frequent": lambda: IqfObjectIndex(100.0),
 }
 
