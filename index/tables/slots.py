@@ -31,11 +31,15 @@ class SlotTable:
     ----------
     dtype
         The structured dtype of a row.
+    with_places
+        Whether `places` is kept: a number beside each keyword of the pool, for structures that hold an
+        entry for each (row, keyword) and must find it again.
     """
 
-    def __init__(self, dtype: np.dtype[np.void]) -> None:
+    def __init__(self, dtype: np.dtype[np.void], *, with_places: bool = False) -> None:
         self.rows: npt.NDArray[np.void] = np.zeros(_CAPACITY_MIN, dtype=dtype)
         self.pool: KeywordIds = np.zeros(_CAPACITY_MIN, dtype=np.int32)
+        self.places: Slots = np.zeros(_CAPACITY_MIN if with_places else 0, dtype=np.int32)
         self.end = 0
         """Every slot from here on is unused."""
         self.ids = IdMap()
@@ -84,7 +88,22 @@ class SlotTable:
         KeyError
             If an id is not there, or twice in the batch. Nothing is removed.
         """
-        slots = self.ids.remove(ids)
+        slots = self.take(ids)
+        self.discard(slots)
+        return slots
+
+    def take(self, ids: Ints) -> Slots:
+        """Forget ids; return their slots, whose rows are as they were until `discard`, which must follow.
+
+        Raises
+        ------
+        KeyError
+            If an id is not there, or twice in the batch. Nothing is forgotten.
+        """
+        return self.ids.remove(ids)
+
+    def discard(self, slots: Slots) -> None:
+        """Make holes of the slots that `take` returned."""
         self._pool_garbage += int(self.rows["keyword_count"][slots].sum())
         self.rows["keyword_count"][slots] = 0
         while self._free_count + len(slots) > len(self._free):
@@ -93,7 +112,6 @@ class SlotTable:
         self._free_count += len(slots)
         if self._pool_garbage * 2 > self._pool_end:
             self._compact()
-        return slots
 
     def slots(self, ids: Ints) -> Slots:
         """Slots of ids. Raises KeyError if one is absent."""
@@ -111,7 +129,7 @@ class SlotTable:
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""
-        arrays = (self.rows, self.pool, self._free, self.ids.keys, self.ids.values)
+        arrays = (self.rows, self.pool, self.places, self._free, self.ids.keys, self.ids.values)
         return sum(array.nbytes for array in arrays)
 
     def check(self) -> None:
@@ -144,10 +162,16 @@ class SlotTable:
             pool = np.zeros(max(pool_count, 2 * len(self.pool)), dtype=np.int32)
             pool[: self._pool_end] = self.pool[: self._pool_end]
             self.pool = pool
+            if len(self.places) > 0:
+                places = np.zeros(len(pool), dtype=np.int32)
+                places[: self._pool_end] = self.places[: self._pool_end]
+                self.places = places
 
     def _compact(self) -> None:
         kept = self._pool_end - self._pool_garbage
         pool = np.zeros(max(_CAPACITY_MIN, 2 * kept), dtype=np.int32)
-        self._pool_end = kernels.compact(self.rows[: self.end], self.pool, pool)
+        places = np.zeros(len(pool) if len(self.places) > 0 else 0, dtype=np.int32)
+        rows = self.rows[: self.end]
+        self._pool_end = kernels.compact(rows, self.pool, self.places, pool, places)
         self._pool_garbage = 0
-        self.pool = pool
+        self.pool, self.places = pool, places

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 from index.contracts import InconsistentIndexError
+from index.iqf import IqfObjectIndex
+from index.iq_tree import IqTreeObjectIndex
 from index.naive import NaiveObjectIndex
 from tests.index.brute import Dice, ids, interest_batch, object_batch
 
-FACTORIES = {"naive": NaiveObjectIndex}
+FACTORIES = {
+    "naive": NaiveObjectIndex,
+    "iqf": IqfObjectIndex,
+    "iq-tree": IqTreeObjectIndex,
+    "iqf, all keywords frequent": lambda: IqfObjectIndex(100.0),
+}
 
 
 @pytest.fixture(params=FACTORIES)

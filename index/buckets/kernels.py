@@ -1,0 +1,289 @@
+"""Bucket quadtrees: entries in leaves, leaves as blocks of fixed capacity.
+
+A leaf that is full splits; at DEPTH_MAX it chains blocks instead. All blocks of a leaf but the first are
+full, so a leaf's count says where its last entry is. An entry is found by its *place*, block *
+BLOCK_CAPACITY + offset, which is kept beside the keyword pool for each (object, ordinal) and follows the
+entry when it moves.
+
+Operations: descend, append and take_out O(depth); split O(BLOCK_CAPACITY), collapse O(MERGE_MAX).
+Callers make sure of room (`has_room`) before they insert; taking out needs none.
+
+`keyword_min` and `signature` are exact in a leaf of one block and may be stale, on the safe side, above:
+they follow insertions at once, removals only when nodes collapse.
+"""
+
+from __future__ import annotations
+
+from index.buckets.layout import Objects, Trees
+from index.tables.quad_kernels import (
+    NO_NODE,
+    child_of,
+    free_group,
+    group_room,
+    set_children,
+    set_root,
+    take_group,
+)
+from safe_region.jit import leaf
+
+NO_BLOCK = -1
+
+BLOCK_CAPACITY = 32
+"""Entries of a block: 1 KiB."""
+
+MERGE_MAX = 16
+"""Children with no more entries than this together collapse into their parent: half a block, so that
+a leaf does not split and merge in turns."""
+
+DEPTH_MAX = 16
+"""A cell at this depth is 65,536 times smaller than the root's square: a metre of a city."""
+
+KEYWORDS_MANY = 1 << 30
+"""`keyword_min` of a node without entries."""
+
+BLOCK_END = 3
+"""In meta: every block from here on is unused."""
+BLOCK_FREE = 4
+"""In meta: the first free block, NO_BLOCK if there is none."""
+BLOCK_FREE_COUNT = 5
+META_COUNT = 6
+
+
+@leaf
+def has_groups(trees: Trees) -> bool:
+    """Whether one insertion and one new root find nodes, however deep it splits."""
+    return group_room(trees.nodes, trees.meta) > DEPTH_MAX + 1
+
+
+@leaf
+def has_blocks(trees: Trees) -> bool:
+    """Whether one insertion finds blocks.
+
+    A split that leaves the new entry's child full moves one block; the last one fills at most four.
+    """
+    free_count = trees.meta[BLOCK_FREE_COUNT] + trees.blocks.shape[0] - trees.meta[BLOCK_END]
+    return bool(free_count > 6)  # noqa: PLR2004
+
+
+@leaf
+def has_room(trees: Trees) -> bool:
+    """Whether one insertion and one new root fit."""
+    return has_groups(trees) and has_blocks(trees)
+
+
+@leaf
+def _take_block(trees: Trees, node: int) -> int:
+    meta = trees.meta
+    block = int(meta[BLOCK_FREE])
+    if block == NO_BLOCK:
+        block = int(meta[BLOCK_END])
+        meta[BLOCK_END] += 1
+    else:
+        meta[BLOCK_FREE] = trees.blocks[block]["next"]
+        meta[BLOCK_FREE_COUNT] -= 1
+    trees.blocks[block]["node"] = node
+    trees.blocks[block]["next"] = trees.nodes[node]["block"]
+    trees.nodes[node]["block"] = block
+    return block
+
+
+@leaf
+def free_block(trees: Trees, block: int) -> None:
+    """Give a block back."""
+    trees.blocks[block]["node"] = NO_NODE
+    trees.blocks[block]["next"] = trees.meta[BLOCK_FREE]
+    trees.meta[BLOCK_FREE] = block
+    trees.meta[BLOCK_FREE_COUNT] += 1
+
+
+@leaf
+def _set_empty(trees: Trees, node: int) -> None:
+    row = trees.nodes[node]
+    row["block"] = NO_BLOCK
+    row["count"] = 0
+    row["keyword_min"] = KEYWORDS_MANY
+    row["signature"] = 0
+
+
+@leaf
+def plant(trees: Trees, x_m: float, y_m: float, half_m: float) -> int:
+    """Begin a tree; return its root."""
+    root = take_group(trees.nodes, trees.meta)
+    set_root(trees.nodes, root, x_m, y_m, half_m)
+    _set_empty(trees, root)
+    return root
+
+
+@leaf
+def include(trees: Trees, node: int, keyword_count: int, signature: int) -> None:
+    """Count one entry more below a node."""
+    row = trees.nodes[node]
+    row["count"] += 1
+    row["signature"] |= signature
+    if keyword_count < row["keyword_min"]:
+        row["keyword_min"] = keyword_count
+
+
+@leaf
+def is_full(trees: Trees, node: int) -> bool:
+    """Whether a leaf must split before another entry goes in."""
+    row = trees.nodes[node]
+    return bool(row["count"] >= BLOCK_CAPACITY and row["depth"] < DEPTH_MAX)
+
+
+@leaf
+def _next_place(trees: Trees, node: int) -> int:
+    """Where the next entry of a leaf goes; its count does not include it yet."""
+    offset = trees.nodes[node]["count"] % BLOCK_CAPACITY
+    block = _take_block(trees, node) if offset == 0 else trees.nodes[node]["block"]
+    return int(block * BLOCK_CAPACITY + offset)
+
+
+@leaf
+def set_entry(
+    trees: Trees, objects: Objects, place: int, slot: int, signature: int, ordinal: int
+) -> None:
+    """Write an object's entry."""
+    entry = trees.entries[place]
+    row = objects.rows[slot]
+    entry["x_m"] = row["x_m"]
+    entry["y_m"] = row["y_m"]
+    entry["signature"] = signature
+    entry["slot"] = slot
+    entry["keyword_count"] = row["keyword_count"]
+    entry["ordinal"] = ordinal
+    objects.places[row["keyword_start"] + ordinal] = place
+
+
+@leaf
+def append(trees: Trees, objects: Objects, node: int, slot: int, signature: int, ordinal: int) -> None:
+    """Put an object into a leaf that is not full."""
+    set_entry(trees, objects, _next_place(trees, node), slot, signature, ordinal)
+    include(trees, node, objects.rows[slot]["keyword_count"], signature)
+
+
+@leaf
+def _move(trees: Trees, objects: Objects, source: int, target: int) -> None:
+    """Move an entry to another place."""
+    trees.entries[target] = trees.entries[source]
+    entry = trees.entries[target]
+    objects.places[objects.rows[entry["slot"]]["keyword_start"] + entry["ordinal"]] = target
+
+
+@leaf
+def split(trees: Trees, objects: Objects, node: int) -> None:
+    """Give a full leaf four children and its entries to them."""
+    nodes = trees.nodes
+    block = nodes[node]["block"]
+    first = take_group(nodes, trees.meta)
+    set_children(nodes, node, first)
+    for i in range(4):
+        _set_empty(trees, first + i)
+    for source in range(block * BLOCK_CAPACITY, (block + 1) * BLOCK_CAPACITY):
+        entry = trees.entries[source]
+        child = child_of(nodes, node, entry["x_m"], entry["y_m"])
+        keyword_count = entry["keyword_count"]
+        signature = entry["signature"]
+        _move(trees, objects, source, _next_place(trees, child))
+        include(trees, child, keyword_count, signature)
+    nodes[node]["block"] = NO_BLOCK
+    free_block(trees, block)
+
+
+@leaf
+def insert(trees: Trees, objects: Objects, root: int, slot: int, signature: int, ordinal: int) -> None:
+    """Put an object into a tree; `has_room` holds."""
+    row = objects.rows[slot]
+    node = root
+    while True:
+        if trees.nodes[node]["first_child"] == NO_NODE:
+            if not is_full(trees, node):
+                append(trees, objects, node, slot, signature, ordinal)
+                return
+            split(trees, objects, node)
+        include(trees, node, row["keyword_count"], signature)
+        node = child_of(trees.nodes, node, row["x_m"], row["y_m"])
+
+
+@leaf
+def _summarize(trees: Trees, node: int) -> None:
+    """Make the summary of a leaf of one block exact."""
+    row = trees.nodes[node]
+    first = row["block"] * BLOCK_CAPACITY
+    keyword_min = KEYWORDS_MANY
+    signature = 0
+    for place in range(first, first + row["count"]):
+        keyword_min = min(keyword_min, int(trees.entries[place]["keyword_count"]))
+        signature |= int(trees.entries[place]["signature"])
+    row["keyword_min"] = keyword_min
+    row["signature"] = signature
+
+
+@leaf
+def take_out(trees: Trees, objects: Objects, place: int) -> int:
+    """Take an entry out of its leaf, count one less up to the root; return the leaf. Merges nothing."""
+    nodes = trees.nodes
+    node = int(trees.blocks[place // BLOCK_CAPACITY]["node"])
+    row = nodes[node]
+    head = row["block"]
+    offset = (row["count"] - 1) % BLOCK_CAPACITY
+    last = head * BLOCK_CAPACITY + offset
+    if last != place:
+        _move(trees, objects, last, place)
+    row["count"] -= 1
+    if offset == 0:
+        row["block"] = trees.blocks[head]["next"]
+        free_block(trees, head)
+    if row["count"] <= BLOCK_CAPACITY:
+        _summarize(trees, node)
+    above = row["parent"]
+    while above != NO_NODE:
+        nodes[above]["count"] -= 1
+        above = nodes[above]["parent"]
+    return node
+
+
+@leaf
+def is_sparse(trees: Trees, node: int) -> bool:
+    """Whether a node is to collapse; then its children are leaves, for they were sparse before it."""
+    return bool(node != NO_NODE and trees.nodes[node]["count"] <= MERGE_MAX)
+
+
+@leaf
+def collapse(trees: Trees, objects: Objects, node: int) -> None:
+    """Make a sparse inner node a leaf again."""
+    nodes = trees.nodes
+    first = nodes[node]["first_child"]
+    _set_empty(trees, node)
+    for child in range(first, first + 4):
+        block = nodes[child]["block"]
+        count = nodes[child]["count"]
+        if count == 0:
+            continue
+        if nodes[node]["block"] == NO_BLOCK:  # the first block that holds anything becomes the node's
+            nodes[node]["block"] = block
+            trees.blocks[block]["node"] = node
+            nodes[node]["count"] = count
+            continue
+        for source in range(block * BLOCK_CAPACITY, block * BLOCK_CAPACITY + count):
+            _move(trees, objects, source, _next_place(trees, node))
+            nodes[node]["count"] += 1
+        free_block(trees, block)
+    nodes[node]["first_child"] = NO_NODE
+    free_group(nodes, trees.meta, first)
+    _summarize(trees, node)
+
+
+@leaf
+def remove(trees: Trees, objects: Objects, place: int) -> None:
+    """Take an entry out of its tree."""
+    node = trees.nodes[take_out(trees, objects, place)]["parent"]
+    while is_sparse(trees, node):
+        collapse(trees, objects, node)
+        node = trees.nodes[node]["parent"]
+
+
+@leaf
+def fell(trees: Trees, root: int) -> None:
+    """Give back the root of a tree without entries."""
+    free_group(trees.nodes, trees.meta, root)

@@ -1,0 +1,63 @@
+"""What goes into an object index, validated, and room for what comes out of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index.batches import Floats, Ints, ObjectBatch, Ranking
+from index.tables.frontier_kernels import Frontier
+
+_KEYWORDS_MAX = int(np.iinfo(np.int16).max)
+
+
+def validate(objects: ObjectBatch) -> None:
+    """Refuse objects that entries cannot hold.
+
+    Raises
+    ------
+    ValueError
+        If an object has no or too many keywords, a negative keyword, or no finite position.
+    """
+    if len(objects) == 0:
+        return
+    counts = np.diff(objects.keywords.offsets)
+    if counts.min() < 1 or counts.max() > _KEYWORDS_MAX:
+        raise ValueError(f"an object has 1 to {_KEYWORDS_MAX} keywords")
+    if objects.keywords.ids.min() < 0:
+        raise ValueError("a keyword is negative")
+    if not (np.isfinite(objects.x_m).all() and np.isfinite(objects.y_m).all()):
+        raise ValueError("a position is not finite")
+
+
+class Answers:
+    """Room for the ranking of a batch, and the scratch of its searches.
+
+    Parameters
+    ----------
+    room
+        At most this many objects for each interest.
+    node_count
+        At most this many nodes wait in one search.
+    """
+
+    def __init__(self, room: Ints, node_count: int) -> None:
+        self._starts: Ints = np.zeros(len(room) + 1, dtype=np.int64)
+        np.cumsum(room, out=self._starts[1:])
+        self._sizes: Ints = np.zeros(len(room), dtype=np.int64)
+        total = int(self._starts[-1])
+        self._ids: Ints = np.empty(total, dtype=np.int64)
+        self._length_m: Floats = np.empty(total, dtype=np.float64)
+        self._r_m: Floats = np.empty(total, dtype=np.float64)
+        self.columns = (self._starts, self._sizes, self._ids, self._length_m, self._r_m)
+        """Starts, sizes, ids, lengths and text shares, for a kernel to fill."""
+        self.frontier = Frontier(
+            np.empty(node_count + 1, dtype=np.float64), np.empty(node_count + 1, dtype=np.int32)
+        )
+
+    def ranking(self) -> Ranking:
+        """What was filled in, without the gaps."""
+        offsets = np.zeros_like(self._starts)
+        np.cumsum(self._sizes, out=offsets[1:])
+        ends = np.repeat(self._starts[:-1] + self._sizes, np.diff(self._starts))
+        is_used = np.arange(self._starts[-1]) < ends
+        return Ranking(offsets, self._ids[is_used], self._length_m[is_used], self._r_m[is_used])

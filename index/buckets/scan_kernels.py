@@ -1,0 +1,151 @@
+"""Looking through entries for a subscription: cheap bounds first, the object last.
+
+An entry is ruled out, in this order, by its distance (no root), by the length it would have if it shared
+every keyword that its signature admits, and only then by its object's keywords. All bounds are rounded
+like the lengths they bound (see `least_share`); comparisons with the worst kept length are strict, for
+among equal lengths the id decides.
+
+`least_share` is Theorem 8 of lamps.txt for all three similarities: at i common keywords, Jaccard
+1 - i/|s|, Dice 1 - 2i/(|s|+i), set-cosine 1 - sqrt(i/|s|), each reached by an object that has no other
+keywords; an object that is known to have at least m > i keywords is farther.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+from index.batches import Floats, Ints, KeywordIds
+from index.buckets.layout import Objects
+from index.tables.selection_kernels import offer
+from safe_region.jit import leaf
+from safe_region.scoring_kernels import length, text_distance
+
+_ROUNDING = 1e-12
+"""Relative tolerance of the test on squared distances, the only one not rounded like a length."""
+
+
+class Question(NamedTuple):
+    """A subscription at its place."""
+
+    x_m: float
+    y_m: float
+    weight_m: float
+    similarity: int
+    bound_m: float
+    words: KeywordIds  # strictly increasing
+    ranks: Ints  # for each word, when its postings are looked through
+    bits: Ints  # of the words that the index knows, by rank
+
+
+class Kept(NamedTuple):
+    """The best so far, as `selection_kernels` keeps them."""
+
+    lengths: Floats
+    ids: Ints
+    shares: Floats
+
+
+@leaf
+def least_share(question: Question, common: int, keyword_min: int) -> float:
+    """Least text share of an object with at most `common` common and at least `keyword_min` keywords.
+
+    Every text distance that such an object can have is at least this one after rounding too.
+    """
+    return question.weight_m * text_distance(
+        question.similarity, common, question.words.shape[0], max(common, keyword_min)
+    )
+
+
+@leaf
+def limit_of(question: Question, kept: Kept, size: int) -> float:
+    """Nothing of a greater length is of use."""
+    if size == kept.lengths.shape[0]:
+        return float(kept.lengths[0])
+    return question.bound_m
+
+
+@leaf
+def reach_squared(limit_m: float, share_m: float) -> float:
+    """Squared distance beyond which an object of at least this share is above the limit, rounded up."""
+    reach_m = (limit_m - share_m) + limit_m * _ROUNDING
+    return reach_m * reach_m * (1.0 + _ROUNDING)
+
+
+@leaf
+def common_from(question: Question, rank: int, words: KeywordIds) -> int:
+    """How many keywords are common; 0 if one of them has a lower rank: then this is a second meeting."""
+    i = 0
+    j = 0
+    common = 0
+    while i < question.words.shape[0] and j < words.shape[0]:
+        if question.words[i] == words[j]:
+            if question.ranks[i] < rank:
+                return 0
+            common += 1
+            i += 1
+            j += 1
+        elif question.words[i] < words[j]:
+            i += 1
+        else:
+            j += 1
+    return common
+
+
+@leaf
+def scan(
+    question: Question,
+    rank: int,
+    keyword_min: int,
+    entries: npt.NDArray[Any],
+    first: int,
+    count: int,
+    objects: Objects,
+    kept: Kept,
+    size: int,
+) -> int:
+    """Offer the objects of some neighbouring entries; return the new size.
+
+    Objects that have a keyword of a rank below `rank` are passed over; none has fewer keywords than
+    `keyword_min`. O(count), and O(keywords) for each entry that no bound rules out.
+    """
+    most = question.bits.shape[0] - rank
+    floor = least_share(question, most, keyword_min)
+    limit = limit_of(question, kept, size)
+    reach2 = reach_squared(limit, floor)
+    word_count = question.words.shape[0]
+    for place in range(first, first + count):
+        entry = entries[place]
+        dx = question.x_m - entry["x_m"]
+        dy = question.y_m - entry["y_m"]
+        if dx * dx + dy * dy > reach2:
+            continue
+        signature = entry["signature"]
+        admitted = 0
+        for i in range(rank, question.bits.shape[0]):
+            admitted += (signature >> question.bits[i]) & 1
+        keyword_count = int(entry["keyword_count"])
+        admitted = min(admitted, keyword_count)
+        if admitted == 0:
+            continue
+        share = question.weight_m * text_distance(
+            question.similarity, admitted, word_count, keyword_count
+        )
+        if length(dx, dy, share) > limit:
+            continue
+        row = objects.rows[entry["slot"]]
+        start = row["keyword_start"]
+        common = common_from(question, rank, objects.pool[start : start + keyword_count])
+        if common == 0:
+            continue
+        share = question.weight_m * text_distance(
+            question.similarity, common, word_count, keyword_count
+        )
+        here = length(dx, dy, share)
+        if here > limit:
+            continue
+        size = offer(kept.lengths, kept.ids, kept.shares, size, here, row["id"], share)
+        limit = limit_of(question, kept, size)
+        reach2 = reach_squared(limit, floor)
+    return size

@@ -1,0 +1,234 @@
+"""IQF: an inverted file, and a quadtree for each frequent keyword. lamps.txt section 5.
+
+Operations: insert and remove O(keywords * depth) an object amortised; best O(postings of the subscription's
+keywords) at worst, as in Theorem 9, but far from it: see below.
+
+Plan of `best` (RetrieveObject, Algorithm 4, for the n best instead of o_k). The keywords of a subscription
+are sorted by the number of objects that have them, w_1 the rarest of m. An object with i of them has one
+among the m - i + 1 rarest. So Algorithm 4's loop over descending i looks at w_1 for i = m, at w_2 for
+i = m - 1, ..., and at the most frequent one only for i = 1: after step i, every object with i or more
+common keywords has been offered. Before each step Theorem 8 decides whether to stop: what was not offered
+shares i keywords at most. A frequent keyword is searched with Search-QF, best-first by dist(node, p) plus
+the text share of i common keywords; the list of another one is scanned.
+
+What the paper leaves open, and deviations:
+1. Line 3, "compute |s.t and o.t| by using the inverted file", would touch every list in full. Here the
+   number is counted when an entry is met for the first time, from the object's keywords, after a bound by
+   the entry's signature has failed to rule it out; an object is passed over if it has a rarer keyword of the
+   subscription, so nothing is offered twice and no marks are kept.
+2. Step i offers what w_{m-i+1} is the rarest common keyword of, whether it shares i keywords or fewer:
+   counting costs more than offering. Search-QF so serves every i, not only i = 1, with text_lb(i); with
+   i = 1 it is the paper's.
+3. "O minus s.A" is for expiry alone; a caller that knows an upper bound says so by `bound_m`.
+4. Comparisons are strict: of equal lengths the smaller id is better.
+5. Frequent keywords are decided between batches, when the number of objects has doubled or halved since the
+   last time: a keyword becomes frequent if it is among the top x percent by number of objects, and ceases
+   to be if it is not among the top 2x percent. The entries of a frequent keyword are only in its tree.
+6. Quadtrees are bucket quadtrees with one root square, laid about the objects at the same occasions; points
+   outside of it are in the cells at its border. Nodes know the least number of keywords below them, which
+   makes text_lb tighter.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
+from index.buckets import BucketTrees, Square, objects_of, square_of
+from index.buckets.layout import ENTRY_DTYPE, OBJECT_DTYPE, Objects
+from index.buckets.rankings import Answers, validate
+from index.iqf import kernels, list_kernels
+from index.iqf.invariants import check
+from index.iqf.layout import LIST_DTYPE, Files
+from index.tables import SlotTable
+from index.tables.id_map_kernels import NO_KEY, copy_all
+from index.tables.quad_kernels import NO_NODE
+
+_LISTS_MIN = 16
+_KEYS_MIN = 32
+_RUNS_MIN = 256
+_SIZE_CLASSES = 40
+
+_CHANGE = 2.0
+"""Frequent keywords are decided anew when there are this many times more or fewer objects."""
+
+_DECISION_MIN = 16
+"""Below this many objects nothing is worth a tree, and nothing is decided."""
+
+
+class IqfObjectIndex:
+    """See `index.contracts.ObjectIndex`.
+
+    Parameters
+    ----------
+    frequent_percent
+        x: how many percent of the keywords in the index, those that most objects have, get a quadtree.
+    """
+
+    def __init__(self, frequent_percent: float = 0.5) -> None:
+        if not 0.0 <= frequent_percent <= 100.0:  # noqa: PLR2004
+            raise ValueError(f"{frequent_percent} is no percentage")
+        self._frequent_percent = frequent_percent
+        self._table = SlotTable(OBJECT_DTYPE, with_places=True)
+        self._trees = BucketTrees()
+        self._square = Square(0.0, 0.0, 1.0)
+        self._decided_count = _DECISION_MIN
+        meta = np.zeros(list_kernels.META_COUNT, dtype=np.int64)
+        meta[list_kernels.LIST_FREE] = list_kernels.NO_LIST
+        self._files = Files(
+            np.zeros(_LISTS_MIN, dtype=LIST_DTYPE),
+            np.full(_KEYS_MIN, NO_KEY, dtype=np.int64),
+            np.zeros(_KEYS_MIN, dtype=np.int32),
+            np.zeros(_RUNS_MIN, dtype=ENTRY_DTYPE),
+            np.full(_SIZE_CLASSES, list_kernels.NO_RUN, dtype=np.int64),
+            meta,
+        )
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def insert(self, objects: ObjectBatch) -> None:
+        """Add objects. O(keywords * depth) each, amortised.
+
+        Raises
+        ------
+        KeyError
+            If an id is there already, or twice in the batch. Nothing is inserted.
+        ValueError
+            If an object has no or too many keywords, a negative keyword or no finite position. Nothing is
+            inserted.
+        """
+        validate(objects)
+        slots = self._table.append(objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m})
+        cursor = np.zeros(2, dtype=np.int64)
+        while True:
+            status = kernels.insert(self._files, self._trees.arrays, self._objects(), slots, cursor)
+            if status == list_kernels.DONE:
+                break
+            self._grow(status)
+        self._settle()
+
+    def remove(self, ids: Ints) -> None:
+        """Remove objects. O(keywords * depth) each, amortised.
+
+        Raises
+        ------
+        KeyError
+            If an id is not there, or twice in the batch. Nothing is removed.
+        """
+        slots = self._table.take(ids)
+        kernels.remove(self._files, self._trees.arrays, self._objects(), slots)
+        self._table.discard(slots)
+        self._settle()
+
+    def best(
+        self,
+        interests: InterestBatch,
+        x_m: Floats,
+        y_m: Floats,
+        count: Ints,
+        bound_m: Floats,
+    ) -> Ranking:
+        """For each interest at its position, the `count` objects of least (length, id)."""
+        answers = Answers(np.minimum(count, len(self)), self._trees.node_end())
+        kernels.best(
+            self._files,
+            self._trees.arrays,
+            self._objects(),
+            interests.weight_m,
+            interests.similarity,
+            interests.keywords.offsets,
+            interests.keywords.ids,
+            x_m,
+            y_m,
+            bound_m,
+            *answers.columns,
+            answers.frontier,
+        )
+        return answers.ranking()
+
+    def frequent_keywords(self) -> list[int]:
+        """Keywords that have a quadtree, increasing."""
+        lists = self._files.lists[self._live()]
+        return sorted(lists["keyword"][lists["root"] != NO_NODE].tolist())
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        own = sum(array.nbytes for array in self._files)
+        return own + self._table.memory_bytes() + self._trees.memory_bytes()
+
+    def check(self) -> None:
+        """Verify every invariant.
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+        self._table.check()
+        check(self._files, self._trees, self._table, self._square)
+
+    def _objects(self) -> Objects:
+        return objects_of(self._table)
+
+    def _live(self) -> Ints:
+        """Numbers of all lists in use."""
+        lists = self._files.lists[: self._files.meta[list_kernels.LIST_END]]
+        return np.flatnonzero(lists["keyword"] != list_kernels.NO_KEYWORD)
+
+    def _settle(self) -> None:
+        """Decide anew which keywords are frequent, and where the root is, if it is time."""
+        count = max(len(self), _DECISION_MIN)
+        if self._decided_count / _CHANGE < count < self._decided_count * _CHANGE:
+            return
+        self._decided_count = count
+        live = self._live()
+        roots = self._files.lists["root"][live]
+        has_tree = roots != NO_NODE
+        counts = self._files.lists["count"][live].astype(np.int64)
+        counts[has_tree] += self._trees.arrays.nodes["count"][roots[has_tree]]
+        rank = np.empty(len(live), dtype=np.int64)
+        rank[np.argsort(-counts, kind="stable")] = np.arange(len(live))
+        share = self._frequent_percent / 100.0 * len(live) if count > _DECISION_MIN else 0.0
+        chosen = (rank < math.ceil(share)) | (has_tree & (rank < math.ceil(2 * share)))
+        if chosen.any():
+            used = self._table.rows[self._table.used()]
+            square = square_of(used["x_m"], used["y_m"])
+            if not self._square.fits(square):
+                self._square = square
+                self._demote(live[has_tree])
+        self._demote(live[has_tree & ~chosen])
+        self._promote(live[chosen])
+
+    def _promote(self, numbers: Ints) -> None:
+        while True:
+            status = list_kernels.promote(
+                self._files, self._trees.arrays, self._objects(), numbers, *self._square
+            )
+            if status == list_kernels.DONE:
+                return
+            self._grow(status)
+
+    def _demote(self, numbers: Ints) -> None:
+        while True:
+            status = list_kernels.demote(self._files, self._trees.arrays, self._objects(), numbers)
+            if status == list_kernels.DONE:
+                return
+            self._grow(status)
+
+    def _grow(self, status: int) -> None:
+        """Double what a kernel ran out of."""
+        files = self._files
+        if status == list_kernels.TREES_FULL:
+            self._trees.grow()
+        elif status == list_kernels.LISTS_FULL:
+            self._files = files._replace(lists=np.concatenate([files.lists, np.zeros_like(files.lists)]))
+        elif status == list_kernels.RUNS_FULL:
+            self._files = files._replace(runs=np.concatenate([files.runs, np.zeros_like(files.runs)]))
+        else:
+            keys = np.full(2 * len(files.keys), NO_KEY, dtype=np.int64)
+            values = np.zeros(len(keys), dtype=np.int32)
+            copy_all(files.keys, files.values, keys, values)
+            self._files = files._replace(keys=keys, values=values)

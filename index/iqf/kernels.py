@@ -1,0 +1,206 @@
+"""The batch operations of IQF: see `index.iqf.index` for the plan."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Floats, Ints, KeywordIds
+from index.buckets.kernels import BLOCK_CAPACITY
+from index.buckets.layout import Objects, Trees
+from index.buckets.scan_kernels import Kept, Question, least_share, limit_of, scan
+from index.iqf.layout import Files
+from index.iqf.list_kernels import DONE, add_posting, drop_posting, list_count
+from index.tables.frontier_kernels import Frontier, pop, push
+from index.tables.id_map_kernels import NO_VALUE, find
+from index.tables.quad_kernels import NO_NODE, node_distance
+from index.tables.selection_kernels import drain
+from index.tables.signature_kernels import bit_of, signature_of
+from safe_region.jit import kernel, leaf
+
+CURSOR_ROW = 0
+"""In a cursor: rows of the batch that are done."""
+CURSOR_ORDINAL = 1
+"""In a cursor: keywords of the next row that are done."""
+
+
+@kernel
+def insert(
+    files: Files,
+    trees: Trees,
+    objects: Objects,
+    slots: npt.NDArray[np.int32],
+    cursor: Ints,
+) -> int:
+    """Enter objects under their keywords; return a status. `cursor` says how far it is, and goes on there."""
+    for i in range(cursor[CURSOR_ROW], slots.shape[0]):
+        slot = slots[i]
+        row = objects.rows[slot]
+        start = row["keyword_start"]
+        signature = signature_of(objects.pool[start : start + row["keyword_count"]])
+        for ordinal in range(cursor[CURSOR_ORDINAL], row["keyword_count"]):
+            status = add_posting(files, trees, objects, slot, signature, ordinal)
+            if status != DONE:
+                cursor[CURSOR_ROW] = i
+                cursor[CURSOR_ORDINAL] = ordinal
+                return status
+        cursor[CURSOR_ORDINAL] = 0
+    return DONE
+
+
+@kernel
+def remove(files: Files, trees: Trees, objects: Objects, slots: npt.NDArray[np.int32]) -> None:
+    """Take objects out from under their keywords."""
+    for slot in slots:
+        for ordinal in range(objects.rows[slot]["keyword_count"]):
+            drop_posting(files, trees, objects, slot, ordinal)
+
+
+@leaf
+def _plan(files: Files, trees: Trees, words: KeywordIds, plan: Ints, counts: Ints, order: Ints) -> int:
+    """Sort the lists of a subscription's keywords, shortest first; return how many there are.
+
+    Writes their numbers to `plan`, and to `order` which keyword each belongs to.
+    """
+    known = 0
+    for i in range(words.shape[0]):
+        number = find(files.keys, files.values, int(words[i]))
+        if number == NO_VALUE:
+            continue
+        count = list_count(files, trees, number)
+        j = known
+        while j > 0 and counts[j - 1] > count:
+            counts[j] = counts[j - 1]
+            plan[j] = plan[j - 1]
+            order[j] = order[j - 1]
+            j -= 1
+        counts[j] = count
+        plan[j] = number
+        order[j] = i
+        known += 1
+    return known
+
+
+@leaf
+def _search_tree(
+    question: Question,
+    rank: int,
+    trees: Trees,
+    root: int,
+    objects: Objects,
+    frontier: Frontier,
+    kept: Kept,
+    size: int,
+) -> int:
+    """Search-QF: offer objects of a frequent keyword's quadtree, nearest cells first."""
+    nodes = trees.nodes
+    most = question.bits.shape[0] - rank
+    waiting = push(frontier, 0, 0.0, root)
+    while waiting > 0:
+        node = frontier.nodes[0]
+        if frontier.bounds[0] > limit_of(question, kept, size):
+            break
+        waiting = pop(frontier, waiting)
+        first = nodes[node]["first_child"]
+        if first == NO_NODE:
+            block = nodes[node]["block"]
+            left = nodes[node]["count"]
+            keyword_min = nodes[node]["keyword_min"]
+            while left > 0:
+                taken = (left - 1) % BLOCK_CAPACITY + 1
+                place = block * BLOCK_CAPACITY
+                size = scan(
+                    question, rank, keyword_min, trees.entries, place, taken, objects, kept, size
+                )
+                left -= taken
+                block = trees.blocks[block]["next"]
+            continue
+        for child in range(first, first + 4):
+            if nodes[child]["count"] > 0:
+                share = least_share(question, most, nodes[child]["keyword_min"])
+                bound = node_distance(nodes, child, question.x_m, question.y_m) + share
+                if bound <= limit_of(question, kept, size):
+                    waiting = push(frontier, waiting, bound, child)
+    return size
+
+
+@leaf
+def _retrieve(
+    question: Question,
+    plan: Ints,
+    files: Files,
+    trees: Trees,
+    objects: Objects,
+    frontier: Frontier,
+    kept: Kept,
+) -> int:
+    """RetrieveObject, Algorithm 4, for the best of a subscription; return how many there are."""
+    size = 0
+    for rank in range(question.bits.shape[0]):
+        if least_share(question, question.bits.shape[0] - rank, 0) > limit_of(question, kept, size):
+            break
+        row = files.lists[plan[rank]]
+        if row["root"] == NO_NODE:
+            size = scan(question, rank, 0, files.runs, row["start"], row["count"], objects, kept, size)
+        else:
+            size = _search_tree(question, rank, trees, row["root"], objects, frontier, kept, size)
+    return size
+
+
+@kernel
+def best(
+    files: Files,
+    trees: Trees,
+    objects: Objects,
+    weight_m: Floats,
+    similarity: npt.NDArray[np.int8],
+    keyword_offsets: Ints,
+    keyword_ids: KeywordIds,
+    x_m: Floats,
+    y_m: Floats,
+    bound_m: Floats,
+    starts: Ints,
+    sizes: Ints,
+    ids: Ints,
+    lengths: Floats,
+    shares: Floats,
+    frontier: Frontier,
+) -> None:
+    """Write the best objects of interest i to `starts[i] : starts[i] + sizes[i]`, best first.
+
+    Room for each is `starts[i + 1] - starts[i]`.
+    """
+    most = 0
+    for i in range(weight_m.shape[0]):
+        most = max(most, keyword_offsets[i + 1] - keyword_offsets[i])
+    plan = np.empty(most, dtype=np.int64)
+    counts = np.empty(most, dtype=np.int64)
+    order = np.empty(most, dtype=np.int64)
+    ranks = np.empty(most, dtype=np.int64)
+    bits = np.empty(most, dtype=np.int64)
+    for i in range(weight_m.shape[0]):
+        first = starts[i]
+        end = starts[i + 1]
+        sizes[i] = 0
+        if first == end:
+            continue
+        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
+        known = _plan(files, trees, words, plan, counts, order)
+        ranks[: words.shape[0]] = known
+        for rank in range(known):
+            ranks[order[rank]] = rank
+            bits[rank] = bit_of(words[order[rank]])
+        question = Question(
+            x_m[i],
+            y_m[i],
+            weight_m[i],
+            int(similarity[i]),
+            bound_m[i],
+            words,
+            ranks[: words.shape[0]],
+            bits[:known],
+        )
+        kept = Kept(lengths[first:end], ids[first:end], shares[first:end])
+        size = _retrieve(question, plan, files, trees, objects, frontier, kept)
+        drain(kept.lengths, kept.ids, kept.shares, size)
+        sizes[i] = size
