@@ -19,7 +19,7 @@ NUMBERS = np.arange(SMALL.devices)
 
 @pytest.fixture(scope="module")
 def destinations(graph, city):
-    return Destinations.of(graph, city[1])
+    return Destinations.of(graph, city.places)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_every_device_has_a_position_at_every_tick(driven):
 def test_positions_lie_on_streets(driven, city):
     frame = Frame.of(city_area(SMALL))
     for row in driven.take(list(range(0, driven.num_rows, 37))).to_pylist():
-        assert distance_to_roads_m(city[0], frame, row["lon"], row["lat"]) < 1e-3
+        assert distance_to_roads_m(city.roads, frame, row["lon"], row["lat"]) < 1e-3
 
 
 def test_nobody_is_faster_than_the_class_of_edge_and_device_allow(driven, graph):
