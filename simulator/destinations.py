@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import shapely
 
 from simulator.chance import uniforms
 from simulator.graph import Graph
@@ -42,7 +43,7 @@ class Destinations:
 
     @classmethod
     def of(cls, graph: Graph, places: pa.Table) -> Destinations:
-        """Find the nodes of the places. O(places * nodes) distances, in numpy."""
+        """Find the nodes of the places. O((places + nodes) log nodes)."""
         ids = places["place_id"].to_numpy()
         order = np.argsort(ids, kind="stable")
         lons = places["lon"].to_numpy()[order]
@@ -54,12 +55,12 @@ class Destinations:
 
 def _nearest(graph: Graph, nodes: Ints, lons: Floats, lats: Floats) -> Ints:
     stretch = np.cos(np.radians(graph.lats.mean()))
-    found = np.empty(len(lons), np.int32)
-    for i, (lon, lat) in enumerate(zip(lons, lats, strict=True)):
-        dx = (graph.lons[nodes] - lon) * stretch
-        dy = graph.lats[nodes] - lat
-        found[i] = nodes[np.argmin(dx * dx + dy * dy)]
-    return found
+    tree = shapely.STRtree(shapely.points(graph.lons[nodes] * stretch, graph.lats[nodes]))
+    places, found = tree.query_nearest(shapely.points(lons * stretch, lats))
+    # Of several that are equally near, the first.
+    order = np.lexsort((found, places))
+    _, first = np.unique(places[order], return_index=True)
+    return nodes[found[order[first]]]
 
 
 def home_nodes(destinations: Destinations, device_numbers: Longs, classes: Ints, seed: int) -> Ints:

@@ -111,7 +111,8 @@ def _draw_city(axes: Axes, simulation: Simulation, highlight: Highlight | None) 
     text = f"{devices:,} devices, {simulation.objects.num_rows:,} objects, {minutes:.3g} minutes"
     draw_title(axes, world.name, text)
     corner = emptiest_corner(simulation.roads, shown)
-    draw_legend(axes, corner, highlight.device_id if highlight is not None else None)
+    road_classes = set(simulation.roads["road_class"].unique().to_pylist())
+    draw_legend(axes, corner, road_classes, highlight.device_id if highlight is not None else None)
 
 
 def _draw_neighbourhood(axes: Axes, simulation: Simulation, highlight: Highlight, near: Area) -> None:
