@@ -55,12 +55,14 @@ class Destinations:
 
 def _nearest(graph: Graph, nodes: Ints, lons: Floats, lats: Floats) -> Ints:
     stretch = np.cos(np.radians(graph.lats.mean()))
-    tree = shapely.STRtree(shapely.points(graph.lons[nodes] * stretch, graph.lats[nodes]))
-    places, found = tree.query_nearest(shapely.points(lons * stretch, lats))
+    corners = shapely.points(np.column_stack([graph.lons[nodes] * stretch, graph.lats[nodes]]))
+    spots = shapely.points(np.column_stack([lons * stretch, lats]))
+    places, found = shapely.STRtree(np.asarray(corners)).query_nearest(spots)
     # Of several that are equally near, the first.
     order = np.lexsort((found, places))
     _, first = np.unique(places[order], return_index=True)
-    return nodes[found[order[first]]]
+    nearest: Ints = nodes[found[order[first]]]
+    return nearest
 
 
 def home_nodes(destinations: Destinations, device_numbers: Longs, classes: Ints, seed: int) -> Ints:

@@ -18,7 +18,7 @@ from simulator import map_style
 
 Corner = Literal["upper left", "lower left", "upper right"]
 
-_LEGEND_SHARE = 0.2
+_LEGEND_SHARE = 0.27
 """Of the panel's width and height, about."""
 
 

@@ -26,8 +26,8 @@ class Pen(NamedTuple):
 
 
 PENS = {
-    RoadClass.FOOTWAY: Pen("#e2dcd1", 0.3, ""),
-    RoadClass.CYCLEWAY: Pen("#dbd6c6", 0.35, ""),
+    RoadClass.FOOTWAY: Pen("#e3d3c4", 0.3, ""),
+    RoadClass.CYCLEWAY: Pen("#cbd6b9", 0.35, ""),
     RoadClass.SERVICE: Pen("#dbd4c7", 0.35, ""),
     RoadClass.RESIDENTIAL: Pen("#d3ccbf", 0.5, ""),
     RoadClass.TERTIARY: Pen("#c4bbaa", 0.9, ""),

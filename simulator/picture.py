@@ -171,7 +171,11 @@ def _draw_panel(axes: Axes, simulation: Simulation, shown: Area, scale: float) -
         spine.set(color=map_style.EDGE, linewidth=0.8)
     axes.add_collection(
         PolyCollection(
-            [np.asarray(ring) for ring in simulation.world.water], facecolors=map_style.WATER, zorder=0.5
+            [np.asarray(ring) for ring in simulation.world.water],
+            facecolors=map_style.WATER,
+            edgecolors=map_style.WATER,  # rings may touch: no seams
+            linewidths=0.5,
+            zorder=0.5,
         )
     )
     _draw_roads(axes, simulation.roads, scale)

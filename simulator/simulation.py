@@ -1,8 +1,8 @@
 """A simulation in a folder: made, written and read here and nowhere else.
 
-`simulate` generates a city or reads a map, lets Spark drive the devices and draw the workload, and writes one
-sorted Parquet file per table plus `world.json`, which is written last: a folder without it is not
-complete. `load` reads it back as Arrow tables.
+`simulate` generates a city or reads a map, lets Spark drive the devices and draw the workload, and
+writes one sorted Parquet file per table plus `world.json`, which is written last: a folder without it
+is not complete. `load` reads it back as Arrow tables.
 """
 
 from __future__ import annotations

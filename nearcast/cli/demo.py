@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from nearcast.cli.failures import reported
+from nearcast.cli.map_option import map_option
 from nearcast.cli.progress import bars
 from nearcast.cli.replay import figures, run_replay, show
 from nearcast.cli.serve import READY
@@ -24,12 +25,7 @@ _STOP_S = 15.0
 
 
 @click.command()
-@click.option(
-    "--map",
-    "map_file",
-    type=click.Path(path_type=Path),
-    help="OpenStreetMap file to drive in (.osm.pbf, .osm, .osm.gz, .osm.bz2); without it, a city is generated.",
-)
+@map_option
 @click.option("--devices", type=int, default=500, show_default=True, help="Devices that drive.")
 @click.option("--seconds", type=int, default=600, show_default=True, help="Simulated time.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another city.")
@@ -43,8 +39,9 @@ _STOP_S = 15.0
 def demo(map_file: Path | None, devices: int, seconds: int, seed: int, out: Path) -> None:
     """See all of it: devices drive through a city, publishers post, every list stays exact.
 
-    Simulates a generated city (or a real one with --map), starts a server of its own on a free port, replays, audits the lists against the
-    oracle, draws OUT/map.png. Exits with status 1 when a single list differs.
+    Simulates a generated city, or a real one with --map, starts a server of its own on a free port,
+    replays, audits the lists against the oracle, draws OUT/map.png. Exits with status 1 when a single
+    list differs.
     """
     from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
@@ -53,9 +50,7 @@ def demo(map_file: Path | None, devices: int, seconds: int, seed: int, out: Path
 
     began = time.monotonic()
     with reported(ParameterError, MapError, OSError), bars() as progress:
-        parameters = SimulationParameters(
-            map_file=map_file, devices=devices, seconds=seconds, seed=seed
-        )
+        parameters = SimulationParameters(map_file=map_file, devices=devices, seconds=seconds, seed=seed)
         simulation = simulate(parameters, out, progress)
     # So often that the default size audits its lists, and a smaller one at least its ends.
     audit_every = max(1, devices * seconds // AUDITED_MIN)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from nearcast.cli.failures import reported
+from nearcast.cli.map_option import map_option
 from nearcast.cli.progress import bars
 
 
@@ -18,12 +19,7 @@ from nearcast.cli.progress import bars
     required=True,
     help="Folder for the tables; what is there is replaced.",
 )
-@click.option(
-    "--map",
-    "map_file",
-    type=click.Path(path_type=Path),
-    help="OpenStreetMap file to drive in (.osm.pbf, .osm, .osm.gz, .osm.bz2); without it, a city is generated.",
-)
+@map_option
 @click.option("--devices", type=int, default=500, show_default=True, help="Devices that drive.")
 @click.option("--seconds", type=int, default=600, show_default=True, help="Simulated time.")
 @click.option("--objects", type=int, default=3000, show_default=True, help="Objects alive at the start.")

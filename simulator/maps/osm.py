@@ -17,7 +17,7 @@ import numpy.typing as npt
 import osmium
 from osmium.filter import KeyFilter
 from osmium.io import File
-from osmium.osm import NODE, WAY, OSMObject
+from osmium.osm import NODE, WAY, Node, Way
 
 from simulator.maps.errors import MapError
 from simulator.maps.places import KIND_KEYS, PlaceText, place_text
@@ -136,7 +136,7 @@ def _readable(path: Path) -> Iterator[None]:
         raise MapError(f"{path} cannot be read: {error}") from None
 
 
-def _tags(entity: OSMObject) -> dict[str, str]:
+def _tags(entity: Node | Way) -> dict[str, str]:
     return {tag.k: tag.v for tag in entity.tags}
 
 
@@ -148,12 +148,12 @@ def _read_ways(source: File, found: Records, progress: Progress) -> None:
         count += 1
         if count % _REPORT_EVERY == 0:
             progress(STAGE_WAYS, count, 0)
-        if way.visible:
+        if isinstance(way, Way) and way.visible:
             _keep_way(way, found)
     progress(STAGE_WAYS, max(1, count), max(1, count))
 
 
-def _keep_way(way: osmium.osm.Way, found: Records) -> None:
+def _keep_way(way: Way, found: Records) -> None:
     """Add a way to the records: as a road, else as a place, else as water, if it is any."""
     tags = _tags(way)
     allowed = lanes(tags)
@@ -183,9 +183,9 @@ def _read_nodes(source: File, found: Records, needed: Longs, progress: Progress)
     places = list(found.places)
     place_nodes: list[int] = []
     for node in osmium.FileProcessor(source, NODE):
-        location = node.location
-        if not node.visible or not location.valid():
+        if not isinstance(node, Node) or not node.visible or not node.location.valid():
             continue
+        location = node.location
         ids.append(node.id)
         lons.append(location.lon)
         lats.append(location.lat)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from safe_region.keywords import normalised_keyword
-from simulator.workload import OFFER_WORDS
+from simulator.maps.vocabulary import ELISIONS, FURNITURE, NEVER, STOP_WORDS
 
 KEYWORDS_MAX = 63
 """An object may have 64, and one of them may be its offer."""
@@ -39,35 +39,6 @@ _FLAGS = ("takeaway", "delivery", "organic", "drive_through", "second_hand", "ou
 """Keys that are keywords themselves where their value says so; so are the diets (`diet:vegan`)."""
 
 _SAYS_SO = frozenset({"yes", "only"})
-
-_FURNITURE = frozenset(
-    "bench bicycle_parking bbq clock drinking_water dog_park fire_hydrant firepit fountain garden "
-    "grave_yard grit_bin hunting_stand letter_box motorcycle_parking outdoor_seating parking "
-    "parking_entrance parking_space picnic_table pitch playground post_box recycling shelter "
-    "shower slipway street_lamp swimming_pool table telephone toilets track trolley_bay vacant "
-    "vending_machine ticket_validator waste_basket waste_disposal waste_transfer_station water_point "
-    "watering_place wayside_cross wayside_shrine boundary_stone information artwork viewpoint "
-    "charging_station bicycle_repair_station loading_dock lounger compressed_air park common nature_reserve".split()
-)
-"""No places unless they have a name; some of them not even then."""
-
-_NEVER = frozenset(
-    "bench parking parking_entrance parking_space waste_basket street_lamp vacant no "
-    "motorcycle_parking bicycle_parking".split()
-)
-
-_ELISIONS = frozenset("all c d dall dell j l m n nell qu s sull t".split())
-"""What stands before an apostrophe and is no part of the word: d'armes, l'isola."""
-
-_STOP_WORDS = frozenset(
-    # Articles, prepositions and forms of companies, in the languages of many maps.
-    "a al am an and at au aux by co company da das de dei del della delle der des di die do dos du e "
-    "ed el en et for from gmbh i il im in inc is ja la las le les limited lo los ltd na no nr of on og "
-    "och oy po sa san sant santa sao são srl st ta tal the to u un una und und van von y yes z zum zur "
-    # Values that say nothing.
-    "and fixme none other private public unknown user defined".split()
-).union(OFFER_WORDS)
-"""Words that tell places apart from nothing; offers' words would make a replaced object the same."""
 
 
 class PlaceText(NamedTuple):
@@ -100,17 +71,17 @@ def place_text(tags: Mapping[str, str]) -> PlaceText | None:
         All tags of a node or closed way.
     """
     category = next((tags[key] for key in KIND_KEYS if tags.get(key, "no") != "no"), None)
-    if category is None or category in _NEVER:
+    if category is None or category in NEVER:
         return None
     name = tags.get("name", "").strip()
-    if category in _FURNITURE and not name:
+    if category in FURNITURE and not name:
         return None
     found = keywords(tags)
     return PlaceText(name, category, found, len(tags)) if found else None
 
 
 def keywords(tags: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keywords of a place, those of its kind before those of its name if there are too many."""
+    """Return the keywords of a place; of too many, those of its kind come before those of its name."""
     found: dict[str, None] = {}
     for key in _VALUE_KEYS:
         found.update(dict.fromkeys(words(tags.get(key, ""))))
@@ -131,8 +102,8 @@ def words(text: str) -> Iterator[str]:
     spaced = "".join(one if _is_of_word(one) else " " for one in normal)
     for part in spaced.split():
         head, _, tail = part.strip("'").partition("'")
-        word = normalised_keyword(tail if head in _ELISIONS and tail else part.strip("'"))
-        if _is_telling(word) and word not in _STOP_WORDS:
+        word = normalised_keyword(tail if head in ELISIONS and tail else part.strip("'"))
+        if _is_telling(word) and word not in STOP_WORDS:
             yield word
 
 

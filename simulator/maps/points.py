@@ -53,7 +53,7 @@ def near_roads(points: Points, network: Network, frame: Frame) -> Points:
     nodes = np.column_stack([network.lons, network.lats]) * scale
     edges = shapely.linestrings(np.stack([nodes[network.sources], nodes[network.targets]], axis=1))
     spots = shapely.points(np.column_stack([points.lons, points.lats]) * scale)
-    found, _ = shapely.STRtree(edges).query_nearest(
+    found, _ = shapely.STRtree(np.asarray(edges)).query_nearest(
         spots, max_distance=ROAD_M_MAX, all_matches=False
     )
     kept = np.unique(found)

@@ -60,8 +60,8 @@ def read_map(path: Path, parameters: SimulationParameters, progress: Progress) -
         length_m = drivable_m(network, device_class.roads, rough)
         if share > 0.0 and length_m < ROADS_M_MIN:
             raise MapError(
-                f"{path} has too few connected roads: a {device_class.name} finds {length_m / 1000:.2g} km "
-                f"in the largest part, at least {ROADS_M_MIN / 1000:g} km are needed "
+                f"{path} has too few connected roads: in the largest part a {device_class.name} finds "
+                f"{length_m / 1000:.2g} km, at least {ROADS_M_MIN / 1000:g} km are needed "
                 f"({len(network.node_ids)} of {len(whole.node_ids)} nodes of roads are in that part)"
             )
     points = _points(path, points_of(records), network, rough)

@@ -74,10 +74,23 @@ _KEYS = {
 """What speaks of each, most specific first."""
 
 _CLOSED = frozenset(
-    "no private military emergency agricultural forestry delivery permit bus psv use_sidepath "
-    "dismount discouraged".split()
+    {
+        "no",
+        "private",
+        "permit",
+        "military",
+        "emergency",
+        "agricultural",
+        "forestry",
+        "delivery",
+        "bus",
+        "psv",
+        "use_sidepath",
+        "dismount",
+        "discouraged",
+    }
 )
-_OPEN = frozenset("yes designated permissive official".split())
+_OPEN = frozenset({"yes", "designated", "permissive", "official"})
 
 _ROUNDABOUTS = frozenset({"roundabout", "circular"})
 _FORWARDS = frozenset({"yes", "true", "1"})
@@ -119,14 +132,19 @@ def lanes(tags: Mapping[str, str]) -> Lanes:
     kind = _KINDS.get(tags.get("highway", ""))
     if kind is None:
         return Lanes(None, None)
-    users = _users(kind.road_class, tags)
     forwards, backwards = directions(tags)
-    ways = []
-    for is_open, side in ((forwards, "forward"), (backwards, "backward")):
-        allowed = users if is_open else users & _against(tags)
-        road_class = _class_for(kind, allowed, tags)
-        ways.append(road_class and Lane(road_class, _speed_mps(kind, road_class, tags, side)))
-    return Lanes(*ways)
+    return Lanes(
+        _lane(kind, tags, "forward", is_open=forwards), _lane(kind, tags, "backward", is_open=backwards)
+    )
+
+
+def _lane(kind: _Kind, tags: Mapping[str, str], side: str, *, is_open: bool) -> Lane | None:
+    """Return one direction; where it is not open to vehicles, what is left of it."""
+    users = _users(kind.road_class, tags)
+    road_class = _class_for(kind, users if is_open else users & _against(tags), tags)
+    if road_class is None:
+        return None
+    return Lane(road_class, _speed_mps(kind, road_class, tags, side))
 
 
 def directions(tags: Mapping[str, str]) -> tuple[bool, bool]:
