@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +34,10 @@ _CHUNK = 500_000
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 Progress = Callable[[str, int, int], None]
+Tags = dict[str, str]
+
+_UNREADABLE = (RuntimeError, ValueError, IndexError, ArithmeticError, osmium.InvalidLocationError)
+"""What osmium raises about files: its own errors, and what C++ says about numbers and text."""
 
 
 class PlaceRecord(NamedTuple):
@@ -106,16 +109,15 @@ def read_records(path: Path, progress: Progress) -> Records:
     MapError
         If there is no such file, its suffix is unknown, or it cannot be read to its end.
     """
-    source = _checked(path)
+    source = _Source(path, _checked_format(path))
     found = Records([], [], [], [], [], np.empty(0, np.int64), np.empty(0), np.empty(0))
-    with _readable(path):
-        _read_ways(source, found, progress)
-        used = [*found.road_refs, *(one.refs for one in found.places), *found.coasts, *found.lakes]
-        needed = np.unique(np.concatenate([np.empty(0, np.int64), *used]))
-        return _read_nodes(source, found, needed, progress)
+    _read_ways(source, found, progress)
+    used = [*found.road_refs, *(one.refs for one in found.places), *found.coasts, *found.lakes]
+    needed = np.unique(np.concatenate([np.empty(0, np.int64), *used]))
+    return _read_nodes(source, found, needed, progress)
 
 
-def _checked(path: Path) -> File:
+def _checked_format(path: Path) -> str:
     suffix = next((one for one in SUFFIXES if path.name.lower().endswith(one)), None)
     if not path.exists():
         raise MapError(f"there is no file {path}")
@@ -125,37 +127,52 @@ def _checked(path: Path) -> File:
         raise MapError(f"{path} is no map: its name must end in one of {', '.join(SUFFIXES)}")
     if path.stat().st_size == 0:
         raise MapError(f"{path} is empty")
-    return File(str(path.resolve()), suffix.removeprefix("."))
+    return suffix.removeprefix(".")
 
 
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (RuntimeError, UnicodeDecodeError) as error:
-        raise MapError(f"{path} cannot be read: {error}") from None
+class _Source(NamedTuple):
+    """A file and its format. What the library raises while it reads is about the file."""
+
+    path: Path
+    suffix: str
+
+    def ways(self, *keys: str) -> Iterator[tuple[Way, Tags]]:
+        """Yield ways that have one of these keys. They are valid until the next one."""
+        relevant = KeyFilter(*keys)
+        try:
+            for way in osmium.FileProcessor(self._file(), WAY).with_filter(relevant):
+                if isinstance(way, Way) and way.visible:
+                    yield way, {tag.k: tag.v for tag in way.tags}
+        except _UNREADABLE as error:
+            raise MapError(f"{self.path} cannot be read: {error}") from None
+
+    def nodes(self) -> Iterator[tuple[Node, Tags]]:
+        """Yield nodes that have a position. They are valid until the next one."""
+        no_tags: Tags = {}
+        try:
+            for node in osmium.FileProcessor(self._file(), NODE):
+                if isinstance(node, Node) and node.visible and node.location.valid():
+                    yield node, {tag.k: tag.v for tag in node.tags} if len(node.tags) else no_tags
+        except _UNREADABLE as error:
+            raise MapError(f"{self.path} cannot be read: {error}") from None
+
+    def _file(self) -> File:
+        return File(str(self.path.resolve()), self.suffix)
 
 
-def _tags(entity: Node | Way) -> dict[str, str]:
-    return {tag.k: tag.v for tag in entity.tags}
-
-
-def _read_ways(source: File, found: Records, progress: Progress) -> None:
+def _read_ways(source: _Source, found: Records, progress: Progress) -> None:
     progress(STAGE_WAYS, 0, 0)
     count = 0
-    relevant = KeyFilter("highway", "natural", *KIND_KEYS)
-    for way in osmium.FileProcessor(source, WAY).with_filter(relevant):
+    for way, tags in source.ways("highway", "natural", *KIND_KEYS):
         count += 1
         if count % _REPORT_EVERY == 0:
             progress(STAGE_WAYS, count, 0)
-        if isinstance(way, Way) and way.visible:
-            _keep_way(way, found)
+        _keep_way(way, tags, found)
     progress(STAGE_WAYS, max(1, count), max(1, count))
 
 
-def _keep_way(way: Way, found: Records) -> None:
+def _keep_way(way: Way, tags: Tags, found: Records) -> None:
     """Add a way to the records: as a road, else as a place, else as water, if it is any."""
-    tags = _tags(way)
     allowed = lanes(tags)
     is_road = allowed.forward is not None or allowed.backward is not None
     natural = tags.get("natural")
@@ -175,25 +192,22 @@ def _keep_way(way: Way, found: Records) -> None:
         found.lakes.append(refs)
 
 
-def _read_nodes(source: File, found: Records, needed: Longs, progress: Progress) -> Records:
+def _read_nodes(source: _Source, found: Records, needed: Longs, progress: Progress) -> Records:
     total = max(1, len(needed))
     progress(STAGE_NODES, 0, total)
     ids, lons, lats = array("q"), array("d"), array("d")
     kept: list[tuple[Longs, Floats, Floats]] = []
     places = list(found.places)
     place_nodes: list[int] = []
-    for node in osmium.FileProcessor(source, NODE):
-        if not isinstance(node, Node) or not node.visible or not node.location.valid():
-            continue
+    for node, tags in source.nodes():
         location = node.location
         ids.append(node.id)
         lons.append(location.lon)
         lats.append(location.lat)
-        if len(node.tags) > 0:
-            text = place_text(_tags(node))
-            if text is not None:
-                places.append(PlaceRecord(2 * node.id, text, np.array([node.id], np.int64)))
-                place_nodes.append(node.id)
+        text = place_text(tags) if tags else None
+        if text is not None:
+            places.append(PlaceRecord(2 * node.id, text, np.array([node.id], np.int64)))
+            place_nodes.append(node.id)
         if len(ids) == _CHUNK:
             kept.append(_of(needed, place_nodes, ids, lons, lats))
             ids, lons, lats = array("q"), array("d"), array("d")
