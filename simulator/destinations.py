@@ -21,6 +21,10 @@ PLACE_SHARE = 0.8
 POPULARITY = 2.0
 """Exponent that favours places of small id: half of the visits go to a quarter of the places."""
 
+NODES_PER_CANDIDATE = 20_000
+"""About the nodes of a city. On maps with more of them more candidates are considered, so that trips,
+and the searches for their paths, do not grow with the map."""
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -88,10 +92,11 @@ def next_nodes(
 ) -> Ints:
     """Pick a destination for each device: of some candidates, the nearest that is not here."""
     found = np.empty(len(device_numbers), np.int32)
+    scale = max(1, round(graph.node_count / NODES_PER_CANDIDATE))
     for one, device_class in enumerate(DEVICE_CLASSES):
         of_class = np.flatnonzero(classes == one)
         numbers = device_numbers[of_class, np.newaxis]
-        candidates = np.arange(device_class.candidates)
+        candidates = np.arange(scale * device_class.candidates)
         draws = uniforms(seed, TABLE, "destination", numbers, trip, candidates)
         kinds = uniforms(seed, TABLE, "kind", numbers, trip, candidates)
         places = destinations.place_nodes[one]

@@ -68,22 +68,29 @@ def _sea(coasts: list[Floats], window: shapely.Polygon) -> list[shapely.Polygon]
     faces = shapely.get_parts(shapely.polygonize(shapely.get_parts(cut)))
     if not lines or not len(faces):
         return []
-    begins = np.concatenate([one[:-1] for one in coasts])
-    ends = np.concatenate([one[1:] for one in coasts])
-    along = ends - begins
-    lengths_m = np.sqrt((along * along).sum(axis=1))
-    kept = lengths_m > 2.0 * _SIDE_M
-    middles = (begins[kept] + ends[kept]) / 2.0
-    rightwards = np.column_stack([along[kept, 1], -along[kept, 0]]) / lengths_m[kept, np.newaxis]
+    middles, rightwards, lengths_m = _segments(coasts, window)
     tree = shapely.STRtree(faces)
     metres = []
     for side_m in (_SIDE_M, -_SIDE_M):
-        spots = shapely.points(middles + side_m * rightwards)
+        spots = np.asarray(shapely.points(middles + side_m * rightwards))
         spot, face = tree.query(spots, predicate="within")
-        metres.append(np.bincount(face, lengths_m[kept][spot], len(faces)))
+        metres.append(np.bincount(face, lengths_m[spot], len(faces)))
     wet_m, dry_m = metres
     is_sea = wet_m > _SEA_SHARE * (wet_m + dry_m)
     return [_simple(one) for one in faces[is_sea]]
+
+
+def _segments(coasts: list[Floats], window: shapely.Polygon) -> tuple[Floats, Floats, Floats]:
+    """Return middle, direction to the right and length of each straight piece within the window."""
+    ends = np.concatenate([np.stack([one[:-1], one[1:]], axis=1) for one in coasts])
+    inside = np.asarray(shapely.intersection(np.asarray(shapely.linestrings(ends)), window))
+    lengths_m = np.asarray(shapely.length(inside))
+    kept = lengths_m > 2.0 * _SIDE_M
+    middles = shapely.line_interpolate_point(inside[kept], 0.5, normalized=True)
+    along = ends[kept, 1] - ends[kept, 0]
+    along /= np.sqrt((along * along).sum(axis=1))[:, np.newaxis]
+    rightwards = np.column_stack([along[:, 1], -along[:, 0]])
+    return shapely.get_coordinates(middles), rightwards, lengths_m[kept]
 
 
 def _lakes(courses: list[Floats], window: shapely.Polygon) -> list[shapely.Polygon]:
