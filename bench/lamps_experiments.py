@@ -32,7 +32,7 @@ def variants(data: Dataset) -> dict[str, Variant]:
     square = data.square()
 
     def make(
-        name: str, subscription_index: str = "sq-tree", object_index: str = "naive", **others: object
+        name: str, subscription_index: str = "sq-tree", object_index: str = "iqf", **others: object
     ) -> Variant:
         return Variant(
             name,
@@ -46,7 +46,7 @@ def variants(data: Dataset) -> dict[str, Variant]:
         make("naive", "naive", "naive", has_regions=False),
         make("lamps-without-asr", engine=LocalEngine),
         make("lamps-without-sq-tree", "naive"),
-        make("lamps-without-iqf", object_index="naive"),
+        make("lamps-without-iqf", object_index="iq-tree"),
         make("lamps"),
     ]
     return {variant.name: variant for variant in found}

@@ -12,7 +12,7 @@ from bench.datasets import Dataset, subscriptions
 from bench.journeys import STILL_M
 from bench.lamps import Lamps, LampsParameters, Progress, Variant
 from bench.reports import Row
-from index.iqf import Iqf
+from index.iqf import IqfObjectIndex
 from index.sq_tree import SqTree
 from safe_region.anchored import RegionMode
 
@@ -31,7 +31,7 @@ def figure_9(data: Dataset, base: LampsParameters, progress: Progress) -> list[R
     rows: list[Row] = []
     for number, percent in enumerate(_FREQUENT_PERCENT):
         progress("figure-9", number, len(_FREQUENT_PERCENT))
-        index = Iqf(frequent_percent=percent)
+        index = IqfObjectIndex(frequent_percent=percent)
         index.insert(objects)
         index.best(asked.interests, asked.x_m, asked.y_m, count, unbounded)
         began = time.perf_counter()
@@ -63,7 +63,7 @@ def figure_11(data: Dataset, base: LampsParameters, progress: Progress) -> list[
     for number, share in enumerate(shares):
         progress("figure-11", number, len(shares))
         parameters = replace(base, subscriptions=max(1, base.subscriptions * share // 10))
-        variant = Variant("lamps", RegionMode.ELLIPSE, Iqf, lambda: SqTree(data.square()))
+        variant = Variant("lamps", RegionMode.ELLIPSE, IqfObjectIndex, lambda: SqTree(data.square()))
         lamps = Lamps(variant, data, STILL_M, parameters)
         lamps.build(progress)
         tree = lamps.engine.subscription_index

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from index.contracts import ObjectIndex, SubscriptionIndex
+from index.iq_tree import IqTreeObjectIndex
+from index.iqf import IqfObjectIndex
 from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree
 from index.sq_tree import SqTree
@@ -20,7 +22,9 @@ SUBSCRIPTION_INDEXES: dict[str, Callable[[Square | None], SubscriptionIndex]] = 
 
 OBJECT_INDEXES: dict[str, Callable[[], ObjectIndex]] = {
     "naive": NaiveObjectIndex,
+    "iqf": IqfObjectIndex,
+    "iq-tree": IqTreeObjectIndex,
 }
 
 DEFAULT_SUBSCRIPTION_INDEX = "sq-tree"
-DEFAULT_OBJECT_INDEX = "naive"
+DEFAULT_OBJECT_INDEX = "iqf"

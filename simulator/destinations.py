@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import shapely
 
 from simulator.chance import uniforms
 from simulator.graph import Graph
@@ -19,6 +20,10 @@ PLACE_SHARE = 0.8
 
 POPULARITY = 2.0
 """Exponent that favours places of small id: half of the visits go to a quarter of the places."""
+
+NODES_PER_CANDIDATE = 20_000
+"""About the nodes of a city. On maps with more of them more candidates are considered, so that trips,
+and the searches for their paths, do not grow with the map."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -42,7 +47,7 @@ class Destinations:
 
     @classmethod
     def of(cls, graph: Graph, places: pa.Table) -> Destinations:
-        """Find the nodes of the places. O(places * nodes) distances, in numpy."""
+        """Find the nodes of the places. O((places + nodes) log nodes)."""
         ids = places["place_id"].to_numpy()
         order = np.argsort(ids, kind="stable")
         lons = places["lon"].to_numpy()[order]
@@ -54,12 +59,14 @@ class Destinations:
 
 def _nearest(graph: Graph, nodes: Ints, lons: Floats, lats: Floats) -> Ints:
     stretch = np.cos(np.radians(graph.lats.mean()))
-    found = np.empty(len(lons), np.int32)
-    for i, (lon, lat) in enumerate(zip(lons, lats, strict=True)):
-        dx = (graph.lons[nodes] - lon) * stretch
-        dy = graph.lats[nodes] - lat
-        found[i] = nodes[np.argmin(dx * dx + dy * dy)]
-    return found
+    corners = shapely.points(np.column_stack([graph.lons[nodes] * stretch, graph.lats[nodes]]))
+    spots = shapely.points(np.column_stack([lons * stretch, lats]))
+    places, found = shapely.STRtree(np.asarray(corners)).query_nearest(spots)
+    # Of several that are equally near, the first.
+    order = np.lexsort((found, places))
+    _, first = np.unique(places[order], return_index=True)
+    nearest: Ints = nodes[found[order[first]]]
+    return nearest
 
 
 def home_nodes(destinations: Destinations, device_numbers: Longs, classes: Ints, seed: int) -> Ints:
@@ -85,10 +92,11 @@ def next_nodes(
 ) -> Ints:
     """Pick a destination for each device: of some candidates, the nearest that is not here."""
     found = np.empty(len(device_numbers), np.int32)
+    scale = max(1, round(graph.node_count / NODES_PER_CANDIDATE))
     for one, device_class in enumerate(DEVICE_CLASSES):
         of_class = np.flatnonzero(classes == one)
         numbers = device_numbers[of_class, np.newaxis]
-        candidates = np.arange(device_class.candidates)
+        candidates = np.arange(scale * device_class.candidates)
         draws = uniforms(seed, TABLE, "destination", numbers, trip, candidates)
         kinds = uniforms(seed, TABLE, "kind", numbers, trip, candidates)
         places = destinations.place_nodes[one]

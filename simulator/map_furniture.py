@@ -18,7 +18,7 @@ from simulator import map_style
 
 Corner = Literal["upper left", "lower left", "upper right"]
 
-_LEGEND_SHARE = 0.2
+_LEGEND_SHARE = 0.27
 """Of the panel's width and height, about."""
 
 
@@ -72,11 +72,12 @@ def emptiest_corner(roads: pa.Table, shown: Area) -> Corner:
     return min(covered, key=lambda corner: np.count_nonzero(covered[corner]))
 
 
-def draw_legend(axes: Axes, corner: Corner, highlighted: str | None) -> None:
-    """Explain pens and colours; a highlighted device is named."""
+def draw_legend(axes: Axes, corner: Corner, road_classes: set[str], highlighted: str | None) -> None:
+    """Explain pens of the roads that there are, and colours; a highlighted device is named."""
     handles: list[Artist] = [
         Line2D([], [], color=pen.color, linewidth=max(1.2, pen.width_pt), label=road_class.value)
         for road_class, pen in reversed(map_style.PENS.items())
+        if road_class.value in road_classes
     ]
     handles.append(
         Line2D([], [], color=map_style.TRAFFIC, linewidth=1.6, alpha=0.7, label="trajectories")

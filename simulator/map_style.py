@@ -26,6 +26,9 @@ class Pen(NamedTuple):
 
 
 PENS = {
+    RoadClass.FOOTWAY: Pen("#e3d3c4", 0.3, ""),
+    RoadClass.CYCLEWAY: Pen("#cbd6b9", 0.35, ""),
+    RoadClass.SERVICE: Pen("#dbd4c7", 0.35, ""),
     RoadClass.RESIDENTIAL: Pen("#d3ccbf", 0.5, ""),
     RoadClass.TERTIARY: Pen("#c4bbaa", 0.9, ""),
     RoadClass.SECONDARY: Pen("#f8ebc2", 1.6, "#cdbd8d"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 from safe_region.scoring import Similarity
 
@@ -18,18 +19,20 @@ class ParameterError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SimulationParameters:
-    """Everything that determines a simulation. Equal parameters give equal rows.
+    """Everything that determines a simulation. Equal parameters and maps give equal rows.
 
     Parameters
     ----------
+    map_file
+        An OpenStreetMap file to drive in; None generates a city.
     name
-        Name of the generated city.
+        Name for people; None takes that of the city or of the map.
     seed
-        Another seed, another city.
+        Another seed, another city and other devices.
     city_width_m
-        How far the city reaches from one side to the other.
+        How far the generated city reaches from one side to the other.
     places
-        Points of interest.
+        Points of interest of the generated city; a map has its own.
     devices
         Devices that move.
     seconds, period_ms
@@ -66,7 +69,8 @@ class SimulationParameters:
         If one is outside its limits.
     """
 
-    name: str = "Marisol"
+    map_file: Path | None = None
+    name: str | None = None
     seed: int = 1
     city_width_m: float = 12_000.0
     places: int = 2_500
@@ -108,7 +112,7 @@ class SimulationParameters:
         known = [one.name.lower() for one in Similarity]
         if self.similarity not in known:
             raise ParameterError(f"similarity is {self.similarity!r}, must be one of {', '.join(known)}")
-        if not self.name.strip():
+        if self.name is not None and not self.name.strip():
             raise ParameterError("name is empty, must be some text")
 
     @property
@@ -122,8 +126,11 @@ class SimulationParameters:
         return self.run_ms // self.period_ms + 1
 
     def as_dict(self) -> dict[str, object]:
-        """Return the parameters by name, ready for JSON."""
-        return dataclasses.asdict(self)
+        """Return the parameters by name, ready for JSON; of the map's path only the file's name."""
+        found = dataclasses.asdict(self)
+        if self.map_file is not None:
+            found["map_file"] = self.map_file.name
+        return found
 
 
 _LIMITS: dict[str, tuple[float, float]] = {

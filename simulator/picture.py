@@ -111,7 +111,8 @@ def _draw_city(axes: Axes, simulation: Simulation, highlight: Highlight | None) 
     text = f"{devices:,} devices, {simulation.objects.num_rows:,} objects, {minutes:.3g} minutes"
     draw_title(axes, world.name, text)
     corner = emptiest_corner(simulation.roads, shown)
-    draw_legend(axes, corner, highlight.device_id if highlight is not None else None)
+    road_classes = set(simulation.roads["road_class"].unique().to_pylist())
+    draw_legend(axes, corner, road_classes, highlight.device_id if highlight is not None else None)
 
 
 def _draw_neighbourhood(axes: Axes, simulation: Simulation, highlight: Highlight, near: Area) -> None:
@@ -170,7 +171,11 @@ def _draw_panel(axes: Axes, simulation: Simulation, shown: Area, scale: float) -
         spine.set(color=map_style.EDGE, linewidth=0.8)
     axes.add_collection(
         PolyCollection(
-            [np.asarray(ring) for ring in simulation.world.water], facecolors=map_style.WATER, zorder=0.5
+            [np.asarray(ring) for ring in simulation.world.water],
+            facecolors=map_style.WATER,
+            edgecolors=map_style.WATER,  # rings may touch: no seams
+            linewidths=0.5,
+            zorder=0.5,
         )
     )
     _draw_roads(axes, simulation.roads, scale)

@@ -1,8 +1,8 @@
 """A simulation in a folder: made, written and read here and nowhere else.
 
-`simulate` generates a city, lets Spark drive the devices and draw the workload, and writes one
-sorted Parquet file per table plus `world.json`, which is written last: a folder without it is not
-complete. `load` reads it back as Arrow tables.
+`simulate` generates a city or reads a map, lets Spark drive the devices and draw the workload, and
+writes one sorted Parquet file per table plus `world.json`, which is written last: a folder without it
+is not complete. `load` reads it back as Arrow tables.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from safe_region.frame import Area, Frame
 from simulator import schemas
-from simulator.city import City, city_area, generate_city
+from simulator.city import generate_city
 from simulator.destinations import Destinations
 from simulator.graph import Graph
+from simulator.maps import read_map
 from simulator.parameters import SimulationParameters
 from simulator.spark import SHUFFLE_PARTITIONS, spark_session
+from simulator.terrain import Terrain
 from simulator.trajectories import trajectories
 from simulator.workload import object_count, objects, subscriptions
 
@@ -35,7 +37,7 @@ VERSION = 1
 WORLD_FILE = "world.json"
 
 Progress = Callable[[str, int, int], None]
-"""Called as progress(stage, done, total)."""
+"""Called as progress(stage, done, total); a total of 0 is not known yet."""
 
 _SORT_KEYS = {
     "trajectories": ("tick", "device_id"),
@@ -55,7 +57,7 @@ class World:
     Parameters
     ----------
     name
-        Name of the city.
+        Name of the city or the map.
     area
         The service area; everything lies in it.
     seed
@@ -110,7 +112,7 @@ def simulate(
     out_dir
         Where to; tables that are there are replaced, other files are left alone.
     progress
-        Called as progress(stage, done, total).
+        Called as progress(stage, done, total); a total of 0 is not known yet.
     spark
         A session to use; by default a local one is started and stopped.
     partitions
@@ -118,30 +120,39 @@ def simulate(
 
     Raises
     ------
+    MapError
+        If the map cannot be used; nothing has been written or removed then.
     JavaNotFoundError
         If Spark has to be started and there is no Java.
     OSError
         If the folder cannot be written.
     """
     report = progress or (lambda _stage, _done, _total: None)
+    terrain = _terrain(parameters, report)
     _clear(out_dir)
     with ExitStack() as stack:
-        report("city", 0, 1)
-        city = generate_city(parameters)
-        _write_table(city.roads, out_dir / "roads")
-        _write_table(city.places, out_dir / "places")
-        report("city", 1, 1)
+        _write_table(terrain.roads, out_dir / "roads")
+        _write_table(terrain.places, out_dir / "places")
         report("spark", 0, 1)
         session = spark or stack.enter_context(spark_session())
         report("spark", 1, 1)
-        _write_frames(session, city, parameters, partitions, out_dir, report)
-    _write_world(parameters, city, out_dir)
+        _write_frames(session, terrain, parameters, partitions, out_dir, report)
+    _write_world(parameters, terrain, out_dir)
     return load(out_dir)
+
+
+def _terrain(parameters: SimulationParameters, report: Progress) -> Terrain:
+    if parameters.map_file is not None:
+        return read_map(parameters.map_file, parameters, report)
+    report("city", 0, 1)
+    city = generate_city(parameters)
+    report("city", 1, 1)
+    return city
 
 
 def _write_frames(
     spark: SparkSession,
-    city: City,
+    terrain: Terrain,
     parameters: SimulationParameters,
     partitions: int | None,
     out_dir: Path,
@@ -153,14 +164,15 @@ def _write_frames(
         return spark.range(0, count, 1, partitions or SHUFFLE_PARTITIONS)
 
     report("trajectories", 0, 1)
-    graph = Graph.of(city.roads, Frame.of(city_area(parameters)))
-    destinations = Destinations.of(graph, city.places)
+    graph = Graph.of(terrain.roads, Frame.of(terrain.area))
+    destinations = Destinations.of(graph, terrain.places)
     devices = numbers(parameters.devices)
     _write_frame(trajectories(devices, graph, destinations, parameters), "trajectories", out_dir)
     report("trajectories", 1, 1)
     report("workload", 0, 2)
     place_frame = spark.read.schema(schemas.PLACES).parquet(str(out_dir / "places"))
-    published = objects(place_frame, numbers(object_count(parameters)), parameters)
+    keys = numbers(object_count(parameters))
+    published = objects(place_frame, terrain.places.num_rows, keys, parameters)
     _write_frame(published, "objects", out_dir)
     report("workload", 1, 2)
     written = spark.read.schema(schemas.OBJECTS).parquet(str(out_dir / "objects"))
@@ -189,17 +201,17 @@ def _write_frame(frame: DataFrame, name: str, out_dir: Path) -> None:
     whole.write.parquet(str(out_dir / name))
 
 
-def _write_world(parameters: SimulationParameters, city: City, out_dir: Path) -> None:
+def _write_world(parameters: SimulationParameters, terrain: Terrain, out_dir: Path) -> None:
     world = {
         "version": VERSION,
-        "name": parameters.name,
-        "area": city_area(parameters)._asdict(),
+        "name": terrain.name,
+        "area": terrain.area._asdict(),
         "seed": parameters.seed,
         "seconds": parameters.seconds,
         "period_ms": parameters.period_ms,
         "start_ms": parameters.start_ms,
         "parameters": parameters.as_dict(),
-        "water": city.water,
+        "water": terrain.water,
     }
     # One line a key: people read it, and the water is long.
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in world.items()]

@@ -17,6 +17,9 @@ class RoadClass(StrEnum):
     SECONDARY = "secondary"
     TERTIARY = "tertiary"
     RESIDENTIAL = "residential"
+    SERVICE = "service"
+    CYCLEWAY = "cycleway"
+    FOOTWAY = "footway"
 
 
 _KMH = 1.0 / 3.6
@@ -27,8 +30,21 @@ SPEEDS_MPS: dict[RoadClass, float] = {
     RoadClass.SECONDARY: 50.0 * _KMH,
     RoadClass.TERTIARY: 40.0 * _KMH,
     RoadClass.RESIDENTIAL: 30.0 * _KMH,
+    RoadClass.SERVICE: 20.0 * _KMH,
+    RoadClass.CYCLEWAY: 30.0 * _KMH,
+    RoadClass.FOOTWAY: 5.0 * _KMH,
 }
 """What each class of road allows."""
+
+_FOR_ALL = frozenset(
+    {
+        RoadClass.PRIMARY,
+        RoadClass.SECONDARY,
+        RoadClass.TERTIARY,
+        RoadClass.RESIDENTIAL,
+        RoadClass.SERVICE,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +57,8 @@ class DeviceClass:
         For people.
     factor, cap_mps
         Its speed on an edge is the edge's times the factor, at most the cap.
-    uses_motorways
-        Whether motorways are open to it.
+    roads
+        The classes of road that are open to it.
     candidates
         Destinations it considers, taking the nearest: the more, the shorter its trips.
     """
@@ -50,14 +66,21 @@ class DeviceClass:
     name: str
     factor: float
     cap_mps: float
-    uses_motorways: bool
+    roads: frozenset[RoadClass]
     candidates: int
 
 
 DEVICE_CLASSES = (
-    DeviceClass("car", 0.9, 36.0, uses_motorways=True, candidates=1),
-    DeviceClass("bicycle", 0.5, 5.5, uses_motorways=False, candidates=4),
-    DeviceClass("pedestrian", 0.25, 1.4, uses_motorways=False, candidates=16),
+    DeviceClass("car", 0.9, 36.0, _FOR_ALL | {RoadClass.MOTORWAY}, candidates=1),
+    DeviceClass("bicycle", 0.5, 5.5, _FOR_ALL | {RoadClass.CYCLEWAY}, candidates=4),
+    # Who walks goes at the same pace everywhere.
+    DeviceClass(
+        "pedestrian",
+        1.0,
+        1.4,
+        _FOR_ALL | {RoadClass.CYCLEWAY, RoadClass.FOOTWAY},
+        candidates=16,
+    ),
 )
 
 
@@ -66,9 +89,7 @@ def travel_speeds_mps(
 ) -> npt.NDArray[np.float64]:
     """Return the speed of each device class (rows) on each edge (columns); 0 where it may not go."""
     found = np.empty((len(DEVICE_CLASSES), len(speeds_mps)))
-    is_motorway = road_classes == RoadClass.MOTORWAY.value
     for row, one in zip(found, DEVICE_CLASSES, strict=True):
         np.minimum(speeds_mps * one.factor, one.cap_mps, out=row)
-        if not one.uses_motorways:
-            row[is_motorway] = 0.0
+        row[~np.isin(road_classes, [road_class.value for road_class in one.roads])] = 0.0
     return found

@@ -58,27 +58,32 @@ def _ttl_ms(parameters: SimulationParameters, *ids: Column) -> Column:
     return F.least(F.greatest(drawn, F.lit(low)), F.lit(high)).cast("long")
 
 
-def objects(places: DataFrame, numbers: DataFrame, parameters: SimulationParameters) -> DataFrame:
+def objects(
+    places: DataFrame, place_count: int, numbers: DataFrame, parameters: SimulationParameters
+) -> DataFrame:
     """Return everything that is published.
 
     Parameters
     ----------
     places
-        The places table, ids from 0 to `parameters.places`.
+        The places table, ids from 0.
+    place_count
+        How many places there are.
     numbers
         One int64 column `id`: 0 to `object_count(parameters)`.
     parameters
         Seed, rates and shares.
     """
-    return _worded(_versions(_firsts(numbers, parameters), parameters), places, parameters)
+    firsts = _firsts(numbers, place_count, parameters)
+    return _worded(_versions(firsts, parameters), places, parameters)
 
 
-def _firsts(numbers: DataFrame, parameters: SimulationParameters) -> DataFrame:
+def _firsts(numbers: DataFrame, place_count: int, parameters: SimulationParameters) -> DataFrame:
     """First publications: when, where, for how long, and whether taken back or replaced."""
     row = F.col("id")
     run_ms = parameters.run_ms
     arrives_ms = (_draw(parameters, "publish", row) * F.lit(run_ms - 1)).cast("long") + 1
-    place = F.pow(_draw(parameters, "place", row), F.lit(POPULARITY)) * F.lit(parameters.places)
+    place = F.pow(_draw(parameters, "place", row), F.lit(POPULARITY)) * F.lit(place_count)
     fate = _draw(parameters, "fate", row)
     ends = parameters.retracted_share + parameters.replaced_share
     return numbers.select(

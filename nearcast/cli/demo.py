@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from nearcast.cli.failures import reported
+from nearcast.cli.map_option import map_option
 from nearcast.cli.progress import bars
 from nearcast.cli.replay import figures, region_option, run_replay, show
 from nearcast.cli.serve import READY
@@ -24,6 +25,7 @@ _STOP_S = 15.0
 
 
 @click.command()
+@map_option
 @click.option("--devices", type=int, default=500, show_default=True, help="Devices that drive.")
 @click.option("--seconds", type=int, default=600, show_default=True, help="Simulated time.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another city.")
@@ -35,20 +37,22 @@ _STOP_S = 15.0
     show_default=True,
     help="Folder for the tables, the store and the map.",
 )
-def demo(devices: int, seconds: int, seed: int, region: str, out: Path) -> None:
+def demo(map_file: Path | None, devices: int, seconds: int, seed: int, region: str, out: Path) -> None:
     """See all of it: devices drive through a city, publishers post, every list stays exact.
 
-    Simulates a city, starts a server of its own on a free port, replays, audits the lists against the
-    oracle, draws OUT/map.png. Exits with status 1 when a single list differs.
+    Simulates a generated city, or a real one with --map, starts a server of its own on a free port,
+    replays, audits the lists against the oracle, draws OUT/map.png. Exits with status 1 when a single
+    list differs.
     """
     from nearcast import RegionMode  # noqa: PLC0415
+    from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
     from simulator.replay import ReplayOptions  # noqa: PLC0415
     from simulator.simulation import simulate  # noqa: PLC0415
 
     began = time.monotonic()
-    with reported(ParameterError, OSError), bars() as progress:
-        parameters = SimulationParameters(devices=devices, seconds=seconds, seed=seed)
+    with reported(ParameterError, MapError, OSError), bars() as progress:
+        parameters = SimulationParameters(map_file=map_file, devices=devices, seconds=seconds, seed=seed)
         simulation = simulate(parameters, out, progress)
     # So often that the default size audits its lists, and a smaller one at least its ends.
     audit_every = max(1, devices * seconds // AUDITED_MIN)

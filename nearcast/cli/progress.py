@@ -20,7 +20,10 @@ Report = Callable[[str, int, int], None]
 
 @contextmanager
 def bars() -> Iterator[Report]:
-    """Yield a function report(stage, done, total) that draws a bar for each stage."""
+    """Yield a function report(stage, done, total) that draws a bar for each stage.
+
+    A total of 0 is not known yet: the bar only shows that something happens, and how much of it.
+    """
     columns = (
         TextColumn("{task.description:<14}"),
         BarColumn(),
@@ -32,7 +35,7 @@ def bars() -> Iterator[Report]:
 
         def report(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
-                tasks[stage] = progress.add_task(stage, total=total)
-            progress.update(tasks[stage], completed=done, total=total)
+                tasks[stage] = progress.add_task(stage, total=total or None)
+            progress.update(tasks[stage], completed=done, total=total or None)
 
         yield report

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from nearcast.cli.failures import reported
+from nearcast.cli.map_option import map_option
 from nearcast.cli.progress import bars
 
 
@@ -18,6 +19,7 @@ from nearcast.cli.progress import bars
     required=True,
     help="Folder for the tables; what is there is replaced.",
 )
+@map_option
 @click.option("--devices", type=int, default=500, show_default=True, help="Devices that drive.")
 @click.option("--seconds", type=int, default=600, show_default=True, help="Simulated time.")
 @click.option("--objects", type=int, default=3000, show_default=True, help="Objects alive at the start.")
@@ -38,18 +40,22 @@ from nearcast.cli.progress import bars
 @click.option("--k-max", type=int, default=10, show_default=True, help="k is 1 to this.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Same seed, same rows.")
 def simulate(out: Path, **parameters: Any) -> None:  # noqa: ANN401
-    r"""Make a workload in a generated city: roads, places, trajectories, objects, subscriptions.
+    r"""Make a workload: roads, places, trajectories, objects, subscriptions.
+
+    In a generated city, or in a real one with --map.
 
     Runs on Spark (which brings its own Java runtime if the machine has none) and writes Parquet, so that
     any tool can read it. Trajectories follow the roads, one position a second.
 
     \b
     nearcast simulate --out runs/city --devices 1000 --seconds 900
+    nearcast simulate --out runs/malta --map malta.osm.pbf
     """
+    from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
     from simulator.simulation import simulate as run  # noqa: PLC0415
 
-    with reported(ParameterError, OSError), bars() as report:
+    with reported(ParameterError, MapError, OSError), bars() as report:
         simulation = run(SimulationParameters(**parameters), out, report)
     click.echo(
         f"{out}: {simulation.roads.num_rows} roads, {simulation.trajectories.num_rows} positions, "

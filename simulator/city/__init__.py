@@ -8,10 +8,6 @@ ends at the sea (`coast`), local streets in the faces between them
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import pyarrow as pa
-
 from safe_region.frame import Area, Frame
 from simulator.city.arterials import arterials
 from simulator.city.coast import Coast
@@ -19,8 +15,12 @@ from simulator.city.districts import local_streets
 from simulator.city.network import roads_table
 from simulator.city.places import places_table
 from simulator.parameters import SimulationParameters
+from simulator.terrain import Terrain
 
-__all__ = ["ORIGIN_LAT_DEG", "ORIGIN_LON_DEG", "City", "city_area", "generate_city"]
+__all__ = ["NAME", "ORIGIN_LAT_DEG", "ORIGIN_LON_DEG", "city_area", "generate_city"]
+
+NAME = "Marisol"
+"""What the city is called unless the parameters say otherwise."""
 
 ORIGIN_LON_DEG = 14.5
 ORIGIN_LAT_DEG = 35.9
@@ -52,32 +52,18 @@ def city_area(parameters: SimulationParameters) -> Area:
     )
 
 
-class City(NamedTuple):
-    """What is generated.
-
-    Parameters
-    ----------
-    roads, places
-        The tables of these names.
-    water
-        Outlines of the sea within the area: closed rings of (lon, lat), for pictures.
-    """
-
-    roads: pa.Table
-    places: pa.Table
-    water: list[list[tuple[float, float]]]
-
-
-def generate_city(parameters: SimulationParameters) -> City:
+def generate_city(parameters: SimulationParameters) -> Terrain:
     """Generate the city of a seed and a size. Takes well under a second at the default size."""
-    frame = Frame.of(city_area(parameters))
+    area = city_area(parameters)
+    frame = Frame.of(area)
     seed, radius_m = parameters.seed, parameters.city_width_m / 2.0
     coast = Coast.of(seed, radius_m)
     skeleton = coast.on_land(arterials(seed, radius_m))
     roads = roads_table([*skeleton, *local_streets(skeleton, seed, radius_m)], seed, frame)
     rings = coast.water(MARGIN * radius_m)
     water = [[_rounded(frame.unproject(float(x), float(y))) for x, y in ring] for ring in rings]
-    return City(roads, places_table(roads, parameters, frame), water)
+    places = places_table(roads, parameters, frame)
+    return Terrain(parameters.name or NAME, area, roads, places, water)
 
 
 def _rounded(position: tuple[float, float]) -> tuple[float, float]:

@@ -46,4 +46,4 @@ def city():
 
 @pytest.fixture(scope="session")
 def graph(city):
-    return Graph.of(city[0], Frame.of(city_area(SMALL)))
+    return Graph.of(city.roads, Frame.of(city_area(SMALL)))

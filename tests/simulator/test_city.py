@@ -33,7 +33,7 @@ def _reached(starts, ends, first):
     "parameters", [SMALL, replace(SMALL, seed=3, city_width_m=9_000.0), SimulationParameters()]
 )
 def test_every_node_reaches_every_node_even_without_motorways(parameters):
-    roads, _, _ = generate_city(parameters)
+    roads = generate_city(parameters).roads
     sources, targets = roads["source"].to_pylist(), roads["target"].to_pylist()
     nodes = set(sources) | set(targets)
     assert nodes == set(range(len(nodes)))
@@ -48,9 +48,10 @@ def test_every_node_reaches_every_node_even_without_motorways(parameters):
 
 
 def test_a_city_of_the_default_size_looks_like_one():
-    roads, places, _ = generate_city(SimulationParameters())
+    city = generate_city(SimulationParameters())
+    roads, places = city.roads, city.places
     classes = Counter(roads["road_class"].to_pylist())
-    assert set(classes) == {one.value for one in RoadClass}
+    assert set(classes) == {"motorway", "primary", "secondary", "tertiary", "residential"}
     assert classes["residential"] > classes["primary"] > classes["motorway"] > 50
     assert 4_000 < len(set(roads["source"].to_pylist())) < 20_000
     pairs = Counter(zip(roads["source"].to_pylist(), roads["target"].to_pylist(), strict=True))
@@ -61,7 +62,7 @@ def test_a_city_of_the_default_size_looks_like_one():
 
 
 def test_roads_are_as_long_and_fast_as_they_say(city):
-    roads = city[0]
+    roads = city.roads
     assert roads.schema == schemas.arrow_schema(schemas.ROADS)
     frame = Frame.of(city_area(SMALL))
     for row in roads.to_pylist():
@@ -73,7 +74,7 @@ def test_roads_are_as_long_and_fast_as_they_say(city):
 
 
 def test_places_have_words_of_their_category_and_lie_beside_streets(city):
-    roads, places, _ = city
+    roads, places = city.roads, city.places
     assert places.schema == schemas.arrow_schema(schemas.PLACES)
     assert places["place_id"].to_pylist() == list(range(SMALL.places))
     words = {category.name: set(category.words) for category in CATEGORIES}
@@ -99,7 +100,7 @@ def distance_to_roads_m(roads, frame, lon, lat):
 
 
 def test_popular_words_are_shared_by_many_places():
-    _, places, _ = generate_city(SimulationParameters())
+    places = generate_city(SimulationParameters()).places
     counts = Counter(word for words in places["keywords"].to_pylist() for word in words)
     ranked = [count for _, count in counts.most_common()]
     assert ranked[0] > 0.1 * places.num_rows
@@ -109,7 +110,7 @@ def test_popular_words_are_shared_by_many_places():
 
 def test_everything_lies_in_the_area_with_a_margin(city):
     area = city_area(SMALL)
-    roads, places, _ = city
+    roads, places = city.roads, city.places
     lons = np.concatenate([roads["source_lon"], roads["target_lon"], places["lon"]])
     lats = np.concatenate([roads["source_lat"], roads["target_lat"], places["lat"]])
     margin = 0.02 * (area.lon_max - area.lon_min)
@@ -118,7 +119,7 @@ def test_everything_lies_in_the_area_with_a_margin(city):
 
 
 def test_nobody_drives_on_water(city):
-    roads, _, water = city
+    roads, water = city.roads, city.water
     sea = shapely.union_all([shapely.Polygon(ring).buffer(-2e-5) for ring in water])
     assert sea.area > 0.0
     shapely.prepare(sea)
@@ -128,8 +129,8 @@ def test_nobody_drives_on_water(city):
 
 def test_the_seed_decides(city):
     again = generate_city(SMALL)
-    assert again[0].equals(city[0])
-    assert again[1].equals(city[1])
+    assert again.roads.equals(city.roads)
+    assert again.places.equals(city.places)
     other = generate_city(replace(SMALL, seed=SMALL.seed + 1))
-    assert not other[0].equals(city[0])
-    assert not other[1].equals(city[1])
+    assert not other.roads.equals(city.roads)
+    assert not other.places.equals(city.places)

@@ -6,7 +6,7 @@ import pytest
 
 from safe_region.frame import Frame
 from simulator.city import city_area
-from simulator.destinations import Destinations
+from simulator.destinations import Destinations, home_nodes, next_nodes
 from simulator.itineraries import device_classes, plan
 from simulator.traffic import DEVICE_CLASSES
 from simulator.trajectories import drive
@@ -19,7 +19,7 @@ NUMBERS = np.arange(SMALL.devices)
 
 @pytest.fixture(scope="module")
 def destinations(graph, city):
-    return Destinations.of(graph, city[1])
+    return Destinations.of(graph, city.places)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_every_device_has_a_position_at_every_tick(driven):
 def test_positions_lie_on_streets(driven, city):
     frame = Frame.of(city_area(SMALL))
     for row in driven.take(list(range(0, driven.num_rows, 37))).to_pylist():
-        assert distance_to_roads_m(city[0], frame, row["lon"], row["lat"]) < 1e-3
+        assert distance_to_roads_m(city.roads, frame, row["lon"], row["lat"]) < 1e-3
 
 
 def test_nobody_is_faster_than_the_class_of_edge_and_device_allow(driven, graph):
@@ -119,3 +119,17 @@ def test_most_devices_move_most_of_the_time(graph, destinations):
     parameters = replace(SMALL, seconds=600)
     speeds = drive(graph, destinations, NUMBERS, parameters).column("speed_mps").to_numpy()
     assert 0.5 < (speeds > 0.0).mean() < 0.99
+
+
+def test_trips_do_not_grow_with_the_map(graph, destinations, monkeypatch):
+    def mean_m():
+        numbers = np.arange(400)
+        classes = np.zeros(400, np.int32)
+        at = home_nodes(destinations, numbers, classes, 1)
+        to = next_nodes(graph, destinations, numbers, classes, at, 0, 1)
+        return np.hypot(graph.xs_m[to] - graph.xs_m[at], graph.ys_m[to] - graph.ys_m[at]).mean()
+
+    usual_m = mean_m()
+    monkeypatch.setattr("simulator.destinations.NODES_PER_CANDIDATE", graph.node_count / 4)
+    # Of four random points the nearest is about half as far as one of them.
+    assert 0.3 * usual_m < mean_m() < 0.7 * usual_m

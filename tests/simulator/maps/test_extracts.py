@@ -1,0 +1,90 @@
+"""Real extracts. Their folder is $NEARCAST_DATA or ../shared/data beside the repository."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+
+from safe_region.frame import Frame
+from simulator.destinations import Destinations
+from simulator.graph import Graph
+from simulator.maps import MapError, read_map
+from simulator.parameters import SimulationParameters
+from simulator.traffic import RoadClass
+from simulator.trajectories import drive
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = Path(os.environ.get("NEARCAST_DATA", ROOT.parent / "shared" / "data"))
+PARAMETERS = SimulationParameters(devices=60, seconds=120)
+
+
+def extract(name):
+    path = DATA / "osm" / name
+    if not path.exists():
+        pytest.skip(f"{name} is not in NEARCAST_DATA/osm")
+    return path
+
+
+def read(path, parameters=PARAMETERS):
+    return read_map(path, parameters, lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "roads_min", "places_min"),
+    [
+        ("monaco.osm.gz", 8_000, 100),
+        ("malta.osm.pbf", 150_000, 2_000),
+        ("porto_center.osm.pbf", 35_000, 2_500),
+        ("helsinki_center.osm.pbf", 20_000, 2_000),
+    ],
+)
+def test_an_extract_can_be_driven_in(name, roads_min, places_min):
+    terrain = read(extract(name))
+    assert terrain.roads.num_rows > roads_min
+    assert terrain.places.num_rows > places_min
+    classes = set(terrain.roads["road_class"].to_pylist())
+    assert {"residential", "service", "footway"} <= classes <= {one.value for one in RoadClass}
+    assert pc.min(terrain.roads["length_m"]).as_py() >= 0.1
+    assert pc.min(terrain.roads["speed_mps"]).as_py() > 0.5
+    assert pc.max(terrain.roads["speed_mps"]).as_py() < 42.0
+    frame = Frame.of(terrain.area)
+    graph = Graph.of(terrain.roads, frame)
+    # What is read is what is driven in: nothing is left to drop.
+    assert len(graph.targets) == terrain.roads.num_rows
+    assert max(graph.lengths_m) < 3_000.0
+    destinations = Destinations.of(graph, terrain.places)
+    batch = drive(graph, destinations, np.arange(PARAMETERS.devices), PARAMETERS)
+    assert 0.5 < (batch.column("speed_mps").to_numpy() > 0.0).mean() < 0.99
+    for lon, lat in zip(batch.column("lon").to_pylist(), batch.column("lat").to_pylist(), strict=True):
+        assert frame.covers(lon, lat)
+
+
+def test_malta_without_its_far_outliers_and_smaller_islands():
+    terrain = read(extract("malta.osm.pbf"))
+    area = terrain.area
+    assert 14.30 < area.lon_min < area.lon_max < 14.60
+    assert 35.79 < area.lat_min < area.lat_max < 36.02
+    assert terrain.name == "Malta"
+    assert terrain.water
+    words = pc.value_counts(pc.list_flatten(terrain.places["keywords"])).to_pylist()
+    counts = {row["values"]: row["counts"] for row in words}
+    assert counts["restaurant"] > 200
+    assert not {"the", "of", "triq", "yes", ""} & {word for word in counts if counts[word] > 500}
+
+
+def test_the_same_file_gives_the_same_tables():
+    path = extract("monaco.osm.gz")
+    first, second = read(path), read(path)
+    assert first.roads.equals(second.roads)
+    assert first.places.equals(second.places)
+    assert first.area == second.area
+
+
+def test_half_a_file_is_an_error(tmp_path):
+    path = tmp_path / "half.osm.pbf"
+    content = extract("malta.osm.pbf").read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(MapError, match=r"half\.osm\.pbf cannot be read: "):
+        read(path)

@@ -1,0 +1,100 @@
+"""A simulation on a map, and the command line that asks for one."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from nearcast.cli.app import app
+from safe_region.frame import Frame
+from simulator import schemas
+from simulator.maps import MapError
+from simulator.parameters import SimulationParameters
+from simulator.simulation import simulate
+from tests.simulator.maps.osm_xml import OsmFile, town
+from tests.simulator.test_city import distance_to_roads_m
+
+
+@pytest.fixture(scope="module")
+def parameters(tmp_path_factory):
+    path = town().write(tmp_path_factory.mktemp("maps") / "small_town.osm.gz")
+    return SimulationParameters(
+        map_file=path, devices=20, seconds=60, objects=100, replaced_share=0.4, seed=5
+    )
+
+
+@pytest.fixture(scope="module")
+def simulation(parameters, spark, tmp_path_factory):
+    return simulate(parameters, tmp_path_factory.mktemp("on_map"), spark=spark, partitions=1)
+
+
+def test_the_world_names_the_map_and_not_where_it_was(simulation, parameters):
+    text = (simulation.path / "world.json").read_text()
+    assert json.loads(text)["parameters"]["map_file"] == "small_town.osm.gz"
+    assert str(parameters.map_file.parent) not in text
+    assert simulation.world.name == "Small Town"
+
+
+def test_everything_is_on_the_map(simulation):
+    frame = Frame.of(simulation.world.area)
+    for row in simulation.trajectories.to_pylist()[::53]:
+        assert distance_to_roads_m(simulation.roads, frame, row["lon"], row["lat"]) < 1e-3
+    spots = {(row["lon"], row["lat"]) for row in simulation.places.to_pylist()}
+    assert {(row["lon"], row["lat"]) for row in simulation.objects.to_pylist()} == spots
+    assert len(simulation.objects) >= 100
+    assert len(set(simulation.subscriptions["device_id"].to_pylist())) == 20
+
+
+def test_a_replacement_says_something_else(simulation):
+    versions = {}
+    for row in simulation.objects.to_pylist():
+        versions.setdefault(row["object_key"], []).append(row["keywords"])
+    replaced = [words for words in versions.values() if len(words) > 1]
+    assert replaced
+    assert all(first != second for first, second in replaced)
+
+
+def test_the_same_map_and_seed_give_the_same_rows(simulation, parameters, spark, tmp_path):
+    again = simulate(parameters, tmp_path, spark=spark, partitions=5)
+    for name in schemas.TABLES:
+        assert getattr(again, name).equals(getattr(simulation, name)), name
+    assert again.world == simulation.world
+
+
+def test_a_bad_map_changes_nothing(spark, tmp_path):
+    out = tmp_path / "out"
+    bad = SimulationParameters(map_file=OsmFile().write(tmp_path / "bad.osm"))
+    with pytest.raises(MapError, match="has no roads"):
+        simulate(bad, out, spark=spark)
+    assert not out.exists()
+    good = SimulationParameters(
+        map_file=town().write(tmp_path / "good.osm"), devices=2, seconds=5, objects=10
+    )
+    simulate(good, out, spark=spark)
+    before = sorted((path, path.stat().st_mtime_ns) for path in out.rglob("*"))
+    with pytest.raises(MapError, match="has no roads"):
+        simulate(bad, out, spark=spark)
+    assert sorted((path, path.stat().st_mtime_ns) for path in out.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", ["simulate", "demo"])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("none.osm", None, "there is no file"),
+        ("town.txt", b"", "must end in one of"),
+        ("town.osm.pbf", b"not a map", "cannot be read"),
+        ("town.osm", OsmFile().text().encode(), "has no roads"),
+    ],
+)
+def test_the_command_line_says_what_is_wrong(tmp_path, command, name, content, message):
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    out = tmp_path / "out"
+    result = CliRunner().invoke(app, [command, "--map", str(path), "--out", str(out)])
+    assert result.exit_code == 1
+    (line,) = [one for one in result.output.splitlines() if one.startswith("Error: ")]
+    assert message in line
+    assert name in line
+    assert not out.exists()
