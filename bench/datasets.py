@@ -181,24 +181,27 @@ def _required(name: str) -> Path:
 
 
 def places() -> Dataset:
-    """Read businesses of the United States (2010), all words of each as keywords."""
-    return _from_csv("places", _required("text/places_simplegeo_us.csv.gz"), _LOWER_48)
+    """Read businesses of the United States (2010).
+
+    The words of the name are the keywords: 3.1 on average, where the paper's PLACES have 2.9.
+    """
+    return _from_csv("places", _required("text/places_simplegeo_us.csv.gz"), _LOWER_48, "name")
 
 
 def osm() -> Dataset:
     """Read named points of interest of Malta from OpenStreetMap: city density."""
-    return _from_csv("osm", _required("text/pois_malta.csv.gz"), Area(14.15, 35.75, 14.65, 36.12))
+    return _from_csv("osm", _required("text/pois_malta.csv.gz"), Area(14.15, 35.75, 14.65, 36.12), "text")
 
 
-def _from_csv(name: str, path: Path, area: Area) -> Dataset:
+def _from_csv(name: str, path: Path, area: Area, column: str) -> Dataset:
     import pandas as pd  # noqa: PLC0415 - an extra
 
-    table = pd.read_csv(path, usecols=["lon", "lat", "text"])
+    table = pd.read_csv(path, usecols=["lon", "lat", column])
     inside = table["lon"].between(area.lon_min, area.lon_max)
     inside &= table["lat"].between(area.lat_min, area.lat_max)
     table = table[inside]
     frame = Frame.of(area)
-    words = [sorted(set(re.findall(r"\w+", str(text).lower())))[:KEYWORDS_MAX] for text in table["text"]]
+    words = [sorted(set(re.findall(r"\w+", str(text).lower())))[:KEYWORDS_MAX] for text in table[column]]
     kept = [i for i, row in enumerate(words) if row]
     x_m = (table["lon"].to_numpy()[kept] - frame.lon0_deg) * frame.x_m_per_deg
     y_m = (table["lat"].to_numpy()[kept] - frame.lat0_deg) * frame.y_m_per_deg

@@ -97,12 +97,16 @@ class Server:
             self._store.close()
         _log.info("stopped")
 
-    async def run_until_signalled(self) -> None:
-        """Wait for SIGTERM or SIGINT, or for the pump to fail; then stop."""
+    async def run_until_signalled(self, on_ready: Callable[[Server], None]) -> None:
+        """Wait for SIGTERM or SIGINT, or for the pump to fail; then stop.
+
+        `on_ready` is called when signals are listened to: whoever it tells may stop the server.
+        """
         signalled = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, signalled.set)
+        on_ready(self)
         waiting = asyncio.create_task(signalled.wait())
         await asyncio.wait({waiting, self._pumping}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
@@ -127,8 +131,7 @@ def _tls(settings: ServerSettings) -> TlsFiles | None:
 
 
 async def serve(settings: ServerSettings, on_ready: Callable[[Server], None]) -> None:
-    """Serve until signalled. `on_ready` is called once the port is open."""
+    """Serve until signalled. `on_ready` is called once the port is open and signals are listened to."""
     server = Server(settings)
     await server.start()
-    on_ready(server)
-    await server.run_until_signalled()
+    await server.run_until_signalled(on_ready)
