@@ -17,19 +17,13 @@ Source: lamps.txt section 3 (framework), algorithms 2 to 4 (the three event path
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking, ReachBatch
-from index.contracts import ObjectIndex, SubscriptionIndex
-from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
 from index.tables import SlotTable
 from index.tables.slots import Slots
 from server.engine import buffer_kernels, region_kernels
+from server.engine.batches import EngineOptions, Pending, Positions, Published
 from server.engine.buffers import Buffers
 from server.engine.expiries import Expiries
 from server.engine.layout import (
@@ -43,60 +37,6 @@ from server.engine.layout import (
 
 _CHUNK = 65_536
 """Subscriptions that are evaluated at once: bounds the memory of a large batch."""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """How the engine works.
-
-    Parameters
-    ----------
-    buffer_extra
-        b: how many objects beyond k a device is given. More of them, fewer reports and more pushes.
-    object_index, subscription_index
-        What makes the two indexes.
-    """
-
-    buffer_extra: int = 8
-    object_index: Callable[[], ObjectIndex] = NaiveObjectIndex
-    subscription_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
-
-
-class Pending(NamedTuple):
-    """Pairs of a subscription in the mode ELLIPSE and an object that may enter its result."""
-
-    handles: Ints
-    object_ids: Ints
-
-
-class Published(NamedTuple):
-    """What new objects did.
-
-    Parameters
-    ----------
-    changes
-        What entered and left buffers.
-    lowered
-        Subscriptions whose reach was lowered: their devices must know even if nothing else changed.
-    pending
-        What has to wait for the position of a device.
-    """
-
-    changes: Rows
-    lowered: Ints
-    pending: Pending
-
-
-class Positions(NamedTuple):
-    """Where the devices of subscriptions are, in plane metres."""
-
-    handles: Ints
-    x_m: Floats
-    y_m: Floats
-
-    def part(self, rows: slice | npt.NDArray[np.bool_]) -> Positions:
-        """Return some of them."""
-        return Positions(self.handles[rows], self.x_m[rows], self.y_m[rows])
 
 
 class Engine:
