@@ -1,8 +1,9 @@
 """What benchmarks are run on: places with keywords, on a plane.
 
 `places` and `osm` read files that are not part of the project (`NEARCAST_DATA` names their folder, by
-default `../shared/data`); `synthetic` needs none. More objects than a file has are drawn from it with
-repetition, each moved by a random step, so that density varies as in the file and no two are the same.
+default `../shared/data`); `synthetic` needs none. More objects than a file has are drawn from it: the
+position of one place, moved by a random step, with the keywords of another. So density varies as in the
+file and keywords are as frequent, and nothing is there seven times.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from safe_region.scoring import Similarity, text_weight
 KEYWORDS_MAX = 64
 SUBSCRIPTION_KEYWORDS_MAX = 5
 ALPHA_MIN, ALPHA_MAX = 0.001, 0.999
-_STEP_M = 500.0
+_STEP_M = 2_000.0
 """Standard deviation of the step away from a place that was drawn before."""
+_START_M = 500.0
+"""Of the distance from the place where a device begins."""
 _LOWER_48 = Area(-125.0, 24.0, -87.0, 50.0)
 """Part of the United States that the file of places covers, without Alaska."""
 _CITY_M = 30_000.0
@@ -71,17 +74,19 @@ class Dataset:
         return (low_x + high_x) / 2.0, (low_y + high_y) / 2.0, half
 
     def objects(self, count: int, first_id: int, chance: np.random.Generator) -> ObjectBatch:
-        """Draw objects: places in random order, then again with a step away from the place."""
+        """Draw objects: places in random order, then mixtures of two (see above)."""
         rows = chance.permutation(len(self))[:count]
+        texts = rows
         if count > len(self):
-            rows = np.concatenate([rows, chance.integers(0, len(self), count - len(self))])
+            more = chance.integers(0, len(self), (2, count - len(self)))
+            rows, texts = np.concatenate([rows, more[0]]), np.concatenate([rows, more[1]])
         steps = chance.normal(0.0, _STEP_M, (2, count))
         steps[:, : len(self)] = 0.0
         return ObjectBatch(
             np.arange(first_id, first_id + count, dtype=np.int64),
             self.x_m[rows] + steps[0],
             self.y_m[rows] + steps[1],
-            _rows(self.keywords, rows),
+            _rows(self.keywords, texts),
         )
 
 
@@ -120,7 +125,7 @@ def subscriptions(
     alphas = chance.uniform(0.0, 1.0, count) if alpha is None else np.full(count, alpha)
     alphas = np.clip(alphas, ALPHA_MIN, ALPHA_MAX)
     start = chance.integers(0, len(data), count)
-    steps = chance.normal(0.0, _STEP_M, (2, count))
+    steps = chance.normal(0.0, _START_M, (2, count))
     return Subscriptions(
         np.arange(1, count + 1, dtype=np.int64),
         InterestBatch(
