@@ -28,8 +28,8 @@ class SubscriptionIndex(Protocol):
 
     A subscription at a with radius_m, reach (reach_m, reach_id) and an interest matches an object o iff
     they share a keyword and (max(0, |a o| - radius_m) + r(o), o.id) < (reach_m, reach_id), compared as a
-    pair: the least length that o can have for a device within radius_m of a. For an anchor, radius 0, that
-    is the length at the anchor.
+    pair: the least length that o can have for a device within radius_m of a. For an anchor, radius 0,
+    that is the length at the anchor.
     """
 
     def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:

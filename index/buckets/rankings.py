@@ -55,7 +55,7 @@ class Answers:
         )
 
     def ranking(self) -> Ranking:
-        """What was filled in, without the gaps."""
+        """Return what was filled in, without the gaps."""
         offsets = np.zeros_like(self._starts)
         np.cumsum(self._sizes, out=offsets[1:])
         ends = np.repeat(self._starts[:-1] + self._sizes, np.diff(self._starts))

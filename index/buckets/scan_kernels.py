@@ -139,9 +139,7 @@ def scan(
         common = common_from(question, rank, objects.pool[start : start + keyword_count])
         if common == 0:
             continue
-        share = question.weight_m * text_distance(
-            question.similarity, common, word_count, keyword_count
-        )
+        share = question.weight_m * text_distance(question.similarity, common, word_count, keyword_count)
         here = length(dx, dy, share)
         if here > limit:
             continue

@@ -182,8 +182,6 @@ class BucketTrees:
             raise InconsistentIndexError(f"node {node} has lost count of its entries")
         if len(places) > 0 and row["keyword_min"] > entries["keyword_count"].min():
             raise InconsistentIndexError(f"an entry below node {node} has fewer keywords than it says")
-        if (entries["signature"] & ~row["signature"]).any():
-            raise InconsistentIndexError(f"the signature of node {node} lacks a bit")
 
     def _check_pools(self, groups: int, leaves: list[tuple[int, list[int]]]) -> None:
         nodes, blocks, _, meta = self.arrays

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from index.batches import KeywordIds
 from safe_region.jit import kernel
 
-
 Places = npt.NDArray[np.int32]
 
 

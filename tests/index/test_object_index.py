@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from index.contracts import InconsistentIndexError
-from index.iqf import IqfObjectIndex
 from index.iq_tree import IqTreeObjectIndex
+from index.iqf import IqfObjectIndex
 from index.naive import NaiveObjectIndex
 from tests.index.brute import Dice, ids, interest_batch, object_batch
 
