@@ -109,6 +109,9 @@ class ObjectIndex(Protocol):
         looks for makes the search cheaper by it (infinity for none).
         """
 
+    def memory_bytes(self) -> int:
+        """Size of everything it holds, room for growth included."""
+
     def check(self) -> None:
         """Verify every invariant.
 

@@ -18,8 +18,8 @@ What the paper leaves open, and deviations:
    signature has failed to rule it out; an object is passed over if it has a rarer keyword of
    the subscription, so nothing is offered twice and no marks are kept.
 2. Step i offers whatever has w_(m-i+1) as its rarest common keyword, whether it shares i keywords or
-   fewer: counting costs more than offering. So Search-QF serves every i, with text_lb(i); with i = 1 it is
-   the paper's.
+   fewer: counting costs more than offering. So Search-QF serves every i, with text_lb(i); with
+   i = 1 it is the paper's.
 3. "O minus s.A" is for expiry alone; a caller that knows an upper bound says so by `bound_m`.
 4. Comparisons are strict: of equal lengths the smaller id is better.
 5. Frequent keywords are decided between batches, when the number of objects has doubled or halved since

@@ -68,6 +68,10 @@ class NaiveObjectIndex:
         kept = np.arange(starts[-1]) < np.repeat(starts[:-1] + sizes, room)
         return Ranking(offsets, ids[kept], lengths[kept], shares[kept])
 
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        return self._table.memory_bytes()
+
     def check(self) -> None:
         """Verify the table."""
         self._table.check()
