@@ -8,8 +8,8 @@ entry when it moves.
 Operations: descend, append and take_out O(depth); split O(BLOCK_CAPACITY), collapse O(MERGE_MAX).
 Callers make sure of room (`has_room`) before they insert; taking out needs none.
 
-`keyword_min` is exact in a leaf of one block and may be stale, on the safe side, above: it follows
-insertions at once, removals only when nodes collapse.
+`keyword_min` of an inner node is the least of its children's. In a leaf of one block it is exact; one of
+several, at the depth cap, may have lost the object that it is about: then it is on the safe side.
 """
 
 from __future__ import annotations
@@ -213,6 +213,15 @@ def _summarize(trees: Trees, node: int) -> None:
 
 
 @leaf
+def _summarize_inner(trees: Trees, node: int) -> None:
+    first = trees.nodes[node]["first_child"]
+    keyword_min = KEYWORDS_MANY
+    for child in range(first, first + 4):
+        keyword_min = min(keyword_min, int(trees.nodes[child]["keyword_min"]))
+    trees.nodes[node]["keyword_min"] = keyword_min
+
+
+@leaf
 def take_out(trees: Trees, objects: Objects, place: int) -> int:
     """Take an entry out of its leaf, count one less up to the root; return the leaf. Merges nothing."""
     nodes = trees.nodes
@@ -227,11 +236,17 @@ def take_out(trees: Trees, objects: Objects, place: int) -> int:
     if offset == 0:
         row["block"] = trees.blocks[head]["next"]
         free_block(trees, head)
+    before = row["keyword_min"]
     if row["count"] <= BLOCK_CAPACITY:
         _summarize(trees, node)
+    is_changed = row["keyword_min"] != before
     above = row["parent"]
     while above != NO_NODE:
         nodes[above]["count"] -= 1
+        if is_changed:
+            before = nodes[above]["keyword_min"]
+            _summarize_inner(trees, above)
+            is_changed = nodes[above]["keyword_min"] != before
         above = nodes[above]["parent"]
     return node
 

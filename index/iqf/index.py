@@ -67,6 +67,8 @@ class IqfObjectIndex:
     ----------
     frequent_percent
         x: how many percent of the keywords in the index, those that most objects have, get a quadtree.
+        With a million objects and 50,000 keywords (Zipf), `best` takes 154 us on average for 0, and 64
+        to 74 for anything from 0.1 to 10; 0.5 takes 1.8 times the memory of 0, and 10 takes 2.6 times.
     """
 
     def __init__(self, frequent_percent: float = 0.5) -> None:
