@@ -112,6 +112,9 @@ class ObjectIndex(Protocol):
         looks for makes the search cheaper by it (infinity for none).
         """
 
+    def memory_bytes(self) -> int:
+        """Size of everything it holds, room for growth included."""
+
     def check(self) -> None:
         """Verify every invariant.
 
@@ -120,8 +123,5 @@ class ObjectIndex(Protocol):
         InconsistentIndexError
             Naming what does not hold.
         """
-
-    def memory_bytes(self) -> int:
-        """Size of all arrays."""
 
     def __len__(self) -> int: ...

@@ -8,8 +8,8 @@ entry when it moves.
 Operations: descend, append and take_out O(depth); split O(BLOCK_CAPACITY), collapse O(MERGE_MAX).
 Callers make sure of room (`has_room`) before they insert; taking out needs none.
 
-`keyword_min` and `signature` are exact in a leaf of one block and may be stale, on the safe side, above:
-they follow insertions at once, removals only when nodes collapse.
+`keyword_min` of an inner node is the least of its children's. In a leaf of one block it is exact; one of
+several, at the depth cap, may have lost the object that it is about: then it is on the safe side.
 """
 
 from __future__ import annotations
@@ -102,7 +102,6 @@ def _set_empty(trees: Trees, node: int) -> None:
     row["block"] = NO_BLOCK
     row["count"] = 0
     row["keyword_min"] = KEYWORDS_MANY
-    row["signature"] = 0
 
 
 @leaf
@@ -115,13 +114,11 @@ def plant(trees: Trees, x_m: float, y_m: float, half_m: float) -> int:
 
 
 @leaf
-def include(trees: Trees, node: int, keyword_count: int, signature: int) -> None:
+def include(trees: Trees, node: int, keyword_count: int) -> None:
     """Count one entry more below a node."""
     row = trees.nodes[node]
     row["count"] += 1
-    row["signature"] |= signature
-    if keyword_count < row["keyword_min"]:
-        row["keyword_min"] = keyword_count
+    row["keyword_min"] = min(row["keyword_min"], keyword_count)
 
 
 @leaf
@@ -159,7 +156,7 @@ def set_entry(
 def append(trees: Trees, objects: Objects, node: int, slot: int, signature: int, ordinal: int) -> None:
     """Put an object into a leaf that is not full."""
     set_entry(trees, objects, _next_place(trees, node), slot, signature, ordinal)
-    include(trees, node, objects.rows[slot]["keyword_count"], signature)
+    include(trees, node, objects.rows[slot]["keyword_count"])
 
 
 @leaf
@@ -183,9 +180,8 @@ def split(trees: Trees, objects: Objects, node: int) -> None:
         entry = trees.entries[source]
         child = child_of(nodes, node, entry["x_m"], entry["y_m"])
         keyword_count = entry["keyword_count"]
-        signature = entry["signature"]
         _move(trees, objects, source, _next_place(trees, child))
-        include(trees, child, keyword_count, signature)
+        include(trees, child, keyword_count)
     nodes[node]["block"] = NO_BLOCK
     free_block(trees, block)
 
@@ -201,22 +197,28 @@ def insert(trees: Trees, objects: Objects, root: int, slot: int, signature: int,
                 append(trees, objects, node, slot, signature, ordinal)
                 return
             split(trees, objects, node)
-        include(trees, node, row["keyword_count"], signature)
+        include(trees, node, row["keyword_count"])
         node = child_of(trees.nodes, node, row["x_m"], row["y_m"])
 
 
 @leaf
 def _summarize(trees: Trees, node: int) -> None:
-    """Make the summary of a leaf of one block exact."""
+    """Make `keyword_min` of a leaf of one block exact."""
     row = trees.nodes[node]
     first = row["block"] * BLOCK_CAPACITY
     keyword_min = KEYWORDS_MANY
-    signature = 0
     for place in range(first, first + row["count"]):
         keyword_min = min(keyword_min, int(trees.entries[place]["keyword_count"]))
-        signature |= int(trees.entries[place]["signature"])
     row["keyword_min"] = keyword_min
-    row["signature"] = signature
+
+
+@leaf
+def _summarize_inner(trees: Trees, node: int) -> None:
+    first = trees.nodes[node]["first_child"]
+    keyword_min = KEYWORDS_MANY
+    for child in range(first, first + 4):
+        keyword_min = min(keyword_min, int(trees.nodes[child]["keyword_min"]))
+    trees.nodes[node]["keyword_min"] = keyword_min
 
 
 @leaf
@@ -234,18 +236,24 @@ def take_out(trees: Trees, objects: Objects, place: int) -> int:
     if offset == 0:
         row["block"] = trees.blocks[head]["next"]
         free_block(trees, head)
+    before = row["keyword_min"]
     if row["count"] <= BLOCK_CAPACITY:
         _summarize(trees, node)
+    is_changed = row["keyword_min"] != before
     above = row["parent"]
     while above != NO_NODE:
         nodes[above]["count"] -= 1
+        if is_changed:
+            before = nodes[above]["keyword_min"]
+            _summarize_inner(trees, above)
+            is_changed = nodes[above]["keyword_min"] != before
         above = nodes[above]["parent"]
     return node
 
 
 @leaf
 def is_sparse(trees: Trees, node: int) -> bool:
-    """Whether a node is to collapse; then its children are leaves, for they were sparse before it."""
+    """Whether an inner node is to collapse; its children, sparse before it, are leaves then."""
     return bool(node != NO_NODE and trees.nodes[node]["count"] <= MERGE_MAX)
 
 

@@ -40,8 +40,10 @@ NODE_DTYPE = np.dtype(
         *QUAD_FIELDS,
         ("block", np.int32),  # first block of a leaf, the only one that may have room; NO_BLOCK if empty
         ("count", np.int32),  # entries below
-        ("keyword_min", np.int32),  # no entry below has fewer keywords
-        ("signature", np.int64),  # has the bits of all entries below
+        (
+            "keyword_min",
+            np.int32,
+        ),  # no object below has fewer keywords
     ],
     align=True,
 )

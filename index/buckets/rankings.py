@@ -55,9 +55,11 @@ class Answers:
         )
 
     def ranking(self) -> Ranking:
-        """What was filled in, without the gaps."""
+        """Return what was filled in, without the gaps."""
         offsets = np.zeros_like(self._starts)
         np.cumsum(self._sizes, out=offsets[1:])
+        if offsets[-1] == self._starts[-1]:
+            return Ranking(offsets, self._ids, self._length_m, self._r_m)
         ends = np.repeat(self._starts[:-1] + self._sizes, np.diff(self._starts))
         is_used = np.arange(self._starts[-1]) < ends
         return Ranking(offsets, self._ids[is_used], self._length_m[is_used], self._r_m[is_used])

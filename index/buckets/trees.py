@@ -180,10 +180,13 @@ class BucketTrees:
         entries = self.arrays.entries[places]
         if row["count"] != len(places):
             raise InconsistentIndexError(f"node {node} has lost count of its entries")
-        if len(places) > 0 and row["keyword_min"] > entries["keyword_count"].min():
-            raise InconsistentIndexError(f"an entry below node {node} has fewer keywords than it says")
-        if (entries["signature"] & ~row["signature"]).any():
-            raise InconsistentIndexError(f"the signature of node {node} lacks a bit")
+        least = min(entries["keyword_count"].tolist(), default=kernels.KEYWORDS_MANY)
+        first = int(row["first_child"])
+        if first != NO_NODE:
+            least = int(self.arrays.nodes["keyword_min"][first : first + 4].min())
+        is_chain = first == NO_NODE and len(places) > kernels.BLOCK_CAPACITY
+        if row["keyword_min"] > least or (row["keyword_min"] < least and not is_chain):
+            raise InconsistentIndexError(f"node {node} is wrong about the fewest keywords below it")
 
     def _check_pools(self, groups: int, leaves: list[tuple[int, list[int]]]) -> None:
         nodes, blocks, _, meta = self.arrays

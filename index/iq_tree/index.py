@@ -1,7 +1,7 @@
 """IQ-tree: one quadtree of objects whose nodes know which keywords occur below them.
 
-The baseline of lamps.txt section 7.1 ("Lamps w/o IQF"): "a hybrid structure of inverted file and quadtree,
-like IR-tree". The paper that defines it is not among ours, so what follows is our reading.
+The baseline of lamps.txt section 7.1 ("Lamps w/o IQF"): "a hybrid structure of inverted file and
+Quad-tree, like IR-tree". The paper that defines it is not among ours: what follows is our reading.
 
 Operations: insert and remove O(keywords * depth) an object; best O(objects) at worst.
 
@@ -10,13 +10,10 @@ as many keywords in common with the subscription as occur below the node; none p
 the least bound is above the n-th length.
 
 Our choices:
-1. An inner node's inverted file is a count for each keyword in one hash keyed by (node, keyword): deletion
-   needs counts, and one hash needs no allocation for each node.
-2. A leaf has no inverted file: it holds 32 entries at most (but at the depth cap), one bit mask over all its
-   keywords, and its entries carry one each. Looking through them costs less than asking a hash of many
-   megabytes, and the hash is several times smaller for it.
-3. A node knows the least number of keywords of an object below it, as in IQF, which makes the text share
-   tighter; tree, cells and root square are IQF's too, so that the two differ only in what the paper compares.
+1. The inverted files of all nodes, leaves included, are one hash of counts keyed by (node, keyword):
+   deletion needs counts, and one hash needs no allocation for each node.
+2. A node knows the least number of keywords of an object below it, as in IQF, which makes the text share
+   tighter; tree, cells and root square are IQF's too: the two differ only in what the paper compares.
 """
 
 from __future__ import annotations
@@ -66,7 +63,9 @@ class IqTreeObjectIndex:
             inserted.
         """
         validate(objects)
-        slots = self._table.append(objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m})
+        slots = self._table.append(
+            objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m}
+        )
         if len(self) > self._squared_count * _CHANGE:
             self._squared_count = len(self)
             used = self._table.used()
@@ -139,7 +138,7 @@ class IqTreeObjectIndex:
                 if entry["ordinal"] != 0:
                     raise InconsistentIndexError(f"slot {entry['slot']} is entered under a wrong ordinal")
                 slots.append(int(entry["slot"]))
-                above = int(nodes[node]["parent"])
+                above = node
                 while above != NO_NODE:
                     for keyword in self._table.keywords(slots[-1]).tolist():
                         key = kernels.key_of(above, keyword)

@@ -45,7 +45,7 @@ def key_of(node: int, keyword: int) -> int:
 
 @leaf
 def _add_keywords(occurrences: Occurrences, objects: Objects, node: int, slot: int) -> None:
-    """Count an object's keywords at an inner node."""
+    """Count an object's keywords at a node."""
     row = objects.rows[slot]
     for i in range(row["keyword_start"], row["keyword_start"] + row["keyword_count"]):
         key = key_of(node, objects.pool[i])
@@ -59,7 +59,7 @@ def _add_keywords(occurrences: Occurrences, objects: Objects, node: int, slot: i
 
 @leaf
 def _drop_keywords(occurrences: Occurrences, objects: Objects, node: int, slot: int) -> None:
-    """Count an object's keywords at an inner node no more."""
+    """Count an object's keywords at a node no more."""
     row = objects.rows[slot]
     for i in range(row["keyword_start"], row["keyword_start"] + row["keyword_count"]):
         key = key_of(node, objects.pool[i])
@@ -78,7 +78,7 @@ def _key_need(trees: Trees, objects: Objects, root: int, slot: int) -> int:
     while trees.nodes[node]["first_child"] != NO_NODE:
         node = child_of(trees.nodes, node, row["x_m"], row["y_m"])
     depth = int(trees.nodes[node]["depth"])
-    need = depth * int(row["keyword_count"])
+    need = (depth + 1) * int(row["keyword_count"])
     if is_full(trees, node):
         below = int(row["keyword_count"])
         first = trees.nodes[node]["block"] * BLOCK_CAPACITY
@@ -86,6 +86,26 @@ def _key_need(trees: Trees, objects: Objects, root: int, slot: int) -> int:
             below += int(trees.entries[place]["keyword_count"])
         need += (DEPTH_MAX - depth) * below
     return need
+
+
+@leaf
+def _add_below(trees: Trees, occurrences: Occurrences, objects: Objects, node: int) -> None:
+    """Count the keywords at the children of a node that has just been split."""
+    first_child = trees.nodes[node]["first_child"]
+    for child in range(first_child, first_child + 4):
+        first = trees.nodes[child]["block"] * BLOCK_CAPACITY
+        for place in range(first, first + trees.nodes[child]["count"]):
+            _add_keywords(occurrences, objects, child, trees.entries[place]["slot"])
+
+
+@leaf
+def _drop_below(trees: Trees, occurrences: Occurrences, objects: Objects, node: int) -> None:
+    """Take out the keywords of the children of a node that is about to collapse."""
+    first_child = trees.nodes[node]["first_child"]
+    for child in range(first_child, first_child + 4):
+        first = trees.nodes[child]["block"] * BLOCK_CAPACITY
+        for place in range(first, first + trees.nodes[child]["count"]):
+            _drop_keywords(occurrences, objects, child, trees.entries[place]["slot"])
 
 
 @kernel
@@ -113,25 +133,14 @@ def insert(
             if trees.nodes[node]["first_child"] == NO_NODE:
                 if not is_full(trees, node):
                     append(trees, objects, node, slot, signature, 0)
+                    _add_keywords(occurrences, objects, node, slot)
                     break
-                first = trees.nodes[node]["block"] * BLOCK_CAPACITY
-                for place in range(first, first + BLOCK_CAPACITY):
-                    _add_keywords(occurrences, objects, node, trees.entries[place]["slot"])
                 split(trees, objects, node)
-            include(trees, node, row["keyword_count"], signature)
+                _add_below(trees, occurrences, objects, node)
+            include(trees, node, row["keyword_count"])
             _add_keywords(occurrences, objects, node, slot)
             node = child_of(trees.nodes, node, row["x_m"], row["y_m"])
     return slots.shape[0], 0
-
-
-@leaf
-def _drop_below(trees: Trees, occurrences: Occurrences, objects: Objects, node: int) -> None:
-    """Take out all keywords of an inner node that is about to become a leaf."""
-    first_child = trees.nodes[node]["first_child"]
-    for child in range(first_child, first_child + 4):
-        first = trees.nodes[child]["block"] * BLOCK_CAPACITY
-        for place in range(first, first + trees.nodes[child]["count"]):
-            _drop_keywords(occurrences, objects, node, trees.entries[place]["slot"])
 
 
 @kernel
@@ -141,12 +150,12 @@ def remove(
     """Remove objects."""
     for slot in slots:
         place = objects.places[objects.rows[slot]["keyword_start"]]
-        above = trees.nodes[take_out(trees, objects, place)]["parent"]
-        node = above
+        leaf_node = take_out(trees, objects, place)
+        node = leaf_node
         while node != NO_NODE:
             _drop_keywords(occurrences, objects, node, slot)
             node = trees.nodes[node]["parent"]
-        node = above
+        node = trees.nodes[leaf_node]["parent"]
         while is_sparse(trees, node):
             _drop_below(trees, occurrences, objects, node)
             collapse(trees, objects, node)
@@ -154,14 +163,9 @@ def remove(
 
 
 @leaf
-def _common_below(question: Question, trees: Trees, occurrences: Occurrences, node: int) -> int:
-    """How many of the subscription's keywords occur below a node, or at most how many in a leaf."""
+def _common_below(question: Question, occurrences: Occurrences, node: int) -> int:
+    """How many of the subscription's keywords occur below a node."""
     common = 0
-    if trees.nodes[node]["first_child"] == NO_NODE:
-        signature = trees.nodes[node]["signature"]
-        for i in range(question.bits.shape[0]):
-            common += (signature >> question.bits[i]) & 1
-        return int(common)
     for i in range(question.words.shape[0]):
         key = key_of(node, question.words[i])
         if find(occurrences.keys, occurrences.values, key) != NO_VALUE:
@@ -209,7 +213,7 @@ def _search(
             limit = limit_of(question, kept, size)
             if away + least_share(question, word_count, keyword_min) > limit:
                 continue
-            common = _common_below(question, trees, occurrences, child)
+            common = _common_below(question, occurrences, child)
             if common == 0:
                 continue
             bound = away + least_share(question, common, keyword_min)

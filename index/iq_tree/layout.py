@@ -11,7 +11,7 @@ from index.batches import Ints
 
 
 class Occurrences(NamedTuple):
-    """In how many objects below an inner node a keyword occurs: an id map; absent means none."""
+    """In how many objects below a node a keyword occurs: an id map; absent means none."""
 
     keys: Ints  # node << 32 | keyword
     values: npt.NDArray[np.int32]

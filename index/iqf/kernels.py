@@ -32,7 +32,7 @@ def insert(
     slots: npt.NDArray[np.int32],
     cursor: Ints,
 ) -> int:
-    """Enter objects under their keywords; return a status. `cursor` says how far it is, and goes on there."""
+    """Enter objects under their keywords, from `cursor` on, which says how far it is; return a status."""
     for i in range(cursor[CURSOR_ROW], slots.shape[0]):
         slot = slots[i]
         row = objects.rows[slot]
@@ -109,9 +109,7 @@ def _search_tree(
             while left > 0:
                 taken = (left - 1) % BLOCK_CAPACITY + 1
                 place = block * BLOCK_CAPACITY
-                size = scan(
-                    question, rank, keyword_min, trees.entries, place, taken, objects, kept, size
-                )
+                size = scan(question, rank, keyword_min, trees.entries, place, taken, objects, kept, size)
                 left -= taken
                 block = trees.blocks[block]["next"]
             continue

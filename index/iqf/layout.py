@@ -17,7 +17,10 @@ LIST_DTYPE = np.dtype(
         ("count", np.int32),  # entries in the run
         ("size_class", np.int32),  # of the run, which has room for RUN_LEAST << size_class; NO_RUN
         ("keyword", np.int32),  # NO_KEYWORD in a free row
-        ("root", np.int32),  # of the quadtree of a frequent keyword, which then holds all entries; NO_NODE
+        (
+            "root",
+            np.int32,
+        ),  # of the quadtree of a frequent keyword, which then holds all entries; NO_NODE
     ],
     align=True,
 )

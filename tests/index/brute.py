@@ -47,7 +47,7 @@ class Interest:
         if share is None:
             return None
         dx, dy = x_m - one.x_m, y_m - one.y_m
-        return (dx * dx + dy * dy) ** 0.5 + share
+        return math.sqrt(dx * dx + dy * dy) + share
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from index.buckets.scan_kernels import Question, least_share
 from index.contracts import InconsistentIndexError
 from index.iq_tree import IqTreeObjectIndex
 from index.iqf import IqfObjectIndex
 from index.naive import NaiveObjectIndex
-from tests.index.brute import Dice, ids, interest_batch, object_batch
+from safe_region.scoring import text_distance
+from tests.index.brute import SIMILARITIES, Dice, Interest, Object, ids, interest_batch, object_batch
 
 FACTORIES = {
     "naive": NaiveObjectIndex,
@@ -130,6 +132,138 @@ def test_growth_and_shrinkage(index):
     assert ask(index, asked) == expected(there, asked)
 
 
+def spread(dice, kind):
+    """A position of one kind."""
+    if kind == "all equal":
+        return 3.0, -2.0
+    if kind == "clustered":
+        middle = dice.random.choice((-4_000.0, 0.0, 9_000.0))
+        return middle + dice.random.gauss(0, 1), dice.random.gauss(0, 1)
+    if kind == "tiny":
+        return 1e6 + dice.random.randint(0, 9) * 1e-9, dice.random.random() * 1e-7
+    if kind == "far outside" and dice.random.random() < 0.1:
+        return dice.random.choice((-1e100, 1e15, 3e7)), dice.random.choice((1e90, -1e12, 0.0))
+    return dice.random.random() * 100, dice.random.random() * 100
+
+
+@pytest.mark.parametrize("kind", ["all equal", "clustered", "tiny", "far outside", "uniform"])
+def test_any_places(index, kind):
+    """As many as split cells down to the depth cap, taken out again in turns."""
+    dice = Dice(6)
+    there = {}
+    for step in range(6):
+        new = [
+            Object(key, *spread(dice, kind), dice.words(6)) for key in range(step * 100, step * 100 + 100)
+        ]
+        index.insert(object_batch(new))
+        there.update({one.object_id: one for one in new})
+        gone = dice.random.sample(sorted(there), 60 if step < 3 else 120)
+        index.remove(ids(gone))
+        for key in gone:
+            del there[key]
+        asked = [
+            (dice.interest(), *spread(dice, kind), dice.random.choice((1, 5, 300)), bound)
+            for bound in (float("inf"), float("inf"), 30.0, 1e4)
+        ]
+        assert ask(index, asked) == expected(there, asked)
+        index.check()
+
+
+def zipf_words(dice, vocabulary, most):
+    """Low keywords often, high ones rarely."""
+    wanted = dice.random.randint(1, most)
+    return frozenset(int(vocabulary ** dice.random.random()) - 1 for _ in range(wanted))
+
+
+@pytest.mark.parametrize("most", [3, 64])
+def test_few_and_many_keywords(index, most):
+    dice = Dice(7)
+    there = {
+        key: Object(key, dice.random.random() * 50, dice.random.random() * 50, words)
+        for key, words in ((key, zipf_words(dice, 500, most)) for key in range(400))
+    }
+    index.insert(object_batch(list(there.values())))
+    index.check()
+    asked = []
+    for similarity in SIMILARITIES:
+        for weight_m in (0.0, 3.0, 50.0, 1e5):
+            words = dice.random.choice(list(there.values())).keywords
+            for keywords in (words, frozenset(sorted(words)[:4]), frozenset({0, 1, 7_000})):
+                interest = Interest(weight_m, similarity, keywords)
+                asked.append((interest, dice.random.random() * 50, 20.0, 11, float("inf")))
+                asked.append((interest, 500.0, -80.0, 200, 600.0))
+    assert ask(index, asked) == expected(there, asked)
+
+
+def test_a_length_equal_to_the_bound_is_included(index):
+    dice = Dice(8)
+    there = {key: dice.object(key) for key in range(200)}
+    index.insert(object_batch(list(there.values())))
+    asked = [(*one[:3], 50, float("inf")) for one in questions(dice, 20)]
+    for question, answer in zip(asked, expected(there, asked), strict=True):
+        if answer:
+            bounded = [(*question[:4], answer[len(answer) // 2][0])]
+            assert ask(index, bounded) == expected(there, bounded)
+
+
+def test_what_is_frequent_changes(index):
+    """Keywords rise and fall while objects come and go, and the place they are at moves."""
+    dice = Dice(9)
+    there = {}
+    for phase in range(6):
+        new = []
+        for key in range(phase * 1_000, phase * 1_000 + (40, 150, 300, 150, 40, 300)[phase]):
+            x_m, y_m = phase * 1_000 + dice.random.random() * 50, dice.random.random() * 50
+            new.append(Object(key, x_m, y_m, frozenset({phase, 10 + phase % 2, 100 + key % 40})))
+        index.insert(object_batch(new))
+        there.update({one.object_id: one for one in new})
+        old = [key for key in there if key < phase * 1_000]
+        for half in (old[::2], old[1::2]):
+            index.remove(ids(half))
+            for key in half:
+                del there[key]
+            index.check()
+            asked = [
+                (
+                    Interest(weight_m, 1, frozenset({phase, 11, 105})),
+                    phase * 1_000.0,
+                    25.0,
+                    10,
+                    float("inf"),
+                )
+                for weight_m in (1.0, 500.0)
+            ]
+            assert ask(index, asked) == expected(there, asked)
+
+
+def test_memory_does_not_grow_by_coming_and_going(index):
+    dice = Dice(10)
+    sizes = []
+    for turn in range(6):
+        keys = range(turn * 400, turn * 400 + 400)
+        index.insert(object_batch([dice.object(key) for key in keys]))
+        sizes.append(index.memory_bytes())
+        index.remove(ids(keys))
+        index.check()
+    assert len(index) == 0
+    assert sizes[-1] <= 2 * sizes[0]
+
+
+@pytest.mark.parametrize("name", sorted(FACTORIES.keys() - {"naive"}))
+def test_objects_that_cannot_be_held(name):
+    index = FACTORIES[name]()
+    for one in (
+        Object(1, float("nan"), 0.0, frozenset({1})),
+        Object(1, 0.0, float("inf"), frozenset({1})),
+        Object(1, 0.0, 0.0, frozenset()),
+        Object(1, 0.0, 0.0, frozenset({-3, 1})),
+    ):
+        with pytest.raises(ValueError, match=r"position|keyword"):
+            index.insert(object_batch([one]))
+    index.check()
+    assert len(index) == 0
+
+
 def test_check_notices_damage():
     index = NaiveObjectIndex()
     dice = Dice(4)
@@ -140,3 +274,145 @@ def test_check_notices_damage():
     index._table.pool[int(rows[longest]["keyword_start"])] = 99
     with pytest.raises(InconsistentIndexError):
         index.check()
+
+
+def many_there(index):
+    dice = Dice(11)
+    index.insert(object_batch([dice.object(key) for key in range(300)]))
+    index.check()
+
+
+def damage_place(index):
+    index._table.places[int(index._table.rows[5]["keyword_start"])] += 1
+
+
+def damage_position(index):
+    index._table.rows["x_m"][7] += 0.5
+
+
+def damage_count(index):
+    index._trees.arrays.nodes["count"][0] += 1
+
+
+def damage_cell(index):
+    nodes = index._trees.arrays.nodes
+    nodes["x_max"][int(nodes[0]["first_child"])] -= 1.0
+
+
+def damage_keyword_min(index):
+    index._trees.arrays.nodes["keyword_min"][0] = 50
+
+
+def damage_pool(index):
+    index._trees.arrays.meta[4] = -1  # forgets all free blocks
+
+
+def damage_signature(index):
+    index._trees.arrays.entries["signature"][: 32 * 3] ^= 1
+
+
+TREE_DAMAGE = [
+    damage_place,
+    damage_position,
+    damage_count,
+    damage_cell,
+    damage_keyword_min,
+    damage_pool,
+    damage_signature,
+]
+
+
+@pytest.mark.parametrize("damage", TREE_DAMAGE)
+@pytest.mark.parametrize("name", ["iqf, all keywords frequent", "iq-tree"])
+def test_check_notices_damage_of_trees(name, damage):
+    index = FACTORIES[name]()
+    many_there(index)
+    damage(index)
+    with pytest.raises(InconsistentIndexError):
+        index.check()
+
+
+def damage_list_keyword(index):
+    index._files.lists["keyword"][2] = 77
+
+
+def damage_list_count(index):
+    index._files.lists["count"][index._files.lists["root"] == -1] -= 1
+
+
+def damage_run(index):
+    index._files.meta[3] += 4
+
+
+def damage_entry(index):
+    longest = int(index._files.lists["count"].argmax())
+    start = int(index._files.lists[longest]["start"])
+    index._files.runs[start] = index._files.runs[start + 1]
+
+
+def damage_map(index):
+    index._files.values[index._files.keys == 4] = 0
+
+
+def damage_root(index):
+    index._square = index._square._replace(half_m=17.0)
+
+
+FILE_DAMAGE = [
+    damage_list_keyword,
+    damage_list_count,
+    damage_run,
+    damage_entry,
+    damage_map,
+    damage_root,
+]
+
+
+@pytest.mark.parametrize("damage", FILE_DAMAGE)
+def test_check_notices_damage_of_the_inverted_file(damage):
+    index = IqfObjectIndex()
+    many_there(index)
+    assert len(index.frequent_keywords()) == 1
+    damage(index)
+    with pytest.raises(InconsistentIndexError):
+        index.check()
+
+
+def test_check_notices_a_miscounted_keyword():
+    index = IqTreeObjectIndex()
+    many_there(index)
+    index._occurrences.values[int((index._occurrences.keys >= 0).argmax())] += 1
+    with pytest.raises(InconsistentIndexError, match="miscounted"):
+        index.check()
+
+
+def test_the_frequent_keywords_are_the_top_of_all():
+    index = IqfObjectIndex(10.0)
+    objects = [Object(key, float(key), 0.0, frozenset({key % 8, 50 + key % 32})) for key in range(320)]
+    index.insert(object_batch(objects))
+    assert index.frequent_keywords() == [0, 1, 2, 3]
+    rarer = {0: 0, 1: 80, 2: 80, 3: 80}
+    left = [key for key in range(320) if key < rarer.get(key % 8, 160)]
+    index.remove(ids(set(range(320)) - set(left)))
+    index.check()
+    assert index.frequent_keywords() == [1, 2, 3, 4, 5, 6, 7], "the top 10 percent, and 1 to 3 stay"
+    index.remove(ids(left))
+    assert index.frequent_keywords() == []
+    index.check()
+
+
+def test_the_bound_never_exceeds_a_text_share_after_rounding():
+    """For every overlap and number of keywords that an object can have, to the last bit."""
+    words = np.arange(64, dtype=np.int32)
+    some = np.zeros(1, dtype=np.int64)
+    for similarity in SIMILARITIES:
+        for own in (1, 2, 3, 5, 7, 16, 31, 64):
+            question = Question(0.0, 0.0, 731.7, similarity, np.inf, words[:own], some, some)
+            for most in range(1, own + 1):
+                bounds = [least_share(question, most, least) for least in range(65)]
+                for count in range(1, 65):
+                    common = min(most, count)
+                    share = 731.7 * text_distance(similarity, common, own, count)
+                    assert bounds[0] <= share
+                    assert bounds[count] <= share
+                    assert bounds[count - 1] <= bounds[count]
