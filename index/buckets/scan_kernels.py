@@ -5,7 +5,7 @@ every keyword that its signature admits, and only then by its object's keywords.
 like the lengths they bound (see `least_share`); comparisons with the worst kept length are strict, for
 among equal lengths the id decides.
 Measured with IQF and a million objects, `best` takes 64 us on average, but 116 without signatures, and
-109 without the least number of keywords of each node (53 and 441 us if every object has five keywords).
+109 without the least number of keywords of each node (53 and 441 us if every object has five).
 
 `least_share` is Theorem 8 of lamps.txt for all three similarities: at i common keywords, Jaccard
 1 - i/|s|, Dice 1 - 2i/(|s|+i), set-cosine 1 - sqrt(i/|s|), each reached by an object that has no other

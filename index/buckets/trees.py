@@ -213,7 +213,8 @@ def check_entry(entry: np.void, place: int, objects: Objects) -> None:
     """
     row = objects.rows[entry["slot"]]
     start, count = int(row["keyword_start"]), int(row["keyword_count"])
-    if not 0 <= entry["ordinal"] < count or objects.places[start + entry["ordinal"]] != place:
+    ordinal = int(entry["ordinal"])
+    if not 0 <= ordinal < count or objects.places[start + ordinal] != place:
         raise InconsistentIndexError(f"the object of entry {place} does not know where it is")
     if (entry["x_m"], entry["y_m"], entry["keyword_count"]) != (row["x_m"], row["y_m"], count):
         raise InconsistentIndexError(f"entry {place} contradicts its object")
