@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bench.datasets import Subscriptions, keyword_sets
-from index.batches import Floats, Ints, ObjectBatch
+from index.batches import Floats, Ints, ObjectBatch, Ranking
 from safe_region import oracle
 from safe_region.anchored import AnchoredRegion, Buffered
 from safe_region.frame import Point
@@ -53,6 +53,15 @@ class Audit:
         for object_id in ids.tolist():
             for word in self._alive.pop(object_id).keywords:
                 self._having[word].discard(object_id)
+
+    def compare_found(self, found: Ranking) -> None:
+        """Compare the first k of what an object index found, subscriptions 1, 2, ... where they began."""
+        started = self._subscriptions
+        for row in range(len(found.offsets) - 1):
+            self.lists += 1
+            ids = found.ids[found.offsets[row] : found.offsets[row + 1]][: started.k[row]]
+            if ids.tolist() != self._expected(row + 1, float(started.x_m[row]), float(started.y_m[row])):
+                self.mismatches += 1
 
     def compare(self, engine: Engine, handles: Ints, x_m: Floats, y_m: Floats) -> None:
         """Compare what devices at these positions make of what they hold."""

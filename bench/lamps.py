@@ -187,11 +187,16 @@ class Lamps:
             self._move(x_m, y_m)
             late = time.perf_counter() > deadline
             if tick == ticks // 2 or tick == ticks or late:
-                handles = sample(len(x_m), self._parameters.audited // 2, self._chance)
-                self.audit.compare(self.engine, handles, x_m[handles - 1], y_m[handles - 1])
+                self.compare_sample(tick)
             progress("ticks", tick, ticks)
             if late:
                 return
+
+    def compare_sample(self, second: int) -> None:
+        """Audit some lists as they are at a second."""
+        x_m, y_m = self._journeys.at(second)
+        handles = sample(len(x_m), self._parameters.audited // 2, self._chance)
+        self.audit.compare(self.engine, handles, x_m[handles - 1], y_m[handles - 1])
 
     def _generate(self, tick: int, x_m: Floats, y_m: Floats) -> None:
         per_tick = len(self._generated) // self._parameters.ticks
