@@ -66,11 +66,25 @@ def table_3(base: LampsParameters) -> list[Setting]:
     return [Setting(name, {}, base) for name in names]
 
 
+def figure_10(base: LampsParameters) -> list[Setting]:
+    """Time to make a region: LSR and ASR."""
+    label: dict[str, object] = {"x": "variant", "y": "region_us"}
+    return [Setting(name, label, base) for name in ("lamps-without-asr", "lamps")]
+
+
+def _shown(value: object) -> object:
+    return value.name.lower() if isinstance(value, Similarity) else value
+
+
 def _sweep(
     names: tuple[str, ...], base: LampsParameters, field: str, values: tuple[object, ...]
 ) -> list[Setting]:
     return [
-        Setting(name, {field: value}, replace(base, **{field: cast("Any", value)}))
+        Setting(
+            name,
+            {field: _shown(value), "x": field, "y": "update_ms_median"},
+            replace(base, **{field: cast("Any", value)}),
+        )
         for value in values
         for name in names
     ]
@@ -86,7 +100,7 @@ def _shares(whole: int) -> tuple[int, ...]:
 
 EXPERIMENTS: dict[str, Callable[[LampsParameters], list[Setting]]] = {
     "table-3": table_3,
-    "figure-10": lambda base: _sweep(("lamps-without-asr", "lamps"), base, "k_max", (base.k_max,)),
+    "figure-10": figure_10,
     "figure-12": lambda base: _sweep(_TWO, base, "k_max", (5, 10, 15, 20)),
     "figure-13": lambda base: _sweep(_TWO, base, "subscriptions", _shares(base.subscriptions)),
     "figure-14": lambda base: _sweep(_TWO, base, "objects", _shares(base.objects)),

@@ -15,55 +15,60 @@ mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.righ
 
 _PARTS = ("generated", "expired", "moved")
 _COLOURS = {"generated": "#2a6f97", "expired": "#e09f3e", "moved": "#9e2a2b"}
-_FIELDS = ("k_max", "subscriptions", "objects", "updates", "expired_share", "alpha", "similarity")
+_SIZES = ("subscriptions", "objects")
+_LOG_FROM = 10.0
+"""A panel whose largest value is so many times its least is drawn to a logarithmic scale."""
 
 
 def plot_lamps(rows: Sequence[Row], path: Path) -> None:
-    """Draw one panel an experiment: bars of the parts of a tick."""
+    """Draw one panel an experiment: lines where something is varied, else bars of the parts of a tick."""
     experiments = list(dict.fromkeys(row["experiment"] for row in rows))
-    height = 2.8 * len(experiments)
-    figure = Figure(figsize=(8.0, height), layout="constrained")
+    figure = Figure(figsize=(8.0, 2.8 * len(experiments)), layout="constrained")
     panels = figure.subplots(len(experiments), 1, squeeze=False)
     for panel, experiment in zip(panels[:, 0], experiments, strict=True):
         mine = [row for row in rows if row["experiment"] == experiment]
-        if "update_ms_median" in mine[0]:
-            _bars(panel, mine)
-        else:
+        if "x" in mine[0]:
             _lines(panel, mine)
+        else:
+            _bars(panel, mine)
         panel.set_title(experiment, loc="left")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 
 
 def _name(row: Row, rows: Sequence[Row]) -> str:
-    """Name a row by its variant and by what was varied."""
-    varied = [field for field in _FIELDS if len({str(one.get(field)) for one in rows}) > 1]
-    return "\n".join([str(row["variant"]), *(f"{field} {row.get(field)}" for field in varied)])
+    """Name a row by its variant, and by its size where that differs."""
+    differing = [field for field in _SIZES if len({str(one.get(field)) for one in rows}) > 1]
+    name = str(row["variant"]).replace("-without-", "\nwithout ")
+    return "\n".join([name, *(f"{row.get(field):,} {field}" for field in differing)])
 
 
 def _bars(panel: Axes, rows: Sequence[Row]) -> None:
-    places = range(len(rows))
-    lowest = [0.0] * len(rows)
-    for part in _PARTS:
+    """Draw the parts of a tick side by side, so that a logarithmic scale does not deceive."""
+    width = 0.8 / len(_PARTS)
+    for number, part in enumerate(_PARTS):
         heights = [row[f"{part}_ms_median"] for row in rows]
-        panel.bar(places, heights, bottom=lowest, width=0.6, label=part, color=_COLOURS[part])
-        lowest = [low + height for low, height in zip(lowest, heights, strict=True)]
-    for place, total in zip(places, lowest, strict=True):
-        panel.annotate(f"{total:.3g}", (place, total), ha="center", va="bottom", fontsize=7)
-    size = max(4, 8 - len(rows) // 4)
-    panel.set_xticks(list(places), [_name(row, rows) for row in rows], fontsize=size)
-    if max(lowest) > 30 * min(lowest):
-        panel.set_yscale("log")
+        places = [place + (number - 1) * width for place in range(len(rows))]
+        panel.bar(places, heights, width=width, label=part, color=_COLOURS[part])
+        for place, height in zip(places, heights, strict=True):
+            panel.annotate(f"{height:,.3g}", (place, height), ha="center", va="bottom", fontsize=6)
+    panel.set_xticks(range(len(rows)), [_name(row, rows) for row in rows], fontsize=7)
+    panel.set_yscale("log")
     panel.set_ylabel("ms a tick (median)")
-    panel.legend(frameon=False, ncols=3, fontsize=7)
+    panel.legend(frameon=False, ncols=3, fontsize=7, loc="lower left", bbox_to_anchor=(0.3, 1.0))
 
 
 def _lines(panel: Axes, rows: Sequence[Row]) -> None:
-    """Draw what a structure's figure says it measures (`x`, `y` name the columns)."""
+    """Draw a line a variant; `x` and `y` of a row name its columns."""
     x, y = rows[0]["x"], rows[0]["y"]
     for variant in dict.fromkeys(row["variant"] for row in rows):
         mine = [row for row in rows if row["variant"] == variant]
         panel.plot([row[x] for row in mine], [row[y] for row in mine], marker="o", label=variant)
+    values = [row[y] for row in rows]
+    if max(values) > _LOG_FROM * min(values):
+        panel.set_yscale("log")
+    else:
+        panel.set_ylim(0.0, 1.15 * max(values))
     panel.set_xlabel(x)
     panel.set_ylabel(y)
     panel.legend(frameon=False, fontsize=7)
