@@ -23,10 +23,10 @@ _ROOMS = ("safe_region", "index", "server", "simulator", "bench")
 
 
 def kernel_sources() -> list[Path]:
-    """Every file whose functions are compiled: `*kernels.py`, and `scoring.py`, which they share."""
+    """Return what compiled functions depend on: `*kernels.py`, `scoring.py`, and this file."""
     root = Path(__file__).resolve().parent.parent
     found = [path for room in _ROOMS for path in (root / room).rglob("*kernels.py")]
-    return sorted([*found, root / "safe_region" / "scoring.py"])
+    return sorted([*found, root / "safe_region" / "scoring.py", Path(__file__)])
 
 
 def _cache_folder() -> Path:
@@ -48,5 +48,9 @@ def kernel(function: _Kernel) -> _Kernel:
 
 
 def leaf(function: _Kernel) -> _Kernel:
-    """Compile a function that only kernels call; it is inlined by LLVM and cached with its caller."""
-    return cast("_Kernel", numba.njit(nogil=True)(function))
+    """Compile a function that only kernels call; it is cached with its caller.
+
+    It does without reference counts (and so cannot allocate arrays): counting them, atomically, took more
+    than half of the time of kernels whose functions are too large to be inlined.
+    """
+    return cast("_Kernel", numba.njit(nogil=True, _nrt=False)(function))  # type: ignore[call-overload]
