@@ -128,6 +128,7 @@ def _search(
     offsets: Longs,
     heads: Ints,
     speeds_mps: Floats,
+    fastest_mps: float,
     lengths_m: Floats,
     xs_m: Floats,
     ys_m: Floats,
@@ -143,7 +144,6 @@ def _search(
     items: Ints,
 ) -> bool:
     """Search from source until target is settled; `run` stamps what this search has touched."""
-    fastest_mps = speeds_mps.max()
     costs_s[source] = 0.0
     via_edges[source] = NO_EDGE
     seen[source] = run
@@ -174,7 +174,7 @@ def _search(
     return False
 
 
-@leaf
+@kernel
 def _trace(via_edges: Ints, tails: Ints, target: int, path_edges: Ints, used: int) -> tuple[Ints, int]:
     """Append the edges that lead to target; return the array, grown if need be, and its use."""
     first = used
@@ -234,13 +234,16 @@ def shortest_paths(
     items = np.empty(heads.shape[0] + 1, np.int32)
     path_offsets = np.zeros(sources.shape[0] + 1, np.int64)
     path_edges = np.empty(1024, np.int32)
+    fastest_mps = np.empty(speeds_mps.shape[0])
+    for number in range(speeds_mps.shape[0]):
+        fastest_mps[number] = speeds_mps[number].max()
     used = 0
     for i in range(sources.shape[0]):
-        speeds = speeds_mps[classes[i]]
         is_found = _search(
             offsets,
             heads,
-            speeds,
+            speeds_mps[classes[i]],
+            fastest_mps[classes[i]],
             lengths_m,
             xs_m,
             ys_m,
