@@ -1,6 +1,7 @@
 """Entries of an opened node: few in one stretch, many in a quadtree with thresholds.
 
-Entries of a leaf are in decreasing order of their bounds, so that a scan ends where they fall short. All quadtrees divide the same square; what lies beyond belongs to the cells at its border.
+Entries of a leaf are in decreasing order of their bounds, so that a scan ends where they fall short. All
+quadtrees divide the same square; what lies beyond belongs to the cells at its border.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from index.sq_plus_tree.layout import (
 )
 from index.sq_plus_tree.threshold_kernels import (
     clear_cell,
-    entry_threshold,
+    entry_bound,
     is_extreme,
+    is_loose,
     lower_path,
     outer_reach,
     raise_cell,
@@ -64,20 +66,18 @@ def _write_place(forest: Forest, entry: int, depth: int, subscription: Row) -> N
     row["reach_m"] = outer_reach(subscription)
     row["weight_m"] = subscription["weight_m"]
     row["is_region"] = 1 if subscription["radius_m"] > 0.0 else 0
-    row["bound_m"] = entry_threshold(forest, entry, depth, 0)
+    row["bound_m"] = entry_bound(forest, entry, depth)
 
 
 @leaf
-def _write_entry(
-    forest: Forest, entry: int, node: int, slot: int, subscription: Row, is_loose: bool
-) -> None:
+def _write_entry(forest: Forest, entry: int, node: int, slot: int, subscription: Row) -> None:
     row = forest.entries[entry]
     begin = int(subscription["keyword_start"])
     count = int(subscription["keyword_count"])
     row["others"] = others_signature(forest, node, forest.pool[begin : begin + count])
     row["size"] = min(count, forest.distances.shape[3] - 1)
     row["similarity"] = subscription["similarity"]
-    row["is_loose"] = 1 if is_loose else 0
+    row["is_loose"] = 1 if is_loose(subscription) else 0
     forest.entry_slots[entry] = slot
     _write_place(forest, entry, int(forest.nodes[node]["depth"]), subscription)
 
@@ -189,7 +189,7 @@ def _grow_cells(forest: Forest, node: int, depth: int) -> None:
 
 
 @leaf
-def insert_entry(forest: Forest, node: int, slot: int, subscription: Row, is_loose: bool) -> None:
+def insert_entry(forest: Forest, node: int, slot: int, subscription: Row) -> None:
     """Enter a subscription into a node."""
     row = forest.nodes[node]
     depth = int(row["depth"])
@@ -201,13 +201,13 @@ def insert_entry(forest: Forest, node: int, slot: int, subscription: Row, is_loo
         start, room = _place_at_end(forest, int(row["start"]), count, int(row["room"]))
         row["start"] = start
         row["room"] = room
-        _write_entry(forest, start + count, node, slot, subscription, is_loose)
+        _write_entry(forest, start + count, node, slot, subscription)
         return
     # Cells go by the rounded position, which is what a search for the entry starts from.
     x_m, y_m = float(np.float32(subscription["x_m"])), float(np.float32(subscription["y_m"]))
     cell = leaf_at(forest, int(row["cell"]), x_m, y_m)
     place = _append(forest, cell)
-    _write_entry(forest, place, node, slot, subscription, is_loose)
+    _write_entry(forest, place, node, slot, subscription)
     place = _sort_last(forest, int(forest.cells[cell]["start"]), place)
     raise_path(forest, cell, place, depth)
     while forest.cells[cell]["count"] > LEAF_MAX and forest.cells[cell]["depth"] < DEPTH_MAX:
@@ -309,7 +309,7 @@ def _shed_cells(forest: Forest, node: int) -> None:
 
 
 @leaf
-def rewrite_entry(forest: Forest, node: int, slot: int, before: Row, after: Row, is_loose: bool) -> None:
+def rewrite_entry(forest: Forest, node: int, slot: int, before: Row, after: Row) -> None:
     """Give an entry another place and reach: where it is, if it stays in its leaf."""
     depth = int(forest.nodes[node]["depth"])
     cell, entry = find_entry(forest, node, slot, before)
@@ -321,7 +321,7 @@ def rewrite_entry(forest: Forest, node: int, slot: int, before: Row, after: Row,
     stays = row["x_min"] <= x_m < row["x_max"] and row["y_min"] <= y_m < row["y_max"]
     if not stays:
         remove_entry(forest, node, cell, entry)
-        insert_entry(forest, node, slot, after, is_loose)
+        insert_entry(forest, node, slot, after)
         return
     was_extreme = is_extreme(forest, cell, entry, depth)
     start = int(row["start"])

@@ -6,8 +6,6 @@ room; a kernel that is out of room returns OUT_OF_ROOM and goes on where it stop
 
 from __future__ import annotations
 
-import math
-
 from index.batches import Floats, Ints
 from index.sq_plus_tree.cell_kernels import find_entry, insert_entry, remove_entry, rewrite_entry
 from index.sq_plus_tree.layout import (
@@ -29,9 +27,9 @@ from index.sq_plus_tree.layout import (
     Rows,
     Slots,
 )
-from index.sq_plus_tree.threshold_kernels import OUTWARD, outer_reach
+from index.sq_plus_tree.threshold_kernels import has_entry, is_loose
 from index.sq_plus_tree.trie_kernels import add_member, drop_node, make_child, remove_member
-from index.sq_plus_tree.walk_kernels import Walk, descend, next_node, start
+from index.sq_plus_tree.walk_kernels import Walk, descend, make_next_node, next_node, start
 from index.tables.id_map_kernels import LOAD_MAX
 from index.tables.power_kernels import give_back_power
 from index.tables.quad_kernels import group_room
@@ -73,24 +71,6 @@ def _has_room(forest: Forest) -> bool:
 
 
 @leaf
-def is_loose(subscription: Row) -> bool:
-    """Whether a subscription is found by its single keywords only."""
-    return bool(subscription["keyword_count"] > COMBINED_MAX or math.isinf(subscription["reach_m"]))
-
-
-@leaf
-def has_entry(forest: Forest, subscription: Row, depth: int) -> bool:
-    """Whether an object may match that shares exactly so many keywords; always if that is not known."""
-    if is_loose(subscription):
-        return True
-    size = int(subscription["keyword_count"])
-    distance = forest.class_distances[subscription["similarity"], size, depth, 0]
-    reach = outer_reach(subscription)
-    weight = subscription["weight_m"]
-    return bool(reach - weight * distance + OUTWARD * (abs(reach) + weight) >= 0.0)
-
-
-@leaf
 def _push(forest: Forest, node: int) -> None:
     forest.pending[forest.meta[PENDING_COUNT]] = node
     forest.meta[PENDING_COUNT] += 1
@@ -121,10 +101,9 @@ def _open(forest: Forest, node: int) -> None:
     for place in range(first, first + count):
         slot = int(forest.members[place])
         subscription = forest.subscriptions[slot]
-        loose = is_loose(subscription)
         if has_entry(forest, subscription, depth):
-            insert_entry(forest, node, slot, subscription, loose)
-        if loose:
+            insert_entry(forest, node, slot, subscription)
+        if is_loose(subscription):
             continue
         begin = int(subscription["keyword_start"])
         while forest.pool[begin] < row["keyword"]:
@@ -138,33 +117,10 @@ def insert_all(forest: Forest, walk: Walk, slots: Slots) -> int:
     """Enter subscriptions. Returns DONE or OUT_OF_ROOM."""
     meta = forest.meta
     for i in range(meta[DONE_ROWS], slots.shape[0]):
-        slot = int(slots[i])
-        row = forest.subscriptions[slot]
-        words = forest.pool[row["keyword_start"] : row["keyword_start"] + row["keyword_count"]]
-        loose = is_loose(row)
         meta[DONE_ROWS] = i
-        visit = 0
-        start(walk, words)
-        while meta[DONE_VISITS] != _WALKED:
-            is_new = visit >= meta[DONE_VISITS]
-            if is_new and not _has_room(forest):
-                meta[DONE_VISITS] = visit
-                return OUT_OF_ROOM
-            node = next_node(forest, walk, words, True)
-            if node == NOTHING:
-                meta[DONE_VISITS] = _WALKED
-                break
-            visit += 1
-            if forest.nodes[node]["is_bucket"]:
-                if is_new:
-                    _join_bucket(forest, node, slot)
-                continue
-            if is_new:
-                forest.nodes[node]["count"] += 1
-                if has_entry(forest, row, int(forest.nodes[node]["depth"])):
-                    insert_entry(forest, node, slot, row, loose)
-            if not loose:
-                descend(walk, node)
+        if meta[DONE_VISITS] != _WALKED and not _walk_in(forest, walk, int(slots[i])):
+            return OUT_OF_ROOM
+        meta[DONE_VISITS] = _WALKED
         while meta[PENDING_COUNT] > 0:
             if not _has_room(forest):
                 return OUT_OF_ROOM
@@ -172,6 +128,34 @@ def insert_all(forest: Forest, walk: Walk, slots: Slots) -> int:
         meta[DONE_VISITS] = 0
     meta[DONE_ROWS] = 0
     return DONE
+
+
+@leaf
+def _walk_in(forest: Forest, walk: Walk, slot: int) -> bool:
+    """Enter a subscription into the nodes there are; return whether there was room."""
+    meta = forest.meta
+    row = forest.subscriptions[slot]
+    words = forest.pool[row["keyword_start"] : row["keyword_start"] + row["keyword_count"]]
+    visit = 0
+    start(walk, words)
+    while True:
+        is_new = visit >= meta[DONE_VISITS]
+        if is_new and not _has_room(forest):
+            meta[DONE_VISITS] = visit
+            return False
+        node = make_next_node(forest, walk, words)
+        if node == NOTHING:
+            return True
+        visit += 1
+        is_bucket = bool(forest.nodes[node]["is_bucket"])
+        if is_new and is_bucket:
+            _join_bucket(forest, node, slot)
+        elif is_new:
+            forest.nodes[node]["count"] += 1
+            if has_entry(forest, row, int(forest.nodes[node]["depth"])):
+                insert_entry(forest, node, slot, row)
+        if not is_bucket and not is_loose(row):
+            descend(walk, node)
 
 
 @kernel
@@ -191,7 +175,7 @@ def remove_all(forest: Forest, walk: Walk, slots: Slots) -> int:
                 meta[DONE_ROWS] = i
                 meta[DONE_VISITS] = visit
                 return OUT_OF_ROOM
-            node = next_node(forest, walk, words, False)
+            node = next_node(forest, walk, words)
             if node == NOTHING:
                 break
             visit += 1
@@ -248,6 +232,7 @@ def move_all(
         after["radius_m"] = radius_m[i]
         after["reach_m"] = reach_m[i]
         after["weight_m"] = row["weight_m"]
+        after["keyword_start"] = row["keyword_start"]
         after["keyword_count"] = row["keyword_count"]
         after["similarity"] = row["similarity"]
         words = forest.pool[row["keyword_start"] : row["keyword_start"] + row["keyword_count"]]
@@ -260,14 +245,14 @@ def move_all(
                 meta[DONE_ROWS] = i
                 meta[DONE_VISITS] = visit
                 return OUT_OF_ROOM
-            node = next_node(forest, walk, words, False)
+            node = next_node(forest, walk, words)
             if node == NOTHING:
                 break
             visit += 1
             if forest.nodes[node]["is_bucket"]:
                 continue
             if is_new:
-                _move_in(forest, node, slot, row, after, loose)
+                _move_in(forest, node, slot, row, after)
             if not loose:
                 descend(walk, node)
         row["x_m"] = x_m[i]
@@ -281,15 +266,15 @@ def move_all(
 
 
 @leaf
-def _move_in(forest: Forest, node: int, slot: int, before: Row, after: Row, loose: bool) -> None:
+def _move_in(forest: Forest, node: int, slot: int, before: Row, after: Row) -> None:
     """Change a subscription's entry in an opened node."""
     depth = int(forest.nodes[node]["depth"])
     had = has_entry(forest, before, depth)
     has = has_entry(forest, after, depth)
     if had and has:
-        rewrite_entry(forest, node, slot, before, after, loose)
+        rewrite_entry(forest, node, slot, before, after)
     elif had:
         cell, entry = find_entry(forest, node, slot, before)
         remove_entry(forest, node, cell, entry)
     elif has:
-        insert_entry(forest, node, slot, after, loose)
+        insert_entry(forest, node, slot, after)

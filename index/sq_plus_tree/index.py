@@ -5,16 +5,16 @@ quadtree for each combination of the subscription's keywords; match walks the co
 keywords that exist, and in each the cells that hold candidates.
 
 Plan: an object of m keywords that shares exactly i of them with a subscription of n keywords matches iff
-it lies in the disc about the anchor of radius reach - weight * textdist(i, n, m). So a subscription has an
-entry for each combination of its keywords whose disc is not empty for any m. A combination is a path in a
-trie; its entries, if more than a few, are a quadtree whose cells keep, for each class of m, the largest
-radius within: exact thresholds, where the SQ-tree has those of unlike subscriptions in one.
+it lies in the disc about the anchor of radius reach - weight * textdist(i, n, m). So a subscription has
+an entry for each combination of its keywords whose disc is not empty for any m. A combination is a path
+in a trie; its entries, if more than a few, are a quadtree whose cells keep, for each class of m, the
+largest radius within: exact thresholds, where the SQ-tree has those of unlike subscriptions in one.
 
 Most combinations belong to a few subscriptions only. So the trie grows where it must: a combination is a
 *bucket*, a list of the subscriptions that have it, verified one by one, until there are more than
-BUCKET_MAX; then it is *opened*, and gets entries, and children. Paths take keywords in decreasing order of
-their ids: a vocabulary numbers keywords as it meets them, so that rare ones tend to come first and most
-paths end soon. A node once opened stays so until nobody has its combination.
+BUCKET_MAX; then it is *opened*, and gets entries, and children. Paths take keywords in decreasing order
+of their ids: a vocabulary numbers keywords as it meets them, so that rare ones tend to come first and
+most paths end soon. A node once opened stays so until nobody has its combination.
 
 Subscriptions of more than COMBINED_MAX keywords, and those of infinite reach, are entered for single
 keywords only, with the radius of the best case, and are verified.

@@ -9,7 +9,6 @@ import numpy as np
 
 from index.contracts import InconsistentIndexError
 from index.sq_plus_tree.cell_kernels import others_signature
-from index.sq_plus_tree.entry_kernels import has_entry, is_loose
 from index.sq_plus_tree.layout import (
     BUCKET_MAX,
     CHILDREN,
@@ -24,7 +23,13 @@ from index.sq_plus_tree.layout import (
     Forest,
     Slots,
 )
-from index.sq_plus_tree.threshold_kernels import entry_threshold, outer_reach
+from index.sq_plus_tree.threshold_kernels import (
+    entry_bound,
+    entry_threshold,
+    has_entry,
+    is_loose,
+    outer_reach,
+)
 from index.tables.id_map_kernels import NO_KEY
 
 Combination = tuple[int, ...]
@@ -119,7 +124,7 @@ def _check_entries(forest: Forest, node: int, slots: set[int]) -> None:
             is_loose(subscription),
             subscription["radius_m"] > 0.0,
             others_signature(forest, node, words),
-            np.float32(entry_threshold(forest, entry, int(row["depth"]), 0)),
+            np.float32(entry_bound(forest, entry, int(row["depth"]))),
         )
         if told != true:
             raise InconsistentIndexError(f"entry {entry} is not what its subscription is")
@@ -151,7 +156,8 @@ def _entries(forest: Forest, node: int) -> Iterator[tuple[int, int]]:
             start, count = int(forest.cells[cell]["start"]), int(forest.cells[cell]["count"])
             if count > LEAF_MAX and forest.cells[cell]["depth"] < DEPTH_MAX:
                 raise InconsistentIndexError(f"leaf {cell} is over its capacity")
-            if (np.diff(forest.entries["bound_m"][start : start + count]) > 0.0).any():
+            bounds = forest.entries["bound_m"][start : start + count]
+            if (bounds[1:] > bounds[:-1]).any():
                 raise InconsistentIndexError(f"entries of leaf {cell} are not by decreasing bounds")
             expected = np.full(CLASSES, -np.inf, dtype=np.float32)
             for entry in range(start, start + count):

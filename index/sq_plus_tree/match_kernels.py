@@ -33,6 +33,8 @@ from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import nearest_length, text_distance
 
 _OFFSETS = np.array(CLASS_OFFSETS)
+_ALL = 0
+"""No keyword is less."""
 
 
 @leaf
@@ -54,15 +56,14 @@ def _is_affected(
     words: KeywordIds,
     depth: int,
     least: int,
-    is_exact: bool,
 ) -> bool:
     """Whether a subscription matches an object and is to be found at a combination.
 
-    `depth` is the number of its keywords and `least` the last; `is_exact` if it is to be all they share.
+    The keywords that they share from `least` on are to be `depth`.
     """
     row = forest.subscriptions[slot]
     common = 0
-    beginning = 0
+    counted = 0
     i = int(row["keyword_start"])
     end = i + int(row["keyword_count"])
     j = 0
@@ -70,14 +71,14 @@ def _is_affected(
         if forest.pool[i] == words[j]:
             common += 1
             if words[j] >= least:
-                beginning += 1
+                counted += 1
             i += 1
             j += 1
         elif forest.pool[i] < words[j]:
             i += 1
         else:
             j += 1
-    if (common if is_exact else beginning) != depth:
+    if counted != depth:
         return False
     distance = text_distance(row["similarity"], common, row["keyword_count"], words.shape[0])
     share = row["weight_m"] * distance
@@ -110,7 +111,7 @@ def _scan_members(
     seen[0] += row["count"]
     for place in range(first, first + int(row["count"])):
         slot = int(forest.members[place])
-        if _is_affected(forest, slot, object_id, x_m, y_m, words, depth, least, False):
+        if _is_affected(forest, slot, object_id, x_m, y_m, words, depth, least):
             total = _keep(forest, slot, found, total)
     return total
 
@@ -131,7 +132,9 @@ def _scan_entries(
     total: int,
     seen: Ints,
 ) -> int:
-    """Test entries at least `away_m` from the object, in decreasing order of bounds unless that is 0.
+    """Test entries: those of a leaf, in decreasing order of their bounds, from that many metres away.
+
+    Without cells there is no order, and `away_m` is minus infinity.
 
     What is clearly within its disc, and shares no keyword outside the combination, needs no verification.
     `others` is the signature of the object's keywords outside.
@@ -157,7 +160,7 @@ def _scan_entries(
         inner = radius - error - 2.0 * COORDINATE_ERROR * (abs(x) + abs(y))
         is_inside = inner > 0.0 and dx * dx + dy * dy < inner * inner
         if (is_inside and is_all and not is_loose and not row["is_region"]) or _is_affected(
-            forest, slot, object_id, x_m, y_m, words, depth, least, not is_loose
+            forest, slot, object_id, x_m, y_m, words, depth, least if is_loose else _ALL
         ):
             total = _keep(forest, slot, found, total)
     return total
@@ -226,7 +229,7 @@ def match(
         words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
         start(walk, words)
         while True:
-            node = next_node(forest, walk, words, False)
+            node = next_node(forest, walk, words)
             if node == NOTHING:
                 break
             row = forest.nodes[node]
@@ -238,7 +241,7 @@ def match(
             others = others_signature(forest, node, words)
             if row["cell"] == NOTHING:
                 total = _scan_entries(
-                    forest, node, int(row["start"]), int(row["entry_count"]), 0.0, others,
+                    forest, node, int(row["start"]), int(row["entry_count"]), -np.inf, others,
                     object_ids[i], x_m[i], y_m[i], words, found, total, seen,
                 )  # fmt: skip
             else:

@@ -6,9 +6,11 @@ of its entries', exact at all times but for rounding outwards.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from index.sq_plus_tree.layout import CHILDREN, CLASSES, NOTHING, Forest, Row
+from index.sq_plus_tree.layout import CHILDREN, CLASSES, COMBINED_MAX, NOTHING, Forest, Row
 from safe_region.jit import leaf
 
 OUTWARD = 1e-6
@@ -30,10 +32,23 @@ def entry_threshold(forest: Forest, entry: int, depth: int, number: int) -> floa
     """How far an object of a class may lie from the entry's anchor to matter."""
     row = forest.entries[entry]
     common = 0 if row["is_loose"] else depth
-    distance = forest.class_distances[row["similarity"], row["size"], common, number]
+    distance = float(forest.class_distances[row["similarity"], row["size"], common, number])
     reach = float(row["reach_m"])
     weight = float(row["weight_m"])
     return reach - weight * distance + OUTWARD * (abs(reach) + weight)
+
+
+@leaf
+def entry_bound(forest: Forest, entry: int, depth: int) -> float:
+    """How far any object may lie from the entry's anchor to matter.
+
+    Further keywords of an object only hurt, unless they may be common, too.
+    """
+    row = forest.entries[entry]
+    if row["is_loose"]:
+        reach = float(row["reach_m"])
+        return reach + OUTWARD * (abs(reach) + float(row["weight_m"]))
+    return entry_threshold(forest, entry, depth, 0)
 
 
 @leaf
@@ -97,3 +112,21 @@ def is_extreme(forest: Forest, cell: int, entry: int, depth: int) -> bool:
         if value >= forest.threshold_m[cell, number]:
             return True
     return False
+
+
+@leaf
+def is_loose(subscription: Row) -> bool:
+    """Whether a subscription is found by its single keywords only."""
+    return bool(subscription["keyword_count"] > COMBINED_MAX or math.isinf(subscription["reach_m"]))
+
+
+@leaf
+def has_entry(forest: Forest, subscription: Row, depth: int) -> bool:
+    """Whether an object may match that shares exactly so many keywords; always if that is not known."""
+    if is_loose(subscription):
+        return True
+    size = int(subscription["keyword_count"])
+    distance = float(forest.class_distances[subscription["similarity"], size, depth, 0])
+    reach = outer_reach(subscription)
+    weight = subscription["weight_m"]
+    return bool(reach - weight * distance + OUTWARD * (abs(reach) + weight) >= 0.0)

@@ -42,21 +42,37 @@ def start(walk: Walk, words: KeywordIds) -> None:
 
 
 @leaf
-def next_node(forest: Forest, walk: Walk, words: KeywordIds, is_made: bool) -> int:
-    """Return the next combination, NOTHING at the end; what does not exist is passed over or made."""
+def _next_place(walk: Walk) -> int:
+    """Return the place of the keyword to try next, below the node of the level; NOTHING at the end."""
     while walk.level[0] >= 0:
         level = walk.level[0]
-        place = walk.places[level]
-        if place < 0:
-            walk.level[0] -= 1
-            continue
-        walk.places[level] -= 1
-        if is_made:
-            return make_child(forest, int(walk.nodes[level]), int(words[place]))
-        node = child(forest, int(walk.nodes[level]), int(words[place]))
+        place = int(walk.places[level])
+        if place >= 0:
+            walk.places[level] = place - 1
+            return place
+        walk.level[0] = level - 1
+    return NOTHING
+
+
+@leaf
+def next_node(forest: Forest, walk: Walk, words: KeywordIds) -> int:
+    """Return the next combination that exists, NOTHING at the end."""
+    place = _next_place(walk)
+    while place != NOTHING:
+        node = child(forest, int(walk.nodes[walk.level[0]]), int(words[place]))
         if node != NOTHING:
             return node
+        place = _next_place(walk)
     return NOTHING
+
+
+@leaf
+def make_next_node(forest: Forest, walk: Walk, words: KeywordIds) -> int:
+    """Return the next combination, made if it does not exist, NOTHING at the end."""
+    place = _next_place(walk)
+    if place == NOTHING:
+        return NOTHING
+    return make_child(forest, int(walk.nodes[walk.level[0]]), int(words[place]))
 
 
 @leaf
