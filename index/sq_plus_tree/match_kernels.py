@@ -156,10 +156,11 @@ def _scan_entries(
             continue
         seen[0] += 1
         slot = int(forest.entry_slots[entry])
-        is_all = row["others"] & others == 0
-        inner = radius - error - 2.0 * COORDINATE_ERROR * (abs(x) + abs(y))
-        is_inside = inner > 0.0 and dx * dx + dy * dy < inner * inner
-        if (is_inside and is_all and not is_loose and not row["is_region"]) or _is_affected(
+        is_certain = False
+        if row["others"] & others == 0 and not is_loose and not row["is_region"]:
+            inner = radius - error - 2.0 * COORDINATE_ERROR * (abs(x) + abs(y))
+            is_certain = inner > 0.0 and dx * dx + dy * dy < inner * inner
+        if is_certain or _is_affected(
             forest, slot, object_id, x_m, y_m, words, depth, least if is_loose else _ALL
         ):
             total = _keep(forest, slot, found, total)
