@@ -131,9 +131,19 @@ class SqPlusTree:
             for name in _COORDINATES:
                 rows[name][slots[changes]] = getattr(reaches, name)[changes]
             self._enter(slots[changes])
-        columns = [getattr(reaches, name)[~changes] for name in _COORDINATES]
+        stay = ~changes
         while (
-            entry_kernels.move_all(self._forest(), new_walk(), slots[~changes], *columns, self._scratch)
+            entry_kernels.move_all(
+                self._forest(),
+                new_walk(),
+                slots[stay],
+                reaches.x_m[stay],
+                reaches.y_m[stay],
+                reaches.radius_m[stay],
+                reaches.reach_m[stay],
+                reaches.reach_id[stay],
+                self._scratch,
+            )
             == OUT_OF_ROOM
         ):
             self._grow()
