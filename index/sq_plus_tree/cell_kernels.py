@@ -1,247 +1,336 @@
-"""Quadtrees of groups: where entries lie, and how they come and go.
+"""Entries of an opened node: few in one stretch, many in a quadtree with thresholds.
 
-All quadtrees divide the same square; what lies beyond belongs to the cells at its border.
+Entries of a leaf are in decreasing order of their bounds, so that a scan ends where they fall short. All
+quadtrees divide the same square; what lies beyond belongs to the cells at its border.
 """
 
 from __future__ import annotations
 
-import math
+import numpy as np
 
+from index.batches import KeywordIds
 from index.sq_plus_tree.layout import (
-    CELL_END,
     CHILDREN,
     DEPTH_MAX,
-    FREE_CELLS,
+    ENTRY_END,
     LEAF_MAX,
     NOTHING,
+    ROOM_MAX,
     SMALL_MAX,
+    SPARE,
+    TRIE_ROOT,
     Forest,
+    Row,
 )
-from index.sq_plus_tree.stretch_kernels import give_back_stretch, grown, move_entry, take_stretch
 from index.sq_plus_tree.threshold_kernels import (
     clear_cell,
+    entry_bound,
     is_extreme,
+    is_loose,
     lower_path,
+    outer_reach,
     raise_cell,
     raise_path,
 )
-from index.sq_plus_tree.trie_kernels import drop_group
+from index.tables.power_kernels import give_back_power, take_power
+from index.tables.quad_kernels import child_of, free_group, set_children, set_root, take_group
+from index.tables.signature_kernels import bit_of
 from safe_region.jit import leaf
 
 
 @leaf
-def distance_to(forest: Forest, cell: int, x_m: float, y_m: float) -> float:
-    """Distance from a position in the root's square to a cell.
-
-    It bounds the distance of what belongs to the cell from below also where that, or the object whose
-    position was drawn into the square, lies beyond: drawing into a square brings nothing farther apart.
-    """
-    row = forest.cells[cell]
-    dx = max(0.0, abs(x_m - row["x_m"]) - row["half_m"])
-    dy = max(0.0, abs(y_m - row["y_m"]) - row["half_m"])
-    return math.sqrt(dx * dx + dy * dy)
+def _copy_entry(forest: Forest, source: int, target: int) -> None:
+    forest.entries[target] = forest.entries[source]
+    forest.entry_slots[target] = forest.entry_slots[source]
 
 
 @leaf
-def _new_cells(forest: Forest) -> int:
-    """Return the first of four free cells."""
-    first = forest.meta[FREE_CELLS]
-    if first == NOTHING:
-        first = forest.meta[CELL_END]
-        forest.meta[CELL_END] += CHILDREN
-    else:
-        forest.meta[FREE_CELLS] = forest.cells[first]["parent"]
-    return int(first)
+def others_signature(forest: Forest, node: int, words: KeywordIds) -> int:
+    """Signature of the keywords that are not in a combination."""
+    signature = 0
+    for i in range(words.shape[0]):
+        above = node
+        while above != TRIE_ROOT and forest.nodes[above]["keyword"] != words[i]:
+            above = int(forest.nodes[above]["parent"])
+        if above == TRIE_ROOT:
+            signature |= 1 << bit_of(words[i])
+    return signature
 
 
 @leaf
-def _init_cell(
-    forest: Forest, cell: int, parent: int, group: int, x_m: float, y_m: float, half_m: float
-) -> None:
+def _write_place(forest: Forest, entry: int, depth: int, subscription: Row) -> None:
+    """Write where an entry is and how far it reaches."""
+    row = forest.entries[entry]
+    row["x_m"] = subscription["x_m"]
+    row["y_m"] = subscription["y_m"]
+    row["reach_m"] = outer_reach(subscription)
+    row["weight_m"] = subscription["weight_m"]
+    row["is_region"] = 1 if subscription["radius_m"] > 0.0 else 0
+    row["bound_m"] = entry_bound(forest, entry, depth)
+
+
+@leaf
+def _write_entry(forest: Forest, entry: int, node: int, slot: int, subscription: Row) -> None:
+    row = forest.entries[entry]
+    begin = int(subscription["keyword_start"])
+    count = int(subscription["keyword_count"])
+    row["others"] = others_signature(forest, node, forest.pool[begin : begin + count])
+    row["size"] = min(count, forest.distances.shape[3] - 1)
+    row["similarity"] = subscription["similarity"]
+    row["is_loose"] = 1 if is_loose(subscription) else 0
+    forest.entry_slots[entry] = slot
+    _write_place(forest, entry, int(forest.nodes[node]["depth"]), subscription)
+
+
+@leaf
+def _sort_last(forest: Forest, start: int, last: int) -> int:
+    """Bring the last entry of a stretch to where its bound belongs; return that place."""
+    bound = forest.entries[last]["bound_m"]
+    if last == start or forest.entries[last - 1]["bound_m"] >= bound:
+        return last
+    _copy_entry(forest, last, SPARE)
+    place = last
+    while place > start and forest.entries[place - 1]["bound_m"] < bound:
+        _copy_entry(forest, place - 1, place)
+        place -= 1
+    _copy_entry(forest, SPARE, place)
+    return place
+
+
+@leaf
+def _close_gap(forest: Forest, gap: int, last: int) -> None:
+    """Move the entries behind a place forward by one."""
+    for place in range(gap, last):
+        _copy_entry(forest, place + 1, place)
+
+
+@leaf
+def _place_at_end(forest: Forest, start: int, count: int, room: int) -> tuple[int, int]:
+    """Return where a stretch with room for one entry more begins, and its room."""
+    if count == 0:
+        return take_power(forest.entry_slots, forest.free_entries, forest.meta, ENTRY_END, 0), 0
+    if count < 1 << room:
+        return start, room
+    wider = take_power(forest.entry_slots, forest.free_entries, forest.meta, ENTRY_END, room + 1)
+    for i in range(count):
+        _copy_entry(forest, start + i, wider + i)
+    give_back_power(forest.entry_slots, forest.free_entries, start, room)
+    forest.meta[ROOM_MAX] = max(forest.meta[ROOM_MAX], room + 1)
+    return wider, room + 1
+
+
+@leaf
+def _append(forest: Forest, cell: int) -> int:
+    """Make room for one more entry in a leaf; return its place."""
     row = forest.cells[cell]
-    row["x_m"] = x_m
-    row["y_m"] = y_m
-    row["half_m"] = half_m
-    row["parent"] = parent
-    row["first_child"] = NOTHING
-    row["group"] = group
+    count = int(row["count"])
+    start, room = _place_at_end(forest, int(row["start"]), count, int(row["room"]))
+    row["start"] = start
+    row["room"] = room
+    row["count"] = count + 1
+    return start + count
+
+
+@leaf
+def _empty_leaf(forest: Forest, cell: int, node: int) -> None:
+    row = forest.cells[cell]
+    row["node"] = node
     row["start"] = NOTHING
     row["count"] = 0
     row["room"] = 0
-    row["depth"] = 0 if parent == NOTHING else forest.cells[parent]["depth"] + 1
     clear_cell(forest, cell)
-
-
-@leaf
-def small_owner(group: int) -> int:
-    """Owner of the entries of a small group."""
-    return -2 - group
-
-
-@leaf
-def _quarter(forest: Forest, cell: int, x_m: float, y_m: float) -> int:
-    row = forest.cells[cell]
-    return (1 if x_m >= row["x_m"] else 0) + (2 if y_m >= row["y_m"] else 0)
-
-
-@leaf
-def _append(forest: Forest, cell: int, source: int) -> None:
-    """Move an entry from elsewhere to the end of a leaf."""
-    row = forest.cells[cell]
-    if row["count"] == 0:
-        row["room"] = 0
-        row["start"] = take_stretch(forest, 0)
-    elif row["count"] == 1 << int(row["room"]):
-        row["start"] = grown(forest, row["start"], row["count"], row["room"], cell)
-        row["room"] += 1
-    move_entry(forest, source, row["start"] + row["count"], cell)
-    row["count"] += 1
-
-
-@leaf
-def split(forest: Forest, cell: int) -> None:
-    """Divide a leaf among four children."""
-    first = _new_cells(forest)
-    row = forest.cells[cell]
-    half = row["half_m"] / 2.0
-    for quarter in range(CHILDREN):
-        x_m = row["x_m"] + (half if quarter & 1 else -half)
-        y_m = row["y_m"] + (half if quarter & 2 else -half)
-        _init_cell(forest, first + quarter, cell, row["group"], x_m, y_m, half)
-    for entry in range(row["start"], row["start"] + row["count"]):
-        x_m, y_m = float(forest.entries[entry]["x_m"]), float(forest.entries[entry]["y_m"])
-        child = first + _quarter(forest, cell, x_m, y_m)
-        _append(forest, child, entry)
-        last = forest.cells[child]["start"] + forest.cells[child]["count"] - 1
-        raise_cell(forest, child, last, row["group"])
-    give_back_stretch(forest, row["start"], row["room"])
-    row["start"] = NOTHING
-    row["count"] = 0
-    row["first_child"] = first
-
-
-@leaf
-def grow_cells(forest: Forest, group: int) -> None:
-    """Give a small group a quadtree."""
-    cell = _new_cells(forest)
-    row = forest.groups[group]
-    _init_cell(forest, cell, NOTHING, group, forest.root[0], forest.root[1], forest.root[2])
-    forest.cells[cell]["start"] = row["start"]
-    forest.cells[cell]["count"] = row["count"]
-    forest.cells[cell]["room"] = row["room"]
-    for entry in range(row["start"], row["start"] + row["count"]):
-        forest.entries[entry]["owner"] = cell
-        raise_cell(forest, cell, entry, group)
-    row["cell"] = cell
-    row["start"] = NOTHING
 
 
 @leaf
 def leaf_at(forest: Forest, cell: int, x_m: float, y_m: float) -> int:
     """Return the leaf below a cell in which a position lies."""
     while forest.cells[cell]["first_child"] != NOTHING:
-        cell = forest.cells[cell]["first_child"] + _quarter(forest, cell, x_m, y_m)
-    return int(cell)
+        cell = child_of(forest.cells, cell, x_m, y_m)
+    return cell
 
 
 @leaf
-def insert_entry(forest: Forest, group: int, source: int) -> None:
-    """Move an entry from a spare place into a group."""
-    row = forest.groups[group]
-    if row["cell"] == NOTHING and row["count"] == SMALL_MAX:
-        grow_cells(forest, group)
-    row["count"] += 1
+def _split(forest: Forest, cell: int, depth: int) -> None:
+    """Divide a leaf among four children."""
+    first = take_group(forest.cells, forest.meta)
+    set_children(forest.cells, cell, first)
+    row = forest.cells[cell]
+    for child in range(first, first + CHILDREN):
+        _empty_leaf(forest, child, int(row["node"]))
+    start = int(row["start"])
+    for entry in range(start, start + int(row["count"])):
+        x_m, y_m = float(forest.entries[entry]["x_m"]), float(forest.entries[entry]["y_m"])
+        child = child_of(forest.cells, cell, x_m, y_m)
+        place = _append(forest, child)
+        _copy_entry(forest, entry, place)
+        raise_cell(forest, child, place, depth)
+    give_back_power(forest.entry_slots, forest.free_entries, start, int(row["room"]))
+    row["start"] = NOTHING
+    row["count"] = 0
+    row["room"] = 0
+
+
+@leaf
+def _grow_cells(forest: Forest, node: int, depth: int) -> None:
+    """Give the entries of a node a quadtree."""
+    cell = take_group(forest.cells, forest.meta)
+    set_root(forest.cells, cell, forest.root[0], forest.root[1], forest.root[2])
+    _empty_leaf(forest, cell, node)
+    row = forest.nodes[node]
+    forest.cells[cell]["start"] = row["start"]
+    forest.cells[cell]["count"] = row["entry_count"]
+    forest.cells[cell]["room"] = row["room"]
+    start = int(row["start"])
+    for entry in range(start, start + int(row["entry_count"])):
+        raise_cell(forest, cell, _sort_last(forest, start, entry), depth)
+    row["cell"] = cell
+    row["start"] = NOTHING
+    row["room"] = 0
+
+
+@leaf
+def insert_entry(forest: Forest, node: int, slot: int, subscription: Row) -> None:
+    """Enter a subscription into a node."""
+    row = forest.nodes[node]
+    depth = int(row["depth"])
+    if row["cell"] == NOTHING and row["entry_count"] == SMALL_MAX:
+        _grow_cells(forest, node, depth)
+    count = int(row["entry_count"])
+    row["entry_count"] = count + 1
     if row["cell"] == NOTHING:
-        owner = small_owner(group)
-        if row["count"] == 1:
-            row["room"] = 0
-            row["start"] = take_stretch(forest, 0)
-        elif row["count"] - 1 == 1 << int(row["room"]):
-            row["start"] = grown(forest, row["start"], row["count"] - 1, row["room"], owner)
-            row["room"] += 1
-        move_entry(forest, source, row["start"] + row["count"] - 1, owner)
+        start, room = _place_at_end(forest, int(row["start"]), count, int(row["room"]))
+        row["start"] = start
+        row["room"] = room
+        _write_entry(forest, start + count, node, slot, subscription)
         return
-    x_m, y_m = float(forest.entries[source]["x_m"]), float(forest.entries[source]["y_m"])
-    cell = leaf_at(forest, row["cell"], x_m, y_m)
-    _append(forest, cell, source)
-    last = forest.cells[cell]["start"] + forest.cells[cell]["count"] - 1
-    raise_path(forest, cell, last, group)
+    # Cells go by the rounded position, which is what a search for the entry starts from.
+    x_m, y_m = float(np.float32(subscription["x_m"])), float(np.float32(subscription["y_m"]))
+    cell = leaf_at(forest, int(row["cell"]), x_m, y_m)
+    place = _append(forest, cell)
+    _write_entry(forest, place, node, slot, subscription)
+    place = _sort_last(forest, int(forest.cells[cell]["start"]), place)
+    raise_path(forest, cell, place, depth)
     while forest.cells[cell]["count"] > LEAF_MAX and forest.cells[cell]["depth"] < DEPTH_MAX:
-        split(forest, cell)
+        _split(forest, cell, depth)
         cell = leaf_at(forest, cell, x_m, y_m)
 
 
 @leaf
-def remove_entry(forest: Forest, entry: int) -> None:
-    """Take an entry out of its group; the last of its stretch moves into its place."""
-    owner = forest.entries[entry]["owner"]
-    if owner < NOTHING:
-        group = -2 - owner
-        row = forest.groups[group]
-        row["count"] -= 1
-        last = row["start"] + row["count"]
-        if last != entry:
-            move_entry(forest, last, entry, owner)
-        if row["count"] == 0:
-            give_back_stretch(forest, row["start"], row["room"])
-            drop_group(forest, group)
-        return
-    cell = owner
-    group = forest.cells[cell]["group"]
-    forest.groups[group]["count"] -= 1
-    was_extreme = is_extreme(forest, cell, entry, group)
-    row = forest.cells[cell]
-    row["count"] -= 1
-    last = row["start"] + row["count"]
-    if last != entry:
-        move_entry(forest, last, entry, cell)
-    if row["count"] == 0:
-        give_back_stretch(forest, row["start"], row["room"])
-        row["start"] = NOTHING
-    if was_extreme:
-        lower_path(forest, cell, group)
-    _merge_up(forest, group, forest.cells[cell]["parent"])
+def find_entry(forest: Forest, node: int, slot: int, subscription: Row) -> tuple[int, int]:
+    """Return the leaf (NOTHING without cells) and the place of a subscription's entry."""
+    row = forest.nodes[node]
+    cell = int(row["cell"])
+    if cell == NOTHING:
+        place = int(row["start"])
+    else:
+        x_m, y_m = float(np.float32(subscription["x_m"])), float(np.float32(subscription["y_m"]))
+        cell = leaf_at(forest, cell, x_m, y_m)
+        place = int(forest.cells[cell]["start"])
+    while forest.entry_slots[place] != slot:
+        place += 1
+    return cell, place
 
 
 @leaf
-def _merge_up(forest: Forest, group: int, cell: int) -> None:
-    """Make cells whose children have become few a leaf again; a small root a small group."""
+def remove_entry(forest: Forest, node: int, cell: int, entry: int) -> None:
+    """Take an entry out of a node."""
+    row = forest.nodes[node]
+    row["entry_count"] -= 1
+    if cell == NOTHING:
+        last = int(row["start"] + row["entry_count"])
+        if last != entry:
+            _copy_entry(forest, last, entry)
+        if row["entry_count"] == 0:
+            _release_entries(forest, node)
+        return
+    depth = int(row["depth"])
+    was_extreme = is_extreme(forest, cell, entry, depth)
+    leaf_row = forest.cells[cell]
+    leaf_row["count"] -= 1
+    _close_gap(forest, entry, int(leaf_row["start"] + leaf_row["count"]))
+    if leaf_row["count"] == 0:
+        give_back_power(
+            forest.entry_slots, forest.free_entries, int(leaf_row["start"]), int(leaf_row["room"])
+        )
+        leaf_row["start"] = NOTHING
+        leaf_row["room"] = 0
+    if was_extreme:
+        lower_path(forest, cell, depth)
+    _merge_up(forest, node, int(leaf_row["parent"]))
+
+
+@leaf
+def _release_entries(forest: Forest, node: int) -> None:
+    row = forest.nodes[node]
+    give_back_power(forest.entry_slots, forest.free_entries, int(row["start"]), int(row["room"]))
+    row["start"] = NOTHING
+    row["room"] = 0
+
+
+@leaf
+def _merge_up(forest: Forest, node: int, cell: int) -> None:
+    """Make cells whose children have become few a leaf again; a small root a node without cells."""
     while cell != NOTHING:
-        first = forest.cells[cell]["first_child"]
+        first = int(forest.cells[cell]["first_child"])
         total = 0
         for child in range(first, first + CHILDREN):
             if forest.cells[child]["first_child"] != NOTHING:
                 return
-            total += forest.cells[child]["count"]
+            total += int(forest.cells[child]["count"])
         if total > LEAF_MAX // 2:
             return
         forest.cells[cell]["first_child"] = NOTHING
         for child in range(first, first + CHILDREN):
             row = forest.cells[child]
-            for entry in range(row["start"], row["start"] + row["count"]):
-                _append(forest, cell, entry)
+            for entry in range(int(row["start"]), int(row["start"] + row["count"])):
+                place = _append(forest, cell)
+                _copy_entry(forest, entry, place)
+                _sort_last(forest, int(forest.cells[cell]["start"]), place)
             if row["count"] > 0:
-                give_back_stretch(forest, row["start"], row["room"])
-        forest.cells[first]["parent"] = forest.meta[FREE_CELLS]
-        forest.meta[FREE_CELLS] = first
-        cell = forest.cells[cell]["parent"]
-    _shed_cells(forest, group)
+                give_back_power(
+                    forest.entry_slots, forest.free_entries, int(row["start"]), int(row["room"])
+                )
+        free_group(forest.cells, forest.meta, first)
+        cell = int(forest.cells[cell]["parent"])
+    _shed_cells(forest, node)
 
 
 @leaf
-def _shed_cells(forest: Forest, group: int) -> None:
-    """Make a group small whose root is a leaf with few entries."""
-    row = forest.groups[group]
-    root = row["cell"]
-    count = forest.cells[root]["count"]
-    if forest.cells[root]["first_child"] != NOTHING or count > SMALL_MAX // 2:
+def _shed_cells(forest: Forest, node: int) -> None:
+    """Do without cells in a node whose root is a leaf with few entries."""
+    row = forest.nodes[node]
+    root = int(row["cell"])
+    if forest.cells[root]["first_child"] != NOTHING or row["entry_count"] > SMALL_MAX // 2:
         return
     row["cell"] = NOTHING
     row["start"] = forest.cells[root]["start"]
     row["room"] = forest.cells[root]["room"]
-    for entry in range(row["start"], row["start"] + count):
-        forest.entries[entry]["owner"] = small_owner(group)
-    forest.cells[root]["parent"] = forest.meta[FREE_CELLS]
-    forest.meta[FREE_CELLS] = root
-    if count == 0:
-        drop_group(forest, group)
+    free_group(forest.cells, forest.meta, root)
+
+
+@leaf
+def rewrite_entry(forest: Forest, node: int, slot: int, before: Row, after: Row) -> None:
+    """Give an entry another place and reach: where it is, if it stays in its leaf."""
+    depth = int(forest.nodes[node]["depth"])
+    cell, entry = find_entry(forest, node, slot, before)
+    if cell == NOTHING:
+        _write_place(forest, entry, depth, after)
+        return
+    x_m, y_m = float(np.float32(after["x_m"])), float(np.float32(after["y_m"]))
+    row = forest.cells[cell]
+    stays = row["x_min"] <= x_m < row["x_max"] and row["y_min"] <= y_m < row["y_max"]
+    if not stays:
+        remove_entry(forest, node, cell, entry)
+        insert_entry(forest, node, slot, after)
+        return
+    was_extreme = is_extreme(forest, cell, entry, depth)
+    start = int(row["start"])
+    last = start + int(row["count"]) - 1
+    _copy_entry(forest, entry, SPARE)
+    _close_gap(forest, entry, last)
+    _copy_entry(forest, SPARE, last)
+    _write_place(forest, last, depth, after)
+    entry = _sort_last(forest, start, last)
+    if was_extreme:
+        lower_path(forest, cell, depth)
+    raise_path(forest, cell, entry, depth)

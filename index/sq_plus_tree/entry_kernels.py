@@ -1,224 +1,280 @@
-"""Subscriptions in and out: an entry for each combination of their keywords.
+"""Subscriptions in, out, and elsewhere: at each combination of their keywords as far as nodes are opened.
 
-The combinations of n keywords are the bit masks 1 to 2**n - 1; one of them has place mask - 1. A
-subscription of more than COMBINED_MAX keywords has a place for each single one.
+Every operation on one subscription is a walk of at most VISITS_MAX steps, each of which needs bounded
+room; a kernel that is out of room returns OUT_OF_ROOM and goes on where it stopped when called again.
 """
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
-from index.batches import Floats
-from index.sq_plus_tree.cell_kernels import insert_entry, leaf_at, remove_entry
+from index.batches import Floats, Ints
+from index.sq_plus_tree.cell_kernels import find_entry, insert_entry, remove_entry, rewrite_entry
 from index.sq_plus_tree.layout import (
-    CELL_END,
-    CHILDREN,
+    BUCKET_MAX,
     COMBINED_MAX,
     DEPTH_MAX,
-    DONE_PLACES,
     DONE_ROWS,
+    DONE_VISITS,
     ENTRY_END,
-    GROUP_END,
     LEAF_MAX,
+    MEMBER_END,
     NODE_COUNT,
     NODE_END,
     NOTHING,
+    PENDING_COUNT,
     ROOM_MAX,
-    TRIE_ROOT,
     Forest,
+    Row,
+    Rows,
     Slots,
 )
-from index.sq_plus_tree.threshold_kernels import is_extreme, lower_path, raise_path
-from index.sq_plus_tree.trie_kernels import make_child, make_group
+from index.sq_plus_tree.threshold_kernels import has_entry, is_loose
+from index.sq_plus_tree.trie_kernels import add_member, drop_node, make_child, remove_member
+from index.sq_plus_tree.walk_kernels import Walk, descend, make_next_node, next_node, start
 from index.tables.id_map_kernels import LOAD_MAX
+from index.tables.power_kernels import give_back_power
+from index.tables.quad_kernels import group_room
 from safe_region.jit import kernel, leaf
 
 DONE = 0
 OUT_OF_ROOM = -1
 
-CELLS_SPARE = CHILDREN * (DEPTH_MAX + 1)
-"""One entry may split every cell on its way."""
+NODES_SPARE = BUCKET_MAX * COMBINED_MAX + COMBINED_MAX + 1
+"""Opening a node makes a child for each further keyword of each member."""
+MEMBERS_SPARE = NODES_SPARE * 4 * BUCKET_MAX
+"""A child may get all of them, in stretches that double."""
+GROUPS_SPARE = DEPTH_MAX + 2
+"""One entry may split every cell on its way, and the root may be new."""
+ENTRIES_SPARE = 16 * LEAF_MAX
+"""What splits take, but for the longest leaf (see `entries_needed`)."""
 
-SPARE = 0
-"""An entry that belongs to nobody: where one is put together before it is inserted."""
-
-_COORDINATE_ERROR = 2e-7
-"""Relative error of float32 coordinates, with room: it is added to how far an entry reaches."""
-_NEVER = -1.0
-
-
-@leaf
-def place_count(keyword_count: int) -> int:
-    """How many entries a subscription has."""
-    if keyword_count > COMBINED_MAX:
-        return keyword_count
-    return (1 << keyword_count) - 1
+_WALKED = 1 << 30
+"""Stands for all visits of a subscription."""
 
 
 @leaf
-def _common_of(keyword_count: int, place: int) -> int:
-    """How many keywords the combination of a place has; 0 if what it finds is to be verified."""
-    if keyword_count > COMBINED_MAX:
-        return 0
-    mask = place + 1
-    count = 0
-    while mask:
-        count += mask & 1
-        mask >>= 1
-    return count
-
-
-@leaf
-def _fill(forest: Forest, entry: int, slot: int, common: int) -> None:
-    """Write where an entry is and how far it reaches, from its subscription.
-
-    An infinite reach is for single keywords only: they find all there is.
-    """
-    row = forest.subscriptions[slot]
-    reach = row["reach_m"] + row["radius_m"]
-    reach += _COORDINATE_ERROR * (abs(row["x_m"]) + abs(row["y_m"]))
-    weight = row["weight_m"]
-    if math.isinf(reach) and common > 1:
-        reach = _NEVER
-        weight = 0.0
-    forest.entries[entry]["x_m"] = row["x_m"]
-    forest.entries[entry]["y_m"] = row["y_m"]
-    forest.entries[entry]["reach_m"] = reach
-    forest.entries[entry]["weight_m"] = weight
+def entries_needed(meta: Ints) -> int:
+    """How many entries there must be so that the next visit has room."""
+    return int(meta[ENTRY_END] + (4 << int(meta[ROOM_MAX])) + ENTRIES_SPARE)
 
 
 @leaf
 def _has_room(forest: Forest) -> bool:
-    """Whether one more entry cannot run out of anything."""
+    """Whether one more visit, or opening one node, cannot run out of anything."""
     meta = forest.meta
-    entries = meta[ENTRY_END] + (4 << meta[ROOM_MAX]) + 8 * LEAF_MAX
     return bool(
-        meta[NODE_END] < forest.nodes.shape[0]
-        and meta[NODE_COUNT] < forest.node_keys.shape[0] * LOAD_MAX
-        and meta[GROUP_END] < forest.groups.shape[0]
-        and meta[CELL_END] + CELLS_SPARE <= forest.cells.shape[0]
-        and entries <= forest.entries.shape[0]
+        meta[NODE_END] + NODES_SPARE <= forest.nodes.shape[0]
+        and meta[NODE_COUNT] + NODES_SPARE <= forest.node_keys.shape[0] * LOAD_MAX
+        and meta[MEMBER_END] + MEMBERS_SPARE <= forest.members.shape[0]
+        and group_room(forest.cells, meta) >= GROUPS_SPARE
+        and entries_needed(meta) <= forest.entries.shape[0]
     )
 
 
 @leaf
-def _combination(forest: Forest, slot: int, place: int) -> int:
-    """Return the trie node of a place, made if it is new. Places are asked for in increasing order."""
-    row = forest.subscriptions[slot]
-    start, count = row["keyword_start"], row["keyword_count"]
-    if count > COMBINED_MAX:
-        return make_child(forest, TRIE_ROOT, forest.pool[start + place])
-    mask = place + 1
-    highest = 0
-    while mask >> (highest + 1):
-        highest += 1
-    before = TRIE_ROOT
-    rest = mask ^ (1 << highest)
-    # The rest is a smaller mask, so its node is there; walk to it again rather than remember it.
-    bit = 0
-    while rest:
-        if rest & 1:
-            before = make_child(forest, before, forest.pool[start + bit])
-        rest >>= 1
-        bit += 1
-    return make_child(forest, before, forest.pool[start + highest])
+def _push(forest: Forest, node: int) -> None:
+    forest.pending[forest.meta[PENDING_COUNT]] = node
+    forest.meta[PENDING_COUNT] += 1
+
+
+@leaf
+def _pop(forest: Forest) -> int:
+    forest.meta[PENDING_COUNT] -= 1
+    return int(forest.pending[forest.meta[PENDING_COUNT]])
+
+
+@leaf
+def _join_bucket(forest: Forest, node: int, slot: int) -> None:
+    add_member(forest, node, slot)
+    if forest.nodes[node]["count"] == BUCKET_MAX + 1:
+        _push(forest, node)
+
+
+@leaf
+def _open(forest: Forest, node: int) -> None:
+    """Give a bucket entries and children instead of its list."""
+    row = forest.nodes[node]
+    first, count, room = int(row["start"]), int(row["count"]), int(row["room"])
+    depth = int(row["depth"])
+    row["is_bucket"] = 0
+    row["start"] = NOTHING
+    row["room"] = 0
+    for place in range(first, first + count):
+        slot = int(forest.members[place])
+        subscription = forest.subscriptions[slot]
+        if has_entry(forest, subscription, depth):
+            insert_entry(forest, node, slot, subscription)
+        if is_loose(subscription):
+            continue
+        begin = int(subscription["keyword_start"])
+        while forest.pool[begin] < row["keyword"]:
+            _join_bucket(forest, make_child(forest, node, int(forest.pool[begin])), slot)
+            begin += 1
+    give_back_power(forest.members, forest.free_members, first, room)
 
 
 @kernel
-def insert_all(forest: Forest, slots: Slots) -> int:
-    """Enter subscriptions. Returns DONE, or OUT_OF_ROOM; entered again, it goes on where it stopped."""
+def insert_all(forest: Forest, walk: Walk, slots: Slots) -> int:
+    """Enter subscriptions. Returns DONE or OUT_OF_ROOM."""
     meta = forest.meta
     for i in range(meta[DONE_ROWS], slots.shape[0]):
-        slot = slots[i]
-        size = forest.subscriptions[slot]["keyword_count"]
-        for place in range(meta[DONE_PLACES], place_count(size)):
+        meta[DONE_ROWS] = i
+        if meta[DONE_VISITS] != _WALKED and not _walk_in(forest, walk, int(slots[i])):
+            return OUT_OF_ROOM
+        meta[DONE_VISITS] = _WALKED
+        while meta[PENDING_COUNT] > 0:
             if not _has_room(forest):
-                meta[DONE_ROWS] = i
-                meta[DONE_PLACES] = place
                 return OUT_OF_ROOM
-            common = _common_of(size, place)
-            node = _combination(forest, slot, place)
-            group = make_group(forest, node, size, common, forest.subscriptions[slot]["similarity"])
-            _fill(forest, SPARE, slot, common)
-            forest.entries[SPARE]["slot"] = slot
-            forest.entries[SPARE]["place"] = place
-            insert_entry(forest, group, SPARE)
-        meta[DONE_PLACES] = 0
+            _open(forest, _pop(forest))
+        meta[DONE_VISITS] = 0
     meta[DONE_ROWS] = 0
     return DONE
 
 
+@leaf
+def _walk_in(forest: Forest, walk: Walk, slot: int) -> bool:
+    """Enter a subscription into the nodes there are; return whether there was room."""
+    meta = forest.meta
+    row = forest.subscriptions[slot]
+    words = forest.pool[row["keyword_start"] : row["keyword_start"] + row["keyword_count"]]
+    visit = 0
+    start(walk, words)
+    while True:
+        is_new = visit >= meta[DONE_VISITS]
+        if is_new and not _has_room(forest):
+            meta[DONE_VISITS] = visit
+            return False
+        node = make_next_node(forest, walk, words)
+        if node == NOTHING:
+            return True
+        visit += 1
+        is_bucket = bool(forest.nodes[node]["is_bucket"])
+        if is_new and is_bucket:
+            _join_bucket(forest, node, slot)
+        elif is_new:
+            forest.nodes[node]["count"] += 1
+            if has_entry(forest, row, int(forest.nodes[node]["depth"])):
+                insert_entry(forest, node, slot, row)
+        if not is_bucket and not is_loose(row):
+            descend(walk, node)
+
+
 @kernel
-def remove_all(forest: Forest, slots: Slots) -> None:
-    """Take subscriptions out."""
-    for i in range(slots.shape[0]):
-        row = forest.subscriptions[slots[i]]
-        # Larger combinations first, so that what led to them goes last.
-        for place in range(place_count(row["keyword_count"]) - 1, -1, -1):
-            remove_entry(forest, forest.places[row["place_start"] + place])
+def remove_all(forest: Forest, walk: Walk, slots: Slots) -> int:
+    """Take subscriptions out. Returns DONE or OUT_OF_ROOM."""
+    meta = forest.meta
+    for i in range(meta[DONE_ROWS], slots.shape[0]):
+        slot = int(slots[i])
+        row = forest.subscriptions[slot]
+        words = forest.pool[row["keyword_start"] : row["keyword_start"] + row["keyword_count"]]
+        loose = is_loose(row)
+        visit = 0
+        start(walk, words)
+        while True:
+            is_new = visit >= meta[DONE_VISITS]
+            if is_new and not _has_room(forest):
+                meta[DONE_ROWS] = i
+                meta[DONE_VISITS] = visit
+                return OUT_OF_ROOM
+            node = next_node(forest, walk, words)
+            if node == NOTHING:
+                break
+            visit += 1
+            is_bucket = bool(forest.nodes[node]["is_bucket"])
+            if is_new:
+                if is_bucket:
+                    remove_member(forest, node, slot)
+                else:
+                    _leave(forest, node, slot, row)
+                if forest.nodes[node]["count"] == 0:
+                    _push(forest, node)
+            if not is_bucket and not loose:
+                descend(walk, node)
+        # What was come to last lies deepest.
+        while meta[PENDING_COUNT] > 0:
+            drop_node(forest, _pop(forest))
+        meta[DONE_VISITS] = 0
+    meta[DONE_ROWS] = 0
+    return DONE
 
 
 @leaf
-def _is_within(forest: Forest, cell: int, x_m: float, y_m: float) -> bool:
-    """Whether a position, drawn into the root's square, lies in a cell."""
-    x_m = min(max(x_m, forest.root[0] - forest.root[2]), forest.root[0] + forest.root[2])
-    y_m = min(max(y_m, forest.root[1] - forest.root[2]), forest.root[1] + forest.root[2])
-    row = forest.cells[cell]
-    return bool(
-        row["x_m"] - row["half_m"] <= x_m < row["x_m"] + row["half_m"]
-        and row["y_m"] - row["half_m"] <= y_m < row["y_m"] + row["half_m"]
-    )
+def _leave(forest: Forest, node: int, slot: int, row: Row) -> None:
+    """Take a subscription out of an opened node."""
+    if has_entry(forest, row, int(forest.nodes[node]["depth"])):
+        cell, entry = find_entry(forest, node, slot, row)
+        remove_entry(forest, node, cell, entry)
+    forest.nodes[node]["count"] -= 1
 
 
 @kernel
 def move_all(
-    forest: Forest, slots: Slots, x_m: Floats, y_m: Floats, radius_m: Floats, reach_m: Floats
+    forest: Forest,
+    walk: Walk,
+    slots: Slots,
+    x_m: Floats,
+    y_m: Floats,
+    radius_m: Floats,
+    reach_m: Floats,
+    reach_id: Ints,
+    scratch: Rows,
 ) -> int:
-    """Give subscriptions a new place and reach. Returns DONE, or OUT_OF_ROOM as `insert_all` does."""
+    """Give subscriptions a new place and reach; none ceases or begins to be loose.
+
+    Returns DONE or OUT_OF_ROOM. `scratch` is one row.
+    """
     meta = forest.meta
+    after = scratch[0]
     for i in range(meta[DONE_ROWS], slots.shape[0]):
-        slot = slots[i]
+        slot = int(slots[i])
         row = forest.subscriptions[slot]
+        after["x_m"] = x_m[i]
+        after["y_m"] = y_m[i]
+        after["radius_m"] = radius_m[i]
+        after["reach_m"] = reach_m[i]
+        after["weight_m"] = row["weight_m"]
+        after["keyword_start"] = row["keyword_start"]
+        after["keyword_count"] = row["keyword_count"]
+        after["similarity"] = row["similarity"]
+        words = forest.pool[row["keyword_start"] : row["keyword_start"] + row["keyword_count"]]
+        loose = is_loose(row)
+        visit = 0
+        start(walk, words)
+        while True:
+            is_new = visit >= meta[DONE_VISITS]
+            if is_new and not _has_room(forest):
+                meta[DONE_ROWS] = i
+                meta[DONE_VISITS] = visit
+                return OUT_OF_ROOM
+            node = next_node(forest, walk, words)
+            if node == NOTHING:
+                break
+            visit += 1
+            if forest.nodes[node]["is_bucket"]:
+                continue
+            if is_new:
+                _move_in(forest, node, slot, row, after)
+            if not loose:
+                descend(walk, node)
         row["x_m"] = x_m[i]
         row["y_m"] = y_m[i]
         row["radius_m"] = radius_m[i]
         row["reach_m"] = reach_m[i]
-        for place in range(meta[DONE_PLACES], place_count(row["keyword_count"])):
-            if not _has_room(forest):
-                meta[DONE_ROWS] = i
-                meta[DONE_PLACES] = place
-                return OUT_OF_ROOM
-            _move_entry(forest, slot, place, forest.places[row["place_start"] + place])
-        meta[DONE_PLACES] = 0
+        row["reach_id"] = reach_id[i]
+        meta[DONE_VISITS] = 0
     meta[DONE_ROWS] = 0
     return DONE
 
 
 @leaf
-def _move_entry(forest: Forest, slot: int, place: int, entry: int) -> None:
-    """Rewrite an entry where it is, or take it out and enter it elsewhere."""
-    common = _common_of(forest.subscriptions[slot]["keyword_count"], place)
-    cell = forest.entries[entry]["owner"]
-    if cell < NOTHING:
-        _fill(forest, entry, slot, common)
-        return
-    group = forest.cells[cell]["group"]
-    x_m = float(np.float32(forest.subscriptions[slot]["x_m"]))
-    y_m = float(np.float32(forest.subscriptions[slot]["y_m"]))
-    if not _is_within(forest, cell, x_m, y_m) and (
-        leaf_at(forest, forest.groups[group]["cell"], x_m, y_m) != cell
-    ):
-        # A group with cells has more entries than one: it outlives the removal.
-        remove_entry(forest, entry)
-        _fill(forest, SPARE, slot, common)
-        forest.entries[SPARE]["slot"] = slot
-        forest.entries[SPARE]["place"] = place
-        insert_entry(forest, group, SPARE)
-        return
-    was_extreme = is_extreme(forest, cell, entry, group)
-    _fill(forest, entry, slot, common)
-    if was_extreme:
-        lower_path(forest, cell, group)
-    raise_path(forest, cell, entry, group)
+def _move_in(forest: Forest, node: int, slot: int, before: Row, after: Row) -> None:
+    """Change a subscription's entry in an opened node."""
+    depth = int(forest.nodes[node]["depth"])
+    had = has_entry(forest, before, depth)
+    has = has_entry(forest, after, depth)
+    if had and has:
+        rewrite_entry(forest, node, slot, before, after)
+    elif had:
+        cell, entry = find_entry(forest, node, slot, before)
+        remove_entry(forest, node, cell, entry)
+    elif has:
+        insert_entry(forest, node, slot, after)

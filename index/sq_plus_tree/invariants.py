@@ -8,22 +8,28 @@ from itertools import combinations
 import numpy as np
 
 from index.contracts import InconsistentIndexError
-from index.sq_plus_tree.entry_kernels import _is_within
+from index.sq_plus_tree.cell_kernels import others_signature
 from index.sq_plus_tree.layout import (
+    BUCKET_MAX,
     CHILDREN,
     CLASSES,
-    COMBINED_MAX,
     DEPTH_MAX,
     LEAF_MAX,
     NODE_COUNT,
     NOTHING,
+    PENDING_COUNT,
     SMALL_MAX,
     TRIE_ROOT,
     Forest,
     Slots,
 )
-from index.sq_plus_tree.threshold_kernels import entry_threshold
-from index.sq_plus_tree.trie_kernels import child
+from index.sq_plus_tree.threshold_kernels import (
+    entry_bound,
+    entry_threshold,
+    has_entry,
+    is_loose,
+    outer_reach,
+)
 from index.tables.id_map_kernels import NO_KEY
 
 Combination = tuple[int, ...]
@@ -38,64 +44,107 @@ def check_forest(forest: Forest, used: Slots) -> None:
         Naming what does not hold.
     """
     nodes = dict(_nodes(forest))
-    if len(nodes) != forest.meta[NODE_COUNT] + 1 or len(nodes) - 1 != int(
-        (forest.node_keys != NO_KEY).sum()
-    ):
+    if len(nodes) != forest.meta[NODE_COUNT] or forest.meta[PENDING_COUNT] != 0:
         raise InconsistentIndexError("the trie has lost count of its nodes")
-    found: dict[tuple[int, int], Combination] = {}
-    for node, combination in nodes.items():
-        groups = list(_groups(forest, node))
-        if node != TRIE_ROOT and not groups and forest.nodes[node]["child_count"] == 0:
-            raise InconsistentIndexError(f"nobody has combination {combination}")
-        for group in groups:
-            for entry, leaf in _entries(forest, group):
-                _check_entry(forest, group, entry, leaf)
-                key = (int(forest.entries[entry]["slot"]), int(forest.entries[entry]["place"]))
-                if key in found:
-                    raise InconsistentIndexError(f"slot {key[0]} has place {key[1]} twice")
-                found[key] = combination
-    expected = {
-        (slot, place): combination
-        for slot in used.tolist()
-        for place, combination in enumerate(_combinations(forest, slot))
-    }
-    if found != expected:
-        raise InconsistentIndexError("entries are not the combinations of the subscriptions")
+    opened = {
+        combination for combination, node in nodes.items() if not forest.nodes[node]["is_bucket"]
+    } | {()}
+    expected: dict[Combination, set[int]] = {}
+    for slot in used.tolist():
+        for combination in _combinations(forest, slot):
+            if combination[:-1] in opened:
+                expected.setdefault(combination, set()).add(slot)
+    if set(expected) != set(nodes):
+        raise InconsistentIndexError("nodes are not the combinations of the subscriptions")
+    for combination, slots in expected.items():
+        node = nodes[combination]
+        row = forest.nodes[node]
+        if row["depth"] != len(combination) or row["count"] != len(slots):
+            raise InconsistentIndexError(f"combination {combination} has lost count of its subscriptions")
+        if row["is_bucket"]:
+            _check_bucket(forest, node, slots)
+        else:
+            depth = len(combination)
+            _check_entries(
+                forest,
+                node,
+                {slot for slot in slots if has_entry(forest, forest.subscriptions[slot], depth)},
+            )
 
 
-def _nodes(forest: Forest) -> Iterator[tuple[int, Combination]]:
-    """Yield all nodes with their combinations."""
-    below: dict[int, list[int]] = {}
-    for key in forest.node_keys[forest.node_keys != NO_KEY].tolist():
-        below.setdefault(key >> 32, []).append(key & 0xFFFFFFFF)
-    stack: list[tuple[int, Combination]] = [(TRIE_ROOT, ())]
+def _nodes(forest: Forest) -> Iterator[tuple[Combination, int]]:
+    """Yield all combinations with their nodes."""
+    below: dict[int, list[tuple[int, int]]] = {}
+    for place in np.flatnonzero(forest.node_keys != NO_KEY).tolist():
+        key, node = int(forest.node_keys[place]), int(forest.node_values[place])
+        parent, keyword = key >> 32, key & 0xFFFFFFFF
+        if forest.nodes[node]["parent"] != parent or forest.nodes[node]["keyword"] != keyword:
+            raise InconsistentIndexError(f"node {node} is hashed as another")
+        below.setdefault(parent, []).append((keyword, node))
+    stack: list[tuple[Combination, int]] = [((), TRIE_ROOT)]
     while stack:
-        node, combination = stack.pop()
-        words = below.get(node, [])
-        if len(words) != forest.nodes[node]["child_count"]:
-            raise InconsistentIndexError(f"combination {combination} has lost count of its children")
-        yield node, combination
-        stack += [(child(forest, node, word), (*combination, word)) for word in words]
+        combination, node = stack.pop()
+        children = [((*combination, keyword), child) for keyword, child in below.get(node, [])]
+        yield from children
+        stack += children
 
 
-def _groups(forest: Forest, node: int) -> Iterator[int]:
-    group = int(forest.nodes[node]["first_group"])
-    while group != NOTHING:
-        if forest.groups[group]["node"] != node or forest.groups[group]["count"] == 0:
-            raise InconsistentIndexError(f"group {group} should not be at node {node}")
-        yield group
-        group = int(forest.groups[group]["next"])
+def _check_bucket(forest: Forest, node: int, slots: set[int]) -> None:
+    row = forest.nodes[node]
+    members = forest.members[row["start"] : row["start"] + row["count"]].tolist()
+    if set(members) != slots or len(members) > BUCKET_MAX:
+        raise InconsistentIndexError(f"the members of bucket {node} are wrong")
 
 
-def _entries(forest: Forest, group: int) -> Iterator[tuple[int, int]]:
-    """Yield entries with their leaves (NOTHING in a small group)."""
-    row = forest.groups[group]
+def _check_entries(forest: Forest, node: int, slots: set[int]) -> None:
+    row = forest.nodes[node]
+    found = dict(_entries(forest, node))
+    if row["entry_count"] != len(found) or set(forest.entry_slots[list(found)].tolist()) != slots:
+        raise InconsistentIndexError(f"the entries of node {node} are wrong")
+    for entry, leaf in found.items():
+        mine = forest.entries[entry]
+        subscription = forest.subscriptions[forest.entry_slots[entry]]
+        begin, count = int(subscription["keyword_start"]), int(subscription["keyword_count"])
+        words = forest.pool[begin : begin + count]
+        told = (
+            mine["x_m"],
+            mine["y_m"],
+            mine["reach_m"],
+            mine["weight_m"],
+            mine["is_loose"],
+            mine["is_region"],
+            mine["others"],
+            mine["bound_m"],
+        )
+        true = (
+            np.float32(subscription["x_m"]),
+            np.float32(subscription["y_m"]),
+            np.float32(outer_reach(subscription)),
+            np.float32(subscription["weight_m"]),
+            is_loose(subscription),
+            subscription["radius_m"] > 0.0,
+            others_signature(forest, node, words),
+            np.float32(entry_bound(forest, entry, int(row["depth"]))),
+        )
+        if told != true:
+            raise InconsistentIndexError(f"entry {entry} is not what its subscription is")
+        if leaf != NOTHING:
+            cell = forest.cells[leaf]
+            x_is_within = cell["x_min"] <= mine["x_m"] < cell["x_max"]
+            y_is_within = cell["y_min"] <= mine["y_m"] < cell["y_max"]
+            if not (x_is_within and y_is_within):
+                raise InconsistentIndexError(f"entry {entry} lies outside its cell")
+
+
+def _entries(forest: Forest, node: int) -> Iterator[tuple[int, int]]:
+    """Yield entries with their leaves (NOTHING without cells); verify what cells say of them."""
+    row = forest.nodes[node]
+    depth = int(row["depth"])
     if row["cell"] == NOTHING:
-        if row["count"] > SMALL_MAX:
-            raise InconsistentIndexError(f"group {group} is too large to be without cells")
-        yield from ((entry, NOTHING) for entry in range(row["start"], row["start"] + row["count"]))
+        if row["entry_count"] > SMALL_MAX:
+            raise InconsistentIndexError(f"node {node} has too many entries to be without cells")
+        yield from ((e, NOTHING) for e in range(row["start"], row["start"] + row["entry_count"]))
         return
-    total = 0
     stack = [int(row["cell"])]
     while stack:
         cell = stack.pop()
@@ -107,47 +156,23 @@ def _entries(forest: Forest, group: int) -> Iterator[tuple[int, int]]:
             start, count = int(forest.cells[cell]["start"]), int(forest.cells[cell]["count"])
             if count > LEAF_MAX and forest.cells[cell]["depth"] < DEPTH_MAX:
                 raise InconsistentIndexError(f"leaf {cell} is over its capacity")
-            total += count
+            bounds = forest.entries["bound_m"][start : start + count]
+            if (bounds[1:] > bounds[:-1]).any():
+                raise InconsistentIndexError(f"entries of leaf {cell} are not by decreasing bounds")
             expected = np.full(CLASSES, -np.inf, dtype=np.float32)
             for entry in range(start, start + count):
-                mine = [np.float32(entry_threshold(forest, entry, group, n)) for n in range(CLASSES)]
+                mine = [np.float32(entry_threshold(forest, entry, depth, n)) for n in range(CLASSES)]
                 expected = np.maximum(expected, mine)
                 yield entry, cell
         if not np.array_equal(expected, forest.threshold_m[cell]):
             raise InconsistentIndexError(f"the thresholds of cell {cell} are wrong")
-    if total != row["count"]:
-        raise InconsistentIndexError(f"group {group} has lost count of its entries")
-
-
-def _check_entry(forest: Forest, group: int, entry: int, leaf: int) -> None:
-    row = forest.entries[entry]
-    if row["owner"] != (leaf if leaf != NOTHING else -2 - group):
-        raise InconsistentIndexError(f"entry {entry} has another owner")
-    slot = int(row["slot"])
-    subscription = forest.subscriptions[slot]
-    if forest.places[subscription["place_start"] + row["place"]] != entry:
-        raise InconsistentIndexError(f"slot {slot} does not point at entry {entry}")
-    mine = forest.groups[group]
-    if mine["size"] != subscription["keyword_count"] or mine["similarity"] != subscription["similarity"]:
-        raise InconsistentIndexError(f"slot {slot} is in the wrong group")
-    if row["x_m"] != np.float32(subscription["x_m"]) or row["y_m"] != np.float32(subscription["y_m"]):
-        raise InconsistentIndexError(f"entry {entry} is not where its subscription is")
-    if leaf != NOTHING and not _is_within(forest, leaf, float(row["x_m"]), float(row["y_m"])):
-        edge = forest.root[:2] + forest.root[2]
-        if row["x_m"] < edge[0] and row["y_m"] < edge[1]:
-            raise InconsistentIndexError(f"entry {entry} lies outside its cell")
 
 
 def _combinations(forest: Forest, slot: int) -> Iterator[Combination]:
-    """Yield the combinations of a subscription in the order of their places."""
-    start = int(forest.subscriptions[slot]["keyword_start"])
-    words = forest.pool[start : start + int(forest.subscriptions[slot]["keyword_count"])].tolist()
-    if len(words) > COMBINED_MAX:
-        yield from ((word,) for word in words)
-        return
-    masks = {
-        sum(1 << words.index(word) for word in chosen): chosen
-        for count in range(1, len(words) + 1)
-        for chosen in combinations(words, count)
-    }
-    yield from (masks[mask] for mask in sorted(masks))
+    """Yield the combinations that a subscription may be found by."""
+    subscription = forest.subscriptions[slot]
+    start = int(subscription["keyword_start"])
+    words = forest.pool[start : start + int(subscription["keyword_count"])][::-1].tolist()
+    longest = 1 if is_loose(subscription) else len(words)
+    for count in range(1, longest + 1):
+        yield from combinations(words, count)

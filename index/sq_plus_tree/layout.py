@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from index.batches import Floats, Ints, KeywordIds
+from index.batches import Ints, KeywordIds
 from index.tables.id_map_kernels import Values
+from index.tables.quad_kernels import QUAD_FIELDS
 
 Rows = npt.NDArray[Any]
 Row = Any
@@ -21,22 +22,31 @@ NOTHING = -1
 
 TRIE_ROOT = 0
 
-COMBINED_MAX = 5
-"""Subscriptions of so many keywords have an entry for each combination of them (31 of five).
+COMBINED_MAX = 6
+"""Subscriptions of so many keywords are found by each combination of them (63 of six).
 
-Those of more have one for each keyword, and what is found through these is verified."""
+Those of more are found by each single keyword, and verified."""
+VISITS_MAX = (1 << COMBINED_MAX) - 1
+"""Nodes that an operation on one subscription comes to."""
 
+BUCKET_MAX = 8
+"""Subscriptions of a combination that are kept as a list and verified one by one."""
 SMALL_MAX = 16
-"""Entries of a group without cells: a scan of so few costs less than one look at a cell."""
+"""Entries of a node without cells: a scan of so few costs less than one look at a cell."""
 LEAF_MAX = 32
 """Entries of a leaf before it splits."""
 DEPTH_MAX = 24
 CHILDREN = 4
 
+SIZE_MAX = 64
+"""Objects of more keywords are taken for as like as those of so many."""
 CLASS_OFFSETS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 30)
 """Thresholds are kept for objects that have so many keywords beyond the combination, or more up to the
 next: text distance grows with them."""
 CLASSES = len(CLASS_OFFSETS)
+
+SPARE = 0
+"""An entry of nobody, where one waits while others make room."""
 
 ROOMS_MAX = 32
 """Sizes of stretches: powers of two up to this one."""
@@ -52,7 +62,6 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("weight_m", np.float64),  # metres per text distance
         ("keyword_start", np.int64),  # first keyword id in the pool
         ("keyword_count", np.int32),
-        ("place_start", np.int32),  # where its entries are, one place a combination
         ("similarity", np.int8),
     ],
     align=True,
@@ -62,72 +71,62 @@ NODE_DTYPE = np.dtype(
     [
         ("parent", np.int32),  # the next free node in the free chain
         ("keyword", np.int32),
-        ("child_count", np.int32),
-        ("first_group", np.int32),
+        ("count", np.int32),  # subscriptions here and below
+        ("start", np.int32),  # first member of a bucket; first entry of a node without cells
+        ("entry_count", np.int32),
+        ("cell", np.int32),  # root of its quadtree; NOTHING while entries are few
+        ("room", np.int8),  # binary logarithm of the stretch at `start`
+        ("depth", np.int8),  # keywords of the combination
+        ("is_bucket", np.int8),
     ],
     align=True,
 )
-"""A keyword combination, as a path of a trie: keywords in increasing order."""
+"""A keyword combination, as a path of a trie: keywords in decreasing order.
 
-GROUP_DTYPE = np.dtype(
-    [
-        ("node", np.int32),
-        ("next", np.int32),  # group of the same combination; the next free one
-        ("cell", np.int32),  # root of its quadtree; NOTHING while it is small
-        ("start", np.int32),  # first entry, while it is small
-        ("count", np.int32),  # entries, in cells or not
-        ("size", np.int16),  # keywords of its subscriptions
-        ("common", np.int16),  # keywords of the combination
-        ("room", np.int8),  # binary logarithm of the stretch, while it is small
-        ("similarity", np.int8),
-    ],
-    align=True,
-)
-"""The subscriptions with a combination that have equally many keywords and the same similarity: for these
-the text distance of an object follows from the number of its keywords."""
+A node is a *bucket* until it is *opened*: then it has entries for those to whom this very combination may
+be all they share with a result, and children for combinations with one keyword more."""
 
 CELL_DTYPE = np.dtype(
     [
-        ("x_m", np.float64),  # centre
-        ("y_m", np.float64),
-        ("half_m", np.float64),  # half a side
-        ("parent", np.int32),  # the next free four in the free chain
-        ("first_child", np.int32),  # of four consecutive cells; NOTHING in a leaf
-        ("group", np.int32),
+        *QUAD_FIELDS,
+        ("node", np.int32),
         ("start", np.int32),  # first entry of a leaf
         ("count", np.int32),  # entries of a leaf
-        ("room", np.int8),
-        ("depth", np.int8),
+        ("room", np.int32),
     ],
     align=True,
 )
 
 ENTRY_DTYPE = np.dtype(
     [
+        ("others", np.int64),  # signature of the subscription's keywords outside the combination
         ("x_m", np.float32),
         ("y_m", np.float32),
         ("reach_m", np.float32),  # reach + radius
         ("weight_m", np.float32),
-        ("slot", np.int32),  # of the subscription; of the next free stretch
-        ("owner", np.int32),  # cell, or -2 - group while that is small
-        ("place", np.int32),  # which of the subscription's places points here
+        ("bound_m", np.float32),  # how far any object may lie to matter
+        ("size", np.uint8),  # keywords of the subscription
+        ("similarity", np.int8),
+        ("is_loose", np.int8),  # stands for all combinations that begin with this keyword
+        ("is_region", np.int8),  # radius is not 0
     ],
     align=True,
 )
 
-# Named positions of `meta`.
-NODE_END = 0  # every row from here on is unused
-FREE_NODE = 1
-NODE_COUNT = 2
-GROUP_END = 3
-FREE_GROUP = 4
-CELL_END = 5
-FREE_CELLS = 6
+# Named positions of `meta`; the first three belong to `index.tables.quad_kernels`.
+NODE_END = 3  # every row from here on is unused
+FREE_NODE = 4
+NODE_COUNT = 5
+MEMBER_END = 6
 ENTRY_END = 7
-ROOM_MAX = 8  # binary logarithm of the largest stretch so far
+ROOM_MAX = 8  # binary logarithm of the largest stretch of entries so far
 DONE_ROWS = 9  # how far a kernel came that stopped for want of room
-DONE_PLACES = 10
-META_SIZE = 11
+DONE_VISITS = 10
+PENDING_COUNT = 11
+META_SIZE = 12
+
+PENDING_MAX = 2 * VISITS_MAX + BUCKET_MAX * COMBINED_MAX
+"""Nodes that one subscription's operation leaves to be opened or dropped."""
 
 
 class Forest(NamedTuple):
@@ -135,18 +134,24 @@ class Forest(NamedTuple):
 
     subscriptions: Rows
     pool: KeywordIds
-    places: Slots
     node_keys: Ints
     node_values: Values
     nodes: Rows
-    groups: Rows
+    members: Slots
+    """Slots of the subscriptions in buckets."""
+    free_members: Slots
     cells: Rows
     threshold_m: Singles
     """How far from a cell an object of each class may lie to matter to any of its entries."""
     entries: Rows
-    free_stretches: Slots
-    distances: Floats
-    """Text distance by similarity, size, common keywords, class; common 0 for those to be verified."""
-    root: Floats
+    entry_slots: Slots
+    free_entries: Slots
+    class_distances: Singles
+    """Least text distance by similarity, size, common keywords (0 for loose entries), class."""
+    distances: Singles
+    """Text distance by the object's size, common keywords (0: loose), similarity, size; exact ones."""
+    root: npt.NDArray[np.float64]
     """Square of every quadtree: centre and half a side."""
+    pending: Slots
+    """Nodes to be opened or dropped when the walk is done."""
     meta: Ints

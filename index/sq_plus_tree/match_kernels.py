@@ -1,8 +1,13 @@
 """Who is affected by a new object.
 
-The combinations of its keywords that exist are walked to in the trie. In each group of such a combination
-the text distance follows from the number of the object's keywords, so a quadtree search with one radius
-an entry finds the candidates, which are then tested in full precision.
+The combinations of its keywords that exist are walked to in the trie. The members of a bucket are
+verified one by one. In an opened node the text distance follows from the combination and the numbers of
+keywords, so that a search of its quadtree with a radius for each entry finds the candidates, which are
+then tested in full precision.
+
+A subscription is found once: where the walk along the keywords that it shares with the object, in
+decreasing order, ends. That is a bucket or loose entry whose combination they begin with, or an entry
+whose combination they are.
 """
 
 from __future__ import annotations
@@ -10,15 +15,26 @@ from __future__ import annotations
 import numpy as np
 
 from index.batches import Floats, Ints, KeywordIds
-from index.sq_plus_tree.cell_kernels import distance_to
-from index.sq_plus_tree.layout import CHILDREN, CLASS_OFFSETS, CLASSES, NOTHING, TRIE_ROOT, Forest, Slots
-from index.sq_plus_tree.trie_kernels import child
+from index.sq_plus_tree.cell_kernels import others_signature
+from index.sq_plus_tree.layout import (
+    CHILDREN,
+    CLASS_OFFSETS,
+    CLASSES,
+    NOTHING,
+    SIZE_MAX,
+    Forest,
+    Slots,
+)
+from index.sq_plus_tree.threshold_kernels import COORDINATE_ERROR, OUTWARD
+from index.sq_plus_tree.walk_kernels import Walk, descend, next_node, start
+from index.tables.quad_kernels import node_distance
 from index.tables.selection_kernels import is_less
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import common_count, nearest_length, text_distance
+from safe_region.scoring_kernels import nearest_length, text_distance
 
-_OUTWARD = 1e-6
 _OFFSETS = np.array(CLASS_OFFSETS)
+_ALL = 0
+"""No keyword is less."""
 
 
 @leaf
@@ -32,9 +48,38 @@ def _class_of(beyond: int) -> int:
 
 @leaf
 def _is_affected(
-    forest: Forest, slot: int, object_id: int, x_m: float, y_m: float, words: KeywordIds, common: int
+    forest: Forest,
+    slot: int,
+    object_id: int,
+    x_m: float,
+    y_m: float,
+    words: KeywordIds,
+    depth: int,
+    least: int,
 ) -> bool:
+    """Whether a subscription matches an object and is to be found at a combination.
+
+    The keywords that they share from `least` on are to be `depth`.
+    """
     row = forest.subscriptions[slot]
+    common = 0
+    counted = 0
+    i = int(row["keyword_start"])
+    end = i + int(row["keyword_count"])
+    j = 0
+    while i < end and j < words.shape[0]:
+        if forest.pool[i] == words[j]:
+            common += 1
+            if words[j] >= least:
+                counted += 1
+            i += 1
+            j += 1
+        elif forest.pool[i] < words[j]:
+            i += 1
+        else:
+            j += 1
+    if counted != depth:
+        return False
     distance = text_distance(row["similarity"], common, row["keyword_count"], words.shape[0])
     share = row["weight_m"] * distance
     nearest = nearest_length(row["x_m"] - x_m, row["y_m"] - y_m, row["radius_m"], share)
@@ -42,13 +87,16 @@ def _is_affected(
 
 
 @leaf
-def _scan(
+def _keep(forest: Forest, slot: int, found: Ints, total: int) -> int:
+    if total < found.shape[0]:
+        found[total] = forest.subscriptions[slot]["id"]
+    return total + 1
+
+
+@leaf
+def _scan_members(
     forest: Forest,
-    start: int,
-    count: int,
-    distance: float,
-    wanted: int,
-    position: int,
+    node: int,
     object_id: int,
     x_m: float,
     y_m: float,
@@ -57,43 +105,73 @@ def _scan(
     total: int,
     seen: Ints,
 ) -> int:
-    """Test a stretch of entries; add what is affected to `found`.
-
-    `wanted` is how many keywords the combination has: a subscription counts only where that is all they
-    share, so that it is found once. With 0, to be verified, and with an infinite reach the first keyword
-    that they share counts; `position` is the place of the combination's last keyword in the object.
-    """
-    for entry in range(start, start + count):
-        row = forest.entries[entry]
-        reach = float(row["reach_m"])
-        weight = float(row["weight_m"])
-        radius = reach - weight * distance + _OUTWARD * (abs(reach) + weight)
-        dx = float(row["x_m"]) - x_m
-        dy = float(row["y_m"]) - y_m
-        if radius < 0.0 or dx * dx + dy * dy > radius * radius:
-            continue
-        slot = row["slot"]
-        seen[0] += 1
-        begin = forest.subscriptions[slot]["keyword_start"]
-        theirs = forest.pool[begin : begin + forest.subscriptions[slot]["keyword_count"]]
-        common = common_count(theirs, words)
-        if wanted > 0 and reach != np.inf:
-            if common != wanted:
-                continue
-        elif common_count(theirs, words[:position]) > 0:
-            continue
-        if _is_affected(forest, slot, object_id, x_m, y_m, words, common):
-            if total < found.shape[0]:
-                found[total] = forest.subscriptions[slot]["id"]
-            total += 1
+    row = forest.nodes[node]
+    depth, least = int(row["depth"]), int(row["keyword"])
+    first = int(row["start"])
+    seen[0] += row["count"]
+    for place in range(first, first + int(row["count"])):
+        slot = int(forest.members[place])
+        if _is_affected(forest, slot, object_id, x_m, y_m, words, depth, least):
+            total = _keep(forest, slot, found, total)
     return total
 
 
 @leaf
-def _search_group(
+def _scan_entries(
     forest: Forest,
-    group: int,
-    position: int,
+    node: int,
+    first: int,
+    count: int,
+    away_m: float,
+    others: int,
+    object_id: int,
+    x_m: float,
+    y_m: float,
+    words: KeywordIds,
+    found: Ints,
+    total: int,
+    seen: Ints,
+) -> int:
+    """Test entries: those of a leaf, in decreasing order of their bounds, from that many metres away.
+
+    Without cells there is no order, and `away_m` is minus infinity.
+
+    What is clearly within its disc, and shares no keyword outside the combination, needs no verification.
+    `others` is the signature of the object's keywords outside.
+    """
+    depth, least = int(forest.nodes[node]["depth"]), int(forest.nodes[node]["keyword"])
+    distances = forest.distances[min(words.shape[0], SIZE_MAX)]
+    for entry in range(first, first + count):
+        row = forest.entries[entry]
+        if row["bound_m"] < away_m:
+            break
+        is_loose = bool(row["is_loose"])
+        reach = float(row["reach_m"])
+        weight = float(row["weight_m"])
+        radius = reach - weight * distances[0 if is_loose else depth, row["similarity"], row["size"]]
+        error = OUTWARD * (abs(reach) + weight)
+        x, y = float(row["x_m"]), float(row["y_m"])
+        dx, dy = x - x_m, y - y_m
+        if radius + error < 0.0 or dx * dx + dy * dy > (radius + error) * (radius + error):
+            continue
+        seen[0] += 1
+        slot = int(forest.entry_slots[entry])
+        is_certain = False
+        if row["others"] & others == 0 and not is_loose and not row["is_region"]:
+            inner = radius - error - 2.0 * COORDINATE_ERROR * (abs(x) + abs(y))
+            is_certain = inner > 0.0 and dx * dx + dy * dy < inner * inner
+        if is_certain or _is_affected(
+            forest, slot, object_id, x_m, y_m, words, depth, least if is_loose else _ALL
+        ):
+            total = _keep(forest, slot, found, total)
+    return total
+
+
+@leaf
+def _search_cells(
+    forest: Forest,
+    node: int,
+    others: int,
     object_id: int,
     x_m: float,
     y_m: float,
@@ -103,39 +181,25 @@ def _search_group(
     stack: Slots,
     seen: Ints,
 ) -> int:
-    """Search one group; `position` is the place of the last keyword of its combination in the object."""
-    row = forest.groups[group]
-    size, common, similarity = row["size"], row["common"], row["similarity"]
-    if common > 0:
-        distance = text_distance(similarity, common, size, words.shape[0])
-        number = _class_of(words.shape[0] - common)
-    else:
-        distance = text_distance(similarity, min(size, words.shape[0]), size, words.shape[0])
-        number = _class_of(words.shape[0] - 1)
-    if row["cell"] == NOTHING:
-        return _scan(
-            forest, row["start"], row["count"], distance, common, position,
-            object_id, x_m, y_m, words, found, total, seen,
-        )  # fmt: skip
-    inner_x = min(max(x_m, forest.root[0] - forest.root[2]), forest.root[0] + forest.root[2])
-    inner_y = min(max(y_m, forest.root[1] - forest.root[2]), forest.root[1] + forest.root[2])
-    stack[0] = row["cell"]
-    depth = 1
-    while depth > 0:
-        depth -= 1
-        cell = stack[depth]
+    number = _class_of(words.shape[0] - int(forest.nodes[node]["depth"]))
+    stack[0] = forest.nodes[node]["cell"]
+    size = 1
+    while size > 0:
+        size -= 1
+        cell = int(stack[size])
         threshold = forest.threshold_m[cell, number]
-        if threshold < 0.0 or distance_to(forest, cell, inner_x, inner_y) > threshold:
+        away = node_distance(forest.cells, cell, x_m, y_m)
+        if threshold < 0.0 or away > threshold:
             continue
-        first = forest.cells[cell]["first_child"]
+        first = int(forest.cells[cell]["first_child"])
         if first != NOTHING:
-            for quarter in range(CHILDREN):
-                stack[depth] = first + quarter
-                depth += 1
+            for child in range(first, first + CHILDREN):
+                stack[size] = child
+                size += 1
         else:
-            leaf_row = forest.cells[cell]
-            total = _scan(
-                forest, leaf_row["start"], leaf_row["count"], distance, common, position,
+            row = forest.cells[cell]
+            total = _scan_entries(
+                forest, node, int(row["start"]), int(row["count"]), away, others,
                 object_id, x_m, y_m, words, found, total, seen,
             )  # fmt: skip
     return total
@@ -144,6 +208,8 @@ def _search_group(
 @kernel
 def match(
     forest: Forest,
+    walk: Walk,
+    stack: Slots,
     object_ids: Ints,
     x_m: Floats,
     y_m: Floats,
@@ -151,43 +217,38 @@ def match(
     keyword_ids: KeywordIds,
     offsets: Ints,
     found: Ints,
-    path_nodes: Slots,
-    path_places: Slots,
-    stack: Slots,
     seen: Ints,
 ) -> int:
     """Write the matches of each object as CSR; return how many there are.
 
     Fills `offsets` (objects + 1) always and `found` as far as it goes; the caller retries with a larger
-    `found` when the return value exceeds its length. `path_nodes` and `path_places` need room for one
-    more than the longest combination; `seen[0]` counts the entries that were tested in full.
+    `found` when the return value exceeds its length. `seen[0]` counts what was verified.
     """
     total = 0
     for i in range(object_ids.shape[0]):
         offsets[i] = total
         words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
-        # Depth first through the combinations: at each level the place of the keyword to try next.
-        path_nodes[0] = TRIE_ROOT
-        path_places[0] = 0
-        level = 0
-        while level >= 0:
-            place = path_places[level]
-            if place >= words.shape[0] or forest.nodes[path_nodes[level]]["child_count"] == 0:
-                level -= 1
-                continue
-            path_places[level] += 1
-            node = child(forest, path_nodes[level], words[place])
+        start(walk, words)
+        while True:
+            node = next_node(forest, walk, words)
             if node == NOTHING:
+                break
+            row = forest.nodes[node]
+            if row["is_bucket"]:
+                total = _scan_members(
+                    forest, node, object_ids[i], x_m[i], y_m[i], words, found, total, seen
+                )
                 continue
-            group = forest.nodes[node]["first_group"]
-            while group != NOTHING:
-                total = _search_group(
-                    forest, group, place, object_ids[i], x_m[i], y_m[i],
-                    words, found, total, stack, seen,
+            others = others_signature(forest, node, words)
+            if row["cell"] == NOTHING:
+                total = _scan_entries(
+                    forest, node, int(row["start"]), int(row["entry_count"]), -np.inf, others,
+                    object_ids[i], x_m[i], y_m[i], words, found, total, seen,
                 )  # fmt: skip
-                group = forest.groups[group]["next"]
-            level += 1
-            path_nodes[level] = node
-            path_places[level] = place + 1
+            else:
+                total = _search_cells(
+                    forest, node, others, object_ids[i], x_m[i], y_m[i], words, found, total, stack, seen
+                )
+            descend(walk, node)
     offsets[object_ids.shape[0]] = total
     return total

@@ -1,41 +1,48 @@
-"""The least text distance of a class of objects, as a table for kernels."""
+"""Text distances as tables for kernels."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Floats
-from index.sq_plus_tree.layout import CLASS_OFFSETS, CLASSES, COMBINED_MAX
+from index.sq_plus_tree.layout import CLASS_OFFSETS, CLASSES, COMBINED_MAX, SIZE_MAX, Singles
 from safe_region.scoring import Similarity, text_distance
 
-SIZE_MAX = 64
-"""Subscriptions of more keywords are treated as if every object were as like as can be."""
+LOOSE = 0
+"""Stands for the number of common keywords where that may be any."""
 
 
-def text_distances() -> Floats:
-    """Return an array of shape (similarities + 1, SIZE_MAX + 1, COMBINED_MAX + 1, CLASSES).
+def text_distances() -> Singles:
+    """Return an array of shape (SIZE_MAX + 1, COMBINED_MAX + 1, similarities + 1, SIZE_MAX + 1).
 
-    At [similarity, size, common, class]: the text distance between a subscription of `size` keywords and
-    the best object of a class that has exactly `common` of them; at common = 0, with any number of them.
+    At [count, common, similarity, size]: the text distance of an object of `count` keywords and a
+    subscription of `size` that share exactly `common`; at common = LOOSE the least of any.
     """
-    table = np.zeros((len(Similarity) + 1, SIZE_MAX + 1, COMBINED_MAX + 1, CLASSES))
+    table = np.zeros(
+        (SIZE_MAX + 1, COMBINED_MAX + 1, len(Similarity) + 1, SIZE_MAX + 1), dtype=np.float32
+    )
     for similarity in Similarity:
         for size in range(1, SIZE_MAX + 1):
-            for common in range(1, min(size, COMBINED_MAX) + 1):
-                for number, offset in enumerate(CLASS_OFFSETS):
-                    # With the common keywords given, every further one of the object only hurts.
-                    table[similarity, size, common, number] = text_distance(
-                        similarity, common, size, common + offset
+            for count in range(1, SIZE_MAX + 1):
+                most = min(size, count)
+                table[count, LOOSE, similarity, size] = text_distance(similarity, most, size, count)
+                for common in range(1, min(most, COMBINED_MAX) + 1):
+                    table[count, common, similarity, size] = text_distance(
+                        similarity, common, size, count
                     )
-            for number, offset in enumerate(CLASS_OFFSETS):
-                end = CLASS_OFFSETS[number + 1] if number + 1 < CLASSES else SIZE_MAX
-                counts = range(1 + offset, max(1 + end, 2 + offset))
-                table[similarity, size, 0, number] = min(
-                    text_distance(similarity, min(count, size), size, count) for count in counts
-                )
-            # The last class has no end: as soon as all keywords may be common, nothing is ruled out.
-            table[similarity, size, 0, CLASSES - 1] = min(
-                table[similarity, size, 0, CLASSES - 1],
-                text_distance(similarity, size, size, max(size, 1 + CLASS_OFFSETS[-1])),
-            )
     return table
+
+
+def class_distances(table: Singles) -> Singles:
+    """Return the least text distance in each class, shape (similarities + 1, SIZE_MAX + 1, ..., CLASSES).
+
+    At [similarity, size, common, class], from what `text_distances` returns.
+    """
+    found = np.zeros((table.shape[2], SIZE_MAX + 1, COMBINED_MAX + 1, CLASSES), dtype=np.float32)
+    ends = (*CLASS_OFFSETS[1:], SIZE_MAX)
+    for common in range(COMBINED_MAX + 1):
+        for number in range(CLASSES):
+            # Loose entries belong to single keywords.
+            first = max(common, 1) + CLASS_OFFSETS[number]
+            last = min(max(common, 1) + ends[number] - 1, SIZE_MAX)
+            found[:, :, common, number] = table[first : last + 1, common].min(axis=0)
+    return found

@@ -1,18 +1,17 @@
-"""Keyword combinations as paths of a trie, and the groups of subscriptions that have them."""
+"""Keyword combinations as paths of a trie, and the buckets of those that few subscriptions have."""
 
 from __future__ import annotations
 
 from index.sq_plus_tree.layout import (
-    FREE_GROUP,
     FREE_NODE,
-    GROUP_END,
+    MEMBER_END,
     NODE_COUNT,
     NODE_END,
     NOTHING,
-    TRIE_ROOT,
     Forest,
 )
 from index.tables.id_map_kernels import find, pop, put
+from index.tables.power_kernels import give_back_power, take_power
 from safe_region.jit import leaf
 
 _KEYWORD_BITS = 32
@@ -26,91 +25,86 @@ def _key(node: int, keyword: int) -> int:
 
 @leaf
 def child(forest: Forest, node: int, keyword: int) -> int:
-    """Return the combination of a node's and one more keyword, or NOTHING."""
+    """Return the combination of a node's and one lesser keyword, or NOTHING."""
     return find(forest.node_keys, forest.node_values, _key(node, keyword))
 
 
 @leaf
 def make_child(forest: Forest, node: int, keyword: int) -> int:
-    """Return the combination of a node's and one more keyword, made if it is new."""
+    """Return the combination of a node's and one lesser keyword, made an empty bucket if it is new."""
     found = child(forest, node, keyword)
     if found != NOTHING:
         return found
-    found = forest.meta[FREE_NODE]
+    found = int(forest.meta[FREE_NODE])
     if found == NOTHING:
-        found = forest.meta[NODE_END]
+        found = int(forest.meta[NODE_END])
         forest.meta[NODE_END] += 1
     else:
         forest.meta[FREE_NODE] = forest.nodes[found]["parent"]
     forest.meta[NODE_COUNT] += 1
-    forest.nodes[found]["parent"] = node
-    forest.nodes[found]["keyword"] = keyword
-    forest.nodes[found]["child_count"] = 0
-    forest.nodes[found]["first_group"] = NOTHING
-    forest.nodes[node]["child_count"] += 1
-    put(forest.node_keys, forest.node_values, _key(node, keyword), found)
-    return int(found)
-
-
-@leaf
-def drop_unused(forest: Forest, node: int) -> None:
-    """Remove a combination that nobody has, and what led only to it."""
-    while (
-        node != TRIE_ROOT
-        and forest.nodes[node]["child_count"] == 0
-        and forest.nodes[node]["first_group"] == NOTHING
-    ):
-        parent = forest.nodes[node]["parent"]
-        key = _key(parent, forest.nodes[node]["keyword"])
-        pop(forest.node_keys, forest.node_values, key)
-        forest.nodes[parent]["child_count"] -= 1
-        forest.nodes[node]["parent"] = forest.meta[FREE_NODE]
-        forest.meta[FREE_NODE] = node
-        forest.meta[NODE_COUNT] -= 1
-        node = parent
-
-
-@leaf
-def make_group(forest: Forest, node: int, size: int, common: int, similarity: int) -> int:
-    """Return the group of a combination for subscriptions of one size and similarity."""
-    group = forest.nodes[node]["first_group"]
-    while group != NOTHING:
-        row = forest.groups[group]
-        if row["size"] == size and row["similarity"] == similarity and row["common"] == common:
-            return int(group)
-        group = row["next"]
-    group = forest.meta[FREE_GROUP]
-    if group == NOTHING:
-        group = forest.meta[GROUP_END]
-        forest.meta[GROUP_END] += 1
-    else:
-        forest.meta[FREE_GROUP] = forest.groups[group]["next"]
-    row = forest.groups[group]
-    row["node"] = node
-    row["next"] = forest.nodes[node]["first_group"]
-    row["cell"] = NOTHING
-    row["start"] = NOTHING
+    row = forest.nodes[found]
+    row["parent"] = node
+    row["keyword"] = keyword
     row["count"] = 0
-    row["size"] = size
-    row["common"] = common
+    row["start"] = NOTHING
+    row["entry_count"] = 0
+    row["cell"] = NOTHING
     row["room"] = 0
-    row["similarity"] = similarity
-    forest.nodes[node]["first_group"] = group
-    return int(group)
+    row["depth"] = forest.nodes[node]["depth"] + 1
+    row["is_bucket"] = 1
+    put(forest.node_keys, forest.node_values, _key(node, keyword), found)
+    return found
 
 
 @leaf
-def drop_group(forest: Forest, group: int) -> None:
-    """Remove a group that has no entries, and its combination if nobody else has that."""
-    node = forest.groups[group]["node"]
-    following = forest.groups[group]["next"]
-    if forest.nodes[node]["first_group"] == group:
-        forest.nodes[node]["first_group"] = following
-    else:
-        before = forest.nodes[node]["first_group"]
-        while forest.groups[before]["next"] != group:
-            before = forest.groups[before]["next"]
-        forest.groups[before]["next"] = following
-    forest.groups[group]["next"] = forest.meta[FREE_GROUP]
-    forest.meta[FREE_GROUP] = group
-    drop_unused(forest, node)
+def drop_node(forest: Forest, node: int) -> None:
+    """Remove a combination that nobody has."""
+    row = forest.nodes[node]
+    pop(forest.node_keys, forest.node_values, _key(row["parent"], row["keyword"]))
+    row["parent"] = forest.meta[FREE_NODE]
+    forest.meta[FREE_NODE] = node
+    forest.meta[NODE_COUNT] -= 1
+
+
+@leaf
+def add_member(forest: Forest, node: int, slot: int) -> None:
+    """Add a subscription to a bucket, whose `count` says how many there are."""
+    row = forest.nodes[node]
+    count = int(row["count"])
+    if count == 0:
+        row["room"] = 0
+        row["start"] = take_power(forest.members, forest.free_members, forest.meta, MEMBER_END, 0)
+    elif count == 1 << int(row["room"]):
+        room = int(row["room"])
+        start = int(row["start"])
+        wider = take_power(forest.members, forest.free_members, forest.meta, MEMBER_END, room + 1)
+        for i in range(count):
+            forest.members[wider + i] = forest.members[start + i]
+        give_back_power(forest.members, forest.free_members, start, room)
+        row["start"] = wider
+        row["room"] = room + 1
+    forest.members[row["start"] + count] = slot
+    row["count"] += 1
+
+
+@leaf
+def remove_member(forest: Forest, node: int, slot: int) -> None:
+    """Take a subscription out of a bucket."""
+    row = forest.nodes[node]
+    row["count"] -= 1
+    last = int(row["start"] + row["count"])
+    for place in range(int(row["start"]), last):
+        if forest.members[place] == slot:
+            forest.members[place] = forest.members[last]
+            break
+    if row["count"] == 0:
+        release_bucket(forest, node)
+
+
+@leaf
+def release_bucket(forest: Forest, node: int) -> None:
+    """Give the stretch of a bucket back."""
+    row = forest.nodes[node]
+    give_back_power(forest.members, forest.free_members, int(row["start"]), int(row["room"]))
+    row["start"] = NOTHING
+    row["room"] = 0

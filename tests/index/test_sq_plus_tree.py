@@ -1,4 +1,4 @@
-"""What is particular to the SQ+-tree: combinations, quadtrees that grow and shrink, few candidates."""
+"""What is particular to the SQ+-tree: nodes that open, quadtrees that grow and shrink, few candidates."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ import pytest
 
 from index.contracts import InconsistentIndexError
 from index.sq_plus_tree import SqPlusTree
-from index.sq_plus_tree.layout import CLASS_OFFSETS, CLASSES, COMBINED_MAX, NODE_COUNT, NOTHING
-from index.sq_plus_tree.text_distances import SIZE_MAX, text_distances
+from index.sq_plus_tree.layout import (
+    BUCKET_MAX,
+    CLASS_OFFSETS,
+    CLASSES,
+    COMBINED_MAX,
+    NODE_COUNT,
+    NODE_END,
+    NOTHING,
+    SIZE_MAX,
+)
+from index.sq_plus_tree.text_distances import LOOSE, class_distances, text_distances
 from safe_region.scoring import Similarity, text_distance
 from tests.index.brute import (
     Anchored,
@@ -46,19 +55,41 @@ def expected(subscriptions, item):
 
 
 def used_cells(index):
-    return int((index._groups["cell"][: index._meta[3]] != NOTHING).sum())
+    nodes = index._nodes[1 : index._meta[NODE_END]]
+    return int((nodes["cell"] != NOTHING).sum())
 
 
-def test_a_subscription_has_an_entry_for_each_combination():
+def opened(index):
+    nodes = index._nodes[1 : index._meta[NODE_END]]
+    return int((nodes["is_bucket"] == 0).sum())
+
+
+def test_a_combination_is_opened_when_many_have_it():
     index = SqPlusTree(SQUARE)
-    insert(index, scattered(1, words=(3, 5, 8)))
-    assert index._meta[NODE_COUNT] == 7
-    index.remove(ids([0]))
+    insert(index, scattered(BUCKET_MAX, words=(3, 5, 8)))
+    index.check()
+    assert (index._meta[NODE_COUNT], opened(index)) == (3, 0)
+    subscriptions = scattered(BUCKET_MAX + 1, words=(3, 5, 8))
+    insert(index, subscriptions[-1:])
+    index.check()
+    assert (index._meta[NODE_COUNT], opened(index)) == (7, 7)
+    item = Object(1, 10.0, 10.0, frozenset({3, 8}))
+    assert matched(index, item) == expected(subscriptions, item)
+    index.remove(ids(range(BUCKET_MAX + 1)))
     assert index._meta[NODE_COUNT] == 0
     index.check()
 
 
-def test_groups_grow_quadtrees_and_shed_them():
+def test_a_combination_that_nothing_can_match_has_no_entry():
+    # One of two keywords: text distance 1/2 at least, 50 m, beyond the reach.
+    index = SqPlusTree(SQUARE)
+    insert(index, scattered(60, words=(1, 2), reach_m=40.0, weight_m=100.0))
+    index.check()
+    counts = index._nodes["entry_count"][1 : index._meta[NODE_END]]
+    assert sorted(counts.tolist()) == [0, 0, 60]
+
+
+def test_nodes_grow_quadtrees_and_shed_them():
     index = SqPlusTree(SQUARE)
     subscriptions = scattered(600)
     insert(index, subscriptions)
@@ -148,38 +179,78 @@ def test_thousands_at_one_point():
     index.check()
 
 
+def test_subscriptions_with_seven_keywords_are_found_by_single_ones():
+    index = SqPlusTree(SQUARE)
+    words = tuple(range(COMBINED_MAX + 1))
+    subscriptions = scattered(100, words=words, reach_m=700.0, weight_m=500.0)
+    insert(index, subscriptions)
+    index.check()
+    assert index._meta[NODE_COUNT] == len(words)
+    for chosen in ({0}, {1, 5}, set(words), {6, 99}):
+        item = Object(1, 10.0, 10.0, frozenset(chosen))
+        assert matched(index, item) == expected(subscriptions, item)
+
+
+def test_objects_of_very_many_keywords():
+    index = SqPlusTree(SQUARE)
+    subscriptions = scattered(200, words=(1, 2), reach_m=700.0)
+    insert(index, subscriptions)
+    for count in (63, 64, 65, 200):
+        item = Object(1, 10.0, 10.0, frozenset(range(1, count + 1)))
+        assert matched(index, item) == expected(subscriptions, item)
+
+
 @pytest.mark.parametrize("similarity", list(Similarity))
 def test_the_text_distance_of_a_class_is_the_least_in_it(similarity):
-    table = text_distances()
-    ends = [*CLASS_OFFSETS[1:], 100]
+    exact = text_distances()
+    least = class_distances(exact)
+    ends = [*CLASS_OFFSETS[1:], SIZE_MAX + 1]
+    room = 1e-7  # they are float32
     for size in (1, 2, 5, 7, 16, SIZE_MAX):
         for number in range(CLASSES):
-            for count in range(CLASS_OFFSETS[number], ends[number]):
+            for beyond in range(CLASS_OFFSETS[number], ends[number]):
                 for common in range(1, min(size, COMBINED_MAX) + 1):
-                    actual = text_distance(similarity, common, size, common + count)
-                    assert table[similarity, size, common, number] <= actual
-                for common in range(1, min(size, 1 + count) + 1):
-                    actual = text_distance(similarity, common, size, 1 + count)
-                    assert table[similarity, size, 0, number] <= actual + 1e-15
+                    actual = text_distance(similarity, common, size, common + beyond)
+                    assert least[similarity, size, common, number] <= actual + room
+                    if common + beyond <= SIZE_MAX:
+                        found = exact[common + beyond, common, similarity, size]
+                        assert found == pytest.approx(actual, abs=room)
+                for common in range(1, min(size, 1 + beyond) + 1):
+                    actual = text_distance(similarity, common, size, 1 + beyond)
+                    assert least[similarity, size, LOOSE, number] <= actual + room
 
 
-@pytest.mark.parametrize("part", ["threshold", "place", "owner", "trie", "count", "position"])
-def test_check_notices_damage(part):
+@pytest.mark.parametrize(
+    ("table", "field", "place", "value"),
+    [
+        ("_threshold_m", None, "cell", 1e9),
+        ("_nodes", "count", 1, 7),
+        ("_nodes", "entry_count", 1, 7),
+        ("_nodes", "keyword", 1, 77),
+        ("_meta", None, NODE_COUNT, 77),
+        ("_entries", "x_m", "entry", 77.0),
+        ("_entries", "others", "entry", 1 << 40),
+        ("_entries", "bound_m", "entry", 1e9),
+        ("_entry_slots", None, "entry", 3_000),
+    ],
+)
+def test_check_notices_damage(table, field, place, value):
     index = SqPlusTree(SQUARE)
     insert(index, scattered(100))
     index.check()
-    cell = int(index._groups["cell"][0])
-    if part == "threshold":
-        index._threshold_m[cell, 2] += 1.0
-    elif part == "place":
-        index._places.values[0] += 1
-    elif part == "owner":
-        index._entries["owner"][index._places.values[0]] = 77
-    elif part == "trie":
-        index._nodes["child_count"][1] += 1
-    elif part == "count":
-        index._groups["count"][0] += 1
-    else:
-        index._entries["x_m"][index._places.values[0]] += 1.0
+    cell = int(index._nodes["cell"].max())
+    while index._cells["first_child"][cell] != NOTHING:
+        cell = int(index._cells["first_child"][cell])
+    places = {"cell": cell, "entry": int(index._cells["start"][cell])}
+    rows = getattr(index, table)
+    (rows if field is None else rows[field])[places.get(place, place)] = value
+    with pytest.raises(InconsistentIndexError):
+        index.check()
+
+
+def test_check_notices_a_lost_member():
+    index = SqPlusTree(SQUARE)
+    insert(index, scattered(3))
+    index._members[index._nodes["start"][1]] = 77
     with pytest.raises(InconsistentIndexError):
         index.check()
