@@ -1,6 +1,6 @@
 """The engine: exact results for all subscriptions. Pure: no I/O, no clock of its own, no asyncio."""
 
-from server.engine.batches import EngineOptions, Pending, Positions, Published
+from server.engine.batches import CostModel, EngineOptions, Pending, Positions, Published
 from server.engine.engine import Engine
 
-__all__ = ["Engine", "EngineOptions", "Pending", "Positions", "Published"]
+__all__ = ["CostModel", "Engine", "EngineOptions", "Pending", "Positions", "Published"]

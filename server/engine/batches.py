@@ -16,20 +16,49 @@ from server.engine.layout import Rows
 
 
 @dataclass(frozen=True, slots=True)
+class CostModel:
+    """What the choice of buffers and anchors weighs; see `server.engine.choice_kernels`.
+
+    Parameters
+    ----------
+    report
+        Price of a report and its answer.
+    object
+        Price of an object sent.
+    extra_max
+        The largest b.
+    ahead
+        How much of the way that an anchor may lie ahead of the device is made use of; 0 for none.
+    speed_mps
+        Assumed of devices of which nothing is known yet.
+    """
+
+    report: float = 2.0
+    object: float = 1.0
+    extra_max: int = 32
+    ahead: float = 0.9
+    speed_mps: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class EngineOptions:
     """How the engine works.
 
     Parameters
     ----------
     buffer_extra
-        b: how many objects beyond k a device is given. More of them, fewer reports and more pushes.
+        b: how many objects beyond k a device is given. More of them, fewer reports and more objects
+        sent. None to choose it by cost, for each subscription, at each anchor.
     object_index, subscription_index
         What makes the two indexes.
+    costs
+        What the choice weighs.
     """
 
-    buffer_extra: int = 8
+    buffer_extra: int | None = 8
     object_index: Callable[[], ObjectIndex] = NaiveObjectIndex
     subscription_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
+    costs: CostModel = CostModel()
 
 
 class Pending(NamedTuple):
@@ -58,12 +87,18 @@ class Published(NamedTuple):
 
 
 class Positions(NamedTuple):
-    """Where the devices of subscriptions are, in plane metres."""
+    """Where the devices of subscriptions are, in plane metres, and how they move, as far as is known."""
 
     handles: Ints
     x_m: Floats
     y_m: Floats
+    heading_rad: Floats | None = None
+    """Clockwise from north; NaN or None where unknown."""
+    speed_mps: Floats | None = None
+    """NaN or None where unknown."""
 
     def part(self, rows: slice | npt.NDArray[np.bool_]) -> Positions:
         """Return some of them."""
-        return Positions(self.handles[rows], self.x_m[rows], self.y_m[rows])
+        heading = None if self.heading_rad is None else self.heading_rad[rows]
+        speed = None if self.speed_mps is None else self.speed_mps[rows]
+        return Positions(self.handles[rows], self.x_m[rows], self.y_m[rows], heading, speed)

@@ -1,8 +1,7 @@
 """What buffers hold: entering, leaving, and telling.
 
-A buffer is a stretch of holdings, `buffer_count` of them in use, in no particular order. The holdings of
-one object are chained, from `objects[...]["first_holding"]`: the result index. A kernel that changes
-buffers writes one row a change, grouped by subscription; the caller provides room for all.
+A kernel that changes buffers writes one row a change, grouped by subscription; the caller provides room
+for all.
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import drain, is_less, offer
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import common_count, length, text_distance
+from server.engine.chain_kernels import hold, release
+from server.engine.choice_kernels import Chosen
 from server.engine.layout import NO_HOLDING, Row, Rows
 
 Slots = npt.NDArray[np.int32]
@@ -30,51 +31,6 @@ def share_of(subscription: Row, pool: KeywordIds, item: Row, object_pool: Keywor
     )
     distance = text_distance(subscription["similarity"], common, count, object_count)
     return float(subscription["weight_m"] * distance)
-
-
-@leaf
-def hold(
-    objects: Rows, subscriptions: Rows, holdings: Rows, owner: int, object_slot: int, r_m: float
-) -> None:
-    """Put an object into a buffer that has room."""
-    place = subscriptions[owner]["buffer_start"] + subscriptions[owner]["buffer_count"]
-    subscriptions[owner]["buffer_count"] += 1
-    first = objects[object_slot]["first_holding"]
-    holdings[place]["r_m"] = r_m
-    holdings[place]["object"] = object_slot
-    holdings[place]["owner"] = owner
-    holdings[place]["next"] = first
-    holdings[place]["previous"] = NO_HOLDING
-    if first != NO_HOLDING:
-        holdings[first]["previous"] = place
-    objects[object_slot]["first_holding"] = place
-
-
-@leaf
-def _point_at(objects: Rows, holdings: Rows, place: int, to: int, following: int) -> None:
-    """Make the neighbours of a holding in its chain point to `to` and back to `following`."""
-    previous, after = holdings[place]["previous"], holdings[place]["next"]
-    if previous != NO_HOLDING:
-        holdings[previous]["next"] = to
-    else:
-        objects[holdings[place]["object"]]["first_holding"] = to
-    if after != NO_HOLDING:
-        holdings[after]["previous"] = following
-
-
-@leaf
-def release(objects: Rows, subscriptions: Rows, holdings: Rows, place: int) -> None:
-    """Take one holding out of its buffer; the last of the buffer moves into its place."""
-    owner = holdings[place]["owner"]
-    _point_at(objects, holdings, place, holdings[place]["next"], holdings[place]["previous"])
-    subscriptions[owner]["buffer_count"] -= 1
-    last = subscriptions[owner]["buffer_start"] + subscriptions[owner]["buffer_count"]
-    if last != place:
-        _point_at(objects, holdings, last, place, place)
-        holdings[place]["r_m"] = holdings[last]["r_m"]
-        holdings[place]["object"] = holdings[last]["object"]
-        holdings[place]["next"] = holdings[last]["next"]
-        holdings[place]["previous"] = holdings[last]["previous"]
 
 
 @leaf
@@ -161,44 +117,33 @@ def settle(
     subscriptions: Rows,
     holdings: Rows,
     slots: Slots,
-    x_m: Floats,
-    y_m: Floats,
-    offsets: Ints,
-    ranked_ids: Ints,
-    ranked_m: Floats,
-    ranked_r_m: Floats,
+    chosen: Chosen,
     changes: Rows,
 ) -> int:
-    """Give subscriptions a new anchor, and the best there as their buffer; tell the difference.
+    """Give subscriptions a new anchor, reach and buffer; tell the difference.
 
-    `offsets` delimits the best k + extra + 1 of each; when there are so many, the last becomes the reach,
-    else the reach is infinite. O(k + extra) squared a subscription, which for small numbers beats a hash.
+    O(k + b) squared a subscription, which for small numbers beats a hash.
     """
     told = 0
     for i in range(slots.shape[0]):
         slot = slots[i]
-        keep = subscriptions[slot]["k"] + subscriptions[slot]["extra"]
-        begin, end = offsets[i], offsets[i + 1]
-        subscriptions[slot]["reach_m"] = np.inf
-        subscriptions[slot]["reach_id"] = 0
-        if end - begin > keep:
-            end = begin + keep
-            subscriptions[slot]["reach_m"] = ranked_m[end]
-            subscriptions[slot]["reach_id"] = ranked_ids[end]
-        subscriptions[slot]["x_m"] = x_m[i]
-        subscriptions[slot]["y_m"] = y_m[i]
-        subscriptions[slot]["is_awake"] = 1
-        subscriptions[slot]["pending_count"] = 0
-        best = ranked_ids[begin:end]
+        row = subscriptions[slot]
+        row["x_m"] = chosen.x_m[i]
+        row["y_m"] = chosen.y_m[i]
+        row["reach_m"] = chosen.reach_m[i]
+        row["reach_id"] = chosen.reach_id[i]
+        row["is_awake"] = 1
+        row["pending_count"] = 0
+        begin, end = chosen.offsets[i], chosen.offsets[i + 1]
+        best = chosen.ids[begin:end]
         told = _release_others(objects, subscriptions, holdings, slot, best, changes, told)
-        start = subscriptions[slot]["buffer_start"]
-        kept_end = start + subscriptions[slot]["buffer_count"]
-        handle = subscriptions[slot]["id"]
+        start = row["buffer_start"]
+        kept_end = start + row["buffer_count"]
         for j in range(begin, end):
-            if not _holds(objects, holdings, start, kept_end, ranked_ids[j]):
-                object_slot = find(id_keys, id_values, ranked_ids[j])
-                hold(objects, subscriptions, holdings, slot, object_slot, ranked_r_m[j])
-                told = _tell(changes, told, handle, ranked_ids[j], ranked_r_m[j], 0)
+            if not _holds(objects, holdings, start, kept_end, chosen.ids[j]):
+                object_slot = find(id_keys, id_values, chosen.ids[j])
+                hold(objects, subscriptions, holdings, slot, object_slot, chosen.r_m[j])
+                told = _tell(changes, told, row["id"], chosen.ids[j], chosen.r_m[j], 0)
     return told
 
 
@@ -249,6 +194,7 @@ def admit(
             r_m = share_of(subscriptions[slot], pool, objects[new_slots[i]], object_pool)
             if _is_below(objects[new_slots[i]], subscriptions[slot], r_m):
                 hold(objects, subscriptions, holdings, slot, new_slots[i], r_m)
+                subscriptions[slot]["arrivals"] += 1
                 object_id = objects[new_slots[i]]["id"]
                 told = _tell(changes, told, subscriptions[slot]["id"], object_id, r_m, 0)
         begin = end

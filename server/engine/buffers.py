@@ -25,19 +25,35 @@ class Buffers:
 
     def take(self, subscriptions: Rows, slots: Slots, rooms: Slots) -> None:
         """Give subscriptions that have none room for at least so many holdings each."""
-        if not len(slots):
-            return
-        steps = -(-rooms // ROOM_STEP)
+        if len(slots):
+            steps = self._reserve(rooms)
+            self.end = kernels.take(subscriptions, self.holdings, self._free, slots, steps, self.end)
+
+    def fit(self, objects: Rows, subscriptions: Rows, slots: Slots, rooms: Slots) -> None:
+        """Make room for at least so many holdings each, where there is less or more than twice that."""
+        now = subscriptions["buffer_room"][slots]
+        others = (now < rooms) | (
+            (now > 2 * (rooms + ROOM_STEP)) & (subscriptions["buffer_count"][slots] <= rooms)
+        )
+        if others.any():
+            steps = self._reserve(rooms[others])
+            self.end = kernels.relocate(
+                objects, subscriptions, self.holdings, self._free, slots[others], steps, self.end
+            )
+
+    def _reserve(self, rooms: Slots) -> Slots:
+        """Return sizes of stretches, for all of which there is room then."""
+        steps: Slots = -(-rooms // ROOM_STEP)
         if int(steps.max()) >= len(self._free):
             self._free = np.concatenate(
                 [self._free, np.full(int(steps.max()) + 1, NO_HOLDING, dtype=np.int32)]
             )
         needed = self.end + int(steps.sum()) * ROOM_STEP
         if needed > len(self.holdings):
-            grown = np.zeros(max(needed, 2 * len(self.holdings)), dtype=HOLDING_DTYPE)
+            grown = np.zeros(max(needed, len(self.holdings) * 3 // 2), dtype=HOLDING_DTYPE)
             grown[: self.end] = self.holdings[: self.end]
             self.holdings = grown
-        self.end = kernels.take(subscriptions, self.holdings, self._free, slots, steps, self.end)
+        return steps
 
     def give_back(self, subscriptions: Rows, slots: Slots) -> None:
         """Take the room of subscriptions whose buffers are empty."""

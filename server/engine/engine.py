@@ -22,9 +22,11 @@ import numpy as np
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking, ReachBatch
 from index.tables import SlotTable
 from index.tables.slots import Slots
-from server.engine import buffer_kernels, region_kernels
+from server.engine import buffer_kernels, choice_kernels, region_kernels
+from server.engine.arrivals import Arrivals
 from server.engine.batches import EngineOptions, Pending, Positions, Published
 from server.engine.buffers import Buffers
+from server.engine.choice_kernels import Chosen, Costs, Known, Moving, Ranked
 from server.engine.expiries import Expiries
 from server.engine.layout import (
     CHANGE_DTYPE,
@@ -34,6 +36,9 @@ from server.engine.layout import (
     SUBSCRIPTION_DTYPE,
     Rows,
 )
+
+_SPARE = 4
+"""Room for arrivals in every buffer, besides half of b: when it is full the reach is lowered."""
 
 _CHUNK = 65_536
 """Subscriptions that are evaluated at once: bounds the memory of a large batch."""
@@ -57,6 +62,7 @@ class Engine:
         self.object_index = self.options.object_index()
         self.subscription_index = self.options.subscription_index()
         self._expiries = Expiries()
+        self._arrivals = Arrivals()
 
     # -- time and objects ------------------------------------------------------------------------
 
@@ -92,6 +98,7 @@ class Engine:
             },
         )
         self._expiries.push(expiry_ms, objects.ids)
+        self._arrivals.note(self.now_ms, len(objects), len(self.objects))
         self.object_index.insert(objects)
         matches = self.subscription_index.match(objects)
         rows = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
@@ -162,10 +169,11 @@ class Engine:
         k, region
             Size of each result and mode of each safe region (`RegionMode`).
         extra
-            b of each anchored subscription; by default that of the options.
+            b of each anchored subscription; by default that of the options, or by cost.
         """
+        is_by_cost = np.full(len(handles), extra is None and self.options.buffer_extra is None)
         if extra is None:
-            extra = np.full(len(handles), self.options.buffer_extra, dtype=np.int64)
+            extra = np.full(len(handles), self.options.buffer_extra or 0, dtype=np.int64)
         self.subscriptions.append(
             handles,
             interests.keywords,
@@ -175,6 +183,11 @@ class Engine:
                 "k": k,
                 "extra": np.where(region == ELLIPSE, 0, extra),
                 "region": region,
+                "is_by_cost": is_by_cost & (region != ELLIPSE),
+                "anchored_ms": np.zeros(len(handles), dtype=np.int64),
+                "speed_mps": np.full(len(handles), np.nan, dtype=np.float32),
+                "arrivals": np.zeros(len(handles), dtype=np.float32),
+                "held_s": np.zeros(len(handles), dtype=np.float32),
                 "is_awake": np.zeros(len(handles), dtype=np.int8),
                 "buffer_count": np.zeros(len(handles), dtype=np.int32),
                 "buffer_room": np.zeros(len(handles), dtype=np.int32),
@@ -229,7 +242,10 @@ class Engine:
         slots = self.subscriptions.slots(positions.handles)
         interests = self._interests(slots)
         rows = self.subscriptions.rows
-        count = rows["k"][slots].astype(np.int64) + rows["extra"][slots] + 1
+        extra = np.where(
+            rows["is_by_cost"][slots] == 1, self.options.costs.extra_max, rows["extra"][slots]
+        )
+        count = rows["k"][slots].astype(np.int64) + extra + 1
         unbounded = np.full(len(slots), np.inf)
         ranking = self.object_index.best(interests, positions.x_m, positions.y_m, count, unbounded)
         return self._settle(slots, positions, ranking, interests)
@@ -291,9 +307,11 @@ class Engine:
         rows = self.subscriptions.rows
         is_woken = rows["is_awake"][slots] == 0
         woken = slots[is_woken]
-        rooms = rows["k"][woken].astype(np.int32) + 2 * rows["extra"][woken]
-        self.buffers.take(rows, woken, rooms)
-        changes = np.empty(int(rows["buffer_count"][slots].sum()) + len(ranking.ids), dtype=CHANGE_DTYPE)
+        chosen = self._choose(slots, positions, ranking)
+        rooms = self._rooms(slots)
+        self.buffers.take(rows, woken, rooms[is_woken])
+        self.buffers.fit(self.objects.rows, rows, slots[~is_woken], rooms[~is_woken])
+        changes = np.empty(int(rows["buffer_count"][slots].sum()) + len(chosen.ids), dtype=CHANGE_DTYPE)
         told = buffer_kernels.settle(
             self.objects.rows,
             self.objects.ids.keys,
@@ -301,12 +319,7 @@ class Engine:
             rows,
             self.buffers.holdings,
             slots,
-            positions.x_m,
-            positions.y_m,
-            ranking.offsets,
-            ranking.ids,
-            ranking.length_m,
-            ranking.r_m,
+            chosen,
             changes,
         )
         if len(woken):
@@ -315,6 +328,50 @@ class Engine:
         if len(woken) < len(slots):
             self.subscription_index.move(self._regions(slots[~is_woken]))
         return changes[:told]
+
+    def _choose(self, slots: Slots, positions: Positions, ranking: Ranking) -> Chosen:
+        """Decide anchors, reaches and buffers."""
+        count = len(slots)
+        unknown = np.full(count, np.nan)
+        model = self.options.costs
+        most = int(np.diff(ranking.offsets).max(initial=0)) + 1
+        chosen = Chosen(
+            np.empty(count),
+            np.empty(count),
+            np.empty(count),
+            np.empty(count, dtype=np.int64),
+            np.empty(count + 1, dtype=np.int64),
+            np.empty(len(ranking.ids), dtype=np.int64),
+            np.empty(len(ranking.ids)),
+        )
+        held = choice_kernels.choose(
+            self.objects.rows,
+            self.objects.ids.keys,
+            self.objects.ids.values,
+            self.subscriptions.rows,
+            slots,
+            self.now_ms,
+            Moving(
+                positions.x_m,
+                positions.y_m,
+                unknown if positions.heading_rad is None else positions.heading_rad,
+                unknown if positions.speed_mps is None else positions.speed_mps,
+            ),
+            Ranked(ranking.offsets, ranking.ids, ranking.length_m, ranking.r_m),
+            model.extra_max,
+            Costs(model.report, model.object, model.ahead, model.speed_mps, self._arrivals.per_object_s),
+            Known.of(most),
+            chosen,
+        )
+        return chosen._replace(ids=chosen.ids[:held], r_m=chosen.r_m[:held])
+
+    def _rooms(self, slots: Slots) -> Slots:
+        """Return how much room buffers need: what they begin with, and some for arrivals."""
+        rows = self.subscriptions.rows
+        extra = rows["extra"][slots].astype(np.int32)
+        spare = np.where(rows["region"][slots] == ELLIPSE, 0, _SPARE + extra // 2)
+        rooms: Slots = (rows["k"][slots] + extra + spare).astype(np.int32)
+        return rooms
 
     def search(self, interests: InterestBatch, k: Ints, x_m: Floats, y_m: Floats) -> Ranking:
         """Return the k best at each place, now, for nobody in particular."""

@@ -40,7 +40,11 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("reach_m", np.float64),
         ("reach_id", np.int64),
         ("weight_m", np.float64),  # metres per text distance
+        ("anchored_ms", np.int64),
         ("keyword_start", np.int64),  # first keyword id in the pool
+        ("speed_mps", np.float32),  # NaN while unknown
+        ("arrivals", np.float32),  # objects let in, older ones counted less
+        ("held_s", np.float32),  # objects held times seconds, likewise
         ("buffer_start", np.int32),  # first holding
         ("buffer_count", np.int32),  # holdings in use
         ("buffer_room", np.int32),  # holdings set aside; 0 while parked
@@ -50,6 +54,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("extra", np.int16),  # b: how many objects beyond k the device is given
         ("similarity", np.int8),
         ("region", np.int8),
+        ("is_by_cost", np.int8),  # extra is chosen at each anchor
         ("is_awake", np.int8),
     ],
     align=True,

@@ -89,10 +89,10 @@ def test_fewer_than_fit_leave_the_reach_infinite():
 
 
 def test_arrivals_that_overflow_lower_the_reach():
-    line = Line()  # room for k + 2b = 6 in steps of 4: 8
+    line = Line()  # room for k + b + b/2 + 4 = 9 in steps of 4: 12
     line.publish(10, 20, 30, 40, 50)
     line.subscribe(7, 0)
-    first = line.publish(11, 12, 13, 14)
+    first = line.publish(11, 12, 13, 14, 16, 17, 18, 19)
     assert len(first.lowered) == 0
     second = line.publish(15)
     assert second.lowered.tolist() == [7]
@@ -107,7 +107,7 @@ def test_a_lowered_reach_is_told_even_if_nothing_else_changes():
     line = Line(extra=0, k=4)
     line.publish(1, 2, 3, 4, 9)
     line.subscribe(7, 0)
-    published = line.publish(5)
+    published = line.publish(5, 6, 7, 8, 8.5)
     assert told(published.changes) == []
     assert published.lowered.tolist() == [7]
     assert line.reach(7) == (5.0, 6)

@@ -34,7 +34,7 @@ WEIGHTS = [weight for _, weight in MIX]
 def run(seed: int) -> int:
     """One random run; returns how many lists were compared."""
     limits = Limits(outbox_max=4, retained_max=6) if seed % 3 == 0 else Limits()
-    world = World(seed, limits, buffer_extra=seed % 4, is_line=seed % 5 == 0)
+    world = World(seed, limits, buffer_extra=(0, 1, None, 3)[seed % 4], is_line=seed % 5 == 0)
     for number in range(3):
         device_id = f"device-{number}"
         world.devices[device_id] = Device(world, device_id, bytes([number]))

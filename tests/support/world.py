@@ -22,7 +22,7 @@ from safe_region.anchored import RegionMode
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
 from server import commands as c
-from server.engine import EngineOptions
+from server.engine import CostModel, EngineOptions
 from server.errors import RefusalError
 from server.limits import Limits
 from server.model import NewObject
@@ -81,7 +81,12 @@ class World:
     """Everything, driven step by step from one seed."""
 
     def __init__(
-        self, seed: int, limits: Limits | None = None, buffer_extra: int = 2, *, is_line: bool = False
+        self,
+        seed: int,
+        limits: Limits | None = None,
+        buffer_extra: int | None = 2,
+        *,
+        is_line: bool = False,
     ) -> None:
         self.random = random.Random(seed)
         self.is_line = is_line  # everything on one line, two words: sums of distances tie as well
@@ -92,7 +97,10 @@ class World:
         ]
         object_index = OBJECT_INDEXES[sorted(OBJECT_INDEXES)[seed // 7 % len(OBJECT_INDEXES)]]
         square = None if seed % 2 else (0.0, 0.0, float(SIDE))
-        self.options = EngineOptions(buffer_extra, object_index, lambda: subscription_index(square))
+        costs = CostModel(extra_max=6, speed_mps=1.0)
+        self.options = EngineOptions(
+            buffer_extra, object_index, lambda: subscription_index(square), costs
+        )
         self.store = SqliteStore(":memory:", PLANE)
         self.clock = Clock()
         self.clock.adjust(EPOCH_MS, is_virtual=True)

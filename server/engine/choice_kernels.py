@@ -1,0 +1,339 @@
+"""Where to anchor, and how much to hold: the choice that decides how often a device must speak.
+
+What is known at the device's position p is its best objects, more of them than it will hold. For a
+buffer of m = k + b and an anchor a the region's size follows: from a the device can go at least
+(gamma - f_k(a)) / 2 in any direction, gamma being the reach. A larger m means fewer reports, and more
+objects sent: those that arrive within reach, and those that the device comes near to as it travels. So
+b is what makes least the cost of a metre or a second, whichever way one looks at it:
+
+    report * v / D(b)  +  object * (m * mu  +  v * 2 m / (pi R))
+
+with v the device's speed, D how far it is expected to get before it leaves, mu the arrivals per held
+object, observed for this subscription and drawn towards the mean of all, and R the radius within which
+the m objects lie: a disc of m objects that moves by v sweeps so many in.
+
+The anchor may lie ahead, h metres towards the heading, if (*) of `safe_region.anchored` holds where the
+device is. Nothing is asked again for that: of what is not known every length at a is at least the last
+known length at p, less h, which bounds the reach.
+
+It is the trade that skype.txt section 5 makes with its cost-based k-skyband: there for expiry alone.
+Cost: O(shares * m log m) a subscription.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Floats, Ints
+from index.tables.id_map_kernels import Values, find
+from index.tables.selection_kernels import is_less
+from safe_region.jit import kernel, leaf
+from safe_region.scoring_kernels import length
+from server.engine.layout import Row, Rows
+
+Slots = npt.NDArray[np.int32]
+
+STRICT = 1.0 - 1e-12  # safe_region.anchored.REACH_SLACK
+_NO_ID = 0
+"""Less than every object's id: a reach that is a bound, not an object."""
+
+_AHEAD = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+"""Shares of the longest shift that are tried."""
+_KEEPS_ON = 0.7
+"""Weight of going straight on, against any other way, in the expected distance."""
+_BEYOND = 1.5
+"""How much farther than the certain radius a device gets before it leaves, on average."""
+_SPEED_MIN_MPS = 0.5
+_RADIUS_MIN_M = 1.0
+_MS_PER_S = 1000.0
+
+
+class Costs(NamedTuple):
+    """What the choice weighs; see `server.engine.batches.CostModel`."""
+
+    report: float
+    object: float
+    ahead: float
+    speed_mps: float
+    arrivals_per_held_s: float
+
+
+class Known(NamedTuple):
+    """Room for the known objects of one subscription, and for their order about some anchor."""
+
+    x_m: Floats
+    y_m: Floats
+    r_m: Floats
+    ids: Ints
+    swept: Floats
+    """Objects swept in a metre travelled, by how many are held."""
+    lengths: Floats
+    order: Ints
+
+    @classmethod
+    def of(cls, count: int) -> Known:
+        """Return room for so many objects."""
+        x_m, y_m, r_m, swept, lengths = (np.empty(count) for _ in range(5))
+        ids, order = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+        return cls(x_m, y_m, r_m, ids, swept, lengths, order)
+
+
+class Chosen(NamedTuple):
+    """Anchors, reaches and buffers of subscriptions, row i's objects at `offsets[i] : offsets[i + 1]`."""
+
+    x_m: Floats
+    y_m: Floats
+    reach_m: Floats
+    reach_id: Ints
+    offsets: Ints
+    ids: Ints
+    r_m: Floats
+
+
+class Option(NamedTuple):
+    """One choice: how much it costs a second, how many to hold, the reach."""
+
+    cost: float
+    held: int
+    reach_m: float
+    reach_id: int
+
+
+@leaf
+def _order_at(known: Known, count: int, x_m: float, y_m: float) -> None:
+    """Sort what is known by (length at a place, id). It is nearly sorted already: by insertion."""
+    for i in range(count):
+        here = length(x_m - known.x_m[i], y_m - known.y_m[i], known.r_m[i])
+        j = i
+        while j > 0 and is_less(here, known.ids[i], known.lengths[j - 1], known.ids[known.order[j - 1]]):
+            known.lengths[j] = known.lengths[j - 1]
+            known.order[j] = known.order[j - 1]
+            j -= 1
+        known.lengths[j] = here
+        known.order[j] = i
+
+
+@leaf
+def _learn(row: Row, now_ms: int, x_m: float, y_m: float, speed_mps: float, costs: Costs) -> float:
+    """Note how a device moved and what arrived since its last anchor; return arrivals per held second."""
+    if row["is_awake"]:
+        passed_s = (now_ms - row["anchored_ms"]) / _MS_PER_S
+        if passed_s > 0.0:
+            row["held_s"] += passed_s * row["buffer_count"]
+            if math.isnan(speed_mps):
+                speed_mps = length(x_m - row["x_m"], y_m - row["y_m"], 0.0) / passed_s
+    row["anchored_ms"] = now_ms
+    if not math.isnan(speed_mps):
+        before = row["speed_mps"]
+        row["speed_mps"] = speed_mps if math.isnan(before) else (before + speed_mps) / 2.0
+    expected = costs.arrivals_per_held_s
+    if expected > 0.0:
+        rate = (1.0 + row["arrivals"]) / (1.0 / expected + row["held_s"])
+    elif row["held_s"] > 0.0:
+        rate = row["arrivals"] / row["held_s"]
+    else:
+        rate = 0.0
+    row["arrivals"] /= 2.0
+    row["held_s"] /= 2.0
+    return float(rate)
+
+
+@leaf
+def _sweep(known: Known, count: int, x_m: float, y_m: float) -> None:
+    """Fill `swept`: a disc of uniform density has a mean distance of two thirds of its radius."""
+    total = 0.0
+    for i in range(count):
+        total += length(x_m - known.x_m[i], y_m - known.y_m[i], 0.0)
+        held = i + 1
+        radius = max(_RADIUS_MIN_M, 1.5 * total / held)
+        known.swept[i] = 2.0 * held / (math.pi * radius)
+
+
+@leaf
+def _best_at(
+    known: Known,
+    count: int,
+    k: int,
+    ahead_m: float,
+    here_m: float,
+    bound_m: float,
+    speed_mps: float,
+    arrivals: float,
+    costs: Costs,
+) -> Option:
+    """Choose how many to hold with an anchor so far ahead, about which `known` is in order.
+
+    `here_m` is f_k where the device is; `bound_m` is below every length at the anchor of what is not
+    known, infinite if all is known. The cost is infinite if no buffer allows this anchor.
+    """
+    best = Option(np.inf, 0, 0.0, 0)
+    kth_m = known.lengths[k - 1]
+    for held in range(k, count + 1):
+        if held < count and known.lengths[held] < bound_m:
+            reach_m, reach_id = known.lengths[held], known.ids[known.order[held]]
+        else:
+            reach_m, reach_id = bound_m, _NO_ID
+        if known.lengths[held - 1] >= reach_m and reach_id == _NO_ID:
+            break  # not all of these are below the bound
+        outside = costs.object * held * arrivals
+        if not math.isinf(reach_m):
+            about_m = (reach_m * STRICT - here_m - ahead_m) / 2.0
+            if about_m <= 0.0:
+                continue
+            along_m = ahead_m + _BEYOND * (reach_m * STRICT - kth_m) / 2.0
+            reached_m = _BEYOND * about_m
+            if ahead_m > 0.0:
+                reached_m = _KEEPS_ON * along_m + (1.0 - _KEEPS_ON) * reached_m
+            outside += speed_mps * (costs.report / reached_m + costs.object * known.swept[held - 1])
+        if outside < best.cost:
+            best = Option(outside, held, reach_m, reach_id)
+        if math.isinf(reach_m):
+            break
+    return best
+
+
+class Ranked(NamedTuple):
+    """What is known of each subscription, best first: row i at `offsets[i] : offsets[i + 1]`."""
+
+    offsets: Ints
+    ids: Ints
+    length_m: Floats
+    r_m: Floats
+
+
+class Moving(NamedTuple):
+    """Where devices are and how they move; headings and speeds are NaN where unknown."""
+
+    x_m: Floats
+    y_m: Floats
+    heading_rad: Floats
+    speed_mps: Floats
+
+
+@leaf
+def _take_first(ranked: Ranked, chosen: Chosen, i: int, held: int, end: int) -> None:
+    """Choose the best `held`, about the device itself; the next is the reach."""
+    first = ranked.offsets[i]
+    is_all = first + held == ranked.offsets[i + 1]
+    chosen.reach_m[i] = np.inf if is_all else ranked.length_m[first + held]
+    chosen.reach_id[i] = _NO_ID if is_all else ranked.ids[first + held]
+    for j in range(held):
+        chosen.ids[end + j] = ranked.ids[first + j]
+        chosen.r_m[end + j] = ranked.r_m[first + j]
+
+
+@leaf
+def _recall(
+    objects: Rows, id_keys: Ints, id_values: Values, ranked: Ranked, first: int, count: int, known: Known
+) -> None:
+    """Fill `known`."""
+    for j in range(count):
+        item = objects[find(id_keys, id_values, ranked.ids[first + j])]
+        known.x_m[j] = item["x_m"]
+        known.y_m[j] = item["y_m"]
+        known.r_m[j] = ranked.r_m[first + j]
+        known.ids[j] = ranked.ids[first + j]
+
+
+@leaf
+def _take_cheapest(
+    row: Row,
+    i: int,
+    moving: Moving,
+    ranked: Ranked,
+    last_m: float,
+    arrivals: float,
+    costs: Costs,
+    known: Known,
+    chosen: Chosen,
+    end: int,
+) -> int:
+    """Choose what costs least, for one subscription; return how many it is to hold.
+
+    `last_m` is the length of the last that is known, infinite if that is all there is.
+    """
+    first = ranked.offsets[i]
+    count = int(ranked.offsets[i + 1] - first)
+    k = int(row["k"])
+    x_m, y_m, heading = moving.x_m[i], moving.y_m[i], moving.heading_rad[i]
+    speed = costs.speed_mps if math.isnan(row["speed_mps"]) else float(row["speed_mps"])
+    here_m = ranked.length_m[first + k - 1]
+    longest = 0.0
+    if not math.isinf(last_m) and not math.isnan(heading):
+        longest = costs.ahead * (last_m - here_m) / 2.0
+    best = Option(np.inf, 0, 0.0, 0)
+    for share in _AHEAD:
+        if share > 0.0 and longest <= 0.0:
+            break
+        ax, ay, bound_m = x_m, y_m, last_m
+        if share > 0.0:
+            ax += share * longest * math.sin(heading)
+            ay += share * longest * math.cos(heading)
+        ahead_m = length(ax - x_m, ay - y_m, 0.0)
+        if ahead_m > 0.0:
+            bound_m = (last_m - ahead_m) * STRICT
+        _order_at(known, count, ax, ay)
+        option = _best_at(
+            known, count, k, ahead_m, here_m, bound_m, max(_SPEED_MIN_MPS, speed), arrivals, costs
+        )
+        if option.cost < best.cost:
+            best = option
+            chosen.x_m[i] = ax
+            chosen.y_m[i] = ay
+            chosen.reach_m[i] = option.reach_m
+            chosen.reach_id[i] = option.reach_id
+            for j in range(option.held):
+                chosen.ids[end + j] = known.ids[known.order[j]]
+                chosen.r_m[end + j] = known.r_m[known.order[j]]
+    if best.held == 0:
+        # All are equally far: whatever is held, only at the anchor itself may the device be silent.
+        _take_first(ranked, chosen, i, count - 1, end)
+        return count - 1
+    return best.held
+
+
+@kernel
+def choose(
+    objects: Rows,
+    id_keys: Ints,
+    id_values: Values,
+    subscriptions: Rows,
+    slots: Slots,
+    now_ms: int,
+    moving: Moving,
+    ranked: Ranked,
+    extra_max: int,
+    costs: Costs,
+    known: Known,
+    chosen: Chosen,
+) -> int:
+    """Decide anchors, reaches and buffers; return how many objects are in all buffers together.
+
+    A subscription of fixed b takes the k + b best and the next as its reach; one by cost, of which
+    k + extra_max + 1 were asked for, what costs least.
+    """
+    end = 0
+    for i in range(slots.shape[0]):
+        row = subscriptions[slots[i]]
+        k = int(row["k"])
+        count = int(ranked.offsets[i + 1] - ranked.offsets[i])
+        arrivals = _learn(row, now_ms, moving.x_m[i], moving.y_m[i], moving.speed_mps[i], costs)
+        chosen.x_m[i] = moving.x_m[i]
+        chosen.y_m[i] = moving.y_m[i]
+        chosen.offsets[i] = end
+        if row["is_by_cost"] and count > k:
+            _recall(objects, id_keys, id_values, ranked, ranked.offsets[i], count, known)
+            _sweep(known, count, moving.x_m[i], moving.y_m[i])
+            last_m = np.inf if count <= k + extra_max else ranked.length_m[ranked.offsets[i + 1] - 1]
+            held = _take_cheapest(row, i, moving, ranked, last_m, arrivals, costs, known, chosen, end)
+            row["extra"] = held - k
+        else:
+            held = min(count, k + int(row["extra"]))
+            _take_first(ranked, chosen, i, held, end)
+        end += held
+    chosen.offsets[slots.shape[0]] = end
+    return end
