@@ -63,7 +63,7 @@ class LocalEngine(Engine):
         self.region_s += time.perf_counter() - began
         self.region_count += len(slots)
         trimmed = Ranking(np.cumsum(sizes), ranking.ids[kept], ranking.length_m[kept], ranking.r_m[kept])
-        return self._settle(slots, positions, trimmed, interests)
+        return self._settle(slots, positions, trimmed)
 
     def _region(self, point: Point, ranking: Ranking, start: int, end: int, k: int) -> Any:  # noqa: ANN401 - shapely has no types for its methods
         places = self.objects.rows[self.objects.slots(ranking.ids[start:end])]

@@ -53,12 +53,15 @@ class EngineOptions:
         What makes the two indexes.
     costs
         What the choice weighs.
+    margin_extra_max
+        How many objects beyond k a device may be given so that the margin of its position is covered.
     """
 
     buffer_extra: int | None = 8
     object_index: Callable[[], ObjectIndex] = NaiveObjectIndex
     subscription_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
     costs: CostModel = CostModel()
+    margin_extra_max: int = 200
 
 
 class Pending(NamedTuple):
@@ -96,9 +99,11 @@ class Positions(NamedTuple):
     """Clockwise from north; NaN or None where unknown."""
     speed_mps: Floats | None = None
     """NaN or None where unknown."""
+    margin_m: Floats | None = None
+    """How far off the positions may be, at most; None for not at all."""
 
     def part(self, rows: slice | npt.NDArray[np.bool_]) -> Positions:
         """Return some of them."""
-        heading = None if self.heading_rad is None else self.heading_rad[rows]
-        speed = None if self.speed_mps is None else self.speed_mps[rows]
-        return Positions(self.handles[rows], self.x_m[rows], self.y_m[rows], heading, speed)
+        columns = (self.heading_rad, self.speed_mps, self.margin_m)
+        heading, speed, margin = (None if column is None else column[rows] for column in columns)
+        return Positions(self.handles[rows], self.x_m[rows], self.y_m[rows], heading, speed, margin)

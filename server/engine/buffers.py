@@ -1,6 +1,6 @@
 """Room for buffers: stretches of holdings, given back by size.
 
-Operations: take and give back O(1) a stretch; growth by doubling.
+Operations: take and give back O(1) a stretch, fit O(its holdings); growth by doubling.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import is_less
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import length
-from server.engine.layout import Row, Rows
+from server.engine.layout import BY_COST, Row, Rows
 
 Slots = npt.NDArray[np.int32]
 
@@ -161,6 +161,7 @@ def _best_at(
     ahead_m: float,
     here_m: float,
     bound_m: float,
+    margin_m: float,
     speed_mps: float,
     arrivals: float,
     costs: Costs,
@@ -168,7 +169,8 @@ def _best_at(
     """Choose how many to hold with an anchor so far ahead, about which `known` is in order.
 
     `here_m` is f_k where the device is; `bound_m` is below every length at the anchor of what is not
-    known, infinite if all is known. The cost is infinite if no buffer allows this anchor.
+    known, infinite if all is known. The device may be `margin_m` from where it says. The cost is infinite
+    if no buffer allows this anchor.
     """
     best = Option(np.inf, 0, 0.0, 0)
     kth_m = known.lengths[k - 1]
@@ -182,7 +184,7 @@ def _best_at(
         outside = costs.object * held * arrivals
         if not math.isinf(reach_m):
             about_m = (reach_m * STRICT - here_m - ahead_m) / 2.0
-            if about_m <= 0.0:
+            if about_m <= margin_m:
                 continue
             along_m = ahead_m + _BEYOND * (reach_m * STRICT - kth_m) / 2.0
             reached_m = _BEYOND * about_m
@@ -212,6 +214,7 @@ class Moving(NamedTuple):
     y_m: Floats
     heading_rad: Floats
     speed_mps: Floats
+    margin_m: Floats
 
 
 @leaf
@@ -263,7 +266,7 @@ def _take_cheapest(
     speed = costs.speed_mps if math.isnan(row["speed_mps"]) else float(row["speed_mps"])
     here_m = ranked.length_m[first + k - 1]
     longest = 0.0
-    if not math.isinf(last_m) and not math.isnan(heading):
+    if not math.isinf(last_m) and not math.isnan(heading) and moving.margin_m[i] == 0.0:
         longest = costs.ahead * (last_m - here_m) / 2.0
     best = Option(np.inf, 0, 0.0, 0)
     for share in _AHEAD:
@@ -278,8 +281,9 @@ def _take_cheapest(
             bound_m = (last_m - ahead_m) * STRICT
         _order_at(known, count, ax, ay)
         option = _best_at(
-            known, count, k, ahead_m, here_m, bound_m, max(_SPEED_MIN_MPS, speed), arrivals, costs
-        )
+            known, count, k, ahead_m, here_m, bound_m, moving.margin_m[i],
+            max(_SPEED_MIN_MPS, speed), arrivals, costs,
+        )  # fmt: skip
         if option.cost < best.cost:
             best = option
             chosen.x_m[i] = ax
@@ -306,15 +310,14 @@ def choose(
     now_ms: int,
     moving: Moving,
     ranked: Ranked,
-    extra_max: int,
     costs: Costs,
     known: Known,
     chosen: Chosen,
 ) -> int:
     """Decide anchors, reaches and buffers; return how many objects are in all buffers together.
 
-    A subscription of fixed b takes the k + b best and the next as its reach; one by cost, of which
-    k + extra_max + 1 were asked for, what costs least.
+    Of each subscription k + extra + 1 were asked for. One of fixed b takes all but the last, which is its
+    reach; one by cost takes what costs least, and `extra` becomes its b.
     """
     end = 0
     for i in range(slots.shape[0]):
@@ -325,10 +328,10 @@ def choose(
         chosen.x_m[i] = moving.x_m[i]
         chosen.y_m[i] = moving.y_m[i]
         chosen.offsets[i] = end
-        if row["is_by_cost"] and count > k:
+        if row["base_extra"] == BY_COST and count > k:
             _recall(objects, id_keys, id_values, ranked, ranked.offsets[i], count, known)
             _sweep(known, count, moving.x_m[i], moving.y_m[i])
-            last_m = np.inf if count <= k + extra_max else ranked.length_m[ranked.offsets[i + 1] - 1]
+            last_m = np.inf if count <= k + row["extra"] else ranked.length_m[ranked.offsets[i + 1] - 1]
             held = _take_cheapest(row, i, moving, ranked, last_m, arrivals, costs, known, chosen, end)
             row["extra"] = held - k
         else:

@@ -22,13 +22,14 @@ import numpy as np
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking, ReachBatch
 from index.tables import SlotTable
 from index.tables.slots import Slots
-from server.engine import buffer_kernels, choice_kernels, region_kernels
+from server.engine import buffer_kernels, choice_kernels, margins, region_kernels
 from server.engine.arrivals import Arrivals
 from server.engine.batches import EngineOptions, Pending, Positions, Published
 from server.engine.buffers import Buffers
 from server.engine.choice_kernels import Chosen, Costs, Known, Moving, Ranked
 from server.engine.expiries import Expiries
 from server.engine.layout import (
+    BY_COST,
     CHANGE_DTYPE,
     ELLIPSE,
     NO_HOLDING,
@@ -171,9 +172,10 @@ class Engine:
         extra
             b of each anchored subscription; by default that of the options, or by cost.
         """
-        is_by_cost = np.full(len(handles), extra is None and self.options.buffer_extra is None)
         if extra is None:
-            extra = np.full(len(handles), self.options.buffer_extra or 0, dtype=np.int64)
+            chosen = self.options.buffer_extra
+            extra = np.full(len(handles), BY_COST if chosen is None else chosen, dtype=np.int64)
+        extra = np.where(region == ELLIPSE, 0, extra)
         self.subscriptions.append(
             handles,
             interests.keywords,
@@ -181,9 +183,9 @@ class Engine:
                 "weight_m": interests.weight_m,
                 "similarity": interests.similarity,
                 "k": k,
-                "extra": np.where(region == ELLIPSE, 0, extra),
+                "extra": np.maximum(extra, 0),
+                "base_extra": extra,
                 "region": region,
-                "is_by_cost": is_by_cost & (region != ELLIPSE),
                 "anchored_ms": np.zeros(len(handles), dtype=np.int64),
                 "speed_mps": np.full(len(handles), np.nan, dtype=np.float32),
                 "arrivals": np.zeros(len(handles), dtype=np.float32),
@@ -240,15 +242,26 @@ class Engine:
 
     def _anchor(self, positions: Positions) -> Rows:
         slots = self.subscriptions.slots(positions.handles)
-        interests = self._interests(slots)
         rows = self.subscriptions.rows
-        extra = np.where(
-            rows["is_by_cost"][slots] == 1, self.options.costs.extra_max, rows["extra"][slots]
-        )
-        count = rows["k"][slots].astype(np.int64) + extra + 1
-        unbounded = np.full(len(slots), np.inf)
-        ranking = self.object_index.best(interests, positions.x_m, positions.y_m, count, unbounded)
-        return self._settle(slots, positions, ranking, interests)
+        base = rows["base_extra"][slots]
+        rows["extra"][slots] = np.where(base == BY_COST, self.options.costs.extra_max, base)
+        changes: list[Rows] = []
+        while True:
+            interests = self._interests(slots)
+            k = rows["k"][slots].astype(np.int64)
+            count = k + rows["extra"][slots] + 1
+            unbounded = np.full(len(slots), np.inf)
+            ranking = self.object_index.best(interests, positions.x_m, positions.y_m, count, unbounded)
+            short = margins.are_short(ranking, count, k, positions.margin_m)
+            short &= rows["extra"][slots] < self.options.margin_extra_max
+            if not short.any():
+                return np.concatenate([*changes, self._settle(slots, positions, ranking)])
+            enough = ~short
+            part = margins.part_of(ranking, enough)
+            changes.append(self._settle(slots[enough], positions.part(enough), part))
+            slots, positions = slots[short], positions.part(short)
+            doubled = np.maximum(1, 2 * rows["extra"][slots].astype(np.int64))
+            rows["extra"][slots] = np.minimum(doubled, self.options.margin_extra_max)
 
     def locate(self, positions: Positions, pending_offsets: Ints, pending_ids: Ints) -> Rows:
         """Take the answers of devices in the mode ELLIPSE: decide about the objects that pend.
@@ -296,13 +309,7 @@ class Engine:
         settled = self._settle(slots[known], positions.part(known), ranking)
         return np.concatenate([changes, settled])
 
-    def _settle(
-        self,
-        slots: Slots,
-        positions: Positions,
-        ranking: Ranking,
-        interests: InterestBatch | None = None,
-    ) -> Rows:
+    def _settle(self, slots: Slots, positions: Positions, ranking: Ranking) -> Rows:
         """Give subscriptions their new anchors, reaches and buffers, and tell the subscription index."""
         rows = self.subscriptions.rows
         is_woken = rows["is_awake"][slots] == 0
@@ -323,7 +330,6 @@ class Engine:
             changes,
         )
         if len(woken):
-            assert interests is not None  # noqa: S101 - only a full evaluation wakes
             self.subscription_index.insert(self._regions(woken), self._interests(woken))
         if len(woken) < len(slots):
             self.subscription_index.move(self._regions(slots[~is_woken]))
@@ -356,9 +362,9 @@ class Engine:
                 positions.y_m,
                 unknown if positions.heading_rad is None else positions.heading_rad,
                 unknown if positions.speed_mps is None else positions.speed_mps,
+                np.zeros(count) if positions.margin_m is None else positions.margin_m,
             ),
             Ranked(ranking.offsets, ranking.ids, ranking.length_m, ranking.r_m),
-            model.extra_max,
             Costs(model.report, model.object, model.ahead, model.speed_mps, self._arrivals.per_object_s),
             Known.of(most),
             chosen,

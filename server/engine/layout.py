@@ -16,6 +16,9 @@ Row = Any
 NO_HOLDING = -1
 """Ends a chain of holdings."""
 
+BY_COST = -1
+"""Instead of a fixed b: chosen at each anchor."""
+
 ELLIPSE = int(RegionMode.ELLIPSE)
 """A constant for kernels."""
 
@@ -52,9 +55,9 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("pending_count", np.int32),  # objects that wait for the device's position (ELLIPSE)
         ("k", np.int16),
         ("extra", np.int16),  # b: how many objects beyond k the device is given
+        ("base_extra", np.int16),  # what b is without a margin, or BY_COST
         ("similarity", np.int8),
         ("region", np.int8),
-        ("is_by_cost", np.int8),  # extra is chosen at each anchor
         ("is_awake", np.int8),
     ],
     align=True,
