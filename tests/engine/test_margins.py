@@ -43,7 +43,7 @@ class Row:
 
     def anchor(self, *rows):
         handles, places, margins = zip(*rows, strict=True)
-        where = Positions(ids(*handles), floats(*places), np.zeros(len(rows)), floats(*margins))
+        where = Positions(ids(*handles), floats(*places), np.zeros(len(rows)), margin_m=floats(*margins))
         self.engine.anchor(where)
         check_engine(self.engine)
 
