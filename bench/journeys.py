@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from bench.datasets import DataMissingError, data_folder
-from index.batches import Floats
+from index.batches import Floats, Ints
 from safe_region.frame import Area, Frame
+from server.engine import Positions
 
 JOURNEYS = 2_000
 STILL_M: Floats = np.zeros((1, 2, 2))
@@ -53,6 +54,16 @@ class Journeys:
             steps[chosen, 1] = sine * along + cosine * across
         positions = self._start + steps
         return np.ascontiguousarray(positions[:, 0]), np.ascontiguousarray(positions[:, 1])
+
+    def positions(self, handles: Ints, second: int) -> Positions:
+        """Return where some devices are (handle i + 1 is device i), and how they came there."""
+        before = self.at(max(0, second - 1))
+        x_m, y_m = self.at(second)
+        rows = handles - 1
+        east, north = x_m[rows] - before[0][rows], y_m[rows] - before[1][rows]
+        moved_m = np.hypot(east, north)
+        heading = np.where(moved_m > 0.0, np.arctan2(east, north), np.nan)
+        return Positions(handles, x_m[rows], y_m[rows], heading, moved_m)
 
 
 def road_offsets(seconds: int, seed: int) -> Floats:

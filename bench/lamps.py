@@ -27,9 +27,12 @@ from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex
 from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
-from server.engine import Engine, EngineOptions, Positions
+from server.engine import CostModel, Engine, EngineOptions, Positions
 
 _FOREVER = 2**62
+_MS_PER_S = 1000
+_STEP_S = 5
+"""Between moves while warming up."""
 _INSERT_CHUNK = 50_000
 _REGIONS = 10_000
 
@@ -58,6 +61,8 @@ class LampsParameters:
         Text similarity of all.
     audited
         Lists compared with the oracle, half of them in mid-run, half at the end.
+    warm_up_s
+        How long devices move before the first tick, so that their regions are of all ages.
     """
 
     subscriptions: int = 100_000
@@ -69,6 +74,7 @@ class LampsParameters:
     alpha: float | None = None
     similarity: Similarity = Similarity.JACCARD
     audited: int = 200
+    warm_up_s: int = 0
     seed: int = 1
 
 
@@ -79,10 +85,11 @@ class Variant(NamedTuple):
     region: RegionMode
     object_index: Callable[[], ObjectIndex]
     subscription_index: Callable[[], SubscriptionIndex]
-    buffer_extra: int = 0
+    buffer_extra: int | None = 0
     has_regions: bool = True
     """Whether devices are silent within regions; if not, each says at every tick where it is."""
     engine: Callable[[EngineOptions], Engine] = Engine
+    costs: CostModel = CostModel()
 
     @property
     def is_scan(self) -> bool:
@@ -141,7 +148,9 @@ class Lamps:
         self._generated = _part(every, parameters.objects, parameters.objects + generated)
         self._alive = self._initial.ids.copy()
         self.engine = variant.engine(
-            EngineOptions(variant.buffer_extra, variant.object_index, variant.subscription_index)
+            EngineOptions(
+                variant.buffer_extra, variant.object_index, variant.subscription_index, variant.costs
+            )
         )
         self.audit = Audit(start, data.maxdist_m)
         self.ticks = Ticks()
@@ -175,19 +184,28 @@ class Lamps:
         self.build_subscriptions_s = self.build_s - objects_s
         self.audit.publish(self._initial)
 
+    def warm_up(self, progress: Progress) -> None:
+        """Let devices move, and report, without new objects."""
+        seconds = self._parameters.warm_up_s
+        for second in range(_STEP_S, seconds + 1, _STEP_S):
+            self.engine.advance(_MS_PER_S * second)
+            self._move(second)
+            progress("warm-up", second, seconds)
+        self.ticks = Ticks()
+
     def run(self, progress: Progress, until_s: float) -> None:
         """Run ticks until all are done or the time is up; audit half-way and at the end."""
         ticks = self._parameters.ticks
         deadline = time.perf_counter() + until_s
         for tick in range(1, ticks + 1):
-            x_m, y_m = self._journeys.at(tick - 1)
-            self._generate(tick, x_m, y_m)
-            self._expire(x_m, y_m)
-            x_m, y_m = self._journeys.at(tick)
-            self._move(x_m, y_m)
+            second = self._parameters.warm_up_s + tick
+            self.engine.advance(_MS_PER_S * second)
+            self._generate(tick, second - 1)
+            self._expire(second - 1)
+            self._move(second)
             late = time.perf_counter() > deadline
             if tick == ticks // 2 or tick == ticks or late:
-                self.compare_sample(tick)
+                self.compare_sample(second)
             progress("ticks", tick, ticks)
             if late:
                 return
@@ -198,7 +216,8 @@ class Lamps:
         handles = sample(len(x_m), self._parameters.audited // 2, self._chance)
         self.audit.compare(self.engine, handles, x_m[handles - 1], y_m[handles - 1])
 
-    def _generate(self, tick: int, x_m: Floats, y_m: Floats) -> None:
+    def _generate(self, tick: int, second: int) -> None:
+        x_m, y_m = self._journeys.at(second)
         per_tick = len(self._generated) // self._parameters.ticks
         objects = _part(self._generated, (tick - 1) * per_tick, tick * per_tick)
         self.audit.publish(objects)
@@ -215,7 +234,8 @@ class Lamps:
         self.ticks.generated_ms.append(1000.0 * (time.perf_counter() - began))
         self.ticks.generated_count.append(len(handles))
 
-    def _expire(self, x_m: Floats, y_m: Floats) -> None:
+    def _expire(self, second: int) -> None:
+        x_m, y_m = self._journeys.at(second)
         count = round(self._parameters.updates * self._parameters.expired_share)
         rows = self._chance.choice(len(self._alive), count, replace=False)
         gone = self._alive[rows]
@@ -225,17 +245,20 @@ class Lamps:
         touched = np.unique(self.engine.remove(gone)["handle"])
         spent = time.perf_counter() - began
         leaving = self._leaving(touched, x_m[touched - 1], y_m[touched - 1])
+        where = self._journeys.positions(leaving, second)
         began = time.perf_counter()
-        self.engine.anchor(Positions(leaving, x_m[leaving - 1], y_m[leaving - 1]))
+        self.engine.anchor(where)
         self.ticks.expired_ms.append(1000.0 * (spent + time.perf_counter() - began))
         self.ticks.expired_count.append(len(leaving))
 
-    def _move(self, x_m: Floats, y_m: Floats) -> None:
+    def _move(self, second: int) -> None:
+        x_m, y_m = self._journeys.at(second)
         leaving = self._subscriptions.handles
         if self._variant.has_regions:
             leaving = self._leaving(leaving, x_m, y_m)
+        where = self._journeys.positions(leaving, second)
         began = time.perf_counter()
-        self.engine.anchor(Positions(leaving, x_m[leaving - 1], y_m[leaving - 1]))
+        self.engine.anchor(where)
         self.ticks.moved_ms.append(1000.0 * (time.perf_counter() - began))
         self.ticks.moved_count.append(len(leaving))
 

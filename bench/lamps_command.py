@@ -35,9 +35,16 @@ def run(
         expired_share=options["expired_share"],
         k_max=options["k_max"],
         similarity=Similarity[options["similarity"].upper()],
+        warm_up_s=options["warm_up_s"],
         seed=options["seed"],
     )
-    bench = Bench(options["data"], options["trajectories"], base.ticks, base.seed, options["budget_s"])
+    bench = Bench(
+        options["data"],
+        options["trajectories"],
+        base.warm_up_s + base.ticks,
+        base.seed,
+        options["budget_s"],
+    )
     bench.require_variants(names)
     rows: list[Row] = []
     for experiment in experiments:

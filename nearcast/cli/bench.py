@@ -38,12 +38,19 @@ def bench() -> None:
     "--experiment",
     "experiments",
     multiple=True,
-    help="table-3, figure-9 to figure-18; repeat for more.  [default: table-3]",
+    help="table-3, figure-9 to figure-18, anchored; repeat for more.  [default: table-3]",
 )
 @click.option("--variant", "names", multiple=True, help="Only these systems; repeat for more.")
 @click.option("--subscriptions", type=click.IntRange(1, 10_000_000), default=100_000, show_default=True)
 @click.option("--objects", type=click.IntRange(1, 10_000_000), default=100_000, show_default=True)
 @click.option("--ticks", type=click.IntRange(2, 600), default=10, show_default=True, help="Seconds run.")
+@click.option(
+    "--warm-up-s",
+    type=click.IntRange(0, 3600),
+    default=0,
+    show_default=True,
+    help="Seconds that devices move before the first tick, so that regions are of all ages.",
+)
 @click.option(
     "--updates",
     type=click.IntRange(1, 100_000),

@@ -25,6 +25,8 @@ class CostModel:
         Price of a report and its answer.
     object
         Price of an object sent.
+    held
+        Price of a second of holding an object: memory on both sides, longer snapshots.
     extra_max
         The largest b.
     ahead
@@ -35,6 +37,7 @@ class CostModel:
 
     report: float = 2.0
     object: float = 1.0
+    held: float = 0.0002
     extra_max: int = 32
     ahead: float = 0.9
     speed_mps: float = 10.0

@@ -6,11 +6,12 @@ buffer of m = k + b and an anchor a the region's size follows: from a the device
 objects sent: those that arrive within reach, and those that the device comes near to as it travels. So
 b is what makes least the cost of a metre or a second, whichever way one looks at it:
 
-    report * v / D(b)  +  object * (m * mu  +  v * 2 m / (pi R))
+    report * (v / D(b) + m * nu / (b + 1))  +  object * (m * mu + v * 2 m / (pi R))  +  held * m
 
-with v the device's speed, D how far it is expected to get before it leaves, mu the arrivals per held
-object, observed for this subscription and drawn towards the mean of all, and R the radius within which
-the m objects lie: a disc of m objects that moves by v sweeps so many in.
+with v the device's speed, D how far it is expected to get before it leaves, nu the departures per held
+object (b + 1 of them leave fewer than k), mu the arrivals, observed for this subscription and drawn
+towards the mean of all, and R the radius within which the m objects lie: a disc of m objects that moves
+by v sweeps so many in.
 
 The anchor may lie ahead, h metres towards the heading, if (*) of `safe_region.anchored` holds where the
 device is. Nothing is asked again for that: of what is not known every length at a is at least the last
@@ -57,9 +58,11 @@ class Costs(NamedTuple):
 
     report: float
     object: float
+    held: float
     ahead: float
     speed_mps: float
     arrivals_per_held_s: float
+    departures_per_held_s: float
 
 
 class Known(NamedTuple):
@@ -181,7 +184,7 @@ def _best_at(
             reach_m, reach_id = bound_m, _NO_ID
         if known.lengths[held - 1] >= reach_m and reach_id == _NO_ID:
             break  # not all of these are below the bound
-        outside = costs.object * held * arrivals
+        cost = held * (costs.object * arrivals + costs.held)
         if not math.isinf(reach_m):
             about_m = (reach_m * STRICT - here_m - ahead_m) / 2.0
             if about_m <= margin_m:
@@ -190,9 +193,10 @@ def _best_at(
             reached_m = _BEYOND * about_m
             if ahead_m > 0.0:
                 reached_m = _KEEPS_ON * along_m + (1.0 - _KEEPS_ON) * reached_m
-            outside += speed_mps * (costs.report / reached_m + costs.object * known.swept[held - 1])
-        if outside < best.cost:
-            best = Option(outside, held, reach_m, reach_id)
+            cost += costs.report * held * costs.departures_per_held_s / (held - k + 1)
+            cost += speed_mps * (costs.report / reached_m + costs.object * known.swept[held - 1])
+        if cost < best.cost:
+            best = Option(cost, held, reach_m, reach_id)
         if math.isinf(reach_m):
             break
     return best

@@ -23,7 +23,6 @@ from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
 from index.tables import SlotTable
 from index.tables.slots import Slots
 from server.engine import buffer_kernels, choice_kernels, margins, region_kernels
-from server.engine.arrivals import Arrivals
 from server.engine.batches import EngineOptions, Pending, Positions, Published
 from server.engine.buffers import Buffers
 from server.engine.choice_kernels import Chosen, Costs, Known, Moving, Ranked
@@ -37,9 +36,10 @@ from server.engine.layout import (
     SUBSCRIPTION_DTYPE,
     Rows,
 )
+from server.engine.turnover import Turnover
 
 _SPARE = 4
-"""Room for arrivals in every buffer, besides half of b: when it is full the reach is lowered."""
+"""Room for arrivals in every buffer, besides a quarter of b: when it is full the reach is lowered."""
 
 _CHUNK = 65_536
 """Subscriptions that are evaluated at once: bounds the memory of a large batch."""
@@ -63,7 +63,8 @@ class Engine:
         self.object_index = self.options.object_index()
         self.subscription_index = self.options.subscription_index()
         self._expiries = Expiries()
-        self._arrivals = Arrivals()
+        self._arrivals = Turnover()
+        self._departures = Turnover()
 
     # -- time and objects ------------------------------------------------------------------------
 
@@ -152,6 +153,7 @@ class Engine:
         )
         self.object_index.remove(ids)
         self.objects.remove(ids)
+        self._departures.note(self.now_ms, len(ids), len(self.objects))
         return changes[np.argsort(changes["handle"], kind="stable")]
 
     # -- subscriptions ---------------------------------------------------------------------------
@@ -365,7 +367,15 @@ class Engine:
                 np.zeros(count) if positions.margin_m is None else positions.margin_m,
             ),
             Ranked(ranking.offsets, ranking.ids, ranking.length_m, ranking.r_m),
-            Costs(model.report, model.object, model.ahead, model.speed_mps, self._arrivals.per_object_s),
+            Costs(
+                model.report,
+                model.object,
+                model.held,
+                model.ahead,
+                model.speed_mps,
+                self._arrivals.per_object_s,
+                self._departures.per_object_s,
+            ),
             Known.of(most),
             chosen,
         )
@@ -375,7 +385,7 @@ class Engine:
         """Return how much room buffers need: what they begin with, and some for arrivals."""
         rows = self.subscriptions.rows
         extra = rows["extra"][slots].astype(np.int32)
-        spare = np.where(rows["region"][slots] == ELLIPSE, 0, _SPARE + extra // 2)
+        spare = np.where(rows["region"][slots] == ELLIPSE, 0, _SPARE + extra // 4)
         rooms: Slots = (rows["k"][slots] + extra + spare).astype(np.int32)
         return rooms
 

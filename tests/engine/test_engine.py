@@ -89,10 +89,10 @@ def test_fewer_than_fit_leave_the_reach_infinite():
 
 
 def test_arrivals_that_overflow_lower_the_reach():
-    line = Line()  # room for k + b + b/2 + 4 = 9 in steps of 4: 12
+    line = Line()  # room for k + b + b/4 + 4 = 8
     line.publish(10, 20, 30, 40, 50)
     line.subscribe(7, 0)
-    first = line.publish(11, 12, 13, 14, 16, 17, 18, 19)
+    first = line.publish(11, 12, 13, 14)
     assert len(first.lowered) == 0
     second = line.publish(15)
     assert second.lowered.tolist() == [7]

@@ -1,4 +1,4 @@
-"""How often objects come, in proportion to how many there are."""
+"""How often objects come, or go, in proportion to how many there are."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _MEMORY_S = 600.0
 _MS_PER_S = 1000.0
 
 
-class Arrivals:
-    """Arrivals per second and live object, a running mean. O(1) a batch."""
+class Turnover:
+    """Events per second and live object, a running mean. O(1) a batch."""
 
     def __init__(self) -> None:
         self._count = 0.0
@@ -19,11 +19,11 @@ class Arrivals:
         self._alive = 0
 
     def note(self, now_ms: int, count: int, alive: int) -> None:
-        """Note that objects came, and how many there are now."""
+        """Note that so many came or went, and how many there are now."""
         if self._last_ms is not None:
             passed_s = (now_ms - self._last_ms) / _MS_PER_S
             kept = math.exp(-passed_s / _MEMORY_S)
-            # What came before the first moment is no arrival rate but a stock.
+            # What came at the first moment is no rate but a stock.
             self._count = self._count * kept + count
             self._object_s = self._object_s * kept + self._alive * passed_s
         self._last_ms = now_ms
@@ -31,5 +31,5 @@ class Arrivals:
 
     @property
     def per_object_s(self) -> float:
-        """Arrivals per live object and second; 0 while nothing is known."""
+        """Events per live object and second; 0 while nothing is known."""
         return self._count / self._object_s if self._object_s > 0.0 else 0.0
