@@ -22,7 +22,9 @@ from bench.audits import Audit, sample
 from bench.datasets import Dataset, subscriptions
 from bench.journeys import Journeys
 from bench.local_engine import LocalEngine
-from index.batches import Floats, Ints, KeywordLists, ObjectBatch
+from bench.portions import object_part
+from bench.reports import Progress
+from index.batches import Floats, Ints
 from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex
 from safe_region.anchored import RegionMode
@@ -32,8 +34,6 @@ from server.engine import Engine, EngineOptions, Positions
 _FOREVER = 2**62
 _INSERT_CHUNK = 50_000
 _REGIONS = 10_000
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ class Lamps:
         self._journeys = Journeys(offsets_m, start.x_m, start.y_m, self._chance)
         generated = round(parameters.updates * (1.0 - parameters.expired_share)) * parameters.ticks
         every = data.objects(parameters.objects + generated, 1, self._chance)
-        self._initial = _part(every, 0, parameters.objects)
-        self._generated = _part(every, parameters.objects, parameters.objects + generated)
+        self._initial = object_part(every, 0, parameters.objects)
+        self._generated = object_part(every, parameters.objects, parameters.objects + generated)
         self._alive = self._initial.ids.copy()
         self.engine = variant.engine(
             EngineOptions(variant.buffer_extra, variant.object_index, variant.subscription_index)
@@ -153,7 +153,7 @@ class Lamps:
         began = time.perf_counter()
         count = len(self._initial)
         for first in range(0, count, _INSERT_CHUNK):
-            part = _part(self._initial, first, min(first + _INSERT_CHUNK, count))
+            part = object_part(self._initial, first, min(first + _INSERT_CHUNK, count))
             self.engine.publish(part, np.full(len(part), _FOREVER, dtype=np.int64))
             progress("objects", min(first + _INSERT_CHUNK, count), count)
         objects_s = time.perf_counter() - began
@@ -200,7 +200,7 @@ class Lamps:
 
     def _generate(self, tick: int, x_m: Floats, y_m: Floats) -> None:
         per_tick = len(self._generated) // self._parameters.ticks
-        objects = _part(self._generated, (tick - 1) * per_tick, tick * per_tick)
+        objects = object_part(self._generated, (tick - 1) * per_tick, tick * per_tick)
         self.audit.publish(objects)
         self._alive = np.concatenate([self._alive, objects.ids])
         began = time.perf_counter()
@@ -274,15 +274,3 @@ class Lamps:
         )
         leaving: Ints = handles[found]
         return leaving
-
-
-def _part(objects: ObjectBatch, start: int, stop: int) -> ObjectBatch:
-    """Take consecutive objects."""
-    offsets = objects.keywords.offsets[start : stop + 1]
-    words = objects.keywords.ids[offsets[0] : offsets[-1]]
-    return ObjectBatch(
-        objects.ids[start:stop],
-        objects.x_m[start:stop],
-        objects.y_m[start:stop],
-        KeywordLists(offsets - offsets[0], words),
-    )

@@ -15,9 +15,9 @@ import numpy as np
 
 from bench.datasets import SOURCES, Dataset
 from bench.journeys import gps_offsets, road_offsets
-from bench.lamps import Lamps, LampsParameters, Progress, Variant
+from bench.lamps import Lamps, LampsParameters, Variant
 from bench.local_engine import LocalEngine
-from bench.reports import Row
+from bench.reports import Progress, Row
 from index.batches import Floats
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.anchored import RegionMode

@@ -11,8 +11,8 @@ import numpy as np
 from bench.audits import Audit
 from bench.datasets import Dataset, subscriptions
 from bench.journeys import STILL_M
-from bench.lamps import Lamps, LampsParameters, Progress, Variant
-from bench.reports import Row
+from bench.lamps import Lamps, LampsParameters, Variant
+from bench.reports import Progress, Row
 from index.iqf import IqfObjectIndex
 from index.sq_tree import SqTree
 from safe_region.anchored import RegionMode
@@ -92,7 +92,7 @@ def figure_11(data: Dataset, base: LampsParameters, progress: Progress) -> list[
     return rows
 
 
-STRUCTURES: dict[str, Callable[[Dataset, LampsParameters, Progress], list[Row]]] = {
+STRUCTURES: dict[str, Callable[[Dataset, LampsParameters], list[Row]]] = {
     "figure-9": figure_9,
     "figure-11": figure_11,
 }
