@@ -286,4 +286,4 @@ SOURCES: dict[str, Callable[[], Dataset]] = {"places": places, "osm": osm, "synt
 
 def keyword_sets(lists: KeywordLists) -> list[npt.NDArray[np.int32]]:
     """Return the rows one by one."""
-    return np.split(lists.ids, lists.offsets[1:-1])
+    return np.split(lists.ids, lists.offsets[1:-1]) if len(lists) else []
