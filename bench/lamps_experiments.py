@@ -18,6 +18,7 @@ from bench.journeys import gps_offsets, road_offsets
 from bench.lamps import Lamps, LampsParameters, Variant
 from bench.local_engine import LocalEngine
 from bench.reports import Progress, Row
+from bench.variants import chosen
 from index.batches import Floats
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.anchored import RegionMode
@@ -140,9 +141,7 @@ class Bench:
 
     def require_variants(self, names: Sequence[str]) -> None:
         """Raise ValueError if a variant is not known."""
-        for name in names:
-            if name not in self._variants:
-                raise ValueError(f"variant is {name!r}, must be one of {', '.join(self._variants)}")
+        chosen(names, self._variants)
 
     def rows(self, experiment: str, settings: list[Setting], progress: Progress) -> Iterator[Row]:
         """Run settings; yield a row for each as it is done."""

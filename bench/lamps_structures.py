@@ -92,7 +92,7 @@ def figure_11(data: Dataset, base: LampsParameters, progress: Progress) -> list[
     return rows
 
 
-STRUCTURES: dict[str, Callable[[Dataset, LampsParameters], list[Row]]] = {
+STRUCTURES: dict[str, Callable[[Dataset, LampsParameters, Progress], list[Row]]] = {
     "figure-9": figure_9,
     "figure-11": figure_11,
 }

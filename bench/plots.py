@@ -74,4 +74,29 @@ def _lines(panel: Axes, rows: Sequence[Row]) -> None:
     panel.legend(frameon=False, fontsize=7)
 
 
-PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {"lamps": plot_lamps}
+def plot_match(rows: Sequence[Row], path: Path) -> None:
+    """Draw the time per object by the number of subscriptions, a line a variant."""
+    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+    panel = figure.subplots()
+    for number, variant in enumerate(dict.fromkeys(row["variant"] for row in rows)):
+        mine = [row for row in rows if row["variant"] == variant]
+        sizes = [row["subscriptions"] for row in mine]
+        one, all_of_them = ([row[f"us_per_object_{way}"] for row in mine] for way in ("median", "batch"))
+        panel.plot(sizes, one, marker="o", color=f"C{number}", label=variant)
+        panel.plot(sizes, all_of_them, marker=".", linestyle=":", color=f"C{number}")
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_xlabel("subscriptions")
+    panel.set_ylabel("us an object")
+    panel.set_title(
+        f"{rows[0]['experiment']}: median of single calls; dotted: mean in a batch", loc="left"
+    )
+    panel.legend(frameon=False, fontsize=7)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
+    "lamps": plot_lamps,
+    "match": plot_match,
+}
