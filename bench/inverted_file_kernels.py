@@ -71,7 +71,7 @@ def enter(file: File, slots: Slots) -> None:
     for slot in slots:
         start = file.objects[slot]["keyword_start"]
         for i in range(start, start + file.objects[slot]["keyword_count"]):
-            one = find(file.keys, file.numbers, np.int64(file.pool[i]))
+            one = find(file.keys, file.numbers, int(file.pool[i]))
             place = file.lists[one]["count"]
             file.postings[file.lists[one]["start"] + place] = slot
             file.places[i] = place
@@ -85,7 +85,7 @@ def leave(file: File, slots: Slots) -> None:
         start = file.objects[slot]["keyword_start"]
         for i in range(start, start + file.objects[slot]["keyword_count"]):
             word = file.pool[i]
-            one = find(file.keys, file.numbers, np.int64(word))
+            one = find(file.keys, file.numbers, int(word))
             first = file.lists[one]["start"]
             last = file.lists[one]["count"] - 1
             other = file.postings[first + last]
@@ -128,7 +128,7 @@ def best(
         words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
         touched_count = 0
         for word in words:
-            one = find(file.keys, file.numbers, np.int64(word))
+            one = find(file.keys, file.numbers, int(word))
             if one == NO_VALUE:
                 continue
             first = file.lists[one]["start"]

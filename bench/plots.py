@@ -96,7 +96,33 @@ def plot_match(rows: Sequence[Row], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
+def plot_retrieve(rows: Sequence[Row], path: Path) -> None:
+    """Draw the time per subscription by b, and how fast objects come and go."""
+    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
+    times, rates = figure.subplots(1, 2)
+    variants = list(dict.fromkeys(row["variant"] for row in rows))
+    for number, variant in enumerate(variants):
+        mine = [row for row in rows if row["variant"] == variant]
+        for way, style in (("mean", "o-"), ("median", "o--"), ("batch", ".:")):
+            values = [row[f"us_per_subscription_{way}"] for row in mine]
+            label = variant if way == "mean" else None
+            times.plot([row["extra"] for row in mine], values, style, color=f"C{number}", label=label)
+        for place, kind in enumerate(("inserts", "removes")):
+            rates.bar(number + 0.4 * place - 0.2, mine[0][f"{kind}_per_s"], 0.4, color=f"C{2 + place}")
+    times.set_yscale("log")
+    times.set_xlabel("b")
+    times.set_ylabel("us a subscription")
+    times.set_title("mean; dashed: median; dotted: batch", loc="left")
+    times.legend(frameon=False, fontsize=7)
+    rates.set_xticks(range(len(variants)), variants, fontsize=7)
+    rates.set_yscale("log")
+    rates.set_title("inserts and removes a second", loc="left")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
 PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
     "lamps": plot_lamps,
     "match": plot_match,
+    "retrieve": plot_retrieve,
 }

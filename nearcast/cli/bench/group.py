@@ -6,6 +6,7 @@ import click
 
 from nearcast.cli.bench.lamps import lamps
 from nearcast.cli.bench.match import match
+from nearcast.cli.bench.retrieve import retrieve
 
 
 @click.group()
@@ -20,3 +21,4 @@ def bench() -> None:
 
 bench.add_command(lamps)
 bench.add_command(match)
+bench.add_command(retrieve)

@@ -55,7 +55,7 @@ def match(
     plot: Path | None,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    r"""Who is affected by a new object: time per object, for anchored subscriptions.
+    r"""Tell who is affected by a new object: time per object, for anchored subscriptions.
 
     Variants: sq-tree, sq-plus-tree, naive, dict (keyword to subscriptions, verified one by one in plain
     Python), strtree (shapely's STRtree of the largest discs).
