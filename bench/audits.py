@@ -81,6 +81,14 @@ class Audit:
             if self._shown(engine, handle, x, y) != self._expected(handle, x, y, k):
                 self.mismatches += 1
 
+    def compare_sets(self, handles: Ints, shown: list[list[int]], x_m: Floats, y_m: Floats) -> None:
+        """Compare results of which the order is left open, at these positions."""
+        for handle, ids, x, y in zip(handles.tolist(), shown, x_m.tolist(), y_m.tolist(), strict=True):
+            self.lists += 1
+            k = int(self._subscriptions.k[handle - 1])
+            if sorted(ids) != sorted(self._expected(handle, x, y, k)):
+                self.mismatches += 1
+
     def _expected(self, handle: int, x_m: float, y_m: float, count: int) -> list[int]:
         row = handle - 1
         wanted = frozenset(map(str, self._words[row].tolist()))

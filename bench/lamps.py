@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench import device_kernels
 from bench.audits import Audit, sample
 from bench.datasets import Dataset, subscriptions
+from bench.devices import leaving, pending_of
 from bench.journeys import Journeys
 from bench.local_engine import LocalEngine
 from bench.portions import object_part
@@ -205,13 +205,10 @@ class Lamps:
         self._alive = np.concatenate([self._alive, objects.ids])
         began = time.perf_counter()
         published = self.engine.publish(objects, np.full(len(objects), _FOREVER, dtype=np.int64))
-        order = np.argsort(published.pending.handles, kind="stable")
-        handles, counts = np.unique(published.pending.handles, return_counts=True)
-        offsets = np.zeros(len(handles) + 1, dtype=np.int64)
-        np.cumsum(counts, out=offsets[1:])
+        handles, offsets, object_ids = pending_of(*published.pending)
         if len(handles):
             where = Positions(handles, x_m[handles - 1], y_m[handles - 1])
-            self.engine.locate(where, offsets, published.pending.object_ids[order])
+            self.engine.locate(where, offsets, object_ids)
         self.ticks.generated_ms.append(1000.0 * (time.perf_counter() - began))
         self.ticks.generated_count.append(len(handles))
 
@@ -224,20 +221,20 @@ class Lamps:
         began = time.perf_counter()
         touched = np.unique(self.engine.remove(gone)["handle"])
         spent = time.perf_counter() - began
-        leaving = self._leaving(touched, x_m[touched - 1], y_m[touched - 1])
+        left = self._leaving(touched, x_m[touched - 1], y_m[touched - 1])
         began = time.perf_counter()
-        self.engine.anchor(Positions(leaving, x_m[leaving - 1], y_m[leaving - 1]))
+        self.engine.anchor(Positions(left, x_m[left - 1], y_m[left - 1]))
         self.ticks.expired_ms.append(1000.0 * (spent + time.perf_counter() - began))
-        self.ticks.expired_count.append(len(leaving))
+        self.ticks.expired_count.append(len(left))
 
     def _move(self, x_m: Floats, y_m: Floats) -> None:
-        leaving = self._subscriptions.handles
+        left = self._subscriptions.handles
         if self._variant.has_regions:
-            leaving = self._leaving(leaving, x_m, y_m)
+            left = self._leaving(left, x_m, y_m)
         began = time.perf_counter()
-        self.engine.anchor(Positions(leaving, x_m[leaving - 1], y_m[leaving - 1]))
+        self.engine.anchor(Positions(left, x_m[left - 1], y_m[left - 1]))
         self.ticks.moved_ms.append(1000.0 * (time.perf_counter() - began))
-        self.ticks.moved_count.append(len(leaving))
+        self.ticks.moved_count.append(len(left))
 
     def memory_bytes(self) -> int:
         """Size of the indexes and of what the engine keeps itself."""
@@ -257,20 +254,4 @@ class Lamps:
 
     def _leaving(self, handles: Ints, x_m: Floats, y_m: Floats) -> Ints:
         """Which devices find that their region does not cover them. Not the server's time."""
-        if isinstance(self.engine, LocalEngine):
-            outside: Ints = handles[self.engine.is_outside(handles, x_m, y_m)]
-            return outside
-        found = np.empty(len(handles), dtype=np.bool_)
-        engine = self.engine
-        device_kernels.must_report(
-            engine.objects.rows,
-            engine.subscriptions.rows,
-            engine.buffers.holdings,
-            engine.subscriptions.slots(handles),
-            x_m,
-            y_m,
-            found,
-            self._parameters.k_max,
-        )
-        leaving: Ints = handles[found]
-        return leaving
+        return leaving(self.engine, handles, x_m, y_m, self._parameters.k_max)

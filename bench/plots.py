@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.righ
 _PARTS = ("generated", "expired", "moved")
 _COLOURS = {"generated": "#2a6f97", "expired": "#e09f3e", "moved": "#9e2a2b"}
 _SIZES = ("subscriptions", "objects")
+_CURVE = re.compile(r"anchored-\d+$")
 _LOG_FROM = 10.0
 """A panel whose largest value is so many times its least is drawn to a logarithmic scale."""
 
@@ -121,8 +123,38 @@ def plot_retrieve(rows: Sequence[Row], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
+def plot_silence(rows: Sequence[Row], path: Path) -> None:
+    """Draw reports against objects sent: the anchored variants as a curve over b, others as points."""
+    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+    panel = figure.subplots()
+    pairs = [(row["reports_per_device_hour"], row["objects_per_device_hour"]) for row in rows]
+    curve = [pair for pair, row in zip(pairs, rows, strict=True) if _CURVE.match(row["variant"])]
+    panel.plot(*zip(*curve, strict=True) if curve else ([], []), color="C0", marker="o")
+    for pair, row in zip(pairs, rows, strict=True):
+        is_curve = _CURVE.match(row["variant"])
+        if not is_curve:
+            panel.plot(*pair, marker="s", color="C1" if row["stale_share"] == 0.0 else "C7")
+        name = str(row["variant"]) + (
+            "" if row["stale_share"] == 0.0 else f" ({row['stale_share']:.0%} stale)"
+        )
+        panel.annotate(name, pair, xytext=(5, 4), textcoords="offset points", fontsize=7)
+    for values, scale in zip(zip(*pairs, strict=True), (panel.set_xscale, panel.set_yscale), strict=True):
+        scale("log" if min(values) > 0.0 else "symlog")
+    panel.margins(0.15)
+    panel.set_xlabel("reports per device and hour")
+    panel.set_ylabel("objects sent per device and hour")
+    first = rows[0]
+    title = f"{first['data']}, {first['trajectories']}, {first['objects']:,} objects"
+    panel.set_title(
+        f"{title}, +{first['arrivals_per_s']:g} -{first['expiries_per_s']:g} a second", loc="left"
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
 PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
     "lamps": plot_lamps,
     "match": plot_match,
     "retrieve": plot_retrieve,
+    "silence": plot_silence,
 }
