@@ -129,25 +129,26 @@ def plot_silence(rows: Sequence[Row], path: Path) -> None:
     panel = figure.subplots()
     pairs = [(row["reports_per_device_hour"], row["objects_per_device_hour"]) for row in rows]
     curve = [pair for pair, row in zip(pairs, rows, strict=True) if _CURVE.match(row["variant"])]
-    panel.plot(*zip(*curve, strict=True) if curve else ([], []), color="C0", marker="o")
+    panel.plot([x for x, _ in curve], [y for _, y in curve], color="C0", marker="o")
     for pair, row in zip(pairs, rows, strict=True):
-        is_curve = _CURVE.match(row["variant"])
-        if not is_curve:
-            panel.plot(*pair, marker="s", color="C1" if row["stale_share"] == 0.0 else "C7")
-        name = str(row["variant"]) + (
-            "" if row["stale_share"] == 0.0 else f" ({row['stale_share']:.0%} stale)"
-        )
-        panel.annotate(name, pair, xytext=(5, 4), textcoords="offset points", fontsize=7)
-    for values, scale in zip(zip(*pairs, strict=True), (panel.set_xscale, panel.set_yscale), strict=True):
-        scale("log" if min(values) > 0.0 else "symlog")
+        below = -10 if not _CURVE.match(row["variant"]) else 4
+        name = str(row["variant"])
+        if row["stale_share"] > 0.0:
+            name += f" ({row['stale_share']:.0%} stale)"
+        if below < 0:
+            panel.plot(*pair, marker="s", color="C7" if row["stale_share"] > 0.0 else "C1")
+        panel.annotate(name, pair, xytext=(5, below), textcoords="offset points", fontsize=7)
+    for axis, set_scale in enumerate((panel.set_xscale, panel.set_yscale)):
+        values = [pair[axis] for pair in pairs]
+        if max(values) > _LOG_FROM * min(values):
+            set_scale("log" if min(values) > 0.0 else "symlog")
     panel.margins(0.15)
     panel.set_xlabel("reports per device and hour")
     panel.set_ylabel("objects sent per device and hour")
     first = rows[0]
-    title = f"{first['data']}, {first['trajectories']}, {first['objects']:,} objects"
-    panel.set_title(
-        f"{title}, +{first['arrivals_per_s']:g} -{first['expiries_per_s']:g} a second", loc="left"
-    )
+    flow = f"+{first['arrivals_per_s']:g} -{first['expiries_per_s']:g} a second"
+    title = f"{first['data']}, {first['trajectories']}, {first['objects']:,} objects, {flow}"
+    panel.set_title(title, loc="left")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 
