@@ -195,7 +195,7 @@ def _all_in_one(index: SubscriptionIndex, objects: ObjectBatch, budget_s: float)
         began = time.perf_counter()
         found = index.match(objects)
         spent.append(time.perf_counter() - began)
-        if len(spent) > 1 or spent[0] > budget_s * _MATCHING_SHARE / 2.0:
+        if len(spent) > 1 or spent[0] > budget_s * _MATCHING_SHARE:
             return found, min(spent)
 
 
