@@ -19,7 +19,7 @@ PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo bench-lamps test test-nojit test-boundscheck proto proto-check lint format clean
+.PHONY: help install java demo bench-lamps bench-topk test test-nojit test-boundscheck proto proto-check lint format clean
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,15 @@ bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON a
 	$(BIN)/nearcast bench lamps --experiment table-3 --experiment figure-9 --experiment figure-11 \
 		--experiment figure-13 --experiment figure-15 --subscriptions 20000 --objects 20000 --ticks 6 \
 		--budget-s 40 --json runs/bench/lamps.json --plot runs/bench/lamps.png
+
+bench-topk: $(STAMP)  ## Measure matching, retrieval and silence, reduced to minutes (JSON and pictures in runs/bench)
+	$(BIN)/nearcast bench match --subscriptions 10000 --subscriptions 30000 --subscriptions 100000 \
+		--objects 100000 --constant-results --budget-s 30 \
+		--json runs/bench/match.json --plot runs/bench/match.png
+	$(BIN)/nearcast bench retrieve --objects 100000 --budget-s 30 \
+		--json runs/bench/retrieve.json --plot runs/bench/retrieve.png
+	$(BIN)/nearcast bench silence --devices 500 --seconds 300 --objects 50000 --arrivals-per-s 5 \
+		--expiries-per-s 5 --budget-s 40 --json runs/bench/silence.json --plot runs/bench/silence.png
 
 test: $(STAMP)  ## Check the import contract, then run all tests
 	$(BIN)/lint-imports --no-logo

@@ -54,29 +54,48 @@ class Audit:
             for word in self._alive.pop(object_id).keywords:
                 self._having[word].discard(object_id)
 
-    def compare_found(self, found: Ranking) -> None:
-        """Compare the first k of what an object index found, subscriptions 1, 2, ... where they began."""
+    def compare_found(self, found: Ranking, count: Ints | None = None) -> None:
+        """Compare what an object index found, subscriptions 1, 2, ... where they began.
+
+        Parameters
+        ----------
+        found
+            Of the first subscriptions, or of all.
+        count
+            How many objects of each are compared; by default k.
+        """
         started = self._subscriptions
         for row in range(len(found.offsets) - 1):
             self.lists += 1
-            ids = found.ids[found.offsets[row] : found.offsets[row + 1]][: started.k[row]]
-            if ids.tolist() != self._expected(row + 1, float(started.x_m[row]), float(started.y_m[row])):
+            wanted = int(started.k[row] if count is None else count[row])
+            ids = found.ids[found.offsets[row] : found.offsets[row + 1]][:wanted]
+            x_m, y_m = float(started.x_m[row]), float(started.y_m[row])
+            if ids.tolist() != self._expected(row + 1, x_m, y_m, wanted):
                 self.mismatches += 1
 
     def compare(self, engine: Engine, handles: Ints, x_m: Floats, y_m: Floats) -> None:
         """Compare what devices at these positions make of what they hold."""
         for handle, x, y in zip(handles.tolist(), x_m.tolist(), y_m.tolist(), strict=True):
             self.lists += 1
-            if self._shown(engine, handle, x, y) != self._expected(handle, x, y):
+            k = int(self._subscriptions.k[handle - 1])
+            if self._shown(engine, handle, x, y) != self._expected(handle, x, y, k):
                 self.mismatches += 1
 
-    def _expected(self, handle: int, x_m: float, y_m: float) -> list[int]:
+    def compare_sets(self, handles: Ints, shown: list[list[int]], x_m: Floats, y_m: Floats) -> None:
+        """Compare results of which the order is left open, at these positions."""
+        for handle, ids, x, y in zip(handles.tolist(), shown, x_m.tolist(), y_m.tolist(), strict=True):
+            self.lists += 1
+            k = int(self._subscriptions.k[handle - 1])
+            if sorted(ids) != sorted(self._expected(handle, x, y, k)):
+                self.mismatches += 1
+
+    def _expected(self, handle: int, x_m: float, y_m: float, count: int) -> list[int]:
         row = handle - 1
         wanted = frozenset(map(str, self._words[row].tolist()))
         interests = self._subscriptions.interests
         asked = oracle.OracleSubscription(
             wanted,
-            int(self._subscriptions.k[row]),
+            count,
             float(self._subscriptions.alpha[row]),
             Similarity(int(interests.similarity[row])).name.lower(),
         )

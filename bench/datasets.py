@@ -13,10 +13,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from bench.portions import keyword_rows
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity, text_weight
@@ -86,7 +88,7 @@ class Dataset:
             np.arange(first_id, first_id + count, dtype=np.int64),
             self.x_m[rows] + steps[0],
             self.y_m[rows] + steps[1],
-            _rows(self.keywords, texts),
+            keyword_rows(self.keywords, texts),
         )
 
 
@@ -131,7 +133,7 @@ def subscriptions(
         InterestBatch(
             text_weight_all(alphas, data.maxdist_m),
             np.full(count, similarity, dtype=np.int8),
-            _sample(_rows(data.keywords, rows), np.minimum(wanted, sizes), chance),
+            _sample(keyword_rows(data.keywords, rows), np.minimum(wanted, sizes), chance),
         ),
         alphas,
         chance.integers(1, k_max + 1, count),
@@ -140,18 +142,59 @@ def subscriptions(
     )
 
 
+def distinct_subscriptions(
+    data: Dataset, count: int, k_max: int, similarity: Similarity, chance: np.random.Generator
+) -> Subscriptions:
+    """Draw until no two have the same keywords, alpha, k and place."""
+    drawn = subscriptions(data, count, k_max, similarity, chance)
+    while len(repeated := repeated_rows(drawn)):
+        again = subscriptions(data, len(repeated), k_max, similarity, chance)
+        drawn = _replaced(drawn, repeated, again)
+    return drawn
+
+
+def repeated_rows(drawn: Subscriptions) -> Ints:
+    """Return the rows that say what an earlier one says."""
+    if len(np.unique(drawn.x_m)) == len(drawn.x_m):
+        return np.empty(0, dtype=np.int64)
+    columns = (drawn.x_m.tolist(), drawn.y_m.tolist(), drawn.alpha.tolist(), drawn.k.tolist())
+    words = (row.tobytes() for row in keyword_sets(drawn.interests.keywords))
+    seen: set[tuple[object, ...]] = set()
+    found = []
+    for row, key in enumerate(zip(*columns, words, strict=True)):
+        if key in seen:
+            found.append(row)
+        seen.add(key)
+    return np.array(found, dtype=np.int64)
+
+
+def _replaced(drawn: Subscriptions, rows: Ints, others: Subscriptions) -> Subscriptions:
+    """Put others in the place of some rows."""
+    source = np.arange(len(drawn.handles))
+    source[rows] = len(source) + np.arange(len(rows))
+    first, second = drawn.interests, others.interests
+    words = [*keyword_sets(first.keywords), *keyword_sets(second.keywords)]
+
+    def taken(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.concatenate([one, other])[source]
+
+    return Subscriptions(
+        drawn.handles,
+        InterestBatch(
+            taken(first.weight_m, second.weight_m),
+            taken(first.similarity, second.similarity),
+            KeywordLists.of([words[row] for row in source.tolist()]),
+        ),
+        taken(drawn.alpha, others.alpha),
+        taken(drawn.k, others.k),
+        taken(drawn.x_m, others.x_m),
+        taken(drawn.y_m, others.y_m),
+    )
+
+
 def text_weight_all(alphas: Floats, maxdist_m: float) -> Floats:
     """Return `text_weight` of many."""
     return np.array([text_weight(alpha, maxdist_m) for alpha in alphas.tolist()])
-
-
-def _rows(lists: KeywordLists, rows: Ints) -> KeywordLists:
-    """Take some rows of keyword lists."""
-    counts = np.diff(lists.offsets)[rows]
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    places = np.repeat(lists.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
-    return KeywordLists(offsets, lists.ids[places])
 
 
 def _sample(lists: KeywordLists, counts: Ints, chance: np.random.Generator) -> KeywordLists:
@@ -243,4 +286,4 @@ SOURCES: dict[str, Callable[[], Dataset]] = {"places": places, "osm": osm, "synt
 
 def keyword_sets(lists: KeywordLists) -> list[npt.NDArray[np.int32]]:
     """Return the rows one by one."""
-    return np.split(lists.ids, lists.offsets[1:-1])
+    return np.split(lists.ids, lists.offsets[1:-1]) if len(lists) else []

@@ -10,13 +10,16 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from index.batches import Floats
+from index.batches import Floats, Ints
 from index.tables.selection_kernels import offer
 from safe_region.jit import kernel
 from safe_region.scoring_kernels import length
 from server.engine.layout import Rows
 
 _STRICT = 1.0 - 1e-12  # safe_region.anchored.REACH_SLACK
+
+NOBODY = -1
+"""In the place of an object where there is none."""
 
 
 @kernel
@@ -52,3 +55,59 @@ def must_report(
         moved = length(x_m[i] - row["x_m"], y_m[i] - row["y_m"], 0.0)
         worst = lengths[0]
         is_leaving[i] = not (moved == 0.0 or worst + moved < row["reach_m"] * _STRICT)
+
+
+@kernel
+def best_held(
+    objects: Rows,
+    subscriptions: Rows,
+    holdings: Rows,
+    slots: npt.NDArray[np.int32],
+    x_m: Floats,
+    y_m: Floats,
+    starts: Ints,
+    best: Ints,
+) -> None:
+    """Write the ids of the k best that device i holds to `best[starts[i] : starts[i + 1]]`, increasing.
+
+    There is room for k of each; where there are fewer, the rest is NOBODY and comes first.
+    """
+    room = 0
+    for i in range(slots.shape[0]):
+        room = max(room, starts[i + 1] - starts[i])
+    lengths = np.empty(room)
+    shares = np.empty(room)
+    for i in range(slots.shape[0]):
+        row = subscriptions[slots[i]]
+        ids = best[starts[i] : starts[i + 1]]
+        k = ids.shape[0]
+        size = 0
+        first = row["buffer_start"]
+        for place in range(first, first + row["buffer_count"]):
+            item = objects[holdings[place]["object"]]
+            here = length(x_m[i] - item["x_m"], y_m[i] - item["y_m"], holdings[place]["r_m"])
+            size = offer(lengths[:k], ids, shares[:k], size, here, item["id"], 0.0)
+        ids[size:] = NOBODY
+        ids.sort()
+
+
+@kernel
+def compare_sets(
+    starts: Ints, before: Ints, after: Ints, entered: npt.NDArray[np.int32], left: npt.NDArray[np.int32]
+) -> None:
+    """Count what entered and what left each set; both are as `best_held` writes them."""
+    for i in range(starts.shape[0] - 1):
+        here, there = starts[i], starts[i]
+        end = starts[i + 1]
+        entered[i] = 0
+        left[i] = 0
+        while here < end or there < end:
+            if there == end or (here < end and before[here] < after[there]):
+                left[i] += before[here] != NOBODY
+                here += 1
+            elif here == end or after[there] < before[here]:
+                entered[i] += after[there] != NOBODY
+                there += 1
+            else:
+                here += 1
+                there += 1

@@ -8,6 +8,7 @@ do, without a road map of a continent; what is lost is that places lie beside ro
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,13 @@ class Journeys:
         self._start = np.stack([x_m, y_m], axis=1)
         self._journey = chance.integers(0, len(offsets_m), len(x_m))
         self._turn = chance.integers(0, 4, len(x_m))
+
+    def first(self, count: int) -> Journeys:
+        """Return the journeys of the first devices."""
+        some = copy(self)
+        some._start = self._start[:count]  # noqa: SLF001 - a copy of itself
+        some._journey, some._turn = self._journey[:count], self._turn[:count]  # noqa: SLF001
+        return some
 
     def at(self, second: int) -> tuple[Floats, Floats]:
         """Return all positions at a second; journeys repeat there and back when they end."""
@@ -88,7 +96,15 @@ def road_offsets(seconds: int, seed: int) -> Floats:
 
 
 def gps_offsets(seconds: int) -> Floats:
-    """Read taxi trips that last long enough, straight between fixes 15 seconds apart."""
+    """Read taxi trips that last long enough, straight between fixes 15 seconds apart.
+
+    Raises
+    ------
+    DataMissingError
+        If the file is not there.
+    ValueError
+        If no trip lasts long enough.
+    """
     import pandas as pd  # noqa: PLC0415 - an extra
 
     path: Path = data_folder() / _TAXIS
@@ -99,14 +115,18 @@ def gps_offsets(seconds: int) -> Floats:
         )
     frame = Frame.of(_PORTO)
     found = []
+    longest = 0
     for _, trip in pd.read_parquet(path).groupby("trip"):
         times = trip["t"].to_numpy() - trip["t"].iloc[0]
+        longest = max(longest, int(times[-1]))
         if times[-1] < seconds:
             continue
         wanted = np.arange(seconds + 1)
         x_m = (trip["lon_e6"].to_numpy() / 1e6 - frame.lon0_deg) * frame.x_m_per_deg
         y_m = (trip["lat_e6"].to_numpy() / 1e6 - frame.lat0_deg) * frame.y_m_per_deg
         found.append(np.stack([np.interp(wanted, times, x_m), np.interp(wanted, times, y_m)], axis=1))
+    if not found:
+        raise ValueError(f"seconds is {seconds}, must be at most {longest}: no taxi trace is longer")
     positions = np.array(found)
     offsets: Floats = positions - positions[:, :1]
     return offsets

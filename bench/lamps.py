@@ -17,12 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench import device_kernels
 from bench.audits import Audit, sample
 from bench.datasets import Dataset, subscriptions
+from bench.devices import leaving, pending_of
 from bench.journeys import Journeys
 from bench.local_engine import LocalEngine
-from index.batches import Floats, Ints, KeywordLists, ObjectBatch
+from bench.portions import object_part
+from bench.reports import Progress
+from index.batches import Floats, Ints
 from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex
 from safe_region.anchored import RegionMode
@@ -35,8 +37,6 @@ _STEP_S = 5
 """Between moves while warming up."""
 _INSERT_CHUNK = 50_000
 _REGIONS = 10_000
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,8 @@ class Lamps:
         self._journeys = Journeys(offsets_m, start.x_m, start.y_m, self._chance)
         generated = round(parameters.updates * (1.0 - parameters.expired_share)) * parameters.ticks
         every = data.objects(parameters.objects + generated, 1, self._chance)
-        self._initial = _part(every, 0, parameters.objects)
-        self._generated = _part(every, parameters.objects, parameters.objects + generated)
+        self._initial = object_part(every, 0, parameters.objects)
+        self._generated = object_part(every, parameters.objects, parameters.objects + generated)
         self._alive = self._initial.ids.copy()
         self.engine = variant.engine(
             EngineOptions(
@@ -162,7 +162,7 @@ class Lamps:
         began = time.perf_counter()
         count = len(self._initial)
         for first in range(0, count, _INSERT_CHUNK):
-            part = _part(self._initial, first, min(first + _INSERT_CHUNK, count))
+            part = object_part(self._initial, first, min(first + _INSERT_CHUNK, count))
             self.engine.publish(part, np.full(len(part), _FOREVER, dtype=np.int64))
             progress("objects", min(first + _INSERT_CHUNK, count), count)
         objects_s = time.perf_counter() - began
@@ -219,18 +219,15 @@ class Lamps:
     def _generate(self, tick: int, second: int) -> None:
         x_m, y_m = self._journeys.at(second)
         per_tick = len(self._generated) // self._parameters.ticks
-        objects = _part(self._generated, (tick - 1) * per_tick, tick * per_tick)
+        objects = object_part(self._generated, (tick - 1) * per_tick, tick * per_tick)
         self.audit.publish(objects)
         self._alive = np.concatenate([self._alive, objects.ids])
         began = time.perf_counter()
         published = self.engine.publish(objects, np.full(len(objects), _FOREVER, dtype=np.int64))
-        order = np.argsort(published.pending.handles, kind="stable")
-        handles, counts = np.unique(published.pending.handles, return_counts=True)
-        offsets = np.zeros(len(handles) + 1, dtype=np.int64)
-        np.cumsum(counts, out=offsets[1:])
+        handles, offsets, object_ids = pending_of(*published.pending)
         if len(handles):
             where = Positions(handles, x_m[handles - 1], y_m[handles - 1])
-            self.engine.locate(where, offsets, published.pending.object_ids[order])
+            self.engine.locate(where, offsets, object_ids)
         self.ticks.generated_ms.append(1000.0 * (time.perf_counter() - began))
         self.ticks.generated_count.append(len(handles))
 
@@ -244,23 +241,23 @@ class Lamps:
         began = time.perf_counter()
         touched = np.unique(self.engine.remove(gone)["handle"])
         spent = time.perf_counter() - began
-        leaving = self._leaving(touched, x_m[touched - 1], y_m[touched - 1])
-        where = self._journeys.positions(leaving, second)
+        left = self._leaving(touched, x_m[touched - 1], y_m[touched - 1])
+        where = self._journeys.positions(left, second)
         began = time.perf_counter()
         self.engine.anchor(where)
         self.ticks.expired_ms.append(1000.0 * (spent + time.perf_counter() - began))
-        self.ticks.expired_count.append(len(leaving))
+        self.ticks.expired_count.append(len(left))
 
     def _move(self, second: int) -> None:
         x_m, y_m = self._journeys.at(second)
-        leaving = self._subscriptions.handles
+        left = self._subscriptions.handles
         if self._variant.has_regions:
-            leaving = self._leaving(leaving, x_m, y_m)
-        where = self._journeys.positions(leaving, second)
+            left = self._leaving(left, x_m, y_m)
+        where = self._journeys.positions(left, second)
         began = time.perf_counter()
         self.engine.anchor(where)
         self.ticks.moved_ms.append(1000.0 * (time.perf_counter() - began))
-        self.ticks.moved_count.append(len(leaving))
+        self.ticks.moved_count.append(len(left))
 
     def memory_bytes(self) -> int:
         """Size of the indexes and of what the engine keeps itself."""
@@ -280,32 +277,4 @@ class Lamps:
 
     def _leaving(self, handles: Ints, x_m: Floats, y_m: Floats) -> Ints:
         """Which devices find that their region does not cover them. Not the server's time."""
-        if isinstance(self.engine, LocalEngine):
-            outside: Ints = handles[self.engine.is_outside(handles, x_m, y_m)]
-            return outside
-        found = np.empty(len(handles), dtype=np.bool_)
-        engine = self.engine
-        device_kernels.must_report(
-            engine.objects.rows,
-            engine.subscriptions.rows,
-            engine.buffers.holdings,
-            engine.subscriptions.slots(handles),
-            x_m,
-            y_m,
-            found,
-            self._parameters.k_max,
-        )
-        leaving: Ints = handles[found]
-        return leaving
-
-
-def _part(objects: ObjectBatch, start: int, stop: int) -> ObjectBatch:
-    """Take consecutive objects."""
-    offsets = objects.keywords.offsets[start : stop + 1]
-    words = objects.keywords.ids[offsets[0] : offsets[-1]]
-    return ObjectBatch(
-        objects.ids[start:stop],
-        objects.x_m[start:stop],
-        objects.y_m[start:stop],
-        KeywordLists(offsets - offsets[0], words),
-    )
+        return leaving(self.engine, handles, x_m, y_m, self._parameters.k_max)

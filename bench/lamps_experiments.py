@@ -15,9 +15,10 @@ import numpy as np
 
 from bench.datasets import SOURCES, Dataset
 from bench.journeys import gps_offsets, road_offsets
-from bench.lamps import Lamps, LampsParameters, Progress, Variant
+from bench.lamps import Lamps, LampsParameters, Variant
 from bench.local_engine import LocalEngine
-from bench.reports import Row
+from bench.reports import Progress, Row
+from bench.variants import chosen
 from index.batches import Floats
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.anchored import RegionMode
@@ -159,9 +160,7 @@ class Bench:
 
     def require_variants(self, names: Sequence[str]) -> None:
         """Raise ValueError if a variant is not known."""
-        for name in names:
-            if name not in self._variants:
-                raise ValueError(f"variant is {name!r}, must be one of {', '.join(self._variants)}")
+        chosen(names, self._variants)
 
     def rows(self, experiment: str, settings: list[Setting], progress: Progress) -> Iterator[Row]:
         """Run settings; yield a row for each as it is done."""

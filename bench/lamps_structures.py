@@ -11,8 +11,8 @@ import numpy as np
 from bench.audits import Audit
 from bench.datasets import Dataset, subscriptions
 from bench.journeys import STILL_M
-from bench.lamps import Lamps, LampsParameters, Progress, Variant
-from bench.reports import Row
+from bench.lamps import Lamps, LampsParameters, Variant
+from bench.reports import Progress, Row
 from index.iqf import IqfObjectIndex
 from index.sq_tree import SqTree
 from safe_region.anchored import RegionMode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.righ
 _PARTS = ("generated", "expired", "moved")
 _COLOURS = {"generated": "#2a6f97", "expired": "#e09f3e", "moved": "#9e2a2b"}
 _SIZES = ("subscriptions", "objects")
+_CURVE = re.compile(r"anchored-\d+$")
 _LOG_FROM = 10.0
 """A panel whose largest value is so many times its least is drawn to a logarithmic scale."""
 
@@ -74,4 +76,86 @@ def _lines(panel: Axes, rows: Sequence[Row]) -> None:
     panel.legend(frameon=False, fontsize=7)
 
 
-PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {"lamps": plot_lamps}
+def plot_match(rows: Sequence[Row], path: Path) -> None:
+    """Draw the time per object by the number of subscriptions, a line a variant."""
+    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+    panel = figure.subplots()
+    for number, variant in enumerate(dict.fromkeys(row["variant"] for row in rows)):
+        mine = [row for row in rows if row["variant"] == variant]
+        sizes = [row["subscriptions"] for row in mine]
+        one, all_of_them = ([row[f"us_per_object_{way}"] for row in mine] for way in ("median", "batch"))
+        panel.plot(sizes, one, marker="o", color=f"C{number}", label=variant)
+        panel.plot(sizes, all_of_them, marker=".", linestyle=":", color=f"C{number}")
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_xlabel("subscriptions")
+    panel.set_ylabel("us an object")
+    panel.set_title(
+        f"{rows[0]['experiment']}: median of single calls; dotted: mean in a batch", loc="left"
+    )
+    panel.legend(frameon=False, fontsize=7)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def plot_retrieve(rows: Sequence[Row], path: Path) -> None:
+    """Draw the time per subscription by b, and how fast objects come and go."""
+    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
+    times, rates = figure.subplots(1, 2)
+    variants = list(dict.fromkeys(row["variant"] for row in rows))
+    for number, variant in enumerate(variants):
+        mine = [row for row in rows if row["variant"] == variant]
+        for way, style in (("mean", "o-"), ("median", "o--"), ("batch", ".:")):
+            values = [row[f"us_per_subscription_{way}"] for row in mine]
+            label = variant if way == "mean" else None
+            times.plot([row["extra"] for row in mine], values, style, color=f"C{number}", label=label)
+        for place, kind in enumerate(("inserts", "removes")):
+            rates.bar(number + 0.4 * place - 0.2, mine[0][f"{kind}_per_s"], 0.4, color=f"C{2 + place}")
+    times.set_yscale("log")
+    times.set_xlabel("b")
+    times.set_ylabel("us a subscription")
+    times.set_title("mean; dashed: median; dotted: batch", loc="left")
+    times.legend(frameon=False, fontsize=7)
+    rates.set_xticks(range(len(variants)), variants, fontsize=7)
+    rates.set_yscale("log")
+    rates.set_title("inserts and removes a second", loc="left")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def plot_silence(rows: Sequence[Row], path: Path) -> None:
+    """Draw reports against objects sent: the anchored variants as a curve over b, others as points."""
+    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+    panel = figure.subplots()
+    pairs = [(row["reports_per_device_hour"], row["objects_per_device_hour"]) for row in rows]
+    curve = [pair for pair, row in zip(pairs, rows, strict=True) if _CURVE.match(row["variant"])]
+    panel.plot([x for x, _ in curve], [y for _, y in curve], color="C0", marker="o")
+    for pair, row in zip(pairs, rows, strict=True):
+        below = -10 if not _CURVE.match(row["variant"]) else 4
+        name = str(row["variant"])
+        if row["stale_share"] > 0.0:
+            name += f" ({row['stale_share']:.0%} stale)"
+        if below < 0:
+            panel.plot(*pair, marker="s", color="C7" if row["stale_share"] > 0.0 else "C1")
+        panel.annotate(name, pair, xytext=(5, below), textcoords="offset points", fontsize=7)
+    for axis, set_scale in enumerate((panel.set_xscale, panel.set_yscale)):
+        values = [pair[axis] for pair in pairs]
+        if max(values) > _LOG_FROM * min(values):
+            set_scale("log" if min(values) > 0.0 else "symlog")
+    panel.margins(0.15)
+    panel.set_xlabel("reports per device and hour")
+    panel.set_ylabel("objects sent per device and hour")
+    first = rows[0]
+    flow = f"+{first['arrivals_per_s']:g} -{first['expiries_per_s']:g} a second"
+    title = f"{first['data']}, {first['trajectories']}, {first['objects']:,} objects, {flow}"
+    panel.set_title(title, loc="left")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
+    "lamps": plot_lamps,
+    "match": plot_match,
+    "retrieve": plot_retrieve,
+    "silence": plot_silence,
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
+Progress = Callable[[str, int, int], None]
+"""Is told a stage, how much of it is done, and how much there is."""
 
 _PACKAGES = ("nearcast", "numpy", "numba", "shapely")
 
@@ -62,6 +65,34 @@ _LINE = (
     "similarity",
     "share",
     "retrieval_us",
+    "us_per_object_median",
+    "us_per_object_p99",
+    "us_per_object_mean",
+    "us_per_object_batch",
+    "candidates_per_result",
+    "results_per_object",
+    "objects_measured",
+    "bytes_per_subscription",
+    "us_per_insert",
+    "us_per_move",
+    "extra",
+    "us_per_subscription_median",
+    "us_per_subscription_mean",
+    "us_per_subscription_batch",
+    "inserts_per_s",
+    "removes_per_s",
+    "inserts_per_s_small",
+    "removes_per_s_small",
+    "bytes_per_object",
+    "devices",
+    "seconds",
+    "reports_per_device_hour",
+    "objects_per_device_hour",
+    "pushes_per_device_hour",
+    "questions_per_device_hour",
+    "bytes_up",
+    "bytes_down",
+    "stale_share",
     "error",
     "memory_bytes",
     "update_ms_median",

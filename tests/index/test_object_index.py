@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.inverted_file import InvertedFile
 from index.buckets.scan_kernels import Question, least_share
 from index.contracts import InconsistentIndexError
 from index.iq_tree import IqTreeObjectIndex
@@ -18,6 +19,7 @@ FACTORIES = {
     "iqf": IqfObjectIndex,
     "iq-tree": IqTreeObjectIndex,
     "iqf, all keywords frequent": lambda: IqfObjectIndex(100.0),
+    "inverted-file": InvertedFile,
 }
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bench.dict_index import DictIndex
+from bench.strtree_index import StrtreeIndex
 from index.contracts import InconsistentIndexError
 from index.naive import NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree
@@ -17,6 +19,8 @@ FACTORIES = {
     "sq-plus-tree, small root": lambda: SqPlusTree(square=(0.0, 0.0, 4.0)),
     "sq-tree, tiny leaves": lambda: SqTree(capacity=2),
     "sq-tree, fixed root": lambda: SqTree(square=(0.0, 0.0, 4.0), capacity=3),
+    "dict": DictIndex,
+    "strtree": StrtreeIndex,
 }
 
 

@@ -1,0 +1,155 @@
+"""Loops of the inverted file: posting lists that grow, and counting over them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Floats, Ints, KeywordIds
+from index.naive.kernels import Rows
+from index.tables.id_map_kernels import NO_VALUE, Values, find
+from index.tables.selection_kernels import drain, offer
+from index.tables.slots import Slots
+from safe_region.jit import kernel
+from safe_region.scoring_kernels import length, text_distance
+
+LIST_DTYPE = np.dtype(
+    [
+        ("start", np.int64),  # first posting
+        ("count", np.int32),  # postings in use
+        ("room", np.int32),  # postings set aside
+    ],
+    align=True,
+)
+
+
+class File(NamedTuple):
+    """The arrays: keyword to list, the lists, their postings, and the objects they point at."""
+
+    keys: Ints
+    numbers: Values
+    lists: npt.NDArray[Any]
+    postings: Slots
+    objects: Rows
+    pool: KeywordIds
+    places: Slots
+    """Beside each keyword of the pool: which posting of the keyword's list is the object's."""
+
+
+@kernel
+def widen(lists: Rows, postings: Slots, numbers: Ints, rooms: Ints, end: int) -> int:
+    """Move lists behind the others, where they have more room; return the new end."""
+    for i in range(numbers.shape[0]):
+        one = numbers[i]
+        start = lists[one]["start"]
+        for j in range(lists[one]["count"]):
+            postings[end + j] = postings[start + j]
+        lists[one]["start"] = end
+        lists[one]["room"] = rooms[i]
+        end += rooms[i]
+    return end
+
+
+@kernel
+def pack(lists: Rows, postings: Slots, packed: Slots) -> int:
+    """Copy the lists without the gaps between them; return how much they take."""
+    end = 0
+    for one in range(lists.shape[0]):
+        start = lists[one]["start"]
+        for j in range(lists[one]["count"]):
+            packed[end + j] = postings[start + j]
+        lists[one]["start"] = end
+        end += lists[one]["room"]
+    return end
+
+
+@kernel
+def enter(file: File, slots: Slots) -> None:
+    """Append objects to the lists of their keywords, which exist and have room."""
+    for slot in slots:
+        start = file.objects[slot]["keyword_start"]
+        for i in range(start, start + file.objects[slot]["keyword_count"]):
+            one = find(file.keys, file.numbers, int(file.pool[i]))
+            place = file.lists[one]["count"]
+            file.postings[file.lists[one]["start"] + place] = slot
+            file.places[i] = place
+            file.lists[one]["count"] = place + 1
+
+
+@kernel
+def leave(file: File, slots: Slots) -> None:
+    """Take objects out of their lists; the last of a list fills the gap."""
+    for slot in slots:
+        start = file.objects[slot]["keyword_start"]
+        for i in range(start, start + file.objects[slot]["keyword_count"]):
+            word = file.pool[i]
+            one = find(file.keys, file.numbers, int(word))
+            first = file.lists[one]["start"]
+            last = file.lists[one]["count"] - 1
+            other = file.postings[first + last]
+            file.postings[first + file.places[i]] = other
+            theirs = file.objects[other]["keyword_start"]
+            while file.pool[theirs] != word:
+                theirs += 1
+            file.places[theirs] = file.places[i]
+            file.lists[one]["count"] = last
+
+
+@kernel
+def best(
+    file: File,
+    weight_m: Floats,
+    similarity: npt.NDArray[np.int8],
+    keyword_offsets: Ints,
+    keyword_ids: KeywordIds,
+    x_m: Floats,
+    y_m: Floats,
+    bound_m: Floats,
+    starts: Ints,
+    sizes: Ints,
+    ids: Ints,
+    lengths: Floats,
+    shares: Floats,
+    common: npt.NDArray[np.int16],
+    touched: Slots,
+) -> None:
+    """Write the best objects of interest i to `starts[i] : starts[i] + sizes[i]`, best first.
+
+    Parameters
+    ----------
+    common
+        A zero for each object, and zero again afterwards.
+    touched
+        Room for every object.
+    """
+    for i in range(weight_m.shape[0]):
+        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
+        touched_count = 0
+        for word in words:
+            one = find(file.keys, file.numbers, int(word))
+            if one == NO_VALUE:
+                continue
+            first = file.lists[one]["start"]
+            for j in range(first, first + file.lists[one]["count"]):
+                slot = file.postings[j]
+                if common[slot] == 0:
+                    touched[touched_count] = slot
+                    touched_count += 1
+                common[slot] += 1
+        kept_lengths = lengths[starts[i] : starts[i + 1]]
+        kept_ids = ids[starts[i] : starts[i + 1]]
+        kept_shares = shares[starts[i] : starts[i + 1]]
+        size = 0
+        for j in range(touched_count):
+            slot = touched[j]
+            row = file.objects[slot]
+            distance = text_distance(similarity[i], common[slot], words.shape[0], row["keyword_count"])
+            common[slot] = 0
+            share = weight_m[i] * distance
+            here = length(x_m[i] - row["x_m"], y_m[i] - row["y_m"], share)
+            if here <= bound_m[i]:
+                size = offer(kept_lengths, kept_ids, kept_shares, size, here, row["id"], share)
+        drain(kept_lengths, kept_ids, kept_shares, size)
+        sizes[i] = size

@@ -1,0 +1,58 @@
+"""Whether a subscription index finds what the definition says, in plain Python, without a kernel."""
+
+from __future__ import annotations
+
+import math
+
+from bench.datasets import keyword_sets
+from bench.match_workload import MatchWorkload
+from index.batches import Matches
+from safe_region.scoring import text_distance
+
+
+class MatchAudit:
+    """The true matches of some new objects.
+
+    Subscriptions that share no keyword with an object are passed over, so that a sample is affordable
+    with a million subscriptions.
+
+    Parameters
+    ----------
+    workload
+        What is measured.
+    count
+        How many of the first new objects are compared.
+    """
+
+    def __init__(self, workload: MatchWorkload, count: int) -> None:
+        self._having: dict[int, list[int]] = {}
+        self._words = [row.tolist() for row in keyword_sets(workload.interests.keywords)]
+        for row, words in enumerate(self._words):
+            for word in words:
+                self._having.setdefault(word, []).append(row)
+        self.expected = [self._matches(workload, i) for i in range(min(count, len(workload.arrivals)))]
+
+    def _matches(self, workload: MatchWorkload, number: int) -> list[int]:
+        """Return the subscriptions to which one of the new objects matters, increasing."""
+        objects, reaches, interests = workload.arrivals, workload.reaches, workload.interests
+        object_id = int(objects.ids[number])
+        here_x, here_y = float(objects.x_m[number]), float(objects.y_m[number])
+        wanted = set(objects.keywords.row(number).tolist())
+        found = []
+        for row in sorted({row for word in wanted for row in self._having.get(word, ())}):
+            common = len(wanted.intersection(self._words[row]))
+            distance = text_distance(
+                int(interests.similarity[row]), common, len(self._words[row]), len(wanted)
+            )
+            dx, dy = float(reaches.x_m[row]) - here_x, float(reaches.y_m[row]) - here_y
+            length = math.sqrt(dx * dx + dy * dy) + float(interests.weight_m[row]) * distance
+            if (length, object_id) < (float(reaches.reach_m[row]), int(reaches.reach_id[row])):
+                found.append(int(reaches.ids[row]))
+        return found
+
+    def mismatches(self, found: Matches, subscriptions: int) -> int:
+        """Count the objects whose matches among the first subscriptions are others than found."""
+        return sum(
+            sorted(found.row(number).tolist()) != [one for one in expected if one <= subscriptions]
+            for number, expected in enumerate(self.expected[: len(found.offsets) - 1])
+        )

@@ -1,0 +1,172 @@
+"""`bench silence`: how often devices speak, and what they are sent.
+
+Every second objects expire, objects arrive, and every device moves and looks at what it holds. There is
+no server process: the engine says what would be sent, and messages are counted. What a device is sent
+when it subscribes is not.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from bench.audits import Audit, sample
+from bench.reports import Progress, Row
+from bench.silence_devices import Devices
+from bench.silence_variants import Variant
+from bench.silence_workload import SilenceParameters, SilenceWorkload
+from bench.wire_sizes import WireSizes
+from server.engine import Positions
+
+_TRIAL_DEVICES = 16
+_TRIAL_SECONDS = 30
+_HOUR_S = 3600.0
+
+
+def measure(
+    variant: Variant,
+    workload: SilenceWorkload,
+    parameters: SilenceParameters,
+    sizes: WireSizes,
+    budget_s: float,
+    progress: Progress,
+) -> Row:
+    """Run a variant.
+
+    Parameters
+    ----------
+    variant
+        What is measured.
+    workload, parameters
+        What happens; a slow variant takes the first devices only, by halves, if the time does not do.
+    sizes
+        Of messages.
+    budget_s
+        How long the run may take; when it is over, the row says how many seconds were run.
+    progress
+        Is told how far it is.
+    """
+    devices = len(workload.drawn.handles)
+    if variant.is_slow and devices > _TRIAL_DEVICES:
+        devices = _affordable(variant, workload, parameters, budget_s)
+    run = SilenceRun(variant, workload.first(devices), parameters)
+    run.go(parameters.seconds, budget_s, progress)
+    return {
+        "variant": variant.name,
+        "devices": devices,
+        "seconds": run.second,
+        "objects": parameters.objects,
+        "arrivals_per_s": parameters.arrivals_per_s,
+        "expiries_per_s": parameters.expiries_per_s,
+        "k_max": parameters.k_max,
+        "buffer_extra": variant.buffer_extra,
+        **run.figures(sizes),
+    }
+
+
+def _affordable(
+    variant: Variant, workload: SilenceWorkload, parameters: SilenceParameters, budget_s: float
+) -> int:
+    """Halve the number of devices until what a trial run extrapolates to fits the time."""
+    seconds = min(_TRIAL_SECONDS, parameters.seconds)
+    spent = 0.0
+    for devices in (1, _TRIAL_DEVICES):  # the first one compiles kernels
+        run = SilenceRun(variant, workload.first(devices), parameters)
+        began = time.perf_counter()
+        run.go(seconds, budget_s, lambda _stage, _done, _total: None)
+        spent = time.perf_counter() - began
+    devices = len(workload.drawn.handles)
+    per_device_s = spent / _TRIAL_DEVICES * parameters.seconds / seconds
+    while devices > _TRIAL_DEVICES and devices * per_device_s > budget_s:
+        devices //= 2
+    return devices
+
+
+class SilenceRun:
+    """One variant on one workload.
+
+    Parameters
+    ----------
+    variant
+        What is measured.
+    workload, parameters
+        What happens.
+    """
+
+    def __init__(
+        self, variant: Variant, workload: SilenceWorkload, parameters: SilenceParameters
+    ) -> None:
+        self.second = 0
+        self.audit = Audit(workload.drawn, workload.data.maxdist_m)
+        self._name = variant.name
+        self._workload = workload
+        self._parameters = parameters
+        self._chance = np.random.default_rng([parameters.seed, 37])
+        self.devices = self._anchored(variant)
+
+    def _anchored(self, variant: Variant) -> Devices:
+        """Publish what is there and evaluate all subscriptions."""
+        engine = variant.make(self._workload.data)
+        objects, expiry_ms = self._workload.arriving(0)
+        engine.publish(objects, expiry_ms)
+        self.audit.publish(objects)
+        drawn = self._workload.drawn
+        region = np.full(len(drawn.handles), variant.region, dtype=np.int64)
+        engine.subscribe(drawn.handles, drawn.interests, drawn.k, region)
+        engine.anchor(Positions(drawn.handles, drawn.x_m, drawn.y_m))
+        return variant.devices(engine, self._workload)
+
+    def go(self, seconds: int, until_s: float, progress: Progress) -> None:
+        """Let so many seconds pass, or as many as there is time for; audit on the way."""
+        deadline = time.perf_counter() + until_s
+        audits = self._parameters.audits
+        due = {max(1, seconds * number // audits) for number in range(1, audits + 1)}
+        is_due = False
+        while self.second < seconds and (self.second == 0 or time.perf_counter() < deadline):
+            self._pass()
+            is_due |= self.second in due
+            if is_due and self.devices.is_sure(self.second):
+                self.compare_sample()
+                is_due = False
+            progress(self._name, self.second, seconds)
+
+    def _pass(self) -> None:
+        """Let a second pass."""
+        self.second += 1
+        engine = self.devices.engine
+        gone = engine.advance(1000 * self.second)
+        if len(gone):
+            self.audit.remove(gone)
+            self.devices.lose()
+        objects, expiry_ms = self._workload.arriving(self.second)
+        if len(objects):
+            self.audit.publish(objects)
+            self.devices.learn(engine.publish(objects, expiry_ms))
+        self.devices.move(self.second, *self._workload.journeys.at(self.second))
+
+    def compare_sample(self) -> None:
+        """Audit some devices as they are."""
+        count = len(self._workload.drawn.handles)
+        self.devices.compare(self.audit, sample(count, self._parameters.audited, self._chance))
+
+    def figures(self, sizes: WireSizes) -> Row:
+        """Summarise, per device and hour."""
+        traffic = self.devices.traffic
+        device_seconds = len(self._workload.drawn.handles) * self.second
+        counts = {
+            "reports": traffic.reports,
+            "objects": traffic.objects,
+            "pushes": traffic.pushes,
+            "questions": traffic.questions,
+            "answers": traffic.answers,
+            "drops": traffic.drops,
+        }
+        hours = device_seconds / _HOUR_S
+        row: Row = {f"{name}_per_device_hour": round(count / hours, 2) for name, count in counts.items()}
+        up = sizes.up(traffic.reports + traffic.answers, traffic.deltas)
+        down = sizes.down(traffic.deltas, traffic.objects, traffic.drops, traffic.questions)
+        row |= {"bytes_up": round(up / hours, 1), "bytes_down": round(down / hours, 1)}
+        row["stale_share"] = round(traffic.stale / device_seconds, 4)
+        row |= {"lists_audited": self.audit.lists, "mismatches": self.audit.mismatches}
+        return row

@@ -1,0 +1,233 @@
+"""Devices of `bench silence`: what makes them speak, and what is sent.
+
+Every device has one subscription, whose handle is its number. The engine stands for the server; what it
+says that a device holds is what the device holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from bench import device_kernels
+from bench.audits import Audit
+from bench.device_kernels import NOBODY
+from bench.devices import leaving, pending_of
+from bench.silence_workload import SilenceWorkload
+from index.batches import Floats, Ints
+from server.engine import Engine, Positions
+from server.engine.batches import Published
+from server.engine.layout import Rows
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What was sent, counted."""
+
+    reports: int = 0
+    """By devices on their own account."""
+    questions: int = 0
+    """By the server: where are you?"""
+    answers: int = 0
+    pushes: int = 0
+    """Deltas that answer nobody."""
+    deltas: int = 0
+    """All of them."""
+    objects: int = 0
+    """In deltas, to be added."""
+    drops: int = 0
+    """In deltas, to be forgotten."""
+    stale: int = 0
+    """Device-seconds with a result that is not the true one."""
+
+    def say(self, deltas: int, changes: Rows) -> None:
+        """Count deltas and the changes in them."""
+        drops = int(changes["is_drop"].sum())
+        self.deltas += deltas
+        self.drops += drops
+        self.objects += len(changes) - drops
+
+
+class Devices(Protocol):
+    """All devices of a run."""
+
+    traffic: Traffic
+    engine: Engine
+
+    def move(self, second: int, x_m: Floats, y_m: Floats) -> None:
+        """Let devices be where they are at a second, and report."""
+
+    def lose(self) -> None:
+        """Objects have expired; nobody was told."""
+
+    def learn(self, published: Published) -> None:
+        """Let the server tell devices what new objects did."""
+
+    def is_sure(self, second: int) -> bool:
+        """Whether devices show what is true now, and can be audited."""
+
+    def compare(self, audit: Audit, handles: Ints) -> None:
+        """Audit some devices."""
+
+
+class RegionDevices:
+    """Devices that report when they have left their safe region.
+
+    Parameters
+    ----------
+    engine
+        With all subscriptions anchored where devices begin.
+    workload
+        What happens.
+    """
+
+    def __init__(self, engine: Engine, workload: SilenceWorkload) -> None:
+        self.traffic = Traffic()
+        self.engine = engine
+        self._handles = workload.drawn.handles
+        self._k_max = int(workload.drawn.k.max())
+        self._x_m, self._y_m = workload.journeys.at(0)
+
+    def move(self, second: int, x_m: Floats, y_m: Floats) -> None:
+        """Let devices be where they are at a second, and report."""
+        del second
+        self._x_m, self._y_m = x_m, y_m
+        self._report()
+
+    def lose(self) -> None:
+        """Let devices that hold too little report."""
+        self._report()
+
+    def learn(self, published: Published) -> None:
+        """Push what anchored devices must know; ask the others where they are."""
+        told = np.unique(np.concatenate([published.changes["handle"], published.lowered]))
+        self.traffic.pushes += len(told)
+        self.traffic.say(len(told), published.changes)
+        asked, offsets, object_ids = pending_of(*published.pending)
+        self.traffic.questions += len(asked)
+        self.traffic.answers += len(asked)
+        if len(asked):
+            changes = self.engine.locate(self._positions(asked), offsets, object_ids)
+            self.traffic.say(len(asked), changes)
+        if len(told):
+            self._report()  # a lower reach is a smaller region
+
+    def is_sure(self, second: int) -> bool:
+        """Whether devices show what is true now: always."""
+        del second
+        return True
+
+    def compare(self, audit: Audit, handles: Ints) -> None:
+        """Audit what some devices make of what they hold."""
+        audit.compare(self.engine, handles, self._x_m[handles - 1], self._y_m[handles - 1])
+
+    def _report(self) -> None:
+        reporting = leaving(self.engine, self._handles, self._x_m, self._y_m, self._k_max)
+        self.traffic.reports += len(reporting)
+        if len(reporting):
+            self.traffic.say(len(reporting), self.engine.anchor(self._positions(reporting)))
+
+    def _positions(self, handles: Ints) -> Positions:
+        """Where devices say that they are."""
+        return Positions(handles, self._x_m[handles - 1], self._y_m[handles - 1])
+
+
+class SetDevices:
+    """Devices that hold their result and nothing else, and speak when it has changed, or by the clock.
+
+    They know when it changes: that is the best that a region which is evaluated anew when it is left can
+    do, and no such region is as large. Behind them is an engine with large buffers, which is asked for
+    the true result at every second and whose own traffic is not counted.
+
+    Parameters
+    ----------
+    engine
+        With all subscriptions anchored where devices begin, in the mode ANCHORED.
+    workload
+        What happens.
+    period_s
+        Devices report every so many seconds, and only then learn anything; if absent, whenever their
+        result has changed.
+    """
+
+    def __init__(self, engine: Engine, workload: SilenceWorkload, period_s: int | None = None) -> None:
+        self.traffic = Traffic()
+        self.engine = engine
+        self._period_s = period_s
+        self._handles = workload.drawn.handles
+        self._k_max = int(workload.drawn.k.max())
+        self._starts: Ints = np.zeros(len(self._handles) + 1, dtype=np.int64)
+        np.cumsum(workload.drawn.k, out=self._starts[1:])
+        self._x_m, self._y_m = workload.journeys.at(0)
+        self._shown = self._true()
+
+    def move(self, second: int, x_m: Floats, y_m: Floats) -> None:
+        """Let devices be where they are at a second, and report."""
+        self._x_m, self._y_m = x_m, y_m
+        if self._period_s is None:
+            self.traffic.reports += self._update()
+            return
+        if self.is_sure(second):
+            self.traffic.reports += len(self._handles)
+            self._update()
+        else:
+            entered, left = self._compare(self._true())
+            self.traffic.stale += int(((entered > 0) | (left > 0)).sum())
+
+    def lose(self) -> None:
+        """Let devices whose result has lost an object report."""
+        if self._period_s is None:
+            self.traffic.reports += self._update()
+
+    def learn(self, published: Published) -> None:
+        """Push new results, as by a server that knows where devices are."""
+        del published
+        if self._period_s is None:
+            self.traffic.pushes += self._update()
+
+    def is_sure(self, second: int) -> bool:
+        """Whether devices show what is true now."""
+        return self._period_s is None or second % self._period_s == 0
+
+    def compare(self, audit: Audit, handles: Ints) -> None:
+        """Audit what some devices show."""
+        shown = [self._shown[self._starts[one - 1] : self._starts[one]] for one in handles.tolist()]
+        lists = [[one for one in ids.tolist() if one != NOBODY] for ids in shown]
+        audit.compare_sets(handles, lists, self._x_m[handles - 1], self._y_m[handles - 1])
+
+    def _true(self) -> Ints:
+        """Return the true results at this moment, one behind the other."""
+        engine = self.engine
+        unsure = leaving(engine, self._handles, self._x_m, self._y_m, self._k_max)
+        engine.anchor(Positions(unsure, self._x_m[unsure - 1], self._y_m[unsure - 1]))
+        best = np.empty(self._starts[-1], dtype=np.int64)
+        device_kernels.best_held(
+            engine.objects.rows,
+            engine.subscriptions.rows,
+            engine.buffers.holdings,
+            engine.subscriptions.slots(self._handles),
+            self._x_m,
+            self._y_m,
+            self._starts,
+            best,
+        )
+        return best
+
+    def _compare(self, true: Ints) -> tuple[Ints, Ints]:
+        """Count what entered and what left each result since it was shown."""
+        counts = np.empty((2, len(self._handles)), dtype=np.int32)
+        device_kernels.compare_sets(self._starts, self._shown, true, counts[0], counts[1])
+        return counts[0].astype(np.int64), counts[1].astype(np.int64)
+
+    def _update(self) -> int:
+        """Show what is true; return for how many devices that is something else."""
+        true = self._true()
+        entered, left = self._compare(true)
+        changed = int(((entered > 0) | (left > 0)).sum())
+        self._shown = true
+        self.traffic.deltas += changed
+        self.traffic.objects += int(entered.sum())
+        self.traffic.drops += int(left.sum())
+        return changed

@@ -1,0 +1,73 @@
+"""The variants of `bench silence`: another one is a line or two here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from bench.datasets import Dataset
+from bench.local_engine import LocalEngine
+from bench.silence_devices import Devices, RegionDevices, SetDevices
+from bench.silence_workload import SilenceWorkload
+from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from safe_region.anchored import RegionMode
+from server.engine import Engine, EngineOptions
+
+_KNOWN_AROUND = 64
+"""b of the engine that stands for the truth: it is seldom asked anew."""
+
+
+class Variant(NamedTuple):
+    """A way of keeping devices right.
+
+    Parameters
+    ----------
+    name
+        Of the rows.
+    region
+        Mode of all subscriptions.
+    buffer_extra
+        b.
+    engine
+        Makes the engine from options whose indexes are set.
+    devices
+        Makes the devices, whose subscriptions are anchored where they begin.
+    is_slow
+        Whether a trial run has to tell how many devices there can be.
+    """
+
+    name: str
+    region: RegionMode = RegionMode.ANCHORED
+    buffer_extra: int = 0
+    engine: Callable[[EngineOptions], Engine] = Engine
+    devices: Callable[[Engine, SilenceWorkload], Devices] = RegionDevices
+    is_slow: bool = False
+
+    def make(self, data: Dataset) -> Engine:
+        """Return an empty engine."""
+        square = data.square()
+        return self.engine(
+            EngineOptions(
+                self.buffer_extra,
+                OBJECT_INDEXES["iqf"],
+                lambda: SUBSCRIPTION_INDEXES["sq-plus-tree"](square),
+            )
+        )
+
+
+def _periodic(period_s: int) -> Variant:
+    devices = partial(SetDevices, period_s=period_s)
+    return Variant(f"periodic-{period_s}", buffer_extra=_KNOWN_AROUND, devices=devices)
+
+
+VARIANTS: dict[str, Variant] = {
+    variant.name: variant
+    for variant in (
+        Variant("asr", RegionMode.ELLIPSE),
+        Variant("lsr", RegionMode.ELLIPSE, engine=LocalEngine, is_slow=True),
+        Variant("set-constant", buffer_extra=_KNOWN_AROUND, devices=SetDevices),
+        *(Variant(f"anchored-{extra}", buffer_extra=extra) for extra in (0, 2, 5, 10, 20)),
+        *map(_periodic, (1, 5, 30)),
+    )
+}

@@ -1,0 +1,72 @@
+"""`nearcast bench lamps`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nearcast.cli.bench import options as shared
+from nearcast.cli.failures import reported
+from nearcast.cli.progress import bars
+
+
+@click.command()
+@click.option(
+    "--experiment",
+    "experiments",
+    multiple=True,
+    help="table-3, figure-9 to figure-18, anchored; repeat for more.  [default: table-3]",
+)
+@shared.variant_option
+@click.option("--subscriptions", type=shared.COUNT, default=100_000, show_default=True)
+@shared.objects_option
+@click.option("--ticks", type=click.IntRange(2, 600), default=10, show_default=True, help="Seconds run.")
+@click.option(
+    "--warm-up-s",
+    type=click.IntRange(0, 3600),
+    default=0,
+    show_default=True,
+    help="Seconds that devices move before the first tick, so that regions are of all ages.",
+)
+@click.option(
+    "--updates",
+    type=click.IntRange(1, 100_000),
+    default=100,
+    show_default=True,
+    help="Objects generated and expired a tick.",
+)
+@click.option(
+    "--expired-share",
+    type=click.FloatRange(0, 1),
+    default=0.1,
+    show_default=True,
+    help="Expirations among them.",
+)
+@shared.k_max_option
+@shared.data_option
+@shared.trajectories_option
+@shared.similarity_option
+@shared.seed_option
+@shared.budget_option
+@shared.output_options
+def lamps(
+    experiments: tuple[str, ...],
+    names: tuple[str, ...],
+    json_path: Path | None,
+    plot: Path | None,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    r"""Update time of a tick, after lamps.txt section 7: generated, expired, moved.
+
+    \b
+    nearcast bench lamps --data places --subscriptions 1000000 --objects 1000000 --variant lamps
+    """
+    with reported():
+        from bench.datasets import DataMissingError  # noqa: PLC0415
+        from bench.lamps_command import run  # noqa: PLC0415
+
+        with reported(DataMissingError, ValueError), bars() as progress:
+            rows = run(experiments or ("table-3",), names, options, progress)
+    shared.finish("lamps", options, rows, json_path, plot)

@@ -1,0 +1,54 @@
+"""What the tests of benchmarks share."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from bench import datasets
+from nearcast.cli.app import app
+
+
+@pytest.fixture(scope="session")
+def city():
+    """A drawn city of 2,000 places."""
+    return datasets.synthetic(2_000)
+
+
+@pytest.fixture
+def run_bench(tmp_path):
+    """Run a benchmark's command; return what it wrote, and what it said."""
+
+    def run(name, *arguments):
+        out, picture = tmp_path / "rows.json", tmp_path / "rows.png"
+        files = [f"--json={out}", f"--plot={picture}"]
+        result = CliRunner().invoke(app, ["bench", name, *arguments, *files])
+        assert result.exit_code == 0, result.output
+        found = json.loads(out.read_text())
+        assert set(found) == {"bench", "parameters", "environment", "rows"}
+        assert found["bench"] == name
+        assert all({"variant", "mismatches", "lists_audited"} <= set(row) for row in found["rows"])
+        assert picture.stat().st_size > 10_000
+        assert result.output.splitlines()[-1].endswith("0 mismatches")
+        return found["rows"]
+
+    return run
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """Run a command that is refused, without data; return what it said as one line."""
+
+    def run(name, *arguments):
+        command = [sys.executable, "-m", "nearcast.cli", "bench", name, *arguments]
+        known = {"NEARCAST_DATA": str(tmp_path), "PATH": ""}
+        done = subprocess.run(command, capture_output=True, text=True, env=known, check=False)
+        assert done.returncode != 0
+        assert "Traceback" not in done.stderr
+        return " ".join(done.stderr.split())
+
+    return run

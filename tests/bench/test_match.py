@@ -1,0 +1,110 @@
+"""The benchmark of subscription indexes: every variant is right, and would be caught if it were not."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bench import datasets
+from bench.match import VARIANTS, measure
+from bench.match_audits import MatchAudit
+from bench.match_workload import MatchParameters, prepare
+from index.batches import Matches
+from index.naive import NaiveSubscriptionIndex
+from safe_region.scoring import Similarity
+
+SMALL = MatchParameters(subscriptions=400, objects=600, arrivals=60, moved=100, audited=60)
+
+
+def quiet(_stage, _done, _total):
+    """Nobody is told."""
+
+
+@pytest.fixture(scope="module", params=list(Similarity))
+def workload(request, city):
+    return prepare(city, dataclasses.replace(SMALL, similarity=request.param), quiet)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_finds_what_the_definition_says(workload, name):
+    audit = MatchAudit(workload, SMALL.audited)
+    assert sum(map(len, audit.expected)) > 100
+    row = measure(name, workload, audit, SMALL.moved, 60.0, quiet)
+    assert (row["lists_audited"], row["mismatches"]) == (120, 0)
+    assert row["objects_measured"] == 60
+    assert row["subscriptions"] == 400
+    assert row["bytes_per_subscription"] > 0
+
+
+def test_the_audit_notices_what_is_missing_and_what_is_too_much(workload):
+    index = NaiveSubscriptionIndex()
+    index.insert(workload.reaches, workload.interests)
+    found = index.match(workload.arrivals)
+    audit = MatchAudit(workload, 60)
+    assert audit.mismatches(found, 400) == 0
+    row = int(np.argmax(np.diff(found.offsets)))
+    assert audit.mismatches(Matches(found.offsets, np.where(found.ids > 0, 1, 0)), 400) > 0
+    fewer = np.concatenate([found.offsets[: row + 1], found.offsets[row + 1 :] - 1])
+    less = Matches(fewer, np.delete(found.ids, found.offsets[row]))
+    assert audit.mismatches(less, 400) == 1
+
+
+def test_reaches_are_lengths_of_objects_or_infinite(workload):
+    finite = np.isfinite(workload.reaches.reach_m)
+    assert 0 < finite.sum() < 400
+    assert set(workload.reaches.reach_id[finite]) <= set(workload.live.ids)
+
+
+def test_the_first_subscriptions_of_a_workload_are_a_workload(workload):
+    some = workload.first(150)
+    audit = MatchAudit(workload, 60)
+    row = measure("naive", some, audit, SMALL.moved, 60.0, quiet)
+    assert row["mismatches"] == 0
+    assert MatchAudit(some, 60).expected == [[i for i in ids if i <= 150] for ids in audit.expected]
+
+
+def test_subscriptions_are_all_distinct():
+    """Places without a spread and few keywords: most would be drawn twice."""
+    flat = datasets.Dataset(
+        "flat", np.zeros(3), np.zeros(3), datasets.KeywordLists.of([[1], [2], [1, 2]]), 1e-9
+    )
+    drawn = datasets.distinct_subscriptions(flat, 50, 2, Similarity.DICE, np.random.default_rng(1))
+    assert len(datasets.repeated_rows(drawn)) == 0
+    twice = datasets.Subscriptions(
+        drawn.handles[:4],
+        datasets.InterestBatch(
+            np.ones(4), np.ones(4, dtype=np.int8), datasets.KeywordLists.of([[1], [1, 2], [1], [1]])
+        ),
+        np.ones(4),
+        np.array([3, 3, 3, 4]),
+        np.zeros(4),
+        np.zeros(4),
+    )
+    assert datasets.repeated_rows(twice).tolist() == [2]
+    replaced = datasets._replaced(twice, np.array([2]), drawn)
+    assert datasets.repeated_rows(replaced).tolist() == []
+    assert replaced.interests.keywords.row(2).tolist() == drawn.interests.keywords.row(0).tolist()
+
+
+def test_the_command_writes_rows_and_a_picture(run_bench):
+    small = ["--subscriptions=100", "--subscriptions=300", "--objects=900", "--budget-s=20"]
+    rows = run_bench("match", *small)
+    assert [row["variant"] for row in rows] == [*VARIANTS, *VARIANTS]
+    assert {row["objects"] for row in rows} == {900}
+    rows = run_bench("match", *small, "--constant-results", "--variant=sq-plus-tree")
+    assert [(row["subscriptions"], row["objects"]) for row in rows] == [(100, 300), (300, 900)]
+    assert all(row["candidates_per_result"] >= 1.0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--variant=best"], "variant is 'best', must be one of sq-tree, sq-plus-tree, naive, dict"),
+        (["--data=places"], "set NEARCAST_DATA to the folder that holds text/places_simplegeo_us.csv.gz"),
+        (["--subscriptions=0"], "0 is not in the range 1<=x<=10000000"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
+    assert said in refused("match", *arguments)

@@ -1,0 +1,151 @@
+"""The benchmark of silence: every variant is right, and counts what it sends."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bench import device_kernels
+from bench.device_kernels import NOBODY
+from bench.silence import SilenceRun, measure
+from bench.silence_variants import VARIANTS
+from bench.silence_workload import FOREVER, SilenceParameters, prepare
+from bench.wire_sizes import wire_sizes
+
+SMALL = SilenceParameters(
+    devices=80, objects=700, seconds=20, arrivals_per_s=1.5, expiries_per_s=2.0, audited=40, audits=4
+)
+
+
+def quiet(_stage, _done, _total):
+    """Nobody is told."""
+
+
+def driving(seconds):
+    """Straight ahead at 60 metres a second."""
+    angles = np.linspace(0.0, 6.0, 12)
+    directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return 60.0 * directions[:, None, :] * np.arange(seconds + 1)[None, :, None]
+
+
+@pytest.fixture(scope="module")
+def workload(city):
+    return prepare(city, driving(SMALL.seconds), SMALL)
+
+
+@pytest.fixture(scope="module")
+def sizes(city, workload):
+    return wire_sizes(city, workload.objects, 1)
+
+
+@pytest.fixture(scope="module")
+def rows(workload, sizes):
+    """Run each variant once, for all tests."""
+    return {
+        name: measure(variant, workload, SMALL, sizes, 60.0, quiet) for name, variant in VARIANTS.items()
+    }
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_shows_what_the_oracle_says(rows, name):
+    row = rows[name]
+    assert row["mismatches"] == 0
+    assert row["lists_audited"] == (0 if name == "periodic-30" else 160)
+    assert row["seconds"] == 20
+    if name not in {"anchored-20", "periodic-30"}:
+        assert row["reports_per_device_hour"] > 0
+        assert row["bytes_up"] > 0
+
+
+def test_the_figures_agree_with_each_other(rows):
+    reports = {name: row["reports_per_device_hour"] for name, row in rows.items()}
+    assert reports["anchored-20"] < reports["anchored-5"] < reports["anchored-0"]
+    assert reports["set-constant"] < reports["asr"]
+    assert reports["periodic-1"] == 3600.0
+    assert reports["periodic-5"] == 720.0
+    assert rows["periodic-1"]["stale_share"] == 0.0 < rows["periodic-5"]["stale_share"]
+    for name in ("asr", "lsr"):
+        assert rows[name]["questions_per_device_hour"] == rows[name]["answers_per_device_hour"] > 0
+        assert rows[name]["pushes_per_device_hour"] == 0
+    assert rows["anchored-5"]["questions_per_device_hour"] == 0
+    assert rows["anchored-5"]["pushes_per_device_hour"] > 0
+
+
+def test_the_audit_notices_what_devices_were_not_told(workload):
+    for name in ("anchored-5", "set-constant"):
+        run = SilenceRun(VARIANTS[name], workload, SMALL)
+        everywhere = workload.objects
+        for number in range(80):
+            words = workload.drawn.interests.keywords.row(number)
+            run.audit.publish(
+                type(everywhere)(
+                    np.array([10_000 + number]),
+                    workload.drawn.x_m[number : number + 1],
+                    workload.drawn.y_m[number : number + 1],
+                    type(everywhere.keywords).of([words]),
+                )
+            )
+        run.go(4, 60.0, quiet)
+        assert run.audit.mismatches > 30
+
+
+def test_objects_come_and_go_as_often_as_asked(workload):
+    assert np.diff(workload.arrived).sum() == 30
+    assert set(np.diff(workload.arrived)) == {1, 2}
+    gone = workload.expiry_ms[workload.expiry_ms < FOREVER]
+    assert np.bincount(gone // 1000)[1:].tolist() == [2] * 20
+    born = np.searchsorted(workload.arrived, np.arange(len(workload.expiry_ms)), side="right")
+    assert (workload.expiry_ms > 1000 * born).all()
+
+
+def test_nothing_moves_nothing_is_said(city, sizes):
+    still = dataclasses.replace(SMALL, arrivals_per_s=0.0, expiries_per_s=0.0)
+    workload = prepare(city, np.zeros((1, 2, 2)), still)
+    for name in ("asr", "lsr", "set-constant", "anchored-0", "periodic-5"):
+        row = measure(VARIANTS[name], workload, still, sizes, 60.0, quiet)
+        assert row["objects_per_device_hour"] == row["bytes_down"] == row["stale_share"] == 0.0
+        assert row["mismatches"] == 0
+
+
+def test_a_slow_variant_takes_the_first_devices_only(workload, sizes):
+    row = measure(VARIANTS["lsr"], workload, SMALL, sizes, 1e-3, quiet)
+    assert row["devices"] < 80
+    assert row["seconds"] == 1
+    assert row["mismatches"] == 0
+
+
+def test_sets_are_compared_by_what_they_hold():
+    starts = np.array([0, 3, 5, 6])
+    before = np.array([NOBODY, 4, 9, 1, 2, NOBODY])
+    after = np.array([4, 7, 9, 1, 3, NOBODY])
+    entered, left = np.empty(3, dtype=np.int32), np.empty(3, dtype=np.int32)
+    device_kernels.compare_sets(starts, before, after, entered, left)
+    assert (entered.tolist(), left.tolist()) == ([1, 1, 0], [0, 1, 0])
+
+
+def test_messages_have_the_sizes_they_should(sizes):
+    assert sizes.entry > sizes.delta > sizes.report > sizes.drop
+    assert sizes.up(10, 0) == pytest.approx(10 * sizes.report)
+    assert sizes.down(2, 3, 1, 0) == pytest.approx(2 * sizes.delta + 3 * sizes.entry + sizes.drop)
+
+
+def test_the_command_writes_rows_and_a_picture(run_bench):
+    small = ["--devices=30", "--seconds=10", "--objects=300", "--arrivals-per-s=1", "--budget-s=20"]
+    names = ["asr", "set-constant", "anchored-2", "anchored-10", "periodic-5"]
+    rows = run_bench("silence", *small, *(f"--variant={name}" for name in names))
+    assert [row["variant"] for row in rows] == names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--variant=best"], "variant is 'best', must be one of asr, lsr, set-constant, anchored-0"),
+        (["--trajectories=gps"], "set NEARCAST_DATA to the folder that holds traj/"),
+        (["--seconds=1"], "1 is not in the range 2<=x<=3600"),
+        (["--arrivals-per-s=-1"], "-1.0 is not in the range 0<=x<=100000"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
+    assert said in refused("silence", *arguments)
