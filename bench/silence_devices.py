@@ -88,11 +88,13 @@ class RegionDevices:
         self.engine = engine
         self._handles = workload.drawn.handles
         self._k_max = int(workload.drawn.k.max())
+        self._journeys = workload.journeys
+        self._second = 0
         self._x_m, self._y_m = workload.journeys.at(0)
 
     def move(self, second: int, x_m: Floats, y_m: Floats) -> None:
         """Let devices be where they are at a second, and report."""
-        del second
+        self._second = second
         self._x_m, self._y_m = x_m, y_m
         self._report()
 
@@ -130,8 +132,8 @@ class RegionDevices:
             self.traffic.say(len(reporting), self.engine.anchor(self._positions(reporting)))
 
     def _positions(self, handles: Ints) -> Positions:
-        """Where devices say that they are."""
-        return Positions(handles, self._x_m[handles - 1], self._y_m[handles - 1])
+        """Where devices say that they are, and how they move."""
+        return self._journeys.positions(handles, self._second)
 
 
 class SetDevices:

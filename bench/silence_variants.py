@@ -12,7 +12,7 @@ from bench.silence_devices import Devices, RegionDevices, SetDevices
 from bench.silence_workload import SilenceWorkload
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.anchored import RegionMode
-from server.engine import Engine, EngineOptions
+from server.engine import CostModel, Engine, EngineOptions
 
 _KNOWN_AROUND = 64
 """b of the engine that stands for the truth: it is seldom asked anew."""
@@ -28,7 +28,9 @@ class Variant(NamedTuple):
     region
         Mode of all subscriptions.
     buffer_extra
-        b.
+        b; None for b by cost.
+    costs
+        What b by cost weighs, and whether anchors lie ahead.
     engine
         Makes the engine from options whose indexes are set.
     devices
@@ -39,10 +41,11 @@ class Variant(NamedTuple):
 
     name: str
     region: RegionMode = RegionMode.ANCHORED
-    buffer_extra: int = 0
+    buffer_extra: int | None = 0
     engine: Callable[[EngineOptions], Engine] = Engine
     devices: Callable[[Engine, SilenceWorkload], Devices] = RegionDevices
     is_slow: bool = False
+    costs: CostModel = CostModel()
 
     def make(self, data: Dataset) -> Engine:
         """Return an empty engine."""
@@ -52,6 +55,7 @@ class Variant(NamedTuple):
                 self.buffer_extra,
                 OBJECT_INDEXES["iqf"],
                 lambda: SUBSCRIPTION_INDEXES["sq-plus-tree"](square),
+                self.costs,
             )
         )
 
@@ -68,6 +72,8 @@ VARIANTS: dict[str, Variant] = {
         Variant("lsr", RegionMode.ELLIPSE, engine=LocalEngine, is_slow=True),
         Variant("set-constant", buffer_extra=_KNOWN_AROUND, devices=SetDevices),
         *(Variant(f"anchored-{extra}", buffer_extra=extra) for extra in (0, 2, 5, 10, 20)),
+        Variant("anchored-cost", buffer_extra=None, costs=CostModel(ahead=0.0)),
+        Variant("anchored-cost-ahead", buffer_extra=None),
         *map(_periodic, (1, 5, 30)),
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,17 +36,44 @@ def walking(seconds):
     return 30.0 * directions[:, None, :] * np.arange(seconds + 1)[None, :, None]
 
 
+POLYGONS = replace(SMALL, subscriptions=60, audited=60)
+"""Local safe regions take milliseconds each."""
+
+
 @pytest.mark.parametrize(
-    "name", ["naive", "lamps-without-asr", "lamps-without-sq-tree", "lamps-without-iqf", "lamps"]
+    ("name", "parameters"),
+    [
+        ("naive", SMALL),
+        ("lamps-without-asr", POLYGONS),
+        ("lamps-without-sq-tree", SMALL),
+        ("lamps-without-iqf", SMALL),
+        ("lamps", SMALL),
+    ],
 )
-def test_every_variant_shows_what_the_oracle_says(data, name):
-    lamps = Lamps(variants(data)[name], data, walking(SMALL.ticks), SMALL)
+def test_every_variant_shows_what_the_oracle_says(data, name, parameters):
+    lamps = Lamps(variants(data)[name], data, walking(parameters.ticks), parameters)
     lamps.build(quiet)
     lamps.run(quiet, 60.0)
-    assert (lamps.audit.lists, lamps.audit.mismatches) == (120, 0)
+    assert (lamps.audit.lists, lamps.audit.mismatches) == (parameters.audited, 0)
     assert sum(lamps.ticks.moved_count) > 0
     assert sum(lamps.ticks.generated_count) > 0
     assert lamps.memory_bytes() > 0
+
+
+@pytest.mark.parametrize("name", ["anchored-0", "anchored-5", "anchored-cost", "anchored-cost-ahead"])
+def test_anchored_variants_are_quieter_and_as_exact(data, name):
+    parameters = replace(SMALL, warm_up_s=10)
+    walks = walking(parameters.warm_up_s + parameters.ticks)
+    counts = {}
+    for one in ("lamps", name):
+        lamps = Lamps(variants(data)[one], data, walks, parameters)
+        lamps.build(quiet)
+        lamps.warm_up(quiet)
+        lamps.run(quiet, 60.0)
+        assert (lamps.audit.lists, lamps.audit.mismatches) == (parameters.audited, 0)
+        ticks = lamps.ticks
+        counts[one] = sum(ticks.generated_count) + sum(ticks.expired_count) + sum(ticks.moved_count)
+    assert counts[name] < counts["lamps"]
 
 
 def test_the_audit_notices_a_wrong_list(data):
@@ -108,7 +136,7 @@ def test_the_command_writes_rows_and_a_picture(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--experiment=table-9"], "experiment is 'table-9', must be one of figure-10"),
+        (["--experiment=table-9"], "experiment is 'table-9', must be one of anchored, figure-10"),
         (["--variant=best"], "variant is 'best', must be one of naive, lamps-without-asr"),
         (["--data=places"], "set NEARCAST_DATA to the folder that holds text/places_simplegeo_us.csv.gz"),
         (["--data=osm"], "set NEARCAST_DATA"),
