@@ -39,7 +39,8 @@ class LocalEngine(Engine):
         del pending_offsets, pending_ids
         return self.anchor(positions)
 
-    def _anchor(self, positions: Positions) -> Rows:
+    def anchor(self, positions: Positions) -> Rows:
+        """Evaluate subscriptions anew where their devices are, and make their polygons."""
         slots = self.subscriptions.slots(positions.handles)
         interests = self._interests(slots)
         k = self.subscriptions.rows["k"][slots].astype(np.int64)

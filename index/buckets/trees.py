@@ -1,6 +1,6 @@
 """The arrays of bucket quadtrees: their growth and their invariants.
 
-Operations: growth O(size) by doubling, `check` O(entries) a tree. What goes into the trees and out of
+Operations: growth O(size), `check` O(entries) a tree. What goes into the trees and out of
 them is up to kernels.
 """
 
@@ -16,11 +16,13 @@ from index.buckets import kernels
 from index.buckets.layout import BLOCK_DTYPE, ENTRY_DTYPE, NODE_DTYPE, Objects, Trees
 from index.contracts import InconsistentIndexError
 from index.tables import SlotTable
+from index.tables.growth import longer
 from index.tables.quad_kernels import GROUP_END, GROUP_FREE, NO_NODE
 from index.tables.signature_kernels import signature_of
 
 _NODES_MIN = 128  # more than `has_room` asks for
 _BLOCKS_MIN = 16
+_GROUP = 4
 
 _QUANTILE = 0.9
 _MARGIN = 2.0
@@ -76,13 +78,15 @@ class BucketTrees:
         )
 
     def grow(self) -> None:
-        """Double the pools that `kernels.has_room` misses something in."""
+        """Lengthen the pools that `kernels.has_room` misses something in."""
         nodes, blocks, entries, meta = self.arrays
         if not kernels.has_groups(self.arrays):
-            nodes = np.concatenate([nodes, np.zeros_like(nodes)])
+            nodes = longer(nodes, len(nodes) + 1, _GROUP)
         if not kernels.has_blocks(self.arrays):
-            blocks = np.concatenate([blocks, np.zeros_like(blocks)])
-            entries = np.concatenate([entries, np.zeros_like(entries)])
+            blocks = longer(blocks, len(blocks) + 1)
+            entries = longer(entries, len(blocks) * kernels.BLOCK_CAPACITY)[
+                : len(blocks) * kernels.BLOCK_CAPACITY
+            ]
         self.arrays = Trees(nodes, blocks, entries, meta)
 
     def node_end(self) -> int:

@@ -45,6 +45,7 @@ from index.iqf import kernels, list_kernels
 from index.iqf.invariants import check
 from index.iqf.layout import LIST_DTYPE, Files
 from index.tables import SlotTable
+from index.tables.growth import longer
 from index.tables.id_map_kernels import NO_KEY, copy_all
 from index.tables.quad_kernels import NO_NODE
 
@@ -225,14 +226,14 @@ class IqfObjectIndex:
             self._grow(status)
 
     def _grow(self, status: int) -> None:
-        """Double what a kernel ran out of."""
+        """Lengthen what a kernel ran out of."""
         files = self._files
         if status == list_kernels.TREES_FULL:
             self._trees.grow()
         elif status == list_kernels.LISTS_FULL:
-            self._files = files._replace(lists=np.concatenate([files.lists, np.zeros_like(files.lists)]))
+            self._files = files._replace(lists=longer(files.lists, len(files.lists) + 1))
         elif status == list_kernels.RUNS_FULL:
-            self._files = files._replace(runs=np.concatenate([files.runs, np.zeros_like(files.runs)]))
+            self._files = files._replace(runs=longer(files.runs, len(files.runs) + 1))
         else:
             keys = np.full(2 * len(files.keys), NO_KEY, dtype=np.int64)
             values = np.zeros(len(keys), dtype=np.int32)

@@ -63,6 +63,7 @@ from index.sq_plus_tree.layout import (
 from index.sq_plus_tree.text_distances import class_distances, text_distances
 from index.sq_plus_tree.walk_kernels import new_walk
 from index.tables import SlotTable
+from index.tables.growth import longer
 from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, copy_all
 from index.tables.quad_kernels import GROUP_END, GROUP_FREE, group_room
 
@@ -72,7 +73,6 @@ Square = tuple[float, float, float]
 _FOUND_MIN = 64
 _WORLD_M = 30_000_000.0
 """Half a side of the root if none is given: it holds the Earth; quadtrees are some levels deeper."""
-_GROWTH = 1.5
 _COORDINATES = ("x_m", "y_m", "radius_m", "reach_m", "reach_id")
 
 
@@ -229,27 +229,17 @@ class SqPlusTree:
     def _grow(self) -> None:
         """Lengthen what has no room for one more step."""
         meta = self._meta
-        self._nodes = _longer(self._nodes, int(meta[NODE_END]) + NODES_SPARE)
-        self._members = _longer(self._members, int(meta[MEMBER_END]) + MEMBERS_SPARE)
+        self._nodes = longer(self._nodes, int(meta[NODE_END]) + NODES_SPARE)
+        self._members = longer(self._members, int(meta[MEMBER_END]) + MEMBERS_SPARE)
         if meta[NODE_COUNT] + NODES_SPARE > len(self._node_keys) * LOAD_MAX:
             keys = np.full(2 * len(self._node_keys), NO_KEY, dtype=np.int64)
             values = np.zeros(len(keys), dtype=np.int32)
             copy_all(self._node_keys, self._node_values, keys, values)
             self._node_keys, self._node_values = keys, values
         if group_room(self._cells, meta) < GROUPS_SPARE:
-            needed = int(meta[GROUP_END]) + 4 * GROUPS_SPARE
-            self._cells = _longer(self._cells, needed)
-            self._threshold_m = _longer(self._threshold_m, needed)
+            needed = int(meta[GROUP_END]) + CHILDREN * GROUPS_SPARE
+            self._cells = longer(self._cells, needed, CHILDREN)
+            self._threshold_m = longer(self._threshold_m, len(self._cells))[: len(self._cells)]
         needed = int(entries_needed(meta))
-        self._entries = _longer(self._entries, needed)
-        self._entry_slots = _longer(self._entry_slots, needed)
-
-
-def _longer(array: np.ndarray, needed: int) -> np.ndarray:
-    """Return an array of at least the needed length, longer by a share if it was shorter."""
-    if needed <= len(array):
-        return array
-    length = max(needed, int(len(array) * _GROWTH))
-    found = np.zeros((length, *array.shape[1:]), dtype=array.dtype)
-    found[: len(array)] = array
-    return found
+        self._entries = longer(self._entries, needed)
+        self._entry_slots = longer(self._entry_slots, len(self._entries))[: len(self._entries)]

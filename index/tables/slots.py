@@ -1,4 +1,4 @@
-"""Tables of rows with a keyword list each: ids to slots, growth by doubling, slots reused.
+"""Tables of rows with a keyword list each: ids to slots, slots reused.
 
 Operations: insert and remove O(1) a row amortised. A row keeps its slot while it lives, so structures
 may point at slots; a kernel that scans `rows[: table.end]` skips the holes (`keyword_count == 0`).
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from index.batches import Ints, KeywordIds, KeywordLists
 from index.contracts import InconsistentIndexError
 from index.tables import slot_kernels as kernels
+from index.tables.growth import longer
 from index.tables.id_map import IdMap
 
 Slots = npt.NDArray[np.int32]
@@ -154,22 +155,14 @@ class SlotTable:
             raise InconsistentIndexError("the keyword pool has lost count of its garbage")
 
     def _reserve(self, row_count: int, pool_count: int) -> None:
-        if row_count > len(self.rows):
-            rows = np.zeros(max(row_count, 2 * len(self.rows)), dtype=self.rows.dtype)
-            rows[: self.end] = self.rows[: self.end]
-            self.rows = rows
-        if pool_count > len(self.pool):
-            pool = np.zeros(max(pool_count, 2 * len(self.pool)), dtype=np.int32)
-            pool[: self._pool_end] = self.pool[: self._pool_end]
-            self.pool = pool
-            if len(self.places) > 0:
-                places = np.zeros(len(pool), dtype=np.int32)
-                places[: self._pool_end] = self.places[: self._pool_end]
-                self.places = places
+        self.rows = longer(self.rows, row_count)
+        self.pool = longer(self.pool, pool_count)
+        if len(self.places) > 0:
+            self.places = longer(self.places, len(self.pool))
 
     def _compact(self) -> None:
         kept = self._pool_end - self._pool_garbage
-        pool = np.zeros(max(_CAPACITY_MIN, 2 * kept), dtype=np.int32)
+        pool = np.zeros(max(_CAPACITY_MIN, kept), dtype=np.int32)
         places = np.zeros(len(pool) if len(self.places) > 0 else 0, dtype=np.int32)
         rows = self.rows[: self.end]
         self._pool_end = kernels.compact(rows, self.pool, self.places, pool, places)

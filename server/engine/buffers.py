@@ -1,12 +1,13 @@
 """Room for buffers: stretches of holdings, given back by size.
 
-Operations: take and give back O(1) a stretch, fit O(its holdings); growth by doubling.
+Operations: take and give back O(1) a stretch, fit O(its holdings).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from index.tables.growth import longer
 from server.engine import room_kernels as kernels
 from server.engine.layout import HOLDING_DTYPE, NO_HOLDING, Rows
 from server.engine.room_kernels import ROOM_STEP, Slots
@@ -48,11 +49,7 @@ class Buffers:
             self._free = np.concatenate(
                 [self._free, np.full(int(steps.max()) + 1, NO_HOLDING, dtype=np.int32)]
             )
-        needed = self.end + int(steps.sum()) * ROOM_STEP
-        if needed > len(self.holdings):
-            grown = np.zeros(max(needed, len(self.holdings) * 3 // 2), dtype=HOLDING_DTYPE)
-            grown[: self.end] = self.holdings[: self.end]
-            self.holdings = grown
+        self.holdings = longer(self.holdings, self.end + int(steps.sum()) * ROOM_STEP)
         return steps
 
     def give_back(self, subscriptions: Rows, slots: Slots) -> None:

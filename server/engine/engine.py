@@ -36,12 +36,13 @@ from server.engine.layout import (
     SUBSCRIPTION_DTYPE,
     Rows,
 )
+from server.engine.threads import ahead_of
 from server.engine.turnover import Turnover
 
 _SPARE = 4
 """Room for arrivals in every buffer, besides a quarter of b: when it is full the reach is lowered."""
 
-_CHUNK = 65_536
+_PART = 16_384
 """Subscriptions that are evaluated at once: bounds the memory of a large batch."""
 
 
@@ -235,26 +236,37 @@ class Engine:
         return self.objects.rows["id"][held["object"]], held["r_m"].copy()
 
     def anchor(self, positions: Positions) -> Rows:
-        """Evaluate subscriptions anew where their devices are; wake those that are parked."""
-        parts = [
-            self._anchor(positions.part(slice(start, start + _CHUNK)))
-            for start in range(0, len(positions.handles), _CHUNK)
-        ]
-        return np.concatenate(parts) if parts else np.empty(0, dtype=CHANGE_DTYPE)
+        """Evaluate subscriptions anew where their devices are; wake those that are parked.
 
-    def _anchor(self, positions: Positions) -> Rows:
+        A large batch is evaluated in parts, on all cores: retrieval changes nothing.
+        """
         slots = self.subscriptions.slots(positions.handles)
         rows = self.subscriptions.rows
         base = rows["base_extra"][slots]
         rows["extra"][slots] = np.where(base == BY_COST, self.options.costs.extra_max, base)
+        parts = [
+            (slots[start : start + _PART], positions.part(slice(start, start + _PART)))
+            for start in range(0, len(slots), _PART)
+        ]
+        rankings = ahead_of(parts, lambda part: self._best(*part))
+        changes = [self._anchor(*part, ranking) for part, ranking in zip(parts, rankings, strict=True)]
+        return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
+
+    def _best(self, slots: Slots, positions: Positions) -> Ranking:
+        """Return the k + extra + 1 best objects of each."""
+        rows = self.subscriptions.rows
+        count = rows["k"][slots].astype(np.int64) + rows["extra"][slots] + 1
+        unbounded = np.full(len(slots), np.inf)
+        interests = self._interests(slots)
+        return self.object_index.best(interests, positions.x_m, positions.y_m, count, unbounded)
+
+    def _anchor(self, slots: Slots, positions: Positions, ranking: Ranking) -> Rows:
+        """Settle subscriptions; ask again, for more, where the margin of a position needs it."""
+        rows = self.subscriptions.rows
         changes: list[Rows] = []
         while True:
-            interests = self._interests(slots)
             k = rows["k"][slots].astype(np.int64)
-            count = k + rows["extra"][slots] + 1
-            unbounded = np.full(len(slots), np.inf)
-            ranking = self.object_index.best(interests, positions.x_m, positions.y_m, count, unbounded)
-            short = margins.are_short(ranking, count, k, positions.margin_m)
+            short = margins.are_short(ranking, k + rows["extra"][slots] + 1, k, positions.margin_m)
             short &= rows["extra"][slots] < self.options.margin_extra_max
             if not short.any():
                 return np.concatenate([*changes, self._settle(slots, positions, ranking)])
@@ -264,6 +276,7 @@ class Engine:
             slots, positions = slots[short], positions.part(short)
             doubled = np.maximum(1, 2 * rows["extra"][slots].astype(np.int64))
             rows["extra"][slots] = np.minimum(doubled, self.options.margin_extra_max)
+            ranking = self._best(slots, positions)
 
     def locate(self, positions: Positions, pending_offsets: Ints, pending_ids: Ints) -> Rows:
         """Take the answers of devices in the mode ELLIPSE: decide about the objects that pend.

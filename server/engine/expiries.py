@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from index.batches import Ints
+from index.tables.growth import longer
 from server.engine import expiry_kernels as kernels
 
 _ROOM_MIN = 64
@@ -24,10 +25,8 @@ class Expiries:
     def push(self, times_ms: Ints, ids: Ints) -> None:
         """Add objects."""
         needed = self._size + len(ids)
-        if needed > len(self._times):
-            room = max(needed, 2 * len(self._times))
-            self._times = np.resize(self._times, room)
-            self._ids = np.resize(self._ids, room)
+        self._times = longer(self._times, needed)
+        self._ids = longer(self._ids, needed)
         self._size = kernels.push_all(self._times, self._ids, self._size, times_ms, ids)
 
     def pop_due(self, now_ms: int) -> Ints:

@@ -1,0 +1,27 @@
+"""How arrays grow: by half while small, by a fifth when large, so that little room is idle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_LARGE_BYTES = 1 << 22
+_SMALL_SHARE = 0.5
+_LARGE_SHARE = 0.2
+
+
+def longer(array: npt.NDArray[Any], needed: int, step: int = 1) -> npt.NDArray[Any]:
+    """Return the array itself if it has the needed length, else one that is longer by a share.
+
+    What is new is zero. The length is a multiple of `step`. O(length), O(1) amortised an element.
+    """
+    length = len(array)
+    if needed <= length:
+        return array
+    share = _SMALL_SHARE if array.nbytes < _LARGE_BYTES else _LARGE_SHARE
+    length = max(needed, length + int(length * share))
+    found = np.zeros((-(-length // step) * step, *array.shape[1:]), dtype=array.dtype)
+    found[: len(array)] = array
+    return found

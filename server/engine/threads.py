@@ -1,0 +1,34 @@
+"""Work that is done ahead on all cores, and taken in order. Kernels run without the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+_Part = TypeVar("_Part")
+_Done = TypeVar("_Done")
+
+_AHEAD = 2
+"""Parts under way or waiting to be taken, for each core."""
+
+
+def ahead_of(parts: Sequence[_Part], work: Callable[[_Part], _Done]) -> Iterator[_Done]:
+    """Yield the result of each part, in order; while the caller uses one, the next are worked on.
+
+    `work` must not depend on what the caller does with earlier results.
+    """
+    if len(parts) <= 1:
+        yield from map(work, parts)
+        return
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    waiting: deque[Future[_Done]] = deque()
+    with ThreadPoolExecutor(cores) as pool:
+        for part in parts:
+            waiting.append(pool.submit(work, part))
+            if len(waiting) >= _AHEAD * cores:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
