@@ -23,11 +23,14 @@ class EngineOptions:
     ----------
     buffer_extra
         b: how many objects beyond k a device is given. More of them, fewer reports and more pushes.
+    margin_extra_max
+        How many objects beyond k a device may be given so that the margin of its position is covered.
     object_index, subscription_index
         What makes the two indexes.
     """
 
     buffer_extra: int = 8
+    margin_extra_max: int = 200
     object_index: Callable[[], ObjectIndex] = NaiveObjectIndex
     subscription_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
 
@@ -58,12 +61,14 @@ class Published(NamedTuple):
 
 
 class Positions(NamedTuple):
-    """Where the devices of subscriptions are, in plane metres."""
+    """Where the devices of subscriptions are, in plane metres; `margin_m` is how far off at most."""
 
     handles: Ints
     x_m: Floats
     y_m: Floats
+    margin_m: Floats | None = None
 
     def part(self, rows: slice | npt.NDArray[np.bool_]) -> Positions:
         """Return some of them."""
-        return Positions(self.handles[rows], self.x_m[rows], self.y_m[rows])
+        margin_m = None if self.margin_m is None else self.margin_m[rows]
+        return Positions(self.handles[rows], self.x_m[rows], self.y_m[rows], margin_m)

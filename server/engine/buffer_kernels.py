@@ -126,6 +126,19 @@ def clear(objects: Rows, subscriptions: Rows, holdings: Rows, slots: Slots) -> N
             release(objects, subscriptions, holdings, last)
 
 
+@kernel
+def carry_over(
+    objects: Rows, subscriptions: Rows, holdings: Rows, slots: Slots, starts: Slots, counts: Slots
+) -> None:
+    """Move buffers from where they were to the empty stretches that their subscriptions have now."""
+    for i in range(slots.shape[0]):
+        start = subscriptions[slots[i]]["buffer_start"]
+        for j in range(counts[i]):
+            _point_at(objects, holdings, starts[i] + j, start + j, start + j)
+            holdings[start + j] = holdings[starts[i] + j]
+        subscriptions[slots[i]]["buffer_count"] = counts[i]
+
+
 @leaf
 def _holds(objects: Rows, holdings: Rows, start: int, end: int, object_id: int) -> bool:
     for place in range(start, end):  # noqa: SIM110 - a kernel

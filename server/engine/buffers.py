@@ -1,6 +1,6 @@
 """Room for buffers: stretches of holdings, given back by size.
 
-Operations: take and give back O(1) a stretch; growth by doubling.
+Operations: take and give back O(1) a stretch, fit O(its holdings); growth by doubling.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from server.engine import room_kernels as kernels
+from server.engine.buffer_kernels import carry_over
 from server.engine.layout import HOLDING_DTYPE, NO_HOLDING, Rows
 from server.engine.room_kernels import ROOM_STEP, Slots
 
@@ -39,9 +40,25 @@ class Buffers:
             self.holdings = grown
         self.end = kernels.take(subscriptions, self.holdings, self._free, slots, steps, self.end)
 
+    def fit(self, objects: Rows, subscriptions: Rows, slots: Slots, rooms: Slots) -> None:
+        """Change the room of subscriptions whose buffers need more, or less than half; keep the buffers."""
+        needed = np.maximum(rooms, subscriptions["buffer_count"][slots])
+        room = subscriptions["buffer_room"][slots]
+        unfit = (room < needed) | (room // 2 > needed + ROOM_STEP)
+        if not unfit.any():
+            return
+        slots = slots[unfit]
+        starts = subscriptions["buffer_start"][slots]
+        counts = subscriptions["buffer_count"][slots]
+        self.take(subscriptions, slots, needed[unfit])
+        carry_over(objects, subscriptions, self.holdings, slots, starts, counts)
+        kernels.free_stretches(self.holdings, self._free, starts, room[unfit])
+
     def give_back(self, subscriptions: Rows, slots: Slots) -> None:
         """Take the room of subscriptions whose buffers are empty."""
-        kernels.give_back(subscriptions, self.holdings, self._free, slots)
+        starts, rooms = subscriptions["buffer_start"][slots], subscriptions["buffer_room"][slots]
+        kernels.free_stretches(self.holdings, self._free, starts, rooms)
+        subscriptions["buffer_room"][slots] = 0
 
     def free_count(self) -> int:
         """Count the holdings in free stretches. O(stretches)."""

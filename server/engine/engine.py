@@ -22,7 +22,7 @@ import numpy as np
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking, ReachBatch
 from index.tables import SlotTable
 from index.tables.slots import Slots
-from server.engine import buffer_kernels, region_kernels
+from server.engine import buffer_kernels, margins, region_kernels
 from server.engine.batches import EngineOptions, Pending, Positions, Published
 from server.engine.buffers import Buffers
 from server.engine.expiries import Expiries
@@ -166,6 +166,7 @@ class Engine:
         """
         if extra is None:
             extra = np.full(len(handles), self.options.buffer_extra, dtype=np.int64)
+        extra = np.where(region == ELLIPSE, 0, extra)
         self.subscriptions.append(
             handles,
             interests.keywords,
@@ -173,7 +174,8 @@ class Engine:
                 "weight_m": interests.weight_m,
                 "similarity": interests.similarity,
                 "k": k,
-                "extra": np.where(region == ELLIPSE, 0, extra),
+                "extra": extra,
+                "base_extra": extra,
                 "region": region,
                 "is_awake": np.zeros(len(handles), dtype=np.int8),
                 "buffer_count": np.zeros(len(handles), dtype=np.int32),
@@ -227,12 +229,25 @@ class Engine:
 
     def _anchor(self, positions: Positions) -> Rows:
         slots = self.subscriptions.slots(positions.handles)
-        interests = self._interests(slots)
         rows = self.subscriptions.rows
-        count = rows["k"][slots].astype(np.int64) + rows["extra"][slots] + 1
-        unbounded = np.full(len(slots), np.inf)
-        ranking = self.object_index.best(interests, positions.x_m, positions.y_m, count, unbounded)
-        return self._settle(slots, positions, ranking, interests)
+        rows["extra"][slots] = rows["base_extra"][slots]
+        changes = []
+        while True:
+            interests = self._interests(slots)
+            k = rows["k"][slots].astype(np.int64)
+            count = k + rows["extra"][slots] + 1
+            unbounded = np.full(len(slots), np.inf)
+            ranking = self.object_index.best(interests, positions.x_m, positions.y_m, count, unbounded)
+            short = margins.are_short(ranking, count, k, positions.margin_m)
+            short &= rows["extra"][slots] < self.options.margin_extra_max
+            if not short.any():
+                return np.concatenate([*changes, self._settle(slots, positions, ranking, interests)])
+            enough = ~short
+            part = margins.part_of(ranking, enough)
+            changes.append(self._settle(slots[enough], positions.part(enough), part, interests))
+            slots, positions = slots[short], positions.part(short)
+            doubled = np.maximum(1, 2 * rows["extra"][slots].astype(np.int64))
+            rows["extra"][slots] = np.minimum(doubled, self.options.margin_extra_max)
 
     def locate(self, positions: Positions, pending_offsets: Ints, pending_ids: Ints) -> Rows:
         """Take the answers of devices in the mode ELLIPSE: decide about the objects that pend.
@@ -291,8 +306,9 @@ class Engine:
         rows = self.subscriptions.rows
         is_woken = rows["is_awake"][slots] == 0
         woken = slots[is_woken]
-        rooms = rows["k"][woken].astype(np.int32) + 2 * rows["extra"][woken]
-        self.buffers.take(rows, woken, rooms)
+        rooms = rows["k"][slots].astype(np.int32) + 2 * rows["extra"][slots].astype(np.int32)
+        self.buffers.take(rows, woken, rooms[is_woken])
+        self.buffers.fit(self.objects.rows, rows, slots[~is_woken], rooms[~is_woken])
         changes = np.empty(int(rows["buffer_count"][slots].sum()) + len(ranking.ids), dtype=CHANGE_DTYPE)
         told = buffer_kernels.settle(
             self.objects.rows,

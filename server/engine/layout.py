@@ -48,6 +48,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("pending_count", np.int32),  # objects that wait for the device's position (ELLIPSE)
         ("k", np.int16),
         ("extra", np.int16),  # b: how many objects beyond k the device is given
+        ("base_extra", np.int16),  # what b is without a margin
         ("similarity", np.int8),
         ("region", np.int8),
         ("is_awake", np.int8),

@@ -31,11 +31,9 @@ def take(subscriptions: Rows, holdings: Rows, free: Slots, slots: Slots, steps: 
 
 
 @kernel
-def give_back(subscriptions: Rows, holdings: Rows, free: Slots, slots: Slots) -> None:
-    """Chain the stretches of these subscriptions as free."""
-    for i in range(slots.shape[0]):
-        step = subscriptions[slots[i]]["buffer_room"] // ROOM_STEP
-        start = subscriptions[slots[i]]["buffer_start"]
-        holdings[start]["next"] = free[step]
-        free[step] = start
-        subscriptions[slots[i]]["buffer_room"] = 0
+def free_stretches(holdings: Rows, free: Slots, starts: Slots, rooms: Slots) -> None:
+    """Chain stretches as free."""
+    for i in range(starts.shape[0]):
+        step = rooms[i] // ROOM_STEP
+        holdings[starts[i]]["next"] = free[step]
+        free[step] = starts[i]

@@ -1,0 +1,39 @@
+"""Positions that are known up to a margin: how large a buffer has to be for the device to keep silent.
+
+A device within m of its anchor a may keep silent wherever it is if reach > f_k(a) + 2 m: its k-th length
+and its distance from the anchor are each at most m more than there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Floats, Ints, Ranking
+
+Rows = npt.NDArray[np.bool_]
+
+_STRICT = 1.0 - 2e-12
+"""Twice safe_region.anchored.REACH_SLACK, so that the device's own rounding does not matter."""
+
+
+def are_short(ranking: Ranking, count: Ints, k: Ints, margin_m: Floats | None) -> Rows:
+    """Which subscriptions need more objects than the `count` best that were asked for. O(rows)."""
+    short = np.zeros(len(count), dtype=np.bool_)
+    if margin_m is None or not margin_m.any():
+        return short
+    begin, end = ranking.offsets[:-1], ranking.offsets[1:]
+    (rows,) = np.nonzero((margin_m > 0.0) & (end - begin >= count))  # with fewer the reach is infinite
+    worst_m = ranking.length_m[begin[rows] + k[rows] - 1]
+    reach_m = ranking.length_m[end[rows] - 1]
+    short[rows] = reach_m * _STRICT <= worst_m + 2.0 * margin_m[rows]
+    return short
+
+
+def part_of(ranking: Ranking, rows: Rows) -> Ranking:
+    """Return some rows of a ranking."""
+    counts = np.diff(ranking.offsets)
+    kept = np.repeat(rows, counts)
+    offsets = np.zeros(int(rows.sum()) + 1, dtype=np.int64)
+    np.cumsum(counts[rows], out=offsets[1:])
+    return Ranking(offsets, ranking.ids[kept], ranking.length_m[kept], ranking.r_m[kept])
