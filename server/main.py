@@ -46,7 +46,7 @@ class Server:
     ) -> None:
         self.settings = settings
         self._frame = Frame.of(settings.area)
-        self._limits = limits or Limits()
+        self._limits = limits or Limits(margin_m_max=settings.margin_m_max)
         self._clock = clock
         self.port = 0
 
@@ -119,6 +119,7 @@ def _engine_options(settings: ServerSettings, frame: Frame) -> EngineOptions:
     subscription_index = SUBSCRIPTION_INDEXES[settings.subscription_index]
     return EngineOptions(
         buffer_extra=settings.buffer_extra,
+        margin_extra_max=settings.margin_buffer_max,
         object_index=OBJECT_INDEXES[settings.object_index],
         subscription_index=lambda: subscription_index(square),
     )

@@ -59,6 +59,13 @@ class TopK:
     region: RegionMode = RegionMode.ANCHORED
 
 
+class Place(NamedTuple):
+    """Where a device is, up to a margin."""
+
+    point: Point
+    margin_m: float = 0.0
+
+
 class Cause(IntEnum):
     """Why a delta is sent. The numbers equal those on the wire."""
 

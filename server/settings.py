@@ -45,6 +45,15 @@ class ServerSettings(BaseSettings):
     buffer_extra: int = Field(
         8, ge=0, le=BUFFER_EXTRA_MAX, description="Objects beyond k that a device is given (b)."
     )
+    margin_buffer_max: int = Field(
+        200,
+        ge=0,
+        le=BUFFER_EXTRA_MAX,
+        description="Objects beyond k that a device may be given to cover the margin of its position.",
+    )
+    margin_m_max: float = Field(
+        5000.0, ge=0.0, allow_inf_nan=False, description="Largest margin of a position, in metres."
+    )
     subscription_index: str = Field(
         DEFAULT_SUBSCRIPTION_INDEX,
         description=f"Who is affected by a new object: {', '.join(SUBSCRIPTION_INDEXES)}.",

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from safe_region.frame import Frame, Point
+from safe_region.frame import Frame
 from server import commands as c
 from server.engine import EngineOptions
 from server.errors import Reason, RefusalError
 from server.ledger import Ledger
 from server.limits import Limits
-from server.model import Cause, Delta, LiveObject
+from server.model import Cause, Delta, LiveObject, Place
 from server.rows import DeleteObject, PutSubscription, Recovered, Row
 from server.session import (
     Connection,
@@ -156,14 +156,14 @@ class Switchboard:
         )
         version = session.version if resumed else session.version + len(session.handles)
         session.say(Welcome(self.ledger.now_ms, known, version, resumed))
-        point = self.frame.project(command.lon, command.lat)
+        place = Place(self.frame.project(command.lon, command.lat), command.margin_m)
         handles = session.handles.values()
-        pending = {handle: point for handle in handles if handle in self.ledger.pending}
+        pending = {handle: place for handle in handles if handle in self.ledger.pending}
         if resumed:
             session.resume(command.version)
             self._anchor(pending, Cause.RESUMED)
             return
-        parked = {handle: point for handle in handles if self.ledger.is_parked(handle)}
+        parked = {handle: place for handle in handles if self.ledger.is_parked(handle)}
         self._anchor(parked, Cause.RESUMED)
         awake = [handle for handle in handles if handle not in parked]
         self._route([self.ledger.snapshot(handle, Cause.RESUMED) for handle in awake])
@@ -178,12 +178,12 @@ class Switchboard:
             if not session.handles:
                 del self.sessions[command.device_id]
 
-    def subscribe(self, session: Session, row: PutSubscription, point: Point) -> None:
+    def subscribe(self, session: Session, row: PutSubscription, place: Place) -> None:
         """Begin a subscription, or evaluate it again."""
         handle = session.handles.get(row.subscription_id)
         if handle is None:
             handle = self._own(session, row)
-        self._anchor({handle: point}, Cause.SUBSCRIBED)
+        self._anchor({handle: place}, Cause.SUBSCRIBED)
 
     def _own(self, session: Session, row: PutSubscription) -> int:
         handle = self._next_handle
@@ -203,16 +203,16 @@ class Switchboard:
 
     def anchor(self, reports: Sequence[c.Report]) -> None:
         """Give what devices reported new anchors, in one batch; the latest position counts."""
-        positions: dict[int, Point] = {}
+        positions: dict[int, Place] = {}
         for report in reports:
             session = self.sessions[report.device_id]
             session.report_sequence = max(session.report_sequence, report.sequence)
-            point = self.frame.project(report.lon, report.lat)
+            place = Place(self.frame.project(report.lon, report.lat), report.margin_m)
             for subscription_id in report.subscription_ids:
-                positions[session.handles[subscription_id]] = point
+                positions[session.handles[subscription_id]] = place
         self._anchor(positions, Cause.REPORTED)
 
-    def _anchor(self, positions: dict[int, Point], cause: Cause) -> None:
+    def _anchor(self, positions: dict[int, Place], cause: Cause) -> None:
         self._answered(positions)
         self._route(self.ledger.anchor(positions, cause))
 

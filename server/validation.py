@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword
 from server.errors import Reason, RefusalError
@@ -59,6 +60,24 @@ def checked_position(lon: float, lat: float, field: str = "position") -> tuple[f
         f"a finite number from -{_LAT_MAX_DEG} to {_LAT_MAX_DEG}",
     )
     return lon, lat
+
+
+def checked_margin(margin_m: float, limits: Limits, field: str = "margin_m") -> float:
+    """Return how far from its position a device may be."""
+    _require(
+        0.0 <= margin_m <= limits.margin_m_max, field, margin_m, f"0 to {limits.margin_m_max:g} metres"
+    )
+    return margin_m
+
+
+def require_exact(specs: Iterable[TopK], margin_m: float, field: str = "margin_m") -> None:
+    """Refuse a margin if a subscription needs to know where its device is. O(1) without a margin."""
+    _require(
+        margin_m == 0.0 or all(spec.region is not RegionMode.ELLIPSE for spec in specs),
+        field,
+        margin_m,
+        "0 for a device with a subscription in the mode ELLIPSE",
+    )
 
 
 def checked_name(name: str, field: str, length_max: int, *, optional: bool = False) -> str:

@@ -23,16 +23,16 @@ class EngineOptions:
     ----------
     buffer_extra
         b: how many objects beyond k a device is given. More of them, fewer reports and more pushes.
-    margin_extra_max
-        How many objects beyond k a device may be given so that the margin of its position is covered.
     object_index, subscription_index
         What makes the two indexes.
+    margin_extra_max
+        How many objects beyond k a device may be given so that the margin of its position is covered.
     """
 
     buffer_extra: int = 8
-    margin_extra_max: int = 200
     object_index: Callable[[], ObjectIndex] = NaiveObjectIndex
     subscription_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
+    margin_extra_max: int = 200
 
 
 class Pending(NamedTuple):

@@ -41,7 +41,7 @@ class Buffers:
         self.end = kernels.take(subscriptions, self.holdings, self._free, slots, steps, self.end)
 
     def fit(self, objects: Rows, subscriptions: Rows, slots: Slots, rooms: Slots) -> None:
-        """Change the room of subscriptions whose buffers need more, or less than half; keep the buffers."""
+        """Give buffers that need more room, or less than half of theirs, another stretch."""
         needed = np.maximum(rooms, subscriptions["buffer_count"][slots])
         room = subscriptions["buffer_room"][slots]
         unfit = (room < needed) | (room // 2 > needed + ROOM_STEP)

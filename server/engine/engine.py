@@ -231,7 +231,7 @@ class Engine:
         slots = self.subscriptions.slots(positions.handles)
         rows = self.subscriptions.rows
         rows["extra"][slots] = rows["base_extra"][slots]
-        changes = []
+        changes: list[Rows] = []
         while True:
             interests = self._interests(slots)
             k = rows["k"][slots].astype(np.int64)
