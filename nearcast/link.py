@@ -18,9 +18,10 @@ from typing import Any
 
 import grpc
 
-from nearcast.conversation import Conversation, Request, Response
+from nearcast.conversation import Conversation, Response
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.v1 import device_service_pb2
+from nearcast.voice import Request
 
 _log = logging.getLogger(__name__)
 
