@@ -91,8 +91,9 @@ async def test_the_true_position_never_leaves_a_private_device(place, client):
         for number in range(120):
             await walk.step()
             if number % 40 == 20:
+                count = len(tap.connections) + 1
                 tap.cut()
-                await until(lambda: subscriptions[0].state is SubscriptionState.OFFLINE)
+                await until(lambda: len(tap.connections) == count)  # noqa: B023 - awaited here
                 await until(lambda: subscriptions[0].state is SubscriptionState.EXACT)
                 await walk.compare()
             if number % 40 == 30:
