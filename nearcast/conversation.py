@@ -10,10 +10,12 @@ under way, and only one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Collection, Iterable
 
 from nearcast.clock import Clock
 from nearcast.errors import NearcastError, Reason, RefusedError, invalid
+from nearcast.geofence import Geofence, ground_radius_m
 from nearcast.model import ChangeReason, Counters, TopK
 from nearcast.subscription import Subscription
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
@@ -284,6 +286,15 @@ class Conversation:
         """When the next object in any buffer expires; 0 for never."""
         times = [one.next_expiry_ms for one in self.subscriptions.values() if one.next_expiry_ms]
         return min(times, default=0)
+
+    def geofence(self, subscriptions: Collection[Subscription] | None = None) -> Geofence:
+        """Return a circle about the device within which these, or all, have nothing to say."""
+        fenced = self.subscriptions.values() if subscriptions is None else subscriptions
+        radius_m = min((one.fence_m() for one in fenced), default=math.inf)
+        times = [one.next_expiry_ms for one in fenced if one.next_expiry_ms]
+        where = self.where
+        radius_m = ground_radius_m(self.frame, where.lat, radius_m)
+        return Geofence(where.lon, where.lat, radius_m, min(times, default=0))
 
     def subscribe(self, spec: TopK) -> Subscription:
         """Begin a subscription. Its first delta is to come."""

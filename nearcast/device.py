@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from nearcast.conversation import Conversation
+from nearcast.geofence import Geofence
 from nearcast.link import Link
 from nearcast.model import Counters, Match, TopK
 from nearcast.subscription import Subscription
@@ -100,6 +101,14 @@ class Device:
             return subscription.results()
         finally:
             await subscription.unsubscribe()
+
+    def geofence(self) -> Geofence:
+        """Return a circle about the device within which it has nothing to say.
+
+        Register it with the phone, sleep, and call `move` on exit. It holds until `until_ms`, and until
+        an object arrives or goes (`Subscription.changes`): then ask again. O(buffers), nothing is sent.
+        """
+        return self._conversation.geofence()
 
     def pass_time(self) -> None:
         """Look at the clock: for virtual time; in real time a timer does it."""

@@ -64,7 +64,9 @@ class Silence:
         if margin_m > 0.0:
             anchor = self._region.anchor
             covered = self._region.evaluate(anchor.x_m, anchor.y_m, time_ms, margin_m).exact
-            self._is_uncovered = not covered
+            if not covered:
+                self._is_uncovered = True
+                self._early_m = 0.0
 
     def anchored(self, evaluate: Callable[[], Evaluation]) -> None:
         """Note that the region is another one.
@@ -104,6 +106,13 @@ class Silence:
             and where.accuracy_m >= sent.accuracy_m
             and where.distance_m(frame, sent) <= sent.margin_m
         )
+
+    def fence_m(self, frame: Frame, where: Whereabouts, evaluation: Evaluation) -> float:
+        """Like `radius_m`; within the margin of a position that is too vague it is silent, too."""
+        radius_m = self.radius_m(evaluation)
+        if self._sent is not None and self.is_too_vague(frame, where, evaluation):
+            radius_m = max(radius_m, self._sent.margin_m - where.distance_m(frame, self._sent))
+        return radius_m
 
     def radius_m(self, evaluation: Evaluation) -> float:
         """Radius of a circle about the evaluated position within which nothing has to be sent."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from nearcast.errors import ClosedError, NearcastError
+from nearcast.geofence import Geofence
 from nearcast.model import (
     Change,
     ChangeKind,
@@ -107,6 +108,10 @@ class Subscription:
         finally:
             self._watchers.discard(watcher)
 
+    def geofence(self) -> Geofence:
+        """Return a circle about the device within which this subscription has nothing to say."""
+        return self._conversation.geofence((self,))
+
     async def unsubscribe(self) -> None:
         """End the subscription; return when the server knows, or as soon as there is no stream.
 
@@ -182,6 +187,13 @@ class Subscription:
         if self.is_waiting or self._silence.is_quiet(point, where.accuracy_m):
             return False
         return self._silence.must_report(conversation.frame, where, point, self._evaluate())
+
+    def fence_m(self) -> float:
+        """Radius on the plane within which nothing has to be sent."""
+        if not self._known:
+            return 0.0
+        conversation = self._conversation
+        return self._silence.fence_m(conversation.frame, conversation.where, self._evaluate())
 
     def said(self, shown: Shown, sequence: int = 0) -> None:
         """Note that a position is under way to the server, in this report or in a subscribe."""
