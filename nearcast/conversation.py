@@ -79,9 +79,12 @@ class Conversation:
         self.was_online = False
         self.error: NearcastError | None = None
         self.on_event: Callable[[], None] = lambda: None
+        self.on_welcome: Callable[[Conversation], None] = lambda _: None
+        self.lease_ms = 0
+        """How long the server lets this device be silent; 0 for ever."""
         self._nonce = nonce
         self._token = token
-        self._voice = Voice(where, send, self.counters)
+        self._voice = Voice(where, send, self.counters, clock)
         self._version = 0
         self._welcome_version = 0
         self._acked_version = 0
@@ -174,6 +177,8 @@ class Conversation:
                 subscription.forgotten()
                 self._voice.subscribe(subscription)
         self._check(self.subscriptions.values())
+        self.lease_ms = welcome.lease_ms
+        self.on_welcome(self)
 
     def _reconcile(self, subscription_id: int, spec: subscriptions_pb2.SubscriptionSpec) -> None:
         """Agree with the server on what one of its subscriptions is here."""
@@ -220,7 +225,7 @@ class Conversation:
             self._voice.report(found)
 
     def _receive_detached(self, error: RefusedError) -> None:
-        if error.reason is Reason.SILENT:
+        if error.reason in (Reason.SILENT, Reason.LEASE_EXPIRED):
             self.disconnect()
             self.connect()
         elif error.reason is not Reason.DRAINING:
@@ -228,9 +233,12 @@ class Conversation:
 
     def _receive_rejection(self, rejection: device_service_pb2.Rejection) -> None:
         error = RefusedError.from_wire(rejection.error)
+        if rejection.command == device_service_pb2.Rejection.COMMAND_HELLO:
+            self.fail(error)
+            return
+        if error.reason is Reason.OUT_OF_ORDER:
+            return  # said when the server had detached the device; the next welcome mends all of it
         match rejection.command:
-            case device_service_pb2.Rejection.COMMAND_HELLO:
-                self.fail(error)
             case device_service_pb2.Rejection.COMMAND_SUBSCRIBE:
                 refused = self.subscriptions.pop(rejection.number, None)
                 if refused is not None:
@@ -281,6 +289,8 @@ class Conversation:
             if 0 < subscription.next_expiry_ms <= now_ms:
                 subscription.pass_time(now_ms)
                 self._check((subscription,))
+        if self.clock.is_virtual:
+            self.beat()
 
     def next_expiry_ms(self) -> int:
         """When the next object in any buffer expires; 0 for never."""
@@ -323,6 +333,16 @@ class Conversation:
             self._voice.unsubscribe(subscription.id)
         else:
             on_ended()
+
+    @property
+    def beat_due_ms(self) -> int:
+        """When to give a sign of life, in steady time: a third of the lease after the last message."""
+        return self._voice.said_ms + max(1, self.lease_ms // 3)
+
+    def beat(self) -> None:
+        """Give a sign of life, if it is due."""
+        if self.is_online and self.lease_ms and self.clock.steady_ms() >= self.beat_due_ms:
+            self._voice.ping()
 
     def ping(self, on_pong: Callable[[], None]) -> None:
         """Ask for a sign of life behind everything before it. Called back on disconnection too."""

@@ -12,6 +12,7 @@ from nearcast.wire import spec_message
 from safe_region.frame import Area, Frame
 
 if TYPE_CHECKING:
+    from nearcast.clock import Clock
     from nearcast.subscription import Subscription
     from nearcast.whereabouts import Shown, Whereabouts
 
@@ -31,9 +32,13 @@ class Voice:
         Takes a request for the stream.
     counters
         Where bytes and reports are counted.
+    clock
+        Tells when something was said.
     """
 
-    def __init__(self, where: Whereabouts, send: Callable[[Request], None], counters: Counters) -> None:
+    def __init__(
+        self, where: Whereabouts, send: Callable[[Request], None], counters: Counters, clock: Clock
+    ) -> None:
         self.frame = _UNKNOWN_FRAME
         self.margin_m_max = math.inf
         """What the server takes; a fix poorer than that covers what it can."""
@@ -42,6 +47,9 @@ class Voice:
         self._counters = counters
         self._report_sequence = 0
         self._ping_number = 0
+        self._clock = clock
+        self.said_ms = 0
+        """When something was last said, in steady time."""
 
     def hello(self, device_id: str, token: str, nonce: bytes, version: int) -> None:
         """Say who this is, and which version it has."""
@@ -111,5 +119,6 @@ class Voice:
         return shown, min(shown.margin_m, self.margin_m_max)
 
     def _say(self, request: Request) -> None:
+        self.said_ms = self._clock.steady_ms()
         self._counters.bytes_sent += request.ByteSize()
         self._send(request)

@@ -24,6 +24,9 @@ _log = logging.getLogger(__name__)
 _GRACE_S = 5.0
 """How long a stopping server lets calls finish."""
 
+_LEASE_MS = 600_000
+"""Ten minutes: long for a phone that sleeps between two signs of life, short for who counts devices."""
+
 
 class Server:
     """A running server.
@@ -67,7 +70,11 @@ class Server:
         try:
             options = _engine_options(settings, self._frame)
             self.switchboard = Switchboard(
-                self._frame, self._limits, options, virtual_time=settings.virtual_time
+                self._frame,
+                self._limits,
+                options,
+                virtual_time=settings.virtual_time,
+                lease_ms=_lease_ms(settings),
             )
             found = self._store.recover()
             self.switchboard.recover(found)
@@ -123,6 +130,13 @@ def _engine_options(settings: ServerSettings, frame: Frame) -> EngineOptions:
         object_index=OBJECT_INDEXES[settings.object_index],
         subscription_index=lambda: subscription_index(square),
     )
+
+
+def _lease_ms(settings: ServerSettings) -> int:
+    """In virtual time nobody is late unless that is asked for."""
+    if settings.lease_ms is not None:
+        return settings.lease_ms
+    return 0 if settings.virtual_time else _LEASE_MS
 
 
 def _tls(settings: ServerSettings) -> TlsFiles | None:

@@ -42,6 +42,11 @@ READY = "serving on "
 )
 @click.option("--margin-m-max", type=float, help="Largest margin of a position, metres.  [default: 5000]")
 @click.option(
+    "--lease-ms",
+    type=int,
+    help="How long a device may say nothing; 0 for ever.  [default: 600000, virtual time: 0]",
+)
+@click.option(
     "--subscription-index",
     help="Who is affected by a new object: naive, sq-tree.  [default: sq-tree]",
 )

@@ -120,7 +120,7 @@ class Limits(_message.Message):
     def __init__(self, object_keywords_max: _Optional[int] = ..., subscription_keywords_max: _Optional[int] = ..., keyword_length_max: _Optional[int] = ..., k_max: _Optional[int] = ..., alpha_min: _Optional[float] = ..., alpha_max: _Optional[float] = ..., ttl_ms_max: _Optional[int] = ..., payload_bytes_max: _Optional[int] = ..., objects_per_request_max: _Optional[int] = ..., subscriptions_per_device_max: _Optional[int] = ..., devices_per_fleet_max: _Optional[int] = ..., name_length_max: _Optional[int] = ..., margin_m_max: _Optional[float] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("frame", "time_ms", "virtual_time", "limits", "subscriptions", "version", "resumed")
+    __slots__ = ("frame", "time_ms", "virtual_time", "limits", "subscriptions", "version", "resumed", "lease_ms")
     FRAME_FIELD_NUMBER: _ClassVar[int]
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     VIRTUAL_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -128,6 +128,7 @@ class Welcome(_message.Message):
     SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     RESUMED_FIELD_NUMBER: _ClassVar[int]
+    LEASE_MS_FIELD_NUMBER: _ClassVar[int]
     frame: _geometry_pb2.Frame
     time_ms: int
     virtual_time: bool
@@ -135,7 +136,8 @@ class Welcome(_message.Message):
     subscriptions: _containers.RepeatedCompositeFieldContainer[_subscriptions_pb2.Subscription]
     version: int
     resumed: bool
-    def __init__(self, frame: _Optional[_Union[_geometry_pb2.Frame, _Mapping]] = ..., time_ms: _Optional[int] = ..., virtual_time: _Optional[bool] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., subscriptions: _Optional[_Iterable[_Union[_subscriptions_pb2.Subscription, _Mapping]]] = ..., version: _Optional[int] = ..., resumed: _Optional[bool] = ...) -> None: ...
+    lease_ms: int
+    def __init__(self, frame: _Optional[_Union[_geometry_pb2.Frame, _Mapping]] = ..., time_ms: _Optional[int] = ..., virtual_time: _Optional[bool] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., subscriptions: _Optional[_Iterable[_Union[_subscriptions_pb2.Subscription, _Mapping]]] = ..., version: _Optional[int] = ..., resumed: _Optional[bool] = ..., lease_ms: _Optional[int] = ...) -> None: ...
 
 class Unsubscribed(_message.Message):
     __slots__ = ("subscription_id",)

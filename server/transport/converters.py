@@ -209,14 +209,15 @@ class EventWriter:
 
     Parameters
     ----------
-    frame, limits, virtual_time
+    frame, limits, virtual_time, lease_ms
         What every welcome tells.
     """
 
-    def __init__(self, frame: Frame, limits: Limits, *, virtual_time: bool) -> None:
+    def __init__(self, frame: Frame, limits: Limits, *, virtual_time: bool, lease_ms: int = 0) -> None:
         self._frame = frame_message(frame)
         self._limits = limits_message(limits)
         self._virtual_time = virtual_time
+        self._lease_ms = lease_ms
 
     def response(  # noqa: PLR0911 - one an event
         self, event: s.Event
@@ -263,4 +264,5 @@ class EventWriter:
             ],
             version=event.version,
             resumed=event.resumed,
+            lease_ms=self._lease_ms,
         )
