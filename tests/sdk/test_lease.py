@@ -51,20 +51,17 @@ async def test_a_silent_device_pings_and_says_nothing_else(leased):
 async def test_in_real_time_a_timer_pings(tmp_path):
     place = Place(tmp_path / "store.db", lease_ms=LEASE_MS)
     await place.start()
-    tap = Tap(place.target)
-    async with nearcast.connect(await tap.start()) as client:
-        await client.attach("d", lon=14.5, lat=35.5)
-        async with client.fleet() as fleet:
+    try:
+        async with nearcast.connect(place.target) as client, client.fleet() as fleet:
+            await client.attach("d", lon=14.5, lat=35.5)
             await fleet.attach("f", lon=14.5, lat=35.5)
-            await until(lambda: sum(map(len, tap.connections)) and pings(tap) >= 2)
-            assert session_of(place).state is State.ATTACHED
-            assert session_of(place, "f").state is State.ATTACHED
-    await tap.stop()
-    await place.stop()
-
-
-def pings(tap):
-    return sum(request.WhichOneof("command") == "ping" for request in tap.requests())
+            sessions = [session_of(place), session_of(place, "f")]
+            began = [session.heard_ms for session in sessions]
+            for session, began_ms in zip(sessions, began, strict=True):
+                await until(lambda: session.heard_ms >= began_ms + LEASE_MS // 3)  # noqa: B023 - awaited here
+                assert session.state is State.ATTACHED
+    finally:
+        await place.stop()
 
 
 @pytest.mark.parametrize("is_fleet", [False, True])
