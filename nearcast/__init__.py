@@ -11,6 +11,7 @@ async with nearcast.connect("localhost:7433") as client:
 from nearcast.client import Client, Fleet, Tls, connect
 from nearcast.device import Device
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
+from nearcast.geofence import Geofence
 from nearcast.model import (
     Change,
     ChangeKind,
@@ -37,6 +38,7 @@ __all__ = [
     "Device",
     "Fleet",
     "GeoObject",
+    "Geofence",
     "LiveObject",
     "Match",
     "NearcastError",

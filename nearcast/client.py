@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from nearcast.v1 import (
     device_service_pb2,
     device_service_pb2_grpc,
 )
+from nearcast.whereabouts import Whereabouts
 from nearcast.wire import live_object, position_message, spec_message
 
 _NONCE_BYTES = 16
@@ -66,8 +68,35 @@ class Client:
         self._publishers.append(publisher)
         return publisher
 
-    async def attach(self, device_id: str, *, lon: float, lat: float) -> Device:
+    async def attach(
+        self,
+        device_id: str,
+        *,
+        lon: float,
+        lat: float,
+        accuracy_m: float = 0.0,
+        privacy_radius_m: float = 0.0,
+        prefetch_m: float = 0.0,
+        chance: random.Random | None = None,
+    ) -> Device:
         """Attach a device on a stream of its own.
+
+        Parameters
+        ----------
+        device_id
+            Its name on the server.
+        lon, lat
+            Where it is, in degrees.
+        accuracy_m
+            What the fix is good to.
+        privacy_radius_m
+            The server is told positions blurred by up to this distance, never the true one, nor
+            heading or speed; 0 for a device that is not private.
+        prefetch_m
+            How far before the edge of a safe region the device reports already, so that the next one is
+            there in time.
+        chance
+            Where blurs come from; for tests.
 
         Raises
         ------
@@ -78,7 +107,8 @@ class Client:
         """
         link = self._link(SINGLE)
         try:
-            return await self._attach(link, device_id, lon, lat, owns_link=True)
+            where = Whereabouts(lon, lat, accuracy_m, privacy_radius_m, chance)
+            return await self._attach(link, device_id, where, prefetch_m, owns_link=True)
         except BaseException:
             await link.close()
             raise
@@ -93,7 +123,7 @@ class Client:
             await link.close()
 
     async def search(self, spec: TopK, *, lon: float, lat: float) -> list[Match]:
-        """Return the k best at one place, now.
+        """Return the k best at one place, now. The place is told as it is: see also `Device.search`.
 
         Raises
         ------
@@ -155,7 +185,7 @@ class Client:
         await self._channel.close()
 
     async def _attach(
-        self, link: Link, device_id: str, lon: float, lat: float, *, owns_link: bool
+        self, link: Link, device_id: str, where: Whereabouts, prefetch_m: float, *, owns_link: bool
     ) -> Device:
         conversation = Conversation(
             device_id,
@@ -163,8 +193,8 @@ class Client:
             self._token,
             self.clock,
             lambda request: link.send(device_id, request),
-            lon,
-            lat,
+            where,
+            prefetch_m,
         )
         device = Device(conversation, link, owns_link=owns_link)
         await link.add(conversation)
@@ -187,9 +217,21 @@ class Fleet:
         self._client = client
         self._link = link
 
-    async def attach(self, device_id: str, *, lon: float, lat: float) -> Device:
-        """Attach a device; it behaves like one of `Client.attach`."""
-        return await self._client._attach(self._link, device_id, lon, lat, owns_link=False)  # noqa: SLF001
+    async def attach(
+        self,
+        device_id: str,
+        *,
+        lon: float,
+        lat: float,
+        accuracy_m: float = 0.0,
+        privacy_radius_m: float = 0.0,
+        prefetch_m: float = 0.0,
+        chance: random.Random | None = None,
+    ) -> Device:
+        """Attach a device; it behaves like one of `Client.attach`, and takes the same parameters."""
+        where = Whereabouts(lon, lat, accuracy_m, privacy_radius_m, chance)
+        client = self._client
+        return await client._attach(self._link, device_id, where, prefetch_m, owns_link=False)  # noqa: SLF001
 
 
 @asynccontextmanager

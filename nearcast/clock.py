@@ -33,6 +33,10 @@ class Clock:
             self._latest_ms = max(self._latest_ms, _monotonic_ms() + self._offset_ms)
         return self._latest_ms
 
+    def steady_ms(self) -> int:
+        """Milliseconds that never jump, whatever a welcome says; virtual if time is."""
+        return self._latest_ms if self.is_virtual else _monotonic_ms()
+
 
 def _monotonic_ms() -> int:
     return time.monotonic_ns() // 1_000_000

@@ -10,24 +10,28 @@ under way, and only one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Collection, Iterable
 
 from nearcast.clock import Clock
 from nearcast.errors import NearcastError, Reason, RefusedError, invalid
+from nearcast.geofence import Geofence, ground_radius_m
 from nearcast.model import ChangeReason, Counters, TopK
 from nearcast.subscription import Subscription
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
-from nearcast.wire import frame, is_same_spec, number, position_message, spec_message, top_k
-from safe_region.frame import Area, Frame, Point
+from nearcast.voice import Request, Voice
+from nearcast.whereabouts import Whereabouts
+from nearcast.wire import distance_setting, frame, is_same_spec, spec_message, top_k
+from safe_region.anchored import RegionMode
+from safe_region.frame import Frame, Point
 
 _log = logging.getLogger(__name__)
 
 _ACK_EVERY = 32
 """Deltas between acks: often enough for a short resume, rare enough to cost nothing."""
 
-_UNKNOWN_FRAME = Frame(Area(0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 0.0, 0.0, 1.0)
+_EXACT = "with an exact position only: the mode ELLIPSE needs to know where the device is"
 
-Request = device_service_pb2.AttachRequest
 Response = device_service_pb2.AttachResponse
 
 
@@ -46,8 +50,10 @@ class Conversation:
         Server time.
     send
         Takes a request for the stream. Only called while online or by `connect`.
-    lon, lat
-        Where the device is, in degrees.
+    where
+        The device's position, and what of it may be told.
+    prefetch_m
+        How far before the edge of a region the device reports already.
     """
 
     def __init__(
@@ -57,36 +63,41 @@ class Conversation:
         token: str,
         clock: Clock,
         send: Callable[[Request], None],
-        lon: float,
-        lat: float,
+        where: Whereabouts,
+        prefetch_m: float = 0.0,
     ) -> None:
         if not isinstance(device_id, str) or not device_id:
             raise invalid("device_id", device_id, "a text that is not empty")
         self.device_id = device_id
         self.clock = clock
         self.counters = Counters()
-        self.frame = _UNKNOWN_FRAME
+        self.where = where
         self.point = Point(0.0, 0.0)
+        self.prefetch_m = distance_setting(prefetch_m, "prefetch_m")
         self.subscriptions: dict[int, Subscription] = {}
         self.is_online = False
         self.was_online = False
         self.error: NearcastError | None = None
         self.on_event: Callable[[], None] = lambda: None
+        self.on_welcome: Callable[[Conversation], None] = lambda _: None
+        self.lease_ms = 0
+        """How long the server lets this device be silent; 0 for ever."""
         self._nonce = nonce
         self._token = token
-        self._send = send
-        self._lon = number(lon, "position.lon")
-        self._lat = number(lat, "position.lat")
+        self._voice = Voice(where, send, self.counters, clock)
         self._version = 0
         self._welcome_version = 0
         self._acked_version = 0
-        self._report_sequence = 0
         self._next_subscription_id = 1
         # Ended here, but the server may not know yet; and whom to tell when it does.
         self._ended_ids: set[int] = set()
         self._on_ended: dict[int, Callable[[], None]] = {}
         self._pongs: dict[int, Callable[[], None]] = {}
-        self._ping_number = 0
+
+    @property
+    def frame(self) -> Frame:
+        """The server's service area and its projection; without extent before the first welcome."""
+        return self._voice.frame
 
     # -- the stream ------------------------------------------------------------------------------
 
@@ -104,14 +115,7 @@ class Conversation:
 
     def connect(self) -> None:
         """Say hello on a new stream."""
-        hello = device_service_pb2.Hello(
-            device_id=self.device_id,
-            token=self._token,
-            instance_nonce=self._nonce,
-            version=self._version,
-            position=position_message(self._lon, self._lat),
-        )
-        self._out(Request(hello=hello))
+        self._voice.hello(self.device_id, self._token, self._nonce, self._version)
 
     def disconnect(self) -> None:
         """Note that the stream is gone."""
@@ -156,8 +160,9 @@ class Conversation:
 
     def _receive_welcome(self, welcome: device_service_pb2.Welcome) -> None:
         self.clock.adjust(welcome.time_ms, is_virtual=welcome.virtual_time)
-        self.frame = frame(welcome.frame)
-        self.point = self.frame.project(self._lon, self._lat)
+        self._voice.frame = frame(welcome.frame)
+        self.point = self.where.project(self.frame)
+        self._voice.margin_m_max = welcome.limits.margin_m_max
         self.is_online = self.was_online = True
         self._welcome_version = welcome.version
         if not welcome.resumed and not welcome.subscriptions:
@@ -170,13 +175,15 @@ class Conversation:
         for subscription in self.subscriptions.values():
             if subscription.id not in listed:
                 subscription.forgotten()
-                self._send_subscribe(subscription)
+                self._voice.subscribe(subscription)
         self._check(self.subscriptions.values())
+        self.lease_ms = welcome.lease_ms
+        self.on_welcome(self)
 
     def _reconcile(self, subscription_id: int, spec: subscriptions_pb2.SubscriptionSpec) -> None:
         """Agree with the server on what one of its subscriptions is here."""
         if subscription_id in self._ended_ids:
-            self._send_unsubscribe(subscription_id)
+            self._voice.unsubscribe(subscription_id)
             return
         mine = self.subscriptions.get(subscription_id)
         if mine is not None:
@@ -204,7 +211,7 @@ class Conversation:
             self.counters.objects += subscription.apply(delta)
         if self._version - self._acked_version >= _ACK_EVERY:
             self._acked_version = self._version
-            self._out(Request(ack=device_service_pb2.Ack(version=self._version)))
+            self._voice.ack(self._version)
         if not was_caught_up and self.is_caught_up:
             self._check(self.subscriptions.values())
         elif subscription is not None:
@@ -213,10 +220,12 @@ class Conversation:
     def _receive_locate(self, locate: device_service_pb2.Locate) -> None:
         """Say where the device is, unless that is under way: then it comes after the question."""
         asked = [self.subscriptions.get(number) for number in locate.subscription_ids]
-        self._report([one for one in asked if one is not None and not one.is_waiting])
+        found = [one for one in asked if one is not None and not one.is_waiting]
+        if found:
+            self._voice.report(found)
 
     def _receive_detached(self, error: RefusedError) -> None:
-        if error.reason is Reason.SILENT:
+        if error.reason in (Reason.SILENT, Reason.LEASE_EXPIRED):
             self.disconnect()
             self.connect()
         elif error.reason is not Reason.DRAINING:
@@ -224,9 +233,12 @@ class Conversation:
 
     def _receive_rejection(self, rejection: device_service_pb2.Rejection) -> None:
         error = RefusedError.from_wire(rejection.error)
+        if rejection.command == device_service_pb2.Rejection.COMMAND_HELLO:
+            self.fail(error)
+            return
+        if error.reason is Reason.OUT_OF_ORDER:
+            return  # said when the server had detached the device; the next welcome mends all of it
         match rejection.command:
-            case device_service_pb2.Rejection.COMMAND_HELLO:
-                self.fail(error)
             case device_service_pb2.Rejection.COMMAND_SUBSCRIBE:
                 refused = self.subscriptions.pop(rejection.number, None)
                 if refused is not None:
@@ -235,7 +247,7 @@ class Conversation:
                 for subscription in self.subscriptions.values():
                     if subscription.report_failed(rejection.number):
                         subscription.forgotten()
-                        self._send_subscribe(subscription)
+                        self._voice.subscribe(subscription)
             case device_service_pb2.Rejection.COMMAND_UNSUBSCRIBE:
                 self._ended(rejection.number)
             case _:
@@ -253,13 +265,16 @@ class Conversation:
         lat: float,
         heading_deg: float | None = None,
         speed_mps: float | None = None,
+        accuracy_m: float = 0.0,
     ) -> None:
-        """Take over a new position; report it if some region does not cover it."""
+        """Take over a new fix; report it if some region does not cover it."""
         self._require_open()
-        position_message(lon, lat)
-        self._lon = lon
-        self._lat = lat
-        self.point = self.frame.project(lon, lat)
+        if accuracy_m and any(
+            one.spec.region is RegionMode.ELLIPSE for one in self.subscriptions.values()
+        ):
+            raise invalid("accuracy_m", accuracy_m, _EXACT)
+        self.where.move(lon, lat, accuracy_m)
+        self.point = self.where.project(self.frame)
         self.counters.moves += 1
         now_ms = self.clock.now_ms()
         for subscription in self.subscriptions.values():
@@ -274,21 +289,34 @@ class Conversation:
             if 0 < subscription.next_expiry_ms <= now_ms:
                 subscription.pass_time(now_ms)
                 self._check((subscription,))
+        if self.clock.is_virtual:
+            self.beat()
 
     def next_expiry_ms(self) -> int:
         """When the next object in any buffer expires; 0 for never."""
         times = [one.next_expiry_ms for one in self.subscriptions.values() if one.next_expiry_ms]
         return min(times, default=0)
 
+    def geofence(self, subscriptions: Collection[Subscription] | None = None) -> Geofence:
+        """Return a circle about the device within which these, or all, have nothing to say."""
+        fenced = self.subscriptions.values() if subscriptions is None else subscriptions
+        radius_m = min((one.fence_m() for one in fenced), default=math.inf)
+        times = [one.next_expiry_ms for one in fenced if one.next_expiry_ms]
+        where = self.where
+        radius_m = ground_radius_m(self.frame, where.lat, radius_m)
+        return Geofence(where.lon, where.lat, radius_m, min(times, default=0))
+
     def subscribe(self, spec: TopK) -> Subscription:
         """Begin a subscription. Its first delta is to come."""
         self._require_open()
         spec_message(spec)  # raises before anything changes
+        if spec.region == RegionMode.ELLIPSE and not self.where.is_exact:
+            raise invalid("spec.region", spec.region, _EXACT)
         subscription = Subscription(self, self._next_subscription_id, spec)
         self._next_subscription_id += 1
         self.subscriptions[subscription.id] = subscription
         if self.is_online:
-            self._send_subscribe(subscription)
+            self._voice.subscribe(subscription)
         return subscription
 
     def unsubscribe(
@@ -302,15 +330,23 @@ class Conversation:
         subscription.end()
         if self.is_online:
             self._on_ended[subscription.id] = on_ended
-            self._send_unsubscribe(subscription.id)
+            self._voice.unsubscribe(subscription.id)
         else:
             on_ended()
 
+    @property
+    def beat_due_ms(self) -> int:
+        """When to give a sign of life, in steady time: a third of the lease after the last message."""
+        return self._voice.said_ms + max(1, self.lease_ms // 3)
+
+    def beat(self) -> None:
+        """Give a sign of life, if it is due."""
+        if self.is_online and self.lease_ms and self.clock.steady_ms() >= self.beat_due_ms:
+            self._voice.ping()
+
     def ping(self, on_pong: Callable[[], None]) -> None:
         """Ask for a sign of life behind everything before it. Called back on disconnection too."""
-        self._ping_number += 1
-        self._pongs[self._ping_number] = on_pong
-        self._out(Request(ping=device_service_pb2.Ping(number=self._ping_number)))
+        self._pongs[self._voice.ping()] = on_pong
 
     def _require_open(self) -> None:
         """Raise what ended this conversation, if anything did."""
@@ -326,44 +362,6 @@ class Conversation:
         """Report for those whose region does not cover the device."""
         if not self.is_caught_up:
             return
-        point = self.point
-        left = [one for one in subscriptions if one.must_report(point)]
-        self._report(left, heading_deg, speed_mps)
-
-    def _report(
-        self,
-        subscriptions: list[Subscription],
-        heading_deg: float | None = None,
-        speed_mps: float | None = None,
-    ) -> None:
-        """Tell the server where the device is, for these subscriptions, if any."""
-        if not subscriptions:
-            return
-        self._report_sequence += 1
-        for subscription in subscriptions:
-            subscription.reported(self._report_sequence)
-        self.counters.reports += 1
-        report = device_service_pb2.Report(
-            sequence=self._report_sequence,
-            position=position_message(self._lon, self._lat),
-            subscription_ids=[subscription.id for subscription in subscriptions],
-            heading_deg=heading_deg,
-            speed_mps=speed_mps,
-        )
-        self._out(Request(report=report))
-
-    def _send_subscribe(self, subscription: Subscription) -> None:
-        subscribe = device_service_pb2.Subscribe(
-            subscription_id=subscription.id,
-            spec=spec_message(subscription.spec),
-            position=position_message(self._lon, self._lat),
-        )
-        self._out(Request(subscribe=subscribe))
-
-    def _send_unsubscribe(self, subscription_id: int) -> None:
-        unsubscribe = device_service_pb2.Unsubscribe(subscription_id=subscription_id)
-        self._out(Request(unsubscribe=unsubscribe))
-
-    def _out(self, request: Request) -> None:
-        self.counters.bytes_sent += request.ByteSize()
-        self._send(request)
+        left = [one for one in subscriptions if one.must_report()]
+        if left:
+            self._voice.report(left, heading_deg, speed_mps)

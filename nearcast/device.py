@@ -7,8 +7,9 @@ from types import TracebackType
 from typing import Self
 
 from nearcast.conversation import Conversation
+from nearcast.geofence import Geofence
 from nearcast.link import Link
-from nearcast.model import Counters, TopK
+from nearcast.model import Counters, Match, TopK
 from nearcast.subscription import Subscription
 from safe_region.frame import Frame
 
@@ -61,19 +62,53 @@ class Device:
         lon: float,
         lat: float,
         *,
+        accuracy_m: float = 0.0,
         heading_deg: float | None = None,
         speed_mps: float | None = None,
     ) -> None:
         """Take over a new position. Checks locally; sends only when some safe region is left.
 
+        Parameters
+        ----------
+        lon, lat
+            The fix, in degrees.
+        accuracy_m
+            What it is good to: the device is within this distance of it.
+        heading_deg, speed_mps
+            What a report tells besides, if known; a private device never tells them.
+
         Raises
         ------
         RefusedError
-            If the position is not a finite number; the old one is kept.
+            If a number is out of its limits; the old position is kept.
         """
-        self._conversation.move(lon, lat, heading_deg, speed_mps)
+        self._conversation.move(lon, lat, heading_deg, speed_mps, accuracy_m)
         self._wake_later()
         await self._link.room()
+
+    async def search(self, spec: TopK) -> list[Match]:
+        """Return the result of a subscription here and now, without standing.
+
+        Exact at the true position of a private device too, which `Client.search` would have to be told.
+
+        Raises
+        ------
+        RefusedError
+            If the server refuses it, naming field, value and limit.
+        """
+        subscription = await self.subscribe(spec)
+        try:
+            return subscription.results()
+        finally:
+            await subscription.unsubscribe()
+
+    def geofence(self) -> Geofence:
+        """Return a circle about the device within which it has nothing to say.
+
+        Register it with the phone, sleep, and call `move` on exit. It holds until `until_ms`, and until
+        an object arrives or goes (`Subscription.changes`): then ask again. O(buffers), nothing is sent.
+        """
+        return self._conversation.geofence()
 
     def pass_time(self) -> None:
         """Look at the clock: for virtual time; in real time a timer does it."""

@@ -18,9 +18,11 @@ from typing import Any
 
 import grpc
 
-from nearcast.conversation import Conversation, Request, Response
+from nearcast.conversation import Conversation, Response
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
+from nearcast.heartbeat import Heartbeat
 from nearcast.v1 import device_service_pb2
+from nearcast.voice import Request
 
 _log = logging.getLogger(__name__)
 
@@ -94,6 +96,7 @@ class Link:
         self._jitter = random.Random()
         self._streaming = False
         self._change = asyncio.Event()
+        self._heartbeat = Heartbeat()
         self.on_close: Callable[[Link], None] = lambda _link: None
 
     # -- for devices -----------------------------------------------------------------------------
@@ -131,6 +134,7 @@ class Link:
                 "a device that is not attached here yet",
             )
         self.conversations[conversation.device_id] = conversation
+        conversation.on_welcome = self._heartbeat.watch
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="nearcast link")
         elif self._streaming:
@@ -175,6 +179,7 @@ class Link:
         """End the stream. Devices are detached, their subscriptions stay on the server."""
         self._closed = True
         self.on_close(self)
+        self._heartbeat.close()
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

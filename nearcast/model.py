@@ -124,6 +124,10 @@ class SubscriptionState(Enum):
     """It is what the server would say."""
     STALE = "stale"
     """The device has left its safe region and waits for a delta."""
+    TOO_VAGUE = "too vague"
+    """The position is known too vaguely, to the server or to the device itself: the buffer that would
+    cover its margin is larger than the server allows. What is shown is the best of what the device holds.
+    It asks again when it has moved beyond the margin or its accuracy has improved."""
     OFFLINE = "offline"
     """No stream. What was known remains right inside the region; news do not arrive."""
 

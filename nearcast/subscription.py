@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from nearcast.errors import ClosedError, NearcastError
+from nearcast.geofence import Geofence
 from nearcast.model import (
     Change,
     ChangeKind,
@@ -17,17 +17,16 @@ from nearcast.model import (
     SubscriptionState,
     TopK,
 )
+from nearcast.silence import Silence
 from nearcast.v1 import subscriptions_pb2
+from nearcast.whereabouts import Shown
 from nearcast.wire import live_object
-from safe_region.anchored import AnchoredRegion, Buffered, Evaluation, inscribed_radius_m
+from safe_region.anchored import AnchoredRegion, Buffered, Evaluation, RegionMode
 from safe_region.frame import Point
 from safe_region.scoring import score_of
 
 if TYPE_CHECKING:
     from nearcast.conversation import Conversation
-
-_RADIUS_SAFETY = 1.0 - 1e-9
-"""Shrinks the circle of silence by more than its own rounding error."""
 
 _REASONS = {
     subscriptions_pb2.CAUSE_SUBSCRIBED: ChangeReason.SUBSCRIBED,
@@ -37,6 +36,7 @@ _REASONS = {
     subscriptions_pb2.CAUSE_REPLACED: ChangeReason.REPLACED,
     subscriptions_pb2.CAUSE_RESUMED: ChangeReason.RESUMED,
 }
+_ANSWERS = (subscriptions_pb2.CAUSE_SUBSCRIBED, subscriptions_pb2.CAUSE_REPORTED)
 _FAREWELLS = {
     subscriptions_pb2.DROP_REASON_RETRACTED: ChangeReason.RETRACTED,
     subscriptions_pb2.DROP_REASON_REPLACED: ChangeReason.REPLACED,
@@ -57,8 +57,7 @@ class Subscription:
         self._known = False  # the first delta has come
         self._pending_report = 0  # sequence of a report that waits for its delta
         self._next_expiry_ms = 0
-        self._quiet_at = Point(math.nan, math.nan)  # inside this circle (*) needs no test
-        self._quiet_radius_m = 0.0
+        self._silence = Silence(self.region, conversation.prefetch_m)
         self._first_answer: asyncio.Future[None] | None = None
 
     # -- for users -------------------------------------------------------------------------------
@@ -66,11 +65,19 @@ class Subscription:
     @property
     def state(self) -> SubscriptionState:
         """Whether `results` is exact now."""
-        if not self._conversation.is_online:
+        conversation = self._conversation
+        if not conversation.is_online:
             return SubscriptionState.OFFLINE
-        if self.is_waiting or not self._evaluate().exact:
+        evaluation = self._evaluate()
+        if not self._known or not conversation.is_caught_up:
             return SubscriptionState.STALE
-        return SubscriptionState.EXACT
+        if self._pending_report and not (evaluation.exact and self.spec.region is RegionMode.ANCHORED):
+            return SubscriptionState.STALE
+        if evaluation.exact:
+            return SubscriptionState.EXACT
+        if self._silence.is_too_vague(conversation.frame, conversation.where, evaluation):
+            return SubscriptionState.TOO_VAGUE
+        return SubscriptionState.STALE
 
     def results(self) -> list[Match]:
         """Return the k best at the device's position, best first. O(buffer), nothing is sent."""
@@ -100,6 +107,10 @@ class Subscription:
                 await watcher.noticed()
         finally:
             self._watchers.discard(watcher)
+
+    def geofence(self) -> Geofence:
+        """Return a circle about the device within which this subscription has nothing to say."""
+        return self._conversation.geofence((self,))
 
     async def unsubscribe(self) -> None:
         """End the subscription; return when the server knows, or as soon as there is no stream.
@@ -142,7 +153,11 @@ class Subscription:
         if delta.report_sequence >= self._pending_report:
             self._pending_report = 0
         self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
-        self._quiet_radius_m = 0.0
+        self._silence.changed()
+        if delta.cause in _ANSWERS:
+            self._silence.answered(self._evaluate, delta.time_ms)
+        elif delta.snapshot:
+            self._silence.anchored(self._evaluate)
         if self._first_answer is not None and not self._first_answer.done():
             self._first_answer.set_result(None)
         self.notice(_REASONS.get(delta.cause, ChangeReason.RESUMED), farewells)
@@ -162,25 +177,27 @@ class Subscription:
             del self._objects[object_id]
         buffer = self.region.buffer
         self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
-        self._quiet_radius_m = 0.0
+        self._silence.changed()
         self.notice(ChangeReason.EXPIRED, dict.fromkeys(gone, ChangeReason.EXPIRED))
 
-    def must_report(self, point: Point) -> bool:
-        """Whether the device at this point must tell the server. Usually O(1)."""
-        if self.is_waiting:
+    def must_report(self) -> bool:
+        """Whether the device must tell the server where it is. Usually O(1)."""
+        conversation = self._conversation
+        where, point = conversation.where, conversation.point
+        if self.is_waiting or self._silence.is_quiet(point, where.accuracy_m):
             return False
-        dx = point.x_m - self._quiet_at.x_m
-        dy = point.y_m - self._quiet_at.y_m
-        radius_m = self._quiet_radius_m
-        if dx * dx + dy * dy < radius_m * radius_m:
-            return False
-        evaluation = self._evaluate()
-        self._quiet_at = point
-        self._quiet_radius_m = inscribed_radius_m(evaluation) * _RADIUS_SAFETY
-        return not evaluation.exact
+        return self._silence.must_report(conversation.frame, where, point, self._evaluate())
 
-    def reported(self, sequence: int) -> None:
-        """Note that a report is under way."""
+    def fence_m(self) -> float:
+        """Radius on the plane within which nothing has to be sent."""
+        if not self._known:
+            return 0.0
+        conversation = self._conversation
+        return self._silence.fence_m(conversation.frame, conversation.where, self._evaluate())
+
+    def said(self, shown: Shown, sequence: int = 0) -> None:
+        """Note that a position is under way to the server, in this report or in a subscribe."""
+        self._silence.said(shown)
         self._pending_report = sequence
 
     def report_failed(self, sequence: int) -> bool:
@@ -221,7 +238,8 @@ class Subscription:
     def _evaluate(self) -> Evaluation:
         conversation = self._conversation
         point = conversation.point
-        return self.region.evaluate(point.x_m, point.y_m, conversation.clock.now_ms())
+        now_ms = conversation.clock.now_ms()
+        return self.region.evaluate(point.x_m, point.y_m, now_ms, conversation.where.accuracy_m)
 
 
 class _Watcher:

@@ -39,6 +39,13 @@ def number(value: float, field: str) -> float:
     return float(value)
 
 
+def distance_setting(value: float, field: str) -> float:
+    """Return a distance in metres that a user has set."""
+    if number(value, field) < 0.0:
+        raise invalid(field, value, "a finite number, at least 0")
+    return float(value)
+
+
 def position_message(lon: float, lat: float, field: str = "position") -> geometry_pb2.Position:
     """Write a position."""
     return geometry_pb2.Position(lon=number(lon, f"{field}.lon"), lat=number(lat, f"{field}.lat"))

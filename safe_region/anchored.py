@@ -10,6 +10,15 @@ B are therefore the k best of all whenever
 with f_k the k-th smallest length; and at p = a itself whenever B holds k objects, because each of them
 is below the reach. An infinite reach says that B holds everything that qualifies.
 
+A device that knows its position up to rho metres only may be anywhere within rho of p, where f_k and the
+distance from the anchor are each at most rho more. It tests
+
+    f_k(B, p) + |a p| + 2 rho < reach * (1 - REACH_SLACK)
+
+and then B is enough wherever it is; that p = a says nothing about where it is. What a device tells the
+server instead of its position (a blurred anchor) does not matter here: any anchor is right for which (*)
+holds at the position that the device itself takes for its own.
+
 The strict sign and the slack matter: with <= a tie between f_k and the reach would be decided by ids
 that the device does not know; the slack covers rounding (lengths carry a relative error of some 1e-16).
 
@@ -60,7 +69,7 @@ class Evaluation(NamedTuple):
     best: list[tuple[float, int]]
     """The k best of the buffer as (length in metres, object id), best first."""
     margin_m: float
-    """reach - f_k - |a p|: how much room is left. Half of it is a radius of silence."""
+    """reach - f_k - |a p| - 2 rho: how much room is left. Half of it is a radius of silence."""
     exact: bool
     """Whether `best` is the result: the device may stay silent."""
 
@@ -107,8 +116,18 @@ class AnchoredRegion:
             del self.buffer[object_id]
         return gone
 
-    def evaluate(self, x_m: float, y_m: float, now_ms: int) -> Evaluation:
-        """Rank the live buffer at a position and test (*)."""
+    def evaluate(self, x_m: float, y_m: float, now_ms: int, uncertainty_m: float = 0.0) -> Evaluation:
+        """Rank the live buffer at a position and test (*).
+
+        Parameters
+        ----------
+        x_m, y_m
+            The position, on the plane.
+        now_ms
+            Objects that have expired by then do not count.
+        uncertainty_m
+            rho: how far from there the device may be.
+        """
         lengths = [
             (length(x_m - entry.x_m, y_m - entry.y_m, entry.r_m), entry.object_id)
             for entry in self.buffer.values()
@@ -120,8 +139,9 @@ class AnchoredRegion:
         if len(best) < self.k:
             return Evaluation(best, -math.inf, exact=False)
         moved_m = length(x_m - self.anchor.x_m, y_m - self.anchor.y_m, 0.0)
-        used_m = best[-1][0] + moved_m
-        exact = moved_m == 0.0 or used_m < self.reach_m * (1.0 - REACH_SLACK)
+        used_m = best[-1][0] + moved_m + 2.0 * uncertainty_m
+        is_anchor = moved_m == 0.0 and uncertainty_m == 0.0
+        exact = is_anchor or used_m < self.reach_m * (1.0 - REACH_SLACK)
         return Evaluation(best, self.reach_m * (1.0 - REACH_SLACK) - used_m, exact)
 
 

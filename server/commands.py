@@ -53,6 +53,7 @@ class Hello:
     version: int
     lon: float
     lat: float
+    margin_m: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class Subscribe:
     spec: TopK
     lon: float
     lat: float
+    margin_m: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,9 @@ class Report:
     lon: float
     lat: float
     subscription_ids: tuple[int, ...]
+    margin_m: float = 0.0
+    heading_deg: float | None = None
+    speed_mps: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

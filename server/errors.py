@@ -29,6 +29,7 @@ class Reason(IntEnum):
     DRAINING = 13
     INTERNAL = 14
     SILENT = 15
+    LEASE_EXPIRED = 16
 
 
 class RefusalError(Exception):

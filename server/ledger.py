@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from index.batches import InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch
+from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch
 from safe_region.frame import Frame, Point
 from safe_region.scoring import text_weight
 from server.engine import Engine, EngineOptions, Positions
 from server.engine.invariants import check_engine
 from server.engine.layout import Rows
-from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach, TopK
+from server.model import Cause, Delta, DropReason, Entry, LiveObject, Place, Reach, TopK
 from server.vocabulary import Vocabulary
 
 
@@ -152,7 +152,7 @@ class Ledger:
         """Return what a subscription asks for."""
         return self._standing[handle].spec
 
-    def anchor(self, positions: Mapping[int, Point], cause: Cause) -> list[Delta]:
+    def anchor(self, positions: Mapping[int, Place], cause: Cause) -> list[Delta]:
         """Evaluate subscriptions anew, each at its position; wake those that are parked.
 
         The delta of a woken subscription is a snapshot, of any other the difference. What pends for a
@@ -259,9 +259,18 @@ def _ids(*values: int) -> Ints:
     return np.array(values, dtype=np.int64)
 
 
-def _places(handles: Sequence[int], positions: Mapping[int, Point]) -> Positions:
+def _places(handles: Sequence[int], positions: Mapping[int, Place]) -> Positions:
+    places = [positions[handle] for handle in handles]
     return Positions(
         np.array(handles, dtype=np.int64),
-        np.array([positions[handle].x_m for handle in handles], dtype=np.float64),
-        np.array([positions[handle].y_m for handle in handles], dtype=np.float64),
+        np.array([place.point.x_m for place in places], dtype=np.float64),
+        np.array([place.point.y_m for place in places], dtype=np.float64),
+        np.radians(_known([place.heading_deg for place in places])),
+        _known([place.speed_mps for place in places]),
+        np.array([place.margin_m for place in places], dtype=np.float64),
     )
+
+
+def _known(values: Sequence[float | None]) -> Floats:
+    """Return numbers, NaN for what is not known."""
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

@@ -33,6 +33,8 @@ class Limits:
     """*"""
     name_length_max: int = 128
     """* Of device ids and object keys, in characters."""
+    margin_m_max: float = 5000.0
+    """* Of a position."""
     outbox_max: int = 256
     """Deltas waiting for a slow device; beyond, they coalesce into snapshots of the latest state."""
     retained_max: int = 256

@@ -24,6 +24,9 @@ _log = logging.getLogger(__name__)
 _GRACE_S = 5.0
 """How long a stopping server lets calls finish."""
 
+_LEASE_MS = 600_000
+"""Ten minutes: long for a phone that sleeps between two signs of life, short for who counts devices."""
+
 
 class Server:
     """A running server.
@@ -46,7 +49,7 @@ class Server:
     ) -> None:
         self.settings = settings
         self._frame = Frame.of(settings.area)
-        self._limits = limits or Limits()
+        self._limits = limits or Limits(margin_m_max=settings.margin_m_max)
         self._clock = clock
         self.port = 0
 
@@ -67,7 +70,11 @@ class Server:
         try:
             options = _engine_options(settings, self._frame)
             self.switchboard = Switchboard(
-                self._frame, self._limits, options, virtual_time=settings.virtual_time
+                self._frame,
+                self._limits,
+                options,
+                virtual_time=settings.virtual_time,
+                lease_ms=_lease_ms(settings),
             )
             found = self._store.recover()
             self.switchboard.recover(found)
@@ -119,9 +126,17 @@ def _engine_options(settings: ServerSettings, frame: Frame) -> EngineOptions:
     subscription_index = SUBSCRIPTION_INDEXES[settings.subscription_index]
     return EngineOptions(
         buffer_extra=settings.buffer_extra,
+        margin_extra_max=settings.margin_buffer_max,
         object_index=OBJECT_INDEXES[settings.object_index],
         subscription_index=lambda: subscription_index(square),
     )
+
+
+def _lease_ms(settings: ServerSettings) -> int:
+    """In virtual time nobody is late unless that is asked for."""
+    if settings.lease_ms is not None:
+        return settings.lease_ms
+    return 0 if settings.virtual_time else _LEASE_MS
 
 
 def _tls(settings: ServerSettings) -> TlsFiles | None:

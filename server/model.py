@@ -59,6 +59,15 @@ class TopK:
     region: RegionMode = RegionMode.ANCHORED
 
 
+class Place(NamedTuple):
+    """Where a device is, up to a margin, and how it moves, if that is known."""
+
+    point: Point
+    margin_m: float = 0.0
+    heading_deg: float | None = None
+    speed_mps: float | None = None
+
+
 class Cause(IntEnum):
     """Why a delta is sent. The numbers equal those on the wire."""
 

@@ -11,17 +11,19 @@ Between the two the caller makes the rows durable. Plans of one batch do not tou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from server import commands as c
 from server.errors import Reason, RefusalError
-from server.model import LiveObject, NewObject
+from server.model import LiveObject, NewObject, Place, TopK
 from server.rows import DeleteObject, DeleteSubscription, PutObject, PutSubscription, Row, SetTime
 from server.session import Pong, Session
 from server.switchboard import Switchboard
 from server.validation import (
     checked_ids,
+    checked_margin,
+    checked_motion,
     checked_name,
     checked_nonce,
     checked_objects,
@@ -29,6 +31,7 @@ from server.validation import (
     checked_subscription_id,
     checked_top_k,
     checked_version,
+    require_exact,
 )
 
 EVERYTHING = "everything"
@@ -193,6 +196,7 @@ class Planner:
         checked_nonce(command.nonce)
         checked_version(command.version)
         checked_position(command.lon, command.lat, "hello.position")
+        checked_margin(command.margin_m, self._board.limits, "hello.margin_m")
         devices = command.connection.devices
         if len(devices) >= self._board.limits.devices_per_fleet_max and command.device_id not in devices:
             raise RefusalError(
@@ -204,6 +208,7 @@ class Planner:
         session = self._board.sessions.get(command.device_id)
         if session is not None:
             session.require_instance(command.nonce)
+            require_exact(self._specs(session, session.handles), command.margin_m, "hello.margin_m")
             if session.connection is command.connection:
                 raise RefusalError(
                     Reason.OUT_OF_ORDER, "hello", "second", "the first message of a device on a stream"
@@ -215,6 +220,8 @@ class Planner:
         subscription_id = checked_subscription_id(command.subscription_id)
         spec = checked_top_k(command.spec, self._board.limits)
         checked_position(command.lon, command.lat)
+        checked_margin(command.margin_m, self._board.limits)
+        require_exact((spec,), command.margin_m)
         handle = session.handles.get(subscription_id)
         if handle is not None and self._board.ledger.spec(handle) != spec:
             raise RefusalError(
@@ -232,9 +239,9 @@ class Planner:
                 f"at most {count_max} subscriptions a device",
             )
         row = PutSubscription(command.device_id, subscription_id, spec)
-        point = self._board.frame.project(command.lon, command.lat)
+        place = Place(self._board.frame.project(command.lon, command.lat), command.margin_m)
         return Plan(
-            lambda: self._board.subscribe(session, row, point),
+            lambda: self._board.subscribe(session, row, place),
             (row,) if handle is None else (),
             frozenset({_device(command)}),
         )
@@ -254,6 +261,9 @@ class Planner:
         checked_position(command.lon, command.lat)
         for i, subscription_id in enumerate(command.subscription_ids):
             self._require_subscription(session, subscription_id, f"subscription_ids[{i}]")
+        checked_margin(command.margin_m, self._board.limits)
+        checked_motion(command.heading_deg, command.speed_mps)
+        require_exact(self._specs(session, command.subscription_ids), command.margin_m)
         return Plan(lambda: None, report=command)
 
     def _speaker(self, command: c.DeviceCommand) -> Session:
@@ -267,6 +277,9 @@ class Planner:
                 "a device that has said hello on this stream",
             )
         return session
+
+    def _specs(self, session: Session, subscription_ids: Iterable[int]) -> Iterator[TopK]:
+        return (self._board.ledger.spec(session.handles[number]) for number in subscription_ids)
 
     def _require_subscription(self, session: Session, subscription_id: int, field: str) -> None:
         if subscription_id not in session.handles:

@@ -20,6 +20,7 @@ from server import commands as c
 from server.errors import Reason, RefusalError, StoreError
 from server.planning import Plan, Planner, apply
 from server.rows import Row
+from server.session import Connection
 from server.store import SqliteStore
 from server.switchboard import Switchboard
 
@@ -39,6 +40,11 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def steady_clock_ms() -> int:
+    """Milliseconds that never jump."""
+    return time.monotonic_ns() // 1_000_000
+
+
 class Pump:
     """Drives a switchboard.
 
@@ -50,6 +56,8 @@ class Pump:
         Where rows become durable.
     clock
         Wall clock in milliseconds; tells the time unless that is virtual, and who is late.
+    steady_clock
+        Monotonic clock in milliseconds; tells when leases end unless time is virtual.
     """
 
     def __init__(
@@ -57,11 +65,13 @@ class Pump:
         switchboard: Switchboard,
         store: SqliteStore,
         clock: Callable[[], int] = wall_clock_ms,
+        steady_clock: Callable[[], int] = steady_clock_ms,
     ) -> None:
         self.switchboard = switchboard
         self._planner = Planner(switchboard)
         self._store = store
         self._clock = clock
+        self._steady_clock = steady_clock
         self._waiting: deque[Waiting] = deque()
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
@@ -84,6 +94,12 @@ class Pump:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         await self._put(command, future)
         return await future
+
+    def heard(self, connection: Connection, device_id: str) -> None:
+        """Note that a message of a device has arrived: it is alive, whatever it says."""
+        if not self.switchboard.virtual_time:
+            self.switchboard.steady_ms = self._steady_clock()
+        self.switchboard.heard(connection, device_id)
 
     async def tell(self, command: c.DeviceCommand) -> None:
         """Submit a device's command; a refusal goes to the device. Waits only for room."""
@@ -135,6 +151,7 @@ class Pump:
         board.wall_ms = self._clock()
         board.detach_silent()
         if not board.virtual_time:
+            board.steady_ms = self._steady_clock()
             board.advance(max(board.ledger.now_ms, board.wall_ms))
 
     def _tell_curious(self) -> None:

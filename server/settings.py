@@ -45,6 +45,21 @@ class ServerSettings(BaseSettings):
     buffer_extra: int = Field(
         8, ge=0, le=BUFFER_EXTRA_MAX, description="Objects beyond k that a device is given (b)."
     )
+    margin_buffer_max: int = Field(
+        200,
+        ge=0,
+        le=BUFFER_EXTRA_MAX,
+        description="Objects beyond k that a device may be given to cover the margin of its position.",
+    )
+    margin_m_max: float = Field(
+        5000.0, ge=0.0, allow_inf_nan=False, description="Largest margin of a position, in metres."
+    )
+    lease_ms: int | None = Field(
+        None,
+        ge=0,
+        description="How long a device may say nothing before it is detached and parked; 0 for ever. "
+        "Ten minutes if not given, in virtual time for ever.",
+    )
     subscription_index: str = Field(
         DEFAULT_SUBSCRIPTION_INDEX,
         description=f"Who is affected by a new object: {', '.join(SUBSCRIPTION_INDEXES)}.",

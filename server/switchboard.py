@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from safe_region.frame import Frame, Point
+from safe_region.frame import Frame
 from server import commands as c
 from server.engine import EngineOptions
 from server.errors import Reason, RefusalError
+from server.leases import Leases
 from server.ledger import Ledger
 from server.limits import Limits
-from server.model import Cause, Delta, LiveObject
+from server.model import Cause, Delta, LiveObject, Place
 from server.rows import DeleteObject, PutSubscription, Recovered, Row
 from server.session import (
     Connection,
@@ -44,6 +45,8 @@ class Switchboard:
         How the engine works.
     virtual_time
         Whether the clock may be advanced by command.
+    lease_ms
+        How long a device may say nothing; 0 for ever.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Switchboard:
         options: EngineOptions | None = None,
         *,
         virtual_time: bool = False,
+        lease_ms: int = 0,
     ) -> None:
         self.frame = frame
         self.limits = limits or Limits()
@@ -62,6 +66,10 @@ class Switchboard:
         self.expired_rows: list[Row] = []
         self.wall_ms = 0
         """Real time, for those who wait for people: set by whoever drives this."""
+        self.steady_ms = 0
+        """The time of leases: monotonic, set by whoever drives this; virtual if time is."""
+        self.leases = Leases(lease_ms)
+        self.lease_expired_count = 0
         self.ask_number = 0
         """How many times devices were asked where they are."""
         self._asked: dict[int, tuple[int, int]] = {}  # handle -> number of the question, wall_ms
@@ -90,6 +98,9 @@ class Switchboard:
         for item in self.ledger.advance(now_ms):
             self._forget_key(item)
             self.expired_rows.append(DeleteObject(item.object_id))
+        if self.virtual_time:
+            self.steady_ms = now_ms
+        self.end_leases()
         return now_ms
 
     def take_object_id(self) -> int:
@@ -145,25 +156,28 @@ class Switchboard:
 
     def hello(self, command: c.Hello) -> None:
         """Attach a device: welcome it, then send what it missed, or everything."""
+        if command.connection.closed:
+            return  # it has gone already, and nobody would detach it
         session = self.sessions.get(command.device_id)
         if session is None:
             session = Session(command.device_id, self.limits)
             self.sessions[command.device_id] = session
         resumed = session.attach(command.connection, command.nonce, command.version)
+        self.leases.begin(session, self.steady_ms)
         known = tuple(
             Subscribed(subscription_id, self.ledger.spec(handle))
             for subscription_id, handle in session.handles.items()
         )
         version = session.version if resumed else session.version + len(session.handles)
         session.say(Welcome(self.ledger.now_ms, known, version, resumed))
-        point = self.frame.project(command.lon, command.lat)
+        place = Place(self.frame.project(command.lon, command.lat), command.margin_m)
         handles = session.handles.values()
-        pending = {handle: point for handle in handles if handle in self.ledger.pending}
+        pending = {handle: place for handle in handles if handle in self.ledger.pending}
         if resumed:
             session.resume(command.version)
             self._anchor(pending, Cause.RESUMED)
             return
-        parked = {handle: point for handle in handles if self.ledger.is_parked(handle)}
+        parked = {handle: place for handle in handles if self.ledger.is_parked(handle)}
         self._anchor(parked, Cause.RESUMED)
         awake = [handle for handle in handles if handle not in parked]
         self._route([self.ledger.snapshot(handle, Cause.RESUMED) for handle in awake])
@@ -178,12 +192,12 @@ class Switchboard:
             if not session.handles:
                 del self.sessions[command.device_id]
 
-    def subscribe(self, session: Session, row: PutSubscription, point: Point) -> None:
+    def subscribe(self, session: Session, row: PutSubscription, place: Place) -> None:
         """Begin a subscription, or evaluate it again."""
         handle = session.handles.get(row.subscription_id)
         if handle is None:
             handle = self._own(session, row)
-        self._anchor({handle: point}, Cause.SUBSCRIBED)
+        self._anchor({handle: place}, Cause.SUBSCRIBED)
 
     def _own(self, session: Session, row: PutSubscription) -> int:
         handle = self._next_handle
@@ -203,16 +217,17 @@ class Switchboard:
 
     def anchor(self, reports: Sequence[c.Report]) -> None:
         """Give what devices reported new anchors, in one batch; the latest position counts."""
-        positions: dict[int, Point] = {}
+        positions: dict[int, Place] = {}
         for report in reports:
             session = self.sessions[report.device_id]
             session.report_sequence = max(session.report_sequence, report.sequence)
             point = self.frame.project(report.lon, report.lat)
+            place = Place(point, report.margin_m, report.heading_deg, report.speed_mps)
             for subscription_id in report.subscription_ids:
-                positions[session.handles[subscription_id]] = point
+                positions[session.handles[subscription_id]] = place
         self._anchor(positions, Cause.REPORTED)
 
-    def _anchor(self, positions: dict[int, Point], cause: Cause) -> None:
+    def _anchor(self, positions: dict[int, Place], cause: Cause) -> None:
         self._answered(positions)
         self._route(self.ledger.anchor(positions, cause))
 
@@ -252,9 +267,33 @@ class Switchboard:
                 return
             session, _ = self._owners[handle]
             limit = f"at most {self.limits.answer_ms_max} ms"
-            session.say(Detached(RefusalError(Reason.SILENT, "answer", f"{waited_ms} ms late", limit)))
-            session.detach()
-            self._park(session)
+            self._give_up(session, RefusalError(Reason.SILENT, "answer", f"{waited_ms} ms late", limit))
+
+    # -- leases ----------------------------------------------------------------------------------
+
+    def heard(self, connection: Connection, device_id: str) -> None:
+        """Note that a device has said something, before that is looked at. O(1)."""
+        session = connection.devices.get(device_id)
+        if session is not None:
+            session.heard_ms = self.steady_ms
+
+    def end_leases(self) -> None:
+        """Detach and park devices that have said nothing for longer than their lease."""
+        for session in self.leases.expired(self.steady_ms):
+            self.lease_expired_count += 1
+            silent_ms = self.steady_ms - session.heard_ms
+            limit = f"less than {self.leases.lease_ms} ms"
+            self._give_up(
+                session, RefusalError(Reason.LEASE_EXPIRED, "silence", f"{silent_ms} ms", limit)
+            )
+
+    def _give_up(self, session: Session, error: RefusalError) -> None:
+        """Detach and park a device; it may say hello again."""
+        session.say(Detached(error))
+        session.detach()
+        self._park(session)
+        if not session.handles:
+            del self.sessions[session.device_id]
 
     def _route(self, deltas: Sequence[Delta]) -> None:
         for delta in deltas:

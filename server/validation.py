@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword
 from server.errors import Reason, RefusalError
@@ -13,6 +14,8 @@ from server.limits import Limits
 from server.model import NewObject, TopK
 
 _LON_MAX_DEG = 180.0
+_HEADING_MAX_DEG = 360.0
+_SPEED_MAX_MPS = 10_000.0
 _LAT_MAX_DEG = 90.0
 _VERSION_MAX = 2**62
 _NONCE_BYTES_MAX = 64
@@ -59,6 +62,34 @@ def checked_position(lon: float, lat: float, field: str = "position") -> tuple[f
         f"a finite number from -{_LAT_MAX_DEG} to {_LAT_MAX_DEG}",
     )
     return lon, lat
+
+
+def checked_margin(margin_m: float, limits: Limits, field: str = "margin_m") -> float:
+    """Return how far from its position a device may be."""
+    _require(
+        0.0 <= margin_m <= limits.margin_m_max, field, margin_m, f"0 to {limits.margin_m_max:g} metres"
+    )
+    return margin_m
+
+
+def checked_motion(heading_deg: float | None, speed_mps: float | None) -> None:
+    """Require a finite heading and speed, where they are given."""
+    if heading_deg is not None:
+        limit = f"a finite number from -{_HEADING_MAX_DEG:g} to {_HEADING_MAX_DEG:g}"
+        _require(abs(heading_deg) <= _HEADING_MAX_DEG, "heading_deg", heading_deg, limit)
+    if speed_mps is not None:
+        limit = f"0 to {_SPEED_MAX_MPS:g} metres a second"
+        _require(0.0 <= speed_mps <= _SPEED_MAX_MPS, "speed_mps", speed_mps, limit)
+
+
+def require_exact(specs: Iterable[TopK], margin_m: float, field: str = "margin_m") -> None:
+    """Refuse a margin if a subscription needs to know where its device is. O(1) without a margin."""
+    _require(
+        margin_m == 0.0 or all(spec.region is not RegionMode.ELLIPSE for spec in specs),
+        field,
+        margin_m,
+        "0 for a device with a subscription in the mode ELLIPSE",
+    )
 
 
 def checked_name(name: str, field: str, length_max: int, *, optional: bool = False) -> str:

@@ -36,6 +36,17 @@ READY = "serving on "
     help="Objects beyond k that a device is given: more of them, fewer reports.  [default: 8]",
 )
 @click.option(
+    "--margin-buffer-max",
+    type=int,
+    help="Objects beyond k a device may be given to cover its position's margin.  [default: 200]",
+)
+@click.option("--margin-m-max", type=float, help="Largest margin of a position, metres.  [default: 5000]")
+@click.option(
+    "--lease-ms",
+    type=int,
+    help="How long a device may say nothing; 0 for ever.  [default: 600000, virtual time: 0]",
+)
+@click.option(
     "--subscription-index",
     help="Who is affected by a new object: naive, sq-tree.  [default: sq-tree]",
 )

@@ -12,28 +12,32 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Hello(_message.Message):
-    __slots__ = ("device_id", "token", "instance_nonce", "version", "position")
+    __slots__ = ("device_id", "token", "instance_nonce", "version", "position", "margin_m")
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_NONCE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
+    MARGIN_M_FIELD_NUMBER: _ClassVar[int]
     device_id: str
     token: str
     instance_nonce: bytes
     version: int
     position: _geometry_pb2.Position
-    def __init__(self, device_id: _Optional[str] = ..., token: _Optional[str] = ..., instance_nonce: _Optional[bytes] = ..., version: _Optional[int] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ...) -> None: ...
+    margin_m: float
+    def __init__(self, device_id: _Optional[str] = ..., token: _Optional[str] = ..., instance_nonce: _Optional[bytes] = ..., version: _Optional[int] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., margin_m: _Optional[float] = ...) -> None: ...
 
 class Subscribe(_message.Message):
-    __slots__ = ("subscription_id", "spec", "position")
+    __slots__ = ("subscription_id", "spec", "position", "margin_m")
     SUBSCRIPTION_ID_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
+    MARGIN_M_FIELD_NUMBER: _ClassVar[int]
     subscription_id: int
     spec: _subscriptions_pb2.SubscriptionSpec
     position: _geometry_pb2.Position
-    def __init__(self, subscription_id: _Optional[int] = ..., spec: _Optional[_Union[_subscriptions_pb2.SubscriptionSpec, _Mapping]] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ...) -> None: ...
+    margin_m: float
+    def __init__(self, subscription_id: _Optional[int] = ..., spec: _Optional[_Union[_subscriptions_pb2.SubscriptionSpec, _Mapping]] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., margin_m: _Optional[float] = ...) -> None: ...
 
 class Unsubscribe(_message.Message):
     __slots__ = ("subscription_id",)
@@ -42,18 +46,20 @@ class Unsubscribe(_message.Message):
     def __init__(self, subscription_id: _Optional[int] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("sequence", "position", "subscription_ids", "heading_deg", "speed_mps")
+    __slots__ = ("sequence", "position", "subscription_ids", "heading_deg", "speed_mps", "margin_m")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTION_IDS_FIELD_NUMBER: _ClassVar[int]
     HEADING_DEG_FIELD_NUMBER: _ClassVar[int]
     SPEED_MPS_FIELD_NUMBER: _ClassVar[int]
+    MARGIN_M_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     position: _geometry_pb2.Position
     subscription_ids: _containers.RepeatedScalarFieldContainer[int]
     heading_deg: float
     speed_mps: float
-    def __init__(self, sequence: _Optional[int] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., subscription_ids: _Optional[_Iterable[int]] = ..., heading_deg: _Optional[float] = ..., speed_mps: _Optional[float] = ...) -> None: ...
+    margin_m: float
+    def __init__(self, sequence: _Optional[int] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., subscription_ids: _Optional[_Iterable[int]] = ..., heading_deg: _Optional[float] = ..., speed_mps: _Optional[float] = ..., margin_m: _Optional[float] = ...) -> None: ...
 
 class Ack(_message.Message):
     __slots__ = ("version",)
@@ -84,7 +90,7 @@ class AttachRequest(_message.Message):
     def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., report: _Optional[_Union[Report, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("object_keywords_max", "subscription_keywords_max", "keyword_length_max", "k_max", "alpha_min", "alpha_max", "ttl_ms_max", "payload_bytes_max", "objects_per_request_max", "subscriptions_per_device_max", "devices_per_fleet_max", "name_length_max")
+    __slots__ = ("object_keywords_max", "subscription_keywords_max", "keyword_length_max", "k_max", "alpha_min", "alpha_max", "ttl_ms_max", "payload_bytes_max", "objects_per_request_max", "subscriptions_per_device_max", "devices_per_fleet_max", "name_length_max", "margin_m_max")
     OBJECT_KEYWORDS_MAX_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTION_KEYWORDS_MAX_FIELD_NUMBER: _ClassVar[int]
     KEYWORD_LENGTH_MAX_FIELD_NUMBER: _ClassVar[int]
@@ -97,6 +103,7 @@ class Limits(_message.Message):
     SUBSCRIPTIONS_PER_DEVICE_MAX_FIELD_NUMBER: _ClassVar[int]
     DEVICES_PER_FLEET_MAX_FIELD_NUMBER: _ClassVar[int]
     NAME_LENGTH_MAX_FIELD_NUMBER: _ClassVar[int]
+    MARGIN_M_MAX_FIELD_NUMBER: _ClassVar[int]
     object_keywords_max: int
     subscription_keywords_max: int
     keyword_length_max: int
@@ -109,10 +116,11 @@ class Limits(_message.Message):
     subscriptions_per_device_max: int
     devices_per_fleet_max: int
     name_length_max: int
-    def __init__(self, object_keywords_max: _Optional[int] = ..., subscription_keywords_max: _Optional[int] = ..., keyword_length_max: _Optional[int] = ..., k_max: _Optional[int] = ..., alpha_min: _Optional[float] = ..., alpha_max: _Optional[float] = ..., ttl_ms_max: _Optional[int] = ..., payload_bytes_max: _Optional[int] = ..., objects_per_request_max: _Optional[int] = ..., subscriptions_per_device_max: _Optional[int] = ..., devices_per_fleet_max: _Optional[int] = ..., name_length_max: _Optional[int] = ...) -> None: ...
+    margin_m_max: float
+    def __init__(self, object_keywords_max: _Optional[int] = ..., subscription_keywords_max: _Optional[int] = ..., keyword_length_max: _Optional[int] = ..., k_max: _Optional[int] = ..., alpha_min: _Optional[float] = ..., alpha_max: _Optional[float] = ..., ttl_ms_max: _Optional[int] = ..., payload_bytes_max: _Optional[int] = ..., objects_per_request_max: _Optional[int] = ..., subscriptions_per_device_max: _Optional[int] = ..., devices_per_fleet_max: _Optional[int] = ..., name_length_max: _Optional[int] = ..., margin_m_max: _Optional[float] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("frame", "time_ms", "virtual_time", "limits", "subscriptions", "version", "resumed")
+    __slots__ = ("frame", "time_ms", "virtual_time", "limits", "subscriptions", "version", "resumed", "lease_ms")
     FRAME_FIELD_NUMBER: _ClassVar[int]
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     VIRTUAL_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -120,6 +128,7 @@ class Welcome(_message.Message):
     SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     RESUMED_FIELD_NUMBER: _ClassVar[int]
+    LEASE_MS_FIELD_NUMBER: _ClassVar[int]
     frame: _geometry_pb2.Frame
     time_ms: int
     virtual_time: bool
@@ -127,7 +136,8 @@ class Welcome(_message.Message):
     subscriptions: _containers.RepeatedCompositeFieldContainer[_subscriptions_pb2.Subscription]
     version: int
     resumed: bool
-    def __init__(self, frame: _Optional[_Union[_geometry_pb2.Frame, _Mapping]] = ..., time_ms: _Optional[int] = ..., virtual_time: _Optional[bool] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., subscriptions: _Optional[_Iterable[_Union[_subscriptions_pb2.Subscription, _Mapping]]] = ..., version: _Optional[int] = ..., resumed: _Optional[bool] = ...) -> None: ...
+    lease_ms: int
+    def __init__(self, frame: _Optional[_Union[_geometry_pb2.Frame, _Mapping]] = ..., time_ms: _Optional[int] = ..., virtual_time: _Optional[bool] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., subscriptions: _Optional[_Iterable[_Union[_subscriptions_pb2.Subscription, _Mapping]]] = ..., version: _Optional[int] = ..., resumed: _Optional[bool] = ..., lease_ms: _Optional[int] = ...) -> None: ...
 
 class Unsubscribed(_message.Message):
     __slots__ = ("subscription_id",)

@@ -75,6 +75,10 @@ class Session:
         self.report_sequence = 0
         self.connection: Connection | None = None
         self.coalesced_count = 0
+        self.heard_ms = 0
+        """When the device last said something, in the time of its lease."""
+        self.is_leased = False
+        """Whether `Leases` looks after it."""
         self._limits = limits
         self._nonce = b""
         self._retained: deque[VersionedDelta] = deque()

@@ -66,7 +66,15 @@ def _choice(kind: type[_Choice], value: int, field: str) -> _Choice:
 def hello_from(connection: s.Connection, message: device_service_pb2.Hello) -> c.Hello:
     """Read a hello."""
     lon, lat = position_from(message.position, "hello.position", present=message.HasField("position"))
-    return c.Hello(connection, message.device_id, message.instance_nonce, message.version, lon, lat)
+    return c.Hello(
+        connection,
+        message.device_id,
+        message.instance_nonce,
+        message.version,
+        lon,
+        lat,
+        message.margin_m,
+    )
 
 
 def device_command_from(
@@ -94,7 +102,18 @@ def _report_from(
     connection: s.Connection, device_id: str, message: device_service_pb2.Report
 ) -> c.Report:
     lon, lat = position_from(message.position, "report.position", present=message.HasField("position"))
-    return c.Report(connection, device_id, message.sequence, lon, lat, tuple(message.subscription_ids))
+    ids = tuple(message.subscription_ids)
+    return c.Report(
+        connection,
+        device_id,
+        message.sequence,
+        lon,
+        lat,
+        ids,
+        message.margin_m,
+        message.heading_deg if message.HasField("heading_deg") else None,
+        message.speed_mps if message.HasField("speed_mps") else None,
+    )
 
 
 def _subscribe_from(
@@ -102,7 +121,7 @@ def _subscribe_from(
 ) -> c.Subscribe:
     lon, lat = position_from(message.position, "subscribe.position", present=message.HasField("position"))
     spec = top_k_from(message.spec)
-    return c.Subscribe(connection, device_id, message.subscription_id, spec, lon, lat)
+    return c.Subscribe(connection, device_id, message.subscription_id, spec, lon, lat, message.margin_m)
 
 
 # -- to the wire ---------------------------------------------------------------------------------
@@ -200,14 +219,15 @@ class EventWriter:
 
     Parameters
     ----------
-    frame, limits, virtual_time
+    frame, limits, virtual_time, lease_ms
         What every welcome tells.
     """
 
-    def __init__(self, frame: Frame, limits: Limits, *, virtual_time: bool) -> None:
+    def __init__(self, frame: Frame, limits: Limits, *, virtual_time: bool, lease_ms: int = 0) -> None:
         self._frame = frame_message(frame)
         self._limits = limits_message(limits)
         self._virtual_time = virtual_time
+        self._lease_ms = lease_ms
 
     def response(  # noqa: PLR0911 - one an event
         self, event: s.Event
@@ -254,4 +274,5 @@ class EventWriter:
             ],
             version=event.version,
             resumed=event.resumed,
+            lease_ms=self._lease_ms,
         )

@@ -44,7 +44,12 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         self._pump = pump
         self._access = access
         board = pump.switchboard
-        self._writer = converters.EventWriter(board.frame, board.limits, virtual_time=board.virtual_time)
+        self._writer = converters.EventWriter(
+            board.frame,
+            board.limits,
+            virtual_time=board.virtual_time,
+            lease_ms=board.leases.lease_ms,
+        )
         self.outlets: set[Outlet] = set()
 
     async def Attach(  # noqa: N802
@@ -141,6 +146,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     async def _receive(
         self, connection: Connection, device_id: str, request: device_service_pb2.AttachRequest
     ) -> None:
+        self._pump.heard(connection, device_id)
         try:
             if request.WhichOneof("command") == "hello":
                 self._access.require(request.hello.token)

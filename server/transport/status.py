@@ -30,6 +30,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.DRAINING: grpc.StatusCode.UNAVAILABLE,
     Reason.INTERNAL: grpc.StatusCode.INTERNAL,
     Reason.SILENT: grpc.StatusCode.DEADLINE_EXCEEDED,
+    Reason.LEASE_EXPIRED: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
 
 

@@ -47,7 +47,7 @@ class Row:
         self.engine.anchor(where)
         check_engine(self.engine)
 
-    def b_of(self, handle):
+    def beyond(self, handle):
         return int(self.engine.row(handle)["extra"])
 
     def allows(self, handle, margin_m):
@@ -62,10 +62,10 @@ def test_rows_of_one_batch_get_what_each_needs():
     row = Row()
     row.subscribe(1, 2, 3)
     row.anchor((1, 50.3, 0.0), (2, 50.3, 4.0), (3, 100.3, 1000.0))
-    assert row.b_of(1) == EXTRA
-    assert EXTRA < row.b_of(2) < EXTRA_MAX
+    assert row.beyond(1) == EXTRA
+    assert EXTRA < row.beyond(2) < EXTRA_MAX
     assert row.allows(2, 4.0)
-    assert row.b_of(3) == EXTRA_MAX, "the bound"
+    assert row.beyond(3) == EXTRA_MAX, "the bound"
     assert not row.allows(3, 1000.0)
     assert len(row.engine.buffer(3)[0]) == K + EXTRA_MAX
 
@@ -77,7 +77,7 @@ def test_the_buffer_shrinks_when_the_margin_does():
     assert row.allows(1, 9.0)
     row.anchor((1, 50.3, 0.0))
     row.anchor((1, 50.3, 0.0))
-    assert row.b_of(1) == EXTRA
+    assert row.beyond(1) == EXTRA
     assert len(row.engine.buffer(1)[0]) == K + EXTRA
     assert row.engine.row(1)["buffer_room"] <= K + 2 * EXTRA + 4
 
@@ -108,7 +108,7 @@ def test_margins_come_and_go(seed):
         row.anchor(*rows)
         for handle, _, margin_m in rows:
             reach_m = row.engine.row(handle)["reach_m"]
-            is_full = row.b_of(handle) == EXTRA_MAX
+            is_full = row.beyond(handle) == EXTRA_MAX
             assert margin_m == 0.0 or math.isinf(reach_m) or is_full or row.allows(handle, margin_m)
         row.publish(*(chance.uniform(0, 60) for _ in range(chance.randint(0, 6))))
         alive = row.engine.objects.rows["id"][row.engine.objects.used()].tolist()

@@ -99,6 +99,25 @@ def test_the_inscribed_circle_is_inside(world, extra, angle, share):
     assert region.evaluate(x, y, NOW_MS).exact
 
 
+@given(worlds(), st.integers(0, 3), st.floats(0.0, 2.0 * math.pi), st.floats(0.0, 3.0))
+@settings(max_examples=400, deadline=None)
+def test_who_knows_its_position_vaguely_holds_enough(world, extra, angle, uncertainty_m):
+    objects, subscription, anchor, here = world
+    region = anchored(objects, subscription, anchor, extra)
+    if region.evaluate(*here, NOW_MS, uncertainty_m).exact:
+        x = here[0] + 0.999 * uncertainty_m * math.cos(angle)
+        y = here[1] + 0.999 * uncertainty_m * math.sin(angle)
+        best = oracle.top_k(subscription, x, y, MAXDIST_M, objects, NOW_MS)
+        assert region.evaluate(x, y, NOW_MS).best == [tuple(match) for match in best]
+
+
+def test_at_the_anchor_a_vague_position_is_no_exception():
+    region = AnchoredRegion(1)
+    region.update(Point(0.0, 0.0), 4.0, 9, [Buffered(1, 4.0, 0.0, 0.0, FOREVER_MS)])
+    assert region.evaluate(0.0, 0.0, NOW_MS).exact
+    assert not region.evaluate(0.0, 0.0, NOW_MS, 0.001).exact
+
+
 @given(worlds(), st.integers(0, 3))
 @settings(max_examples=150, deadline=None)
 def test_the_polygon_is_the_boundary(world, extra):

@@ -17,6 +17,7 @@ from nearcast.conversation import Conversation
 from nearcast.model import SubscriptionState, TopK
 from nearcast.subscription import Subscription
 from nearcast.v1 import device_service_pb2
+from nearcast.whereabouts import Whereabouts
 from safe_region import oracle
 from safe_region.anchored import RegionMode
 from safe_region.frame import Area, Frame
@@ -53,9 +54,19 @@ class Device:
     def __init__(self, world: World, device_id: str, nonce: bytes) -> None:
         self.world = world
         self.lon, self.lat = world.position()
+        # Who is private or has poor fixes has no subscription in the mode ELLIPSE, and remains so.
+        number = int(device_id.rpartition("-")[2])
+        self.privacy_radius_m = (0.0, 0.7, 0.0, 3.0, 0.0)[(world.seed + number) % 5]
+        self.is_vague = self.privacy_radius_m > 0.0 or (world.seed + number) % 5 == 4
         self.stream: Stream | None = None
         self.conversation = Conversation(
-            device_id, nonce, "", world.clock, self._send, self.lon, self.lat
+            device_id,
+            nonce,
+            "",
+            world.clock,
+            self._send,
+            Whereabouts(self.lon, self.lat, 0.0, self.privacy_radius_m, world.random),
+            world.random.choice((0.0, 0.0, 0.5, 2.0)),
         )
 
     def _send(self, request: device_service_pb2.AttachRequest) -> None:
@@ -88,6 +99,9 @@ class World:
         *,
         is_line: bool = False,
     ) -> None:
+        self.seed = seed
+        # In some runs devices are given up that have not been heard of for as long as time leaps.
+        self.lease_ms = 9 if seed % 3 == 1 else 0
         self.random = random.Random(seed)
         self.is_line = is_line  # everything on one line, two words: sums of distances tie as well
         self.limits = limits or Limits()
@@ -98,8 +112,10 @@ class World:
         object_index = OBJECT_INDEXES[sorted(OBJECT_INDEXES)[seed // 7 % len(OBJECT_INDEXES)]]
         square = None if seed % 2 else (0.0, 0.0, float(SIDE))
         costs = CostModel(extra_max=6, speed_mps=1.0)
+        # In some runs margins cannot be covered.
+        margin_extra_max = 4 if seed % 4 == 1 else 200
         self.options = EngineOptions(
-            buffer_extra, object_index, lambda: subscription_index(square), costs
+            buffer_extra, object_index, lambda: subscription_index(square), costs, margin_extra_max
         )
         self.store = SqliteStore(":memory:", PLANE)
         self.clock = Clock()
@@ -107,17 +123,20 @@ class World:
         self.objects: dict[int, oracle.OracleObject] = {}
         self.keys: dict[str, int] = {}
         self.devices: dict[str, Device] = {}
+        self.vague_count = 0
         self.start()
 
     # -- the server ------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start a server on the store, as after a crash."""
-        self.board = Switchboard(PLANE, self.limits, self.options, virtual_time=True)
+        self.board = Switchboard(
+            PLANE, self.limits, self.options, virtual_time=True, lease_ms=self.lease_ms
+        )
         self.planner = Planner(self.board)
         self.board.recover(self.store.recover())
         self.board.advance(max(self.board.ledger.now_ms, self.clock.now_ms()))
-        self.writer = EventWriter(PLANE, self.limits, virtual_time=True)
+        self.writer = EventWriter(PLANE, self.limits, virtual_time=True, lease_ms=self.lease_ms)
 
     def restart(self) -> None:
         """Crash and come back with what the store has."""
@@ -172,6 +191,7 @@ class World:
         device_id: str,
         request: device_service_pb2.AttachRequest,
     ) -> None:
+        self.board.heard(connection, device_id)
         command = device_command_from(connection, device_id, request)
         try:
             self.carry_out(command)
@@ -236,7 +256,7 @@ class World:
             self.random.choice((1, 2, 3, self.random.randint(1, 20))),
             self.random.choice((0.001, 0.5, 0.5, 0.999, self.random.uniform(0.001, 0.999))),
             self.random.choice(list(Similarity)),
-            self.random.choice(list(RegionMode)),
+            RegionMode.ANCHORED if device.is_vague else self.random.choice(list(RegionMode)),
         )
         device.conversation.subscribe(spec)
 
@@ -251,7 +271,8 @@ class World:
         else:
             device.lon += self.random.randint(-1, 1)
             device.lat += 0 if self.is_line else self.random.randint(-1, 1)
-        device.conversation.move(device.lon, device.lat)
+        accuracy_m = self.random.choice((0.0, 0.5, 2.0)) if device.is_vague else 0.0
+        device.conversation.move(device.lon, device.lat, accuracy_m=accuracy_m)
 
     def reinstall(self, device: Device) -> None:
         """Throw a device's memory away: a new instance of the app attaches under the same name."""
@@ -286,6 +307,9 @@ class World:
             self.objects.values(),
             self.board.ledger.now_ms,
         )
+        if device.is_vague and subscription.state is SubscriptionState.TOO_VAGUE:
+            self.vague_count += 1
+            return
         assert subscription.state is SubscriptionState.EXACT
         found = subscription.results()
         assert [match.object.id for match in found] == [match.object_id for match in expected]

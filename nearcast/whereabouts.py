@@ -1,0 +1,145 @@
+"""Where a device is, and what the server is told of it.
+
+A private device tells a blurred position: a point drawn uniformly from the disc of its privacy radius
+about the true one. It stands for all its subscriptions, and for as long as the device is within the
+radius of it: who stays in one place shows one point, however often something has to be sent, so that
+there is nothing to average. Only when something has to be sent from farther away is another one drawn.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import NamedTuple
+
+from nearcast.errors import invalid
+from nearcast.v1 import geometry_pb2
+from nearcast.wire import distance_setting, number
+from safe_region.frame import EARTH_RADIUS_M, Frame, Point
+from safe_region.scoring import length
+
+_LON_MAX_DEG = 180.0
+_LAT_MAX_DEG = 90.0
+_INWARD = 1.0 - 1e-6
+"""Keeps a point drawn at the rim within the radius when its degrees are rounded."""
+_COS_MIN = 1e-6
+"""Near a pole a metre is any number of degrees of longitude."""
+
+
+class Shown(NamedTuple):
+    """A position as the server is told it."""
+
+    lon: float
+    lat: float
+    margin_m: float
+    """The device is within this distance of it."""
+    accuracy_m: float
+    """What of the margin is the fix's, and not the device's own doing."""
+
+    def position(self) -> geometry_pb2.Position:
+        """Write it."""
+        return geometry_pb2.Position(lon=self.lon, lat=self.lat)
+
+
+class Whereabouts:
+    """The true position of a device. Nothing but `shown` leaves it.
+
+    Parameters
+    ----------
+    lon, lat
+        Degrees.
+    accuracy_m
+        What the fix is good to.
+    privacy_radius_m
+        How far from the true position a blurred one may be; 0 for a device that is not private.
+    chance
+        Where blurs come from; the system's by default.
+    """
+
+    def __init__(
+        self,
+        lon: float,
+        lat: float,
+        accuracy_m: float = 0.0,
+        privacy_radius_m: float = 0.0,
+        chance: random.Random | None = None,
+    ) -> None:
+        self.privacy_radius_m = distance_setting(privacy_radius_m, "privacy_radius_m")
+        self._chance = chance or random.SystemRandom()
+        self._blurred: tuple[float, float] | None = None
+        self.move(lon, lat, accuracy_m)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the server is told blurred positions only."""
+        return self.privacy_radius_m > 0.0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the server is told exactly where the device is."""
+        return self.privacy_radius_m + self.accuracy_m == 0.0
+
+    def move(self, lon: float, lat: float, accuracy_m: float = 0.0) -> None:
+        """Take over a fix.
+
+        Raises
+        ------
+        RefusedError
+            If something is out of its limits; the old fix is kept.
+        """
+        lon = _degrees(lon, "position.lon", _LON_MAX_DEG)
+        lat = _degrees(lat, "position.lat", _LAT_MAX_DEG)
+        self.accuracy_m = distance_setting(accuracy_m, "accuracy_m")
+        self.lon, self.lat = lon, lat
+
+    def project(self, frame: Frame) -> Point:
+        """Return the true position on the plane."""
+        return frame.project(self.lon, self.lat)
+
+    def shown(self, frame: Frame) -> Shown:
+        """Return what to tell the server now."""
+        if not self.is_private:
+            return Shown(self.lon, self.lat, self.accuracy_m, self.accuracy_m)
+        if self._blurred is None or self._is_far(frame, *self._blurred):
+            self._blurred = self._drawn(frame)
+        return Shown(*self._blurred, self.privacy_radius_m + self.accuracy_m, self.accuracy_m)
+
+    def is_still(self, frame: Frame, sent: Shown) -> bool:
+        """Whether the server would be told the same position again."""
+        if not self.is_private:
+            return (sent.lon, sent.lat) == (self.lon, self.lat)
+        return (sent.lon, sent.lat) == self._blurred and not self._is_far(frame, *self._blurred)
+
+    def distance_m(self, frame: Frame, sent: Shown) -> float:
+        """Return how far the device is from a position that it has sent."""
+        x_scale, y_scale = self._metres_per_degree(frame)
+        return length((sent.lon - self.lon) * x_scale, (sent.lat - self.lat) * y_scale, 0.0)
+
+    def _is_far(self, frame: Frame, lon: float, lat: float) -> bool:
+        return self.distance_m(frame, Shown(lon, lat, 0.0, 0.0)) > self.privacy_radius_m
+
+    def _drawn(self, frame: Frame) -> tuple[float, float]:
+        """Draw a point uniformly from the disc."""
+        x_scale, y_scale = self._metres_per_degree(frame)
+        radius_m = self.privacy_radius_m * _INWARD * math.sqrt(self._chance.random())
+        angle = 2.0 * math.pi * self._chance.random()
+        lon = self.lon + radius_m * math.cos(angle) / x_scale
+        lat = self.lat + radius_m * math.sin(angle) / y_scale
+        return (
+            min(_LON_MAX_DEG, max(-_LON_MAX_DEG, lon)),
+            min(_LAT_MAX_DEG, max(-_LAT_MAX_DEG, lat)),
+        )
+
+    def _metres_per_degree(self, frame: Frame) -> tuple[float, float]:
+        """Return the frame's factors; before the first welcome, those of the place."""
+        if frame.x_m_per_deg > 0.0:
+            return frame.x_m_per_deg, frame.y_m_per_deg
+        scale = EARTH_RADIUS_M * math.pi / 180.0
+        return scale * max(_COS_MIN, math.cos(math.radians(self.lat))), scale
+
+
+def _degrees(value: float, field: str, most: float) -> float:
+    degrees = number(value, field)
+    if abs(degrees) > most:
+        raise invalid(field, value, f"a finite number from -{most} to {most}")
+    return degrees

@@ -1,0 +1,56 @@
+"""Leases: how the server knows that a silent device is alive without knowing where it is.
+
+Any message of a device renews its lease; one that says nothing for a whole lease is given up.
+
+Operations: renewing O(1) a message (`Session.heard_ms`); the rest O(log n), once a lease and device.
+Plan: a heap with at most one entry a device, due when its lease would have ended as of the last look. An
+entry that comes due looks at what the device has said since, and goes back for the rest of the time.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from server.session import Session
+
+
+class Leases:
+    """The leases of all attached devices.
+
+    Parameters
+    ----------
+    lease_ms
+        How long a device may be silent; 0 for ever.
+    """
+
+    def __init__(self, lease_ms: int) -> None:
+        self.lease_ms = lease_ms
+        self._due: list[tuple[int, int, Session]] = []
+        self._number = 0  # two entries of the same time are not compared further
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def begin(self, session: Session, now_ms: int) -> None:
+        """Begin the lease of a device that has attached."""
+        session.heard_ms = now_ms
+        if self.lease_ms and not session.is_leased:
+            session.is_leased = True
+            self._push(session)
+
+    def expired(self, now_ms: int) -> list[Session]:
+        """Return attached devices that have been silent for too long; their leases have ended."""
+        found = []
+        while self._due and self._due[0][0] <= now_ms:
+            _, _, session = heapq.heappop(self._due)
+            if session.connection is not None and session.heard_ms + self.lease_ms > now_ms:
+                self._push(session)
+                continue
+            session.is_leased = False
+            if session.connection is not None:
+                found.append(session)
+        return found
+
+    def _push(self, session: Session) -> None:
+        self._number += 1
+        heapq.heappush(self._due, (session.heard_ms + self.lease_ms, self._number, session))

@@ -1,0 +1,289 @@
+"""Private devices and poor fixes, through a real server; and what the bytes on the socket say."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+import nearcast
+from nearcast import GeoObject, Reason, RefusedError, RegionMode, SubscriptionState, TopK
+from safe_region import oracle
+from safe_region.frame import Area, Frame
+from tests.sdk.conftest import Place, until
+from tests.support.tap import Tap
+
+FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
+RADIUS_M = 500.0
+SPECS = (TopK({"sushi"}, k=3, alpha=0.9), TopK({"sushi", "tea"}, k=5, alpha=0.5))
+
+
+def somewhere(chance, side_m=4_000.0):
+    return FRAME.unproject(chance.uniform(-side_m, side_m), chance.uniform(-side_m, side_m))
+
+
+async def published(client, chance, count):
+    """Publish objects; return what the oracle has to know of them."""
+    new = []
+    for _ in range(count):
+        words = frozenset(chance.sample(("sushi", "tea", "books"), chance.randint(1, 2)))
+        new.append(GeoObject(words, *somewhere(chance), 3600.0))
+    found = {}
+    for object_id, one in zip(await client.publisher().publish(new), new, strict=True):
+        point = FRAME.project(one.lon, one.lat)
+        found[object_id] = oracle.OracleObject(object_id, *point, one.keywords, 0, 2**62)
+    return found
+
+
+def expected(spec, objects, lon, lat):
+    wanted = oracle.OracleSubscription(
+        frozenset(spec.keywords), spec.k, spec.alpha, spec.similarity.name.lower()
+    )
+    here = FRAME.project(lon, lat)
+    found = oracle.top_k(wanted, *here, FRAME.maxdist_m, objects.values(), 1)
+    return [match.object_id for match in found]
+
+
+def ids(subscription):
+    return [match.object.id for match in subscription.results()]
+
+
+class Walk:
+    """A private device behind a tap, and everything it was at."""
+
+    def __init__(self, client, device, subscriptions, objects, chance) -> None:
+        self.client, self.device, self.subscriptions = client, device, subscriptions
+        self.objects, self.chance = objects, chance
+        self.x_m = self.y_m = 0.0
+        self.seen = []
+
+    async def step(self):
+        if self.chance.random() < 0.2:
+            self.x_m, self.y_m = (self.chance.uniform(-3_000.0, 3_000.0) for _ in range(2))
+        self.x_m += self.chance.uniform(-300.0, 300.0)
+        self.y_m += self.chance.uniform(-300.0, 300.0)
+        lon, lat = FRAME.unproject(self.x_m, self.y_m)
+        self.seen.append((lon, lat))
+        await self.device.move(lon, lat, heading_deg=123.456, speed_mps=7.654321)
+        await self.compare()
+
+    async def compare(self):
+        await self.client.sync()
+        for subscription in self.subscriptions:
+            assert subscription.state is SubscriptionState.EXACT
+            assert ids(subscription) == expected(subscription.spec, self.objects, *self.seen[-1])
+
+
+async def test_the_true_position_never_leaves_a_private_device(place, client):
+    chance = random.Random(1)
+    objects = await published(client, chance, 400)
+    tap = Tap(place.target)
+    async with nearcast.connect(await tap.start()) as private:
+        start = FRAME.unproject(0.0, 0.0)
+        device = await private.attach(
+            "d", lon=start[0], lat=start[1], privacy_radius_m=RADIUS_M, chance=random.Random(2)
+        )
+        subscriptions = [await device.subscribe(spec) for spec in SPECS]
+        walk = Walk(private, device, subscriptions, objects, chance)
+        walk.seen.append(start)
+        await walk.compare()
+        for number in range(120):
+            await walk.step()
+            if number % 40 == 20:
+                count = len(tap.connections) + 1
+                tap.cut()
+                await until(lambda: len(tap.connections) == count)  # noqa: B023 - awaited here
+                await until(lambda: subscriptions[0].state is SubscriptionState.EXACT)
+                await walk.compare()
+            if number % 40 == 30:
+                objects |= await published(client, chance, 20)
+                await walk.compare()
+        found = await device.search(TopK({"tea"}, k=4))
+        assert [one.object.id for one in found] == expected(TopK({"tea"}, k=4), objects, *walk.seen[-1])
+    await tap.stop()
+    check_what_was_said(tap, walk)
+
+
+def check_what_was_said(tap, walk):
+    requests = tap.requests()
+    kinds = {request.WhichOneof("command") for request in requests}
+    assert kinds >= {"hello", "subscribe", "report", "unsubscribe", "ping"}
+    assert sum(request.WhichOneof("command") == "hello" for request in requests) == 4
+    told = []
+    for request in requests:
+        kind = request.WhichOneof("command")
+        if kind in ("hello", "subscribe", "report"):
+            message = getattr(request, kind)
+            assert message.margin_m == RADIUS_M
+            told.append((message.position.lon, message.position.lat))
+        if kind == "report":
+            assert not request.report.HasField("heading_deg")
+            assert not request.report.HasField("speed_mps")
+    # Not even in bytes that belong to nothing, and in no encoding as a double.
+    said = tap.doubles()
+    secret = {number for position in walk.seen for number in position} | {123.456, 7.654321}
+    assert not said & secret
+    # Nearer to any true position than chance has it: no. The nearest of n points in a disc.
+    points = dict.fromkeys(told)
+    assert len(points) > 20
+    near_m = RADIUS_M / math.sqrt(len(points) * len(walk.seen)) / 100.0
+    for lon, lat in points:
+        for other in walk.seen:
+            assert distance_m((lon, lat), other) > near_m
+
+
+def distance_m(left, right):
+    a, b = FRAME.project(*left), FRAME.project(*right)
+    return math.dist(a, b)
+
+
+def test_blurs_are_uniform_in_the_disc():
+    from nearcast.whereabouts import Whereabouts  # noqa: PLC0415
+
+    chance = random.Random(3)
+    offsets = []
+    for _ in range(4_000):
+        where = Whereabouts(14.5, 35.5, 0.0, RADIUS_M, chance)
+        shown = where.shown(FRAME)
+        point = FRAME.project(shown.lon, shown.lat)
+        offsets.append((point.x_m, point.y_m))
+    squares = [(x * x + y * y) / RADIUS_M**2 for x, y in offsets]
+    assert max(squares) <= 1.0
+    # Standard deviations of the means: 1/sqrt(12 n) and R/2 /sqrt(n); five of them are allowed.
+    assert abs(sum(squares) / 4_000 - 0.5) < 5.0 * math.sqrt(1.0 / 12.0 / 4_000)
+    for axis in (0, 1):
+        mean = sum(offset[axis] for offset in offsets) / 4_000
+        assert abs(mean) < 5.0 * RADIUS_M / 2.0 / math.sqrt(4_000)
+
+
+async def test_who_stays_shows_one_point(virtual, monkeypatch):
+    """Objects expire again and again, so that reports are due; there is nothing to average."""
+    publisher = virtual.publisher()
+    chance = random.Random(4)
+    for wave in range(12):
+        await publisher.publish(
+            [GeoObject({"sushi"}, *somewhere(chance), 10.0 * (wave + 1)) for _ in range(20)]
+        )
+    device = await virtual.attach(
+        "d", lon=14.5, lat=35.5, privacy_radius_m=RADIUS_M, chance=random.Random(8)
+    )
+    shown = set()
+    send = device._link.send
+
+    def note(device_id, request):
+        shown.add((request.report.position.lon, request.report.position.lat))
+        send(device_id, request)
+
+    subscription = await device.subscribe(SPECS[0])
+    monkeypatch.setattr(device._link, "send", note)
+    for wave in range(12):
+        await virtual.advance_clock(1_000 + 10_000 * (wave + 1))
+        await device.move(14.5 + 0.00001 * wave, 35.5)
+        await virtual.sync()
+        assert subscription.state is SubscriptionState.EXACT
+    assert device.counters.reports >= 2
+    assert len(shown - {(0.0, 0.0)}) == 1
+
+
+async def test_the_mode_ellipse_is_refused(client):
+    device = await client.attach("d", lon=14.5, lat=35.5, privacy_radius_m=RADIUS_M)
+    lamps = TopK({"sushi"}, region=RegionMode.ELLIPSE)
+    with pytest.raises(RefusedError, match="exact position") as refused:
+        await device.subscribe(lamps)
+    assert (refused.value.reason, refused.value.field) == (Reason.INVALID_FIELD, "spec.region")
+    other = await client.attach("e", lon=14.5, lat=35.5)
+    await other.subscribe(lamps)
+    with pytest.raises(RefusedError, match="accuracy_m"):
+        await other.move(14.5, 35.6, accuracy_m=10.0)
+    assert other._conversation.where.lat == 35.5
+
+
+async def test_a_radius_beyond_the_servers_limit_is_refused(client):
+    with pytest.raises(RefusedError) as refused:
+        await client.attach("d", lon=14.5, lat=35.5, privacy_radius_m=6_000.0)
+    assert (refused.value.field, refused.value.limit) == ("hello.margin_m", "0 to 5000 metres")
+
+
+BAD = [
+    ({"privacy_radius_m": -1.0}, "privacy_radius_m"),
+    ({"accuracy_m": math.nan}, "accuracy_m"),
+    ({"prefetch_m": math.inf}, "prefetch_m"),
+    ({"lon": 181.0}, "position.lon"),
+]
+
+
+@pytest.mark.parametrize(("changes", "field"), BAD)
+async def test_numbers_out_of_their_limits(client, changes, field):
+    with pytest.raises(RefusedError) as refused:
+        await client.attach("d", **{"lon": 14.5, "lat": 35.5, **changes})
+    assert refused.value.field == field
+
+
+async def test_poor_fixes_get_larger_buffers(client):
+    chance = random.Random(5)
+    objects = await published(client, chance, 400)
+    device = await client.attach("d", lon=14.5, lat=35.5, accuracy_m=200.0)
+    subscription = await device.subscribe(SPECS[0])
+    assert subscription.state is SubscriptionState.EXACT
+    assert device.counters.reports == 0
+    region = subscription.region
+    for _ in range(200):
+        # Wherever within 200 m it really is, it holds the result.
+        angle, share = chance.uniform(0.0, 2.0 * math.pi), chance.uniform(0.0, 1.0)
+        x_m, y_m = 200.0 * share * math.cos(angle), 200.0 * share * math.sin(angle)
+        best = region.evaluate(x_m, y_m, 1).best
+        there = expected(SPECS[0], objects, *FRAME.unproject(x_m, y_m))
+        assert [object_id for _, object_id in best] == there
+    await device.move(14.5, 35.5, accuracy_m=900.0)
+    await client.sync()
+    assert subscription.state is SubscriptionState.EXACT
+    assert device.counters.reports == 1
+    for _ in range(20):
+        await device.move(14.5, 35.5, accuracy_m=chance.uniform(0.0, 900.0))
+    assert device.counters.reports == 1
+
+
+@pytest.fixture
+async def stingy(tmp_path):
+    place = Place(tmp_path / "store.db", margin_buffer_max=9)
+    await place.start()
+    async with nearcast.connect(place.target) as client:
+        yield client
+    await place.stop()
+
+
+async def test_too_vague_is_a_state_and_no_loop(stingy):
+    chance = random.Random(6)
+    objects = await published(stingy, chance, 400)
+    device = await stingy.attach("d", lon=14.5, lat=35.5, accuracy_m=2_000.0)
+    subscription = await device.subscribe(SPECS[0])
+    await stingy.sync()
+    assert subscription.state is SubscriptionState.TOO_VAGUE
+    assert ids(subscription) == expected(SPECS[0], objects, 14.5, 35.5), "the best of what it holds"
+    for _ in range(30):
+        await device.move(14.5 + chance.uniform(-0.01, 0.01), 35.5, accuracy_m=2_000.0)
+        await stingy.sync()
+        assert subscription.state is SubscriptionState.TOO_VAGUE
+    assert device.counters.reports == 0
+    await device.move(14.54, 35.5, accuracy_m=2_000.0)  # 3.6 km: beyond the margin
+    await stingy.sync()
+    assert device.counters.reports == 1
+    assert subscription.state is SubscriptionState.TOO_VAGUE
+    await device.move(14.54, 35.5, accuracy_m=5.0)
+    await stingy.sync()
+    assert subscription.state is SubscriptionState.EXACT
+    assert ids(subscription) == expected(SPECS[0], objects, 14.54, 35.5)
+
+
+async def test_a_fix_poorer_than_the_server_takes(client):
+    await published(client, random.Random(7), 400)
+    device = await client.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(SPECS[0])
+    await device.move(14.5, 35.5, accuracy_m=20_000.0)
+    await client.sync()
+    await client.sync()
+    assert device.counters.reports == 1
+    assert subscription.state is SubscriptionState.TOO_VAGUE
+    await device.move(14.5, 35.5)
+    assert subscription.state is SubscriptionState.EXACT

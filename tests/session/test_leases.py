@@ -1,0 +1,82 @@
+"""Leases: who says nothing for too long is found, without looking at everybody."""
+
+from __future__ import annotations
+
+import random
+
+from server.leases import Leases
+from server.limits import Limits
+from server.session import Connection, Session
+
+LEASE_MS = 100
+
+
+def attached(leases, number, now_ms=0):
+    session = Session(f"d{number}", Limits())
+    session.attach(Connection(), b"n", 0)
+    leases.begin(session, now_ms)
+    return session
+
+
+def test_a_lease_ends_after_its_length():
+    leases = Leases(LEASE_MS)
+    session = attached(leases, 1, 5)
+    assert leases.expired(104) == []
+    assert leases.expired(105) == [session]
+    assert len(leases) == 0
+
+
+def test_what_a_device_says_renews_it():
+    leases = Leases(LEASE_MS)
+    session = attached(leases, 1)
+    session.heard_ms = 60
+    assert leases.expired(159) == []
+    assert leases.expired(160) == [session]
+
+
+def test_without_a_lease_nothing_is_kept():
+    leases = Leases(0)
+    attached(leases, 1)
+    assert len(leases) == 0
+    assert leases.expired(2**60) == []
+
+
+def test_who_has_left_is_forgotten_and_who_comes_back_has_one_entry():
+    leases = Leases(LEASE_MS)
+    session = attached(leases, 1)
+    session.detach()
+    session.attach(Connection(), b"n", 0)
+    leases.begin(session, 50)
+    assert len(leases) == 1
+    assert leases.expired(100) == []
+    session.detach()
+    assert leases.expired(1_000) == []
+    assert len(leases) == 0
+
+
+def test_random_devices_against_the_definition():
+    chance = random.Random(1)
+    leases = Leases(LEASE_MS)
+    sessions = [attached(leases, number) for number in range(50)]
+    looks = 0
+    for now_ms in range(1, 3_000):
+        for session in chance.sample(sessions, 3):
+            if session.connection is not None:
+                session.heard_ms = now_ms
+            elif chance.random() < 0.1:
+                session.attach(Connection(), b"n", 0)
+                leases.begin(session, now_ms)
+        expected = {
+            session.device_id
+            for session in sessions
+            if session.connection is not None and now_ms - session.heard_ms >= LEASE_MS
+        }
+        before = leases._number
+        found = leases.expired(now_ms)
+        looks += leases._number - before + len(found)
+        assert {session.device_id for session in found} == expected
+        for session in found:
+            session.detach()
+        assert len(leases) == sum(session.connection is not None for session in sessions)
+    # At most one look a device and lease, and one at its beginning.
+    assert looks <= 50 * (3_000 // LEASE_MS + 1) + leases._number // 2

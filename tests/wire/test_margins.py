@@ -1,0 +1,91 @@
+"""Positions with a margin, on the wire."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from nearcast.v1 import device_service_pb2, errors_pb2, subscriptions_pb2
+from server.main import Server
+from tests.wire.conftest import settings
+from tests.wire.test_bad_input import HERE, Position, a_spec, an_object, attached, state, subscribe, tell
+from tests.wire.test_locate import publish
+
+
+def hello(margin_m, nonce=b"nonce"):
+    return device_service_pb2.Hello(
+        device_id="device", instance_nonce=nonce, position=HERE, margin_m=margin_m
+    )
+
+
+def with_margin(margin_m, **changes):
+    message = subscribe(1, a_spec(k=1))
+    message.margin_m = margin_m
+    message.spec.region = changes.get("region", subscriptions_pb2.REGION_MODE_UNSPECIFIED)
+    return message
+
+
+def report(margin_m):
+    return device_service_pb2.Report(sequence=1, position=HERE, subscription_ids=[1], margin_m=margin_m)
+
+
+async def test_a_report_with_a_margin_gets_a_buffer_that_covers_it(stubs):
+    near = [an_object(position=Position(lon=14.5 + 0.001 * i, lat=35.5)) for i in range(60)]
+    await publish(stubs, *near)
+    device = await attached(stubs)
+    first = (await tell(device, subscribe=with_margin(0.0))).delta
+    assert len(first.add) == 9
+    answer = (await tell(device, report=report(1000.0))).delta
+    held = sorted(entry.object.point.x_m + 0.0 for entry in [*first.add, *answer.add])
+    nearest_m = held[0] - answer.anchor.x_m
+    share_m = answer.add[0].r_m
+    assert nearest_m + share_m + 2.0 * 1000.0 < answer.reach.length_m
+    back = (await tell(device, report=report(0.0))).delta
+    assert not back.add
+    assert len(back.drop) == len(answer.add)
+    device.cancel()
+
+
+@pytest.mark.parametrize("margin_m", [-1.0, 5000.5, math.nan, math.inf])
+async def test_margins_out_of_their_limits(stubs, server, margin_m):
+    device = await attached(stubs)
+    await tell(device, subscribe=with_margin(0.0))
+    before = state(server)
+    for command in ({"report": report(margin_m)}, {"subscribe": with_margin(margin_m)}):
+        error = (await tell(device, **command)).rejection.error
+        assert (error.field, error.value, error.limit) == ("margin_m", str(margin_m), "0 to 5000 metres")
+        assert state(server) == before
+    device.cancel()
+    other = stubs.devices.Attach()
+    error = (await tell(other, hello=hello(margin_m))).rejection.error
+    assert error.field == "hello.margin_m"
+    other.cancel()
+
+
+async def test_the_limit_is_a_setting_and_told():
+    server = Server(settings(margin_m_max=50.0))
+    await server.start()
+    try:
+        assert server.switchboard.limits.margin_m_max == 50.0
+    finally:
+        await server.stop()
+
+
+async def test_who_must_be_found_has_no_margin(stubs, server):
+    ellipse = subscriptions_pb2.REGION_MODE_ELLIPSE
+    device = await attached(stubs)
+    error = (await tell(device, subscribe=with_margin(5.0, region=ellipse))).rejection.error
+    assert error.reason == errors_pb2.ERROR_REASON_INVALID_FIELD
+    assert (error.field, error.value) == ("margin_m", "5.0")
+    assert "ELLIPSE" in error.limit
+    assert (await tell(device, subscribe=with_margin(0.0, region=ellipse))).HasField("delta")
+    before = state(server)
+    assert (await tell(device, report=report(5.0))).rejection.error.field == "margin_m"
+    assert state(server) == before
+    await device.done_writing()
+    await device.read()
+    again = stubs.devices.Attach()
+    error = (await tell(again, hello=hello(5.0))).rejection.error
+    assert error.field == "hello.margin_m"
+    again.cancel()
