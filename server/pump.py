@@ -120,10 +120,10 @@ class Pump:
 
     async def answered(self) -> None:
         """Wait until devices that have been asked where they are have answered, or are given up."""
-        board = self.switchboard
-        if board.oldest_question() <= board.ask_number:
+        questions = self.switchboard.questions
+        if questions.oldest() <= questions.latest:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._curious.append((board.ask_number, future))
+            self._curious.append((questions.latest, future))
             await future
 
     async def run(self) -> None:
@@ -161,7 +161,7 @@ class Pump:
 
     def _tell_curious(self) -> None:
         """Wake those whose questions have been answered; all of them when this is ending."""
-        oldest = self.switchboard.oldest_question()
+        oldest = self.switchboard.questions.oldest()
         for number, future in self._curious:
             if (number < oldest or self._draining) and not future.done():
                 future.set_result(None)
