@@ -57,6 +57,7 @@ class Engine:
         self.object_index = self.options.object_index()
         self.subscription_index = self.options.subscription_index()
         self._expiries = Expiries()
+        self._is_widened = False  # some buffer has been larger than it is without a margin
 
     # -- time and objects ------------------------------------------------------------------------
 
@@ -230,7 +231,8 @@ class Engine:
     def _anchor(self, positions: Positions) -> Rows:
         slots = self.subscriptions.slots(positions.handles)
         rows = self.subscriptions.rows
-        rows["extra"][slots] = rows["base_extra"][slots]
+        if self._is_widened:
+            rows["extra"][slots] = rows["base_extra"][slots]
         changes: list[Rows] = []
         while True:
             interests = self._interests(slots)
@@ -238,10 +240,13 @@ class Engine:
             count = k + rows["extra"][slots] + 1
             unbounded = np.full(len(slots), np.inf)
             ranking = self.object_index.best(interests, positions.x_m, positions.y_m, count, unbounded)
-            short = margins.are_short(ranking, count, k, positions.margin_m)
-            short &= rows["extra"][slots] < self.options.margin_extra_max
-            if not short.any():
-                return np.concatenate([*changes, self._settle(slots, positions, ranking, interests)])
+            short = margins.are_short(
+                ranking, count, k, positions.margin_m, self.options.margin_extra_max
+            )
+            if short is None:
+                changes.append(self._settle(slots, positions, ranking, interests))
+                return np.concatenate(changes)
+            self._is_widened = True
             enough = ~short
             part = margins.part_of(ranking, enough)
             changes.append(self._settle(slots[enough], positions.part(enough), part, interests))
@@ -306,9 +311,10 @@ class Engine:
         rows = self.subscriptions.rows
         is_woken = rows["is_awake"][slots] == 0
         woken = slots[is_woken]
-        rooms = rows["k"][slots].astype(np.int32) + 2 * rows["extra"][slots].astype(np.int32)
+        rooms = rows["k"][slots].astype(np.int32) + 2 * rows["extra"][slots]
         self.buffers.take(rows, woken, rooms[is_woken])
-        self.buffers.fit(self.objects.rows, rows, slots[~is_woken], rooms[~is_woken])
+        if self._is_widened:
+            self.buffers.fit(self.objects.rows, rows, slots[~is_woken], rooms[~is_woken])
         changes = np.empty(int(rows["buffer_count"][slots].sum()) + len(ranking.ids), dtype=CHANGE_DTYPE)
         told = buffer_kernels.settle(
             self.objects.rows,
