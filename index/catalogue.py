@@ -26,5 +26,5 @@ OBJECT_INDEXES: dict[str, Callable[[], ObjectIndex]] = {
     "iq-tree": IqTreeObjectIndex,
 }
 
-DEFAULT_SUBSCRIPTION_INDEX = "sq-tree"
+DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"
 DEFAULT_OBJECT_INDEX = "iqf"

@@ -17,26 +17,25 @@ class Heartbeat:
 
     def __init__(self) -> None:
         self._due: list[tuple[int, int, Conversation]] = []
-        self._watched: set[Conversation] = set()
-        self._number = 0  # two entries of the same time are not compared further
+        self._latest: dict[Conversation, int] = {}  # the number of its entry; earlier ones do not count
+        self._number = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, conversation: Conversation) -> None:
         """Care for a device that the server has welcomed."""
         if conversation.lease_ms and not conversation.clock.is_virtual:
-            if conversation not in self._watched:
-                self._watched.add(conversation)
-                self._push(conversation)
+            self._push(conversation)
             self._wake_later()
 
     def close(self) -> None:
         """Stop."""
         self._due.clear()
-        self._watched.clear()
+        self._latest.clear()
         self._wake_later()
 
     def _push(self, conversation: Conversation) -> None:
         self._number += 1
+        self._latest[conversation] = self._number
         heapq.heappush(self._due, (conversation.beat_due_ms, self._number, conversation))
 
     def _wake_later(self) -> None:
@@ -50,10 +49,12 @@ class Heartbeat:
 
     def _beat(self) -> None:
         while self._due and self._due[0][0] <= self._due[0][2].clock.steady_ms():
-            _, _, conversation = heapq.heappop(self._due)
+            _, number, conversation = heapq.heappop(self._due)
+            if self._latest.get(conversation) != number:
+                continue
             conversation.beat()
             if conversation.is_online and conversation.lease_ms:
                 self._push(conversation)
             else:
-                self._watched.discard(conversation)
+                del self._latest[conversation]
         self._wake_later()

@@ -54,19 +54,19 @@ class Silence:
         """Note which position the server was told for this subscription."""
         self._sent = shown
 
-    def answered(self, evaluate: Callable[[], Evaluation], time_ms: int) -> None:
+    def answered(self, frame: Frame, evaluate: Callable[[], Evaluation], time_ms: int) -> None:
         """Note that the server has answered that, at a time; `evaluate` tells how it looks from here.
 
-        The region covers the margin if the device could keep silent all over it, seen from the anchor.
+        The region covers the margin if the device could keep silent all over it.
         """
         self.anchored(evaluate)
-        margin_m = self._sent.margin_m if self._sent is not None else 0.0
-        if margin_m > 0.0:
-            anchor = self._region.anchor
-            covered = self._region.evaluate(anchor.x_m, anchor.y_m, time_ms, margin_m).exact
-            if not covered:
-                self._is_uncovered = True
-                self._early_m = 0.0
+        sent = self._sent
+        if sent is None or sent.margin_m == 0.0:
+            return
+        at = frame.project(sent.lon, sent.lat)
+        if not self._region.evaluate(at.x_m, at.y_m, time_ms, sent.margin_m).exact:
+            self._is_uncovered = True
+            self._early_m = 0.0
 
     def anchored(self, evaluate: Callable[[], Evaluation]) -> None:
         """Note that the region is another one.

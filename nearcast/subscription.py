@@ -155,7 +155,7 @@ class Subscription:
         self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
         self._silence.changed()
         if delta.cause in _ANSWERS:
-            self._silence.answered(self._evaluate, delta.time_ms)
+            self._silence.answered(self._conversation.frame, self._evaluate, delta.time_ms)
         elif delta.snapshot:
             self._silence.anchored(self._evaluate)
         if self._first_answer is not None and not self._first_answer.done():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.frame import Frame
-from server.engine import EngineOptions
+from server.engine import CostModel, EngineOptions
 from server.limits import Limits
 from server.pump import Pump, wall_clock_ms
 from server.settings import ServerSettings
@@ -125,7 +125,15 @@ def _engine_options(settings: ServerSettings, frame: Frame) -> EngineOptions:
     square = (0.0, 0.0, max(-low.x_m, -low.y_m))
     subscription_index = SUBSCRIPTION_INDEXES[settings.subscription_index]
     return EngineOptions(
-        buffer_extra=settings.buffer_extra,
+        buffer_extra=None if settings.buffer_extra == "auto" else settings.buffer_extra,
+        costs=CostModel(
+            report=settings.report_cost,
+            object=settings.object_cost,
+            held=settings.held_cost,
+            extra_max=settings.buffer_extra_max,
+            ahead=settings.ahead,
+            speed_mps=settings.assumed_speed_mps,
+        ),
         margin_extra_max=settings.margin_buffer_max,
         object_index=OBJECT_INDEXES[settings.object_index],
         subscription_index=lambda: subscription_index(square),

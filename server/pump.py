@@ -80,6 +80,7 @@ class Pump:
         self._draining = False
         self._curious: list[tuple[int, asyncio.Future[None]]] = []  # who waits for answers up to a number
         self._committed_ms = switchboard.ledger.now_ms
+        self._lease_expired_count = 0
 
     async def ask(self, command: c.Command) -> Any:  # noqa: ANN401
         """Submit a command and wait for its reply.
@@ -119,10 +120,10 @@ class Pump:
 
     async def answered(self) -> None:
         """Wait until devices that have been asked where they are have answered, or are given up."""
-        board = self.switchboard
-        if board.oldest_question() <= board.ask_number:
+        questions = self.switchboard.questions
+        if questions.oldest() <= questions.latest:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._curious.append((board.ask_number, future))
+            self._curious.append((questions.latest, future))
             await future
 
     async def run(self) -> None:
@@ -153,10 +154,14 @@ class Pump:
         if not board.virtual_time:
             board.steady_ms = self._steady_clock()
             board.advance(max(board.ledger.now_ms, board.wall_ms))
+        if board.lease_expired_count > self._lease_expired_count:
+            count = board.lease_expired_count - self._lease_expired_count
+            _log.info("%d devices have said nothing for a lease and are parked", count)
+            self._lease_expired_count = board.lease_expired_count
 
     def _tell_curious(self) -> None:
         """Wake those whose questions have been answered; all of them when this is ending."""
-        oldest = self.switchboard.oldest_question()
+        oldest = self.switchboard.questions.oldest()
         for number, future in self._curious:
             if (number < oldest or self._draining) and not future.done():
                 future.set_result(None)

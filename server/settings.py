@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import (
@@ -25,7 +25,10 @@ from index.catalogue import (
 from safe_region.frame import Area, Frame
 
 BUFFER_EXTRA_MAX = 1000
-"""Above, a buffer costs more than the reports it saves (DESIGN measures the gain up to 20)."""
+"""Above, a buffer costs more than the reports it saves."""
+
+
+_COST_MAX = 1e9
 
 
 class ServerSettings(BaseSettings):
@@ -42,8 +45,23 @@ class ServerSettings(BaseSettings):
         description="Service area as lon_min,lat_min,lon_max,lat_max in degrees."
     )
     store: Path = Field(Path("nearcast.db"), description="Database file; ':memory:' forgets everything.")
-    buffer_extra: int = Field(
-        8, ge=0, le=BUFFER_EXTRA_MAX, description="Objects beyond k that a device is given (b)."
+    buffer_extra: int | Literal["auto"] = Field(
+        "auto", description="Objects beyond k that a device is given (b); auto chooses by cost."
+    )
+    report_cost: float = Field(2.0, ge=0.0, le=_COST_MAX, description="Price of a report and its answer.")
+    object_cost: float = Field(1.0, ge=0.0, le=_COST_MAX, description="Price of an object sent.")
+    held_cost: float = Field(
+        0.0002, ge=0.0, le=_COST_MAX, description="Price of a second of holding an object."
+    )
+    buffer_extra_max: int = Field(32, ge=0, le=BUFFER_EXTRA_MAX, description="Largest b chosen by cost.")
+    ahead: float = Field(
+        0.9,
+        ge=0.0,
+        le=1.0,
+        description="How much of the way an anchor may lie ahead of its device is used; 0 for none.",
+    )
+    assumed_speed_mps: float = Field(
+        10.0, ge=0.0, le=10_000.0, description="Speed of devices of which nothing is known yet."
     )
     margin_buffer_max: int = Field(
         200,
@@ -87,6 +105,13 @@ class ServerSettings(BaseSettings):
             Frame.of(area)  # raises ValueError with the bound that is wrong
             return area
         raise ValueError(f"area is {value!r}, must be lon_min,lat_min,lon_max,lat_max in degrees")
+
+    @field_validator("buffer_extra")
+    @classmethod
+    def _bound_buffer_extra(cls, value: int | str) -> int | str:
+        if isinstance(value, int) and not 0 <= value <= BUFFER_EXTRA_MAX:
+            raise ValueError(f"buffer_extra is {value}, must be auto or 0 to {BUFFER_EXTRA_MAX}")
+        return value
 
     @field_validator("subscription_index")
     @classmethod

@@ -6,7 +6,7 @@ are valid, what had to be durable is, and nothing below can fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from safe_region.frame import Frame
 from server import commands as c
@@ -16,6 +16,7 @@ from server.leases import Leases
 from server.ledger import Ledger
 from server.limits import Limits
 from server.model import Cause, Delta, LiveObject, Place
+from server.questions import Questions
 from server.rows import DeleteObject, PutSubscription, Recovered, Row
 from server.session import (
     Connection,
@@ -70,9 +71,7 @@ class Switchboard:
         """The time of leases: monotonic, set by whoever drives this; virtual if time is."""
         self.leases = Leases(lease_ms)
         self.lease_expired_count = 0
-        self.ask_number = 0
-        """How many times devices were asked where they are."""
-        self._asked: dict[int, tuple[int, int]] = {}  # handle -> number of the question, wall_ms
+        self.questions = Questions()
         self._owners: dict[int, tuple[Session, int]] = {}  # handle -> session, subscription id
         self.id_of_key: dict[str, int] = {}
         self._next_object_id = 1
@@ -188,7 +187,7 @@ class Switchboard:
         session = self.sessions.get(command.device_id)
         if session is not None and session.connection is command.connection:
             session.detach()
-            self._answered(session.handles.values())
+            self.questions.answered(session.handles.values())
             if not session.handles:
                 del self.sessions[command.device_id]
 
@@ -211,7 +210,7 @@ class Switchboard:
         """End a subscription."""
         handle = session.handles.pop(subscription_id)
         del self._owners[handle]
-        self._answered([handle])
+        self.questions.answered([handle])
         self.ledger.unsubscribe(handle)
         session.say(Unsubscribed(subscription_id))
 
@@ -228,7 +227,7 @@ class Switchboard:
         self._anchor(positions, Cause.REPORTED)
 
     def _anchor(self, positions: dict[int, Place], cause: Cause) -> None:
-        self._answered(positions)
+        self.questions.answered(positions)
         self._route(self.ledger.anchor(positions, cause))
 
     # -- questions to devices --------------------------------------------------------------------
@@ -242,29 +241,17 @@ class Switchboard:
         for handle in self.ledger.unasked:
             session, subscription_id = self._owners[handle]
             if session.state is State.ATTACHED:
-                self.ask_number += 1
-                self._asked[handle] = (self.ask_number, self.wall_ms)
+                self.questions.ask(handle, self.wall_ms)
                 asked.setdefault(session.device_id, []).append(subscription_id)
         self.ledger.unasked = []
         for device_id, numbers in asked.items():
             self.sessions[device_id].say(Locate(tuple(numbers)))
 
-    def _answered(self, handles: Iterable[int]) -> None:
-        """Note that nobody waits for the devices of these subscriptions any more."""
-        for handle in handles:
-            self._asked.pop(handle, None)
-
-    def oldest_question(self) -> int:
-        """Return the number of the oldest question without an answer; beyond all if there is none."""
-        return next((number for number, _ in self._asked.values()), self.ask_number + 1)
-
     def detach_silent(self) -> None:
         """Detach and park devices that have left a question unanswered for too long."""
-        while self._asked:
-            handle, (_, since_ms) = next(iter(self._asked.items()))
-            waited_ms = self.wall_ms - since_ms
-            if waited_ms <= self.limits.answer_ms_max:
-                return
+        questions = self.questions
+        while (handle := questions.late(self.wall_ms - self.limits.answer_ms_max)) is not None:
+            waited_ms = self.wall_ms - questions.since_ms(handle)
             session, _ = self._owners[handle]
             limit = f"at most {self.limits.answer_ms_max} ms"
             self._give_up(session, RefusalError(Reason.SILENT, "answer", f"{waited_ms} ms late", limit))
@@ -303,7 +290,7 @@ class Switchboard:
 
     def _park(self, session: Session) -> None:
         session.park()
-        self._answered(session.handles.values())
+        self.questions.answered(session.handles.values())
         for handle in session.handles.values():
             self.ledger.park(handle)
 

@@ -32,8 +32,24 @@ READY = "serving on "
 @click.option("--store", help="Database file, ':memory:' to forget everything.  [default: nearcast.db]")
 @click.option(
     "--buffer-extra",
-    type=int,
-    help="Objects beyond k that a device is given: more of them, fewer reports.  [default: 8]",
+    metavar="INTEGER|auto",
+    help="Objects beyond k that a device is given: more of them, fewer reports; auto chooses for each "
+    "subscription, at each anchor, what costs least.  [default: auto]",
+)
+@click.option("--report-cost", type=float, help="Price of a report and its answer.  [default: 2]")
+@click.option("--object-cost", type=float, help="Price of an object sent.  [default: 1]")
+@click.option(
+    "--held-cost", type=float, help="Price of a second of holding an object.  [default: 0.0002]"
+)
+@click.option("--buffer-extra-max", type=int, help="Most that auto chooses.  [default: 32]")
+@click.option(
+    "--ahead",
+    type=float,
+    help="Share used of the way that an anchor may lie ahead of a moving device; 0 for none.  "
+    "[default: 0.9]",
+)
+@click.option(
+    "--assumed-speed-mps", type=float, help="Of devices not known to move or stand.  [default: 10]"
 )
 @click.option(
     "--margin-buffer-max",
@@ -48,7 +64,7 @@ READY = "serving on "
 )
 @click.option(
     "--subscription-index",
-    help="Who is affected by a new object: naive, sq-tree.  [default: sq-tree]",
+    help="Who is affected by a new object: naive, sq-tree, sq-plus-tree.  [default: sq-plus-tree]",
 )
 @click.option("--object-index", help="What is best here: naive, iqf, iq-tree.  [default: iqf]")
 @click.option("--virtual-time", is_flag=True, default=None, help="Let AdvanceClock drive the time.")

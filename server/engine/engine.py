@@ -263,19 +263,21 @@ class Engine:
     def _anchor(self, slots: Slots, positions: Positions, ranking: Ranking) -> Rows:
         """Settle subscriptions; ask again, for more, where the margin of a position needs it."""
         rows = self.subscriptions.rows
+        extra_max = self.options.margin_extra_max
         changes: list[Rows] = []
         while True:
             k = rows["k"][slots].astype(np.int64)
-            short = margins.are_short(ranking, k + rows["extra"][slots] + 1, k, positions.margin_m)
-            short &= rows["extra"][slots] < self.options.margin_extra_max
-            if not short.any():
-                return np.concatenate([*changes, self._settle(slots, positions, ranking)])
+            count = k + rows["extra"][slots] + 1
+            short = margins.are_short(ranking, count, k, positions.margin_m, extra_max)
+            if short is None:
+                changes.append(self._settle(slots, positions, ranking))
+                return np.concatenate(changes)
             enough = ~short
             part = margins.part_of(ranking, enough)
             changes.append(self._settle(slots[enough], positions.part(enough), part))
             slots, positions = slots[short], positions.part(short)
             doubled = np.maximum(1, 2 * rows["extra"][slots].astype(np.int64))
-            rows["extra"][slots] = np.minimum(doubled, self.options.margin_extra_max)
+            rows["extra"][slots] = np.minimum(doubled, extra_max)
             ranking = self._best(slots, positions)
 
     def locate(self, positions: Positions, pending_offsets: Ints, pending_ids: Ints) -> Rows:

@@ -17,17 +17,24 @@ _STRICT = 1.0 - 2e-12
 """Twice safe_region.anchored.REACH_SLACK, so that the device's own rounding does not matter."""
 
 
-def are_short(ranking: Ranking, count: Ints, k: Ints, margin_m: Floats | None) -> Rows:
-    """Which subscriptions need more objects than the `count` best that were asked for. O(rows)."""
-    short = np.zeros(len(count), dtype=np.bool_)
+def are_short(
+    ranking: Ranking, count: Ints, k: Ints, margin_m: Floats | None, extra_max: int
+) -> Rows | None:
+    """Which subscriptions need more objects than the `count` best that were asked for; None if none does.
+
+    Those that were given `extra_max` beyond k have to do with them. O(rows).
+    """
     if margin_m is None or not margin_m.any():
-        return short
+        return None
     begin, end = ranking.offsets[:-1], ranking.offsets[1:]
-    (rows,) = np.nonzero((margin_m > 0.0) & (end - begin >= count))  # with fewer the reach is infinite
+    may_grow = count - 1 - k < extra_max
+    # Of whom fewer were found than asked for, the reach is infinite.
+    (rows,) = np.nonzero((margin_m > 0.0) & may_grow & (end - begin >= count))
     worst_m = ranking.length_m[begin[rows] + k[rows] - 1]
     reach_m = ranking.length_m[end[rows] - 1]
+    short = np.zeros(len(count), dtype=np.bool_)
     short[rows] = reach_m * _STRICT <= worst_m + 2.0 * margin_m[rows]
-    return short
+    return short if short.any() else None
 
 
 def part_of(ranking: Ranking, rows: Rows) -> Ranking:

@@ -121,7 +121,7 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path):
         (["serve", "--area=1,2,3,95"], "latitudes are 2.0..95.0"),
         (
             ["serve", AREA, "--buffer-extra=5000"],
-            "buffer_extra: Input should be less than or equal to 1000",
+            "buffer_extra is 5000, must be auto or 0 to 1000",
         ),
         (["serve", AREA, f"--tls-key={__file__}"], "tls_certificate and tls_key must be given together"),
         (

@@ -287,3 +287,35 @@ async def test_a_fix_poorer_than_the_server_takes(client):
     assert subscription.state is SubscriptionState.TOO_VAGUE
     await device.move(14.5, 35.5)
     assert subscription.state is SubscriptionState.EXACT
+
+
+async def test_private_devices_of_a_fleet_where_the_buffer_does_not_suffice(stingy):
+    """Who is too vague says so, and is quiet within its radius; who says EXACT is."""
+    chance = random.Random(9)
+    objects = await published(stingy, chance, 400)
+    radii = (100.0, 400.0, 1_500.0)
+    states = set()
+    async with stingy.fleet() as fleet:
+        devices = [
+            await fleet.attach(
+                f"d{i}", lon=14.5, lat=35.5, privacy_radius_m=radius_m, chance=random.Random(i)
+            )
+            for i, radius_m in enumerate(radii)
+        ]
+        subscriptions = [await device.subscribe(SPECS[0]) for device in devices]
+        for _ in range(60):
+            lon, lat = somewhere(chance, 1_000.0)
+            for device in devices:
+                await device.move(lon, lat)
+            await stingy.sync()
+            for subscription in subscriptions:
+                states.add((subscription._conversation.device_id, subscription.state))
+                if subscription.state is SubscriptionState.EXACT:
+                    assert ids(subscription) == expected(SPECS[0], objects, lon, lat)
+                else:
+                    assert subscription.state is SubscriptionState.TOO_VAGUE
+    assert ("d0", SubscriptionState.EXACT) in states
+    assert ("d0", SubscriptionState.TOO_VAGUE) not in states
+    assert ("d2", SubscriptionState.TOO_VAGUE) in states
+    # It moves by up to 2.8 km and is often within its margin of where it was.
+    assert devices[2].counters.reports < 40

@@ -158,3 +158,13 @@ async def test_more_than_the_queue_holds_waits_for_room(pump):
     answers = await asyncio.gather(*(pump.ask(c.Publish((an_object(),))) for _ in range(500)))
     assert len({ids[0] for ids in answers}) == 500
     assert len(ids_on_disk(pump)) == 500
+
+
+async def test_a_hello_whose_stream_has_ended_attaches_nobody(pump):
+    """The stream breaks while the hello waits: nothing would ever detach the device."""
+    line, other = Connection(), Connection()
+    await pump.tell(c.Hello(line, "device", b"one", 0, 14.5, 35.5))
+    line.close()
+    await pump.tell(c.Hello(other, "device", b"two", 0, 14.5, 35.5))
+    await pump.ask(c.Sync())
+    assert [type(event) for _, event in pump.switchboard.take(other, 10)] == [Welcome]

@@ -272,7 +272,9 @@ class World:
             device.lon += self.random.randint(-1, 1)
             device.lat += 0 if self.is_line else self.random.randint(-1, 1)
         accuracy_m = self.random.choice((0.0, 0.5, 2.0)) if device.is_vague else 0.0
-        device.conversation.move(device.lon, device.lat, accuracy_m=accuracy_m)
+        heading_deg = self.random.choice((None, 0.0, 90.0, self.random.uniform(-360.0, 360.0)))
+        speed_mps = self.random.choice((None, 0.0, 1.0, 50.0))
+        device.conversation.move(device.lon, device.lat, heading_deg, speed_mps, accuracy_m=accuracy_m)
 
     def reinstall(self, device: Device) -> None:
         """Throw a device's memory away: a new instance of the app attaches under the same name."""
