@@ -59,9 +59,10 @@ class DeviceServiceServicer:
     def Attach(self, request_iterator, context):
         """One device's conversation. The first message is a hello; the server answers with a welcome and
         from then on sends deltas as they happen. The device speaks only to subscribe, to unsubscribe, to
-        report that it left a safe region, and now and then to say that it is there. Commands take effect in the order sent. A refused command
-        costs an error message, not the stream; a refused hello ends it. Half-closing the sending side
-        detaches the device: its subscriptions stay, and wait for the next hello.
+        report that it left a safe region, and now and then to say that it is there. Commands take effect in
+        the order sent. A refused command costs an error message, not the stream; a refused hello ends it.
+        Half-closing the sending side detaches the device: its subscriptions stay, and wait for the next
+        hello.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
