@@ -86,6 +86,10 @@ class ReplayReport:
     elapsed_s: float = 0.0
     objects_published: int = 0
     objects_retracted: int = 0
+    objects_held_mean: float = 0.0
+    """What a device holds for a subscription when it has been anchored anew."""
+    anchors_ahead_share: float = 0.0
+    """Anchors that lie elsewhere than at the device, which is known to go there."""
     counters: Counters = field(default_factory=Counters)
     latencies_ms: list[float] = field(default_factory=list)
     audited: int = 0
@@ -266,6 +270,9 @@ class Replay:
 
     async def _finish(self) -> None:
         self.report.counters = sum((device.counters for device in self._devices.values()), Counters())
+        anchored = max(1, self.track.anchored)
+        self.report.objects_held_mean = self.track.held / anchored
+        self.report.anchors_ahead_share = self.track.anchored_ahead / anchored
         for watcher in self._watchers:
             watcher.cancel()
         await asyncio.gather(*self._watchers, return_exceptions=True)

@@ -14,6 +14,9 @@ from simulator.workload_rows import Fix
 REGIONS_SHOWN_MAX = 16
 """A path with more regions than this cannot be told from a stain."""
 
+_AT_M = 0.5
+"""An anchor so near is at the device."""
+
 Ring = list[tuple[float, float]]
 
 
@@ -38,6 +41,12 @@ class Track:
         self._paths: dict[str, Ring] = defaultdict(list)
         self._anchorings: dict[str, list[_Anchoring]] = defaultdict(list)
         self._anchors: dict[str, Point] = {}
+        self.anchored = 0
+        """How many anchors were seen."""
+        self.anchored_ahead = 0
+        """How many of them elsewhere than at the device."""
+        self.held = 0
+        """How many objects came with them, together."""
 
     def follow(self, fix: Fix, subscription: Subscription | None, now_ms: int) -> None:
         """Add a position of a device, and the region of a subscription if it was anchored anew."""
@@ -46,6 +55,11 @@ class Track:
             return
         seen = subscription.region
         self._anchors[fix.device_id] = seen.anchor
+        # Time passes before devices move: some report where they were the tick before.
+        lately = [self._frame.project(*place) for place in self._paths[fix.device_id][-2:]]
+        self.anchored += 1
+        self.anchored_ahead += all(_is_apart(place, seen.anchor) for place in lately)
+        self.held += len(seen.buffer)
         copy = AnchoredRegion(seen.k)
         copy.update(seen.anchor, seen.reach_m, seen.reach_id, seen.buffer.values())
         self._anchorings[fix.device_id].append(_Anchoring(copy, now_ms))
@@ -69,3 +83,7 @@ class Track:
                 corners = polygon.exterior.coords
                 rings.append([self._frame.unproject(x_m, y_m) for x_m, y_m in corners])
         return rings
+
+
+def _is_apart(left: Point, right: Point) -> bool:
+    return max(abs(left.x_m - right.x_m), abs(left.y_m - right.y_m)) > _AT_M

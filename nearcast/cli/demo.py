@@ -31,13 +31,36 @@ _STOP_S = 15.0
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another city.")
 @region_option
 @click.option(
+    "--buffer-extra",
+    metavar="INTEGER|auto",
+    default="auto",
+    show_default=True,
+    help="Objects beyond k that a device is given; auto chooses by cost.",
+)
+@click.option(
+    "--ahead",
+    type=click.FloatRange(0, 1),
+    default=0.9,
+    show_default=True,
+    help="How much of the way an anchor may lie ahead of its device is used; 0 for none.",
+)
+@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("runs/demo"),
     show_default=True,
     help="Folder for the tables, the store and the map.",
 )
-def demo(map_file: Path | None, devices: int, seconds: int, seed: int, region: str, out: Path) -> None:
+def demo(
+    map_file: Path | None,
+    devices: int,
+    seconds: int,
+    seed: int,
+    region: str,
+    buffer_extra: str,
+    ahead: float,
+    out: Path,
+) -> None:
     """See all of it: devices drive through a city, publishers post, every list stays exact.
 
     Simulates a generated city, or a real one with --map, starts a server of its own on a free port,
@@ -56,7 +79,8 @@ def demo(map_file: Path | None, devices: int, seconds: int, seed: int, region: s
         simulation = simulate(parameters, out, progress)
     # So often that the default size audits its lists, and a smaller one at least its ends.
     audit_every = max(1, devices * seconds // AUDITED_MIN)
-    with server(out, simulation.world.area) as target:
+    flags = (f"--buffer-extra={buffer_extra}", f"--ahead={ahead}")
+    with server(out, simulation.world.area, flags) as target:
         mode = RegionMode[region.upper()]
         options = ReplayOptions(target, audit_every=audit_every, region=mode)
         report = run_replay(out, options, out / "map.png")
@@ -67,14 +91,16 @@ def demo(map_file: Path | None, devices: int, seconds: int, seed: int, region: s
 
 
 @contextlib.contextmanager
-def server(out: Path, area: tuple[float, float, float, float]) -> Iterator[str]:
+def server(
+    out: Path, area: tuple[float, float, float, float], flags: tuple[str, ...] = ()
+) -> Iterator[str]:
     """Run a server process on a fresh store and a free port; yield its address."""
     store = out / "store.db"
     for path in out.glob("store.db*"):
         path.unlink()
     bounds = ",".join(str(bound) for bound in area)
     command = [sys.executable, "-m", "nearcast.cli", "serve", f"--area={bounds}", "--port=0"]
-    command += [f"--store={store}", "--virtual-time", "--log-level=WARNING"]
+    command += [f"--store={store}", "--virtual-time", "--log-level=WARNING", *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         try:
             line = process.stdout.readline() if process.stdout else ""

@@ -106,6 +106,8 @@ def figures(report: ReplayReport) -> dict[str, float]:
         "reports": counters.reports,
         "silent_moves_percent": round(100.0 * report.silent_share, 2),
         "reports_per_device_hour": round(report.reports_per_device_hour, 1),
+        "objects_held_mean": round(report.objects_held_mean, 1),
+        "anchors_ahead_percent": round(100.0 * report.anchors_ahead_share, 1),
         "deltas": counters.deltas,
         "objects_sent": counters.objects,
         "bytes_from_devices": counters.bytes_sent,
