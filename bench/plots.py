@@ -110,7 +110,9 @@ def plot_retrieve(rows: Sequence[Row], path: Path) -> None:
             label = variant if way == "mean" else None
             times.plot([row["extra"] for row in mine], values, style, color=f"C{number}", label=label)
         for place, kind in enumerate(("inserts", "removes")):
-            rates.bar(number + 0.4 * place - 0.2, mine[0][f"{kind}_per_s"], 0.4, color=f"C{2 + place}")
+            rates.bar(
+                number + 0.4 * place - 0.2, mine[0][f"{kind}_per_s"], 0.4, color=("C7", "C8")[place]
+            )
     times.set_yscale("log")
     times.set_xlabel("b")
     times.set_ylabel("us a subscription")
@@ -118,7 +120,7 @@ def plot_retrieve(rows: Sequence[Row], path: Path) -> None:
     times.legend(frameon=False, fontsize=7)
     rates.set_xticks(range(len(variants)), variants, fontsize=7)
     rates.set_yscale("log")
-    rates.set_title("inserts and removes a second", loc="left")
+    rates.set_title("inserts (left) and removes (right) a second", loc="left")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 

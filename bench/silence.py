@@ -8,6 +8,7 @@ when it subscribes is not.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -68,17 +69,19 @@ def measure(
 def _affordable(
     variant: Variant, workload: SilenceWorkload, parameters: SilenceParameters, budget_s: float
 ) -> int:
-    """Halve the number of devices until what a trial run extrapolates to fits the time."""
+    """Halve the number of devices until what two trial runs extrapolate to fits the time."""
     seconds = min(_TRIAL_SECONDS, parameters.seconds)
-    spent = 0.0
-    for devices in (1, _TRIAL_DEVICES):  # the first one compiles kernels
-        run = SilenceRun(variant, workload.first(devices), parameters)
+    parameters_of_trial = replace(parameters, audited=1, audits=1)
+    spent = []
+    for devices in (1, 1, _TRIAL_DEVICES):  # the first run compiles kernels
+        run = SilenceRun(variant, workload.first(devices), parameters_of_trial)
         began = time.perf_counter()
         run.go(seconds, budget_s, lambda _stage, _done, _total: None)
-        spent = time.perf_counter() - began
+        spent.append((time.perf_counter() - began) * parameters.seconds / seconds)
+    fixed_s = spent[1]
+    per_device_s = max(0.0, spent[2] - fixed_s) / (_TRIAL_DEVICES - 1)
     devices = len(workload.drawn.handles)
-    per_device_s = spent / _TRIAL_DEVICES * parameters.seconds / seconds
-    while devices > _TRIAL_DEVICES and devices * per_device_s > budget_s:
+    while devices > _TRIAL_DEVICES and fixed_s + devices * per_device_s > budget_s:
         devices //= 2
     return devices
 
@@ -118,7 +121,7 @@ class SilenceRun:
         return variant.devices(engine, self._workload)
 
     def go(self, seconds: int, until_s: float, progress: Progress) -> None:
-        """Let so many seconds pass, or as many as there is time for; audit on the way."""
+        """Let so many seconds pass, or as many as there is time for; audit on the way, which is free."""
         deadline = time.perf_counter() + until_s
         audits = self._parameters.audits
         due = {max(1, seconds * number // audits) for number in range(1, audits + 1)}
@@ -127,7 +130,9 @@ class SilenceRun:
             self._pass()
             is_due |= self.second in due
             if is_due and self.devices.is_sure(self.second):
+                began = time.perf_counter()
                 self.compare_sample()
+                deadline += time.perf_counter() - began
                 is_due = False
             progress(self._name, self.second, seconds)
 

@@ -12,7 +12,9 @@ from nearcast.cli.failures import reported
 from nearcast.cli.progress import bars
 
 
-@click.command()
+@click.command(
+    epilog="Example: nearcast bench lamps --data places --subscriptions 1000000 --objects 1000000"
+)
 @click.option(
     "--experiment",
     "experiments",
@@ -58,11 +60,7 @@ def lamps(
     plot: Path | None,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    r"""Update time of a tick, after lamps.txt section 7: generated, expired, moved.
-
-    \b
-    nearcast bench lamps --data places --subscriptions 1000000 --objects 1000000 --variant lamps
-    """
+    """Update time of a tick, after lamps.txt section 7: generated, expired, moved."""
     with reported():
         from bench.datasets import DataMissingError  # noqa: PLC0415
         from bench.lamps_command import run  # noqa: PLC0415

@@ -12,7 +12,9 @@ from nearcast.cli.failures import reported
 from nearcast.cli.progress import bars
 
 
-@click.command()
+@click.command(
+    epilog="Example: nearcast bench match --data places --subscriptions 1000000 --objects 1000000"
+)
 @click.option(
     "--subscriptions",
     "sizes",
@@ -55,13 +57,10 @@ def match(
     plot: Path | None,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    r"""Tell who is affected by a new object: time per object, for anchored subscriptions.
+    """Tell who is affected by a new object: time per object, for anchored subscriptions.
 
     Variants: sq-tree, sq-plus-tree, naive, dict (keyword to subscriptions, verified one by one in plain
     Python), strtree (shapely's STRtree of the largest discs).
-
-    \b
-    nearcast bench match --data places --subscriptions 100000 --subscriptions 1000000 --objects 1000000
     """
     with reported():
         from bench.datasets import DataMissingError  # noqa: PLC0415

@@ -12,7 +12,7 @@ from nearcast.cli.failures import reported
 from nearcast.cli.progress import bars
 
 
-@click.command()
+@click.command(epilog="Example: nearcast bench retrieve --data places --objects 1000000")
 @shared.objects_option
 @click.option(
     "--extra",
@@ -37,13 +37,10 @@ def retrieve(
     plot: Path | None,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    r"""Look for what is best here: time per subscription, and how fast objects come and go.
+    """Look for what is best here: time per subscription, and how fast objects come and go.
 
     Variants: the object indexes of the server, by name (naive only if it is named), and inverted-file
     (posting lists alone).
-
-    \b
-    nearcast bench retrieve --data places --objects 1000000
     """
     with reported():
         from bench.datasets import DataMissingError  # noqa: PLC0415

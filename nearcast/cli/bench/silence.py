@@ -14,7 +14,9 @@ from nearcast.cli.progress import bars
 _RATE = click.FloatRange(0, 100_000)
 
 
-@click.command()
+@click.command(
+    epilog="Example: nearcast bench silence --data places --trajectories gps --objects 1000000"
+)
 @click.option("--devices", type=click.IntRange(1, 1_000_000), default=2_000, show_default=True)
 @click.option(
     "--seconds", type=click.IntRange(2, 3_600), default=600, show_default=True, help="How long they move."
@@ -40,14 +42,11 @@ def silence(
     plot: Path | None,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    r"""Count how often devices speak and what they are sent, per device and hour.
+    """Count how often devices speak and what they are sent, per device and hour.
 
     Variants: asr, lsr, set-constant (speaks only when the result set changes), anchored-0 to anchored-20
     (b), periodic-1 to periodic-30 (a position every so many seconds; stale_share says how often what is
     shown is wrong). Bytes are those of messages; payloads aside.
-
-    \b
-    nearcast bench silence --data places --trajectories gps --objects 1000000
     """
     with reported():
         from bench.datasets import DataMissingError  # noqa: PLC0415
