@@ -246,7 +246,7 @@ async def test_poor_fixes_get_larger_buffers(client):
 
 @pytest.fixture
 async def stingy(tmp_path):
-    place = Place(tmp_path / "store.db", margin_buffer_max=9)
+    place = Place(tmp_path / "store.db", margin_buffer_max=9, buffer_extra=8)
     await place.start()
     async with nearcast.connect(place.target) as client:
         yield client

@@ -19,7 +19,9 @@ AREA = "14,35,15,36"
 
 
 def settings(**flags):
-    return load_settings({"area": AREA, "store": ":memory:", "port": 0, **flags})
+    # A fixed b, so that tests can say what is held.
+    defaults = {"area": AREA, "store": ":memory:", "port": 0, "buffer_extra": 8}
+    return load_settings({**defaults, **flags})
 
 
 @pytest.fixture
