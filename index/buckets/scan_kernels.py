@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from index.batches import Floats, Ints, KeywordIds
@@ -24,8 +25,11 @@ from index.tables.selection_kernels import offer
 from safe_region.jit import leaf
 from safe_region.scoring_kernels import length, text_distance
 
+COUNTED_MAX = 16
+"""Objects of more keywords are taken for ones of so many where a bound is looked for."""
+
 _ROUNDING = 1e-12
-"""Relative tolerance of the test on squared distances, the only one not rounded like a length."""
+"""Relative tolerance of tests on squared distances, which are not rounded like lengths."""
 
 
 class Question(NamedTuple):
@@ -39,6 +43,7 @@ class Question(NamedTuple):
     words: KeywordIds  # strictly increasing
     ranks: Ints  # for each word, when its postings are looked through
     bits: Ints  # of the words that the index knows, by rank
+    least_m: npt.NDArray[np.float64]  # `least_share` by common keywords and the object's, up to the last
 
 
 class Kept(NamedTuple):
@@ -50,14 +55,23 @@ class Kept(NamedTuple):
 
 
 @leaf
+def fill_least(question: Question) -> None:
+    """Fill `least_m`."""
+    size = question.words.shape[0]
+    for common in range(size + 1):
+        for count in range(COUNTED_MAX + 1):
+            question.least_m[common, count] = question.weight_m * text_distance(
+                question.similarity, common, size, max(1, common, count)
+            )
+
+
+@leaf
 def least_share(question: Question, common: int, keyword_min: int) -> float:
     """Least text share of an object with at most `common` common and at least `keyword_min` keywords.
 
     Every text distance that such an object can have is at least this one after rounding too.
     """
-    return question.weight_m * text_distance(
-        question.similarity, common, question.words.shape[0], max(common, keyword_min)
-    )
+    return float(question.least_m[common, min(keyword_min, COUNTED_MAX)])
 
 
 @leaf
@@ -121,7 +135,8 @@ def scan(
         entry = entries[place]
         dx = question.x_m - entry["x_m"]
         dy = question.y_m - entry["y_m"]
-        if dx * dx + dy * dy > reach2:
+        away2 = dx * dx + dy * dy
+        if away2 > reach2:
             continue
         signature = entry["signature"]
         admitted = 0
@@ -131,10 +146,8 @@ def scan(
         admitted = min(admitted, keyword_count)
         if admitted == 0:
             continue
-        share = question.weight_m * text_distance(
-            question.similarity, admitted, word_count, keyword_count
-        )
-        if length(dx, dy, share) > limit:
+        share = least_share(question, admitted, keyword_count)
+        if share > limit or away2 > reach_squared(limit, share):
             continue
         row = objects.rows[entry["slot"]]
         start = row["keyword_start"]

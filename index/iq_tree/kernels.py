@@ -19,7 +19,15 @@ from index.buckets.kernels import (
     take_out,
 )
 from index.buckets.layout import Objects, Trees
-from index.buckets.scan_kernels import Kept, Question, least_share, limit_of, scan
+from index.buckets.scan_kernels import (
+    COUNTED_MAX,
+    Kept,
+    Question,
+    fill_least,
+    least_share,
+    limit_of,
+    scan,
+)
 from index.iq_tree.layout import Occurrences
 from index.tables.frontier_kernels import Frontier, pop, push
 from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, NO_VALUE, find, find_cell
@@ -251,6 +259,7 @@ def best(
         most = max(most, keyword_offsets[i + 1] - keyword_offsets[i])
     ranks = np.zeros(most, dtype=np.int64)
     bits = np.empty(most, dtype=np.int64)
+    least_m = np.empty((most + 1, COUNTED_MAX + 1))
     for i in range(weight_m.shape[0]):
         first = starts[i]
         end = starts[i + 1]
@@ -269,7 +278,9 @@ def best(
             words,
             ranks[: words.shape[0]],
             bits[: words.shape[0]],
+            least_m,
         )
+        fill_least(question)
         kept = Kept(lengths[first:end], ids[first:end], shares[first:end])
         size = _search(question, trees, occurrences, root, objects, frontier, kept)
         drain(kept.lengths, kept.ids, kept.shares, size)

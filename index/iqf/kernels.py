@@ -8,7 +8,15 @@ import numpy.typing as npt
 from index.batches import Floats, Ints, KeywordIds
 from index.buckets.kernels import BLOCK_CAPACITY
 from index.buckets.layout import Objects, Trees
-from index.buckets.scan_kernels import Kept, Question, least_share, limit_of, scan
+from index.buckets.scan_kernels import (
+    COUNTED_MAX,
+    Kept,
+    Question,
+    fill_least,
+    least_share,
+    limit_of,
+    scan,
+)
 from index.iqf.layout import Files
 from index.iqf.list_kernels import DONE, add_posting, drop_posting, list_count
 from index.tables.frontier_kernels import Frontier, pop, push
@@ -176,6 +184,7 @@ def best(
     order = np.empty(most, dtype=np.int64)
     ranks = np.empty(most, dtype=np.int64)
     bits = np.empty(most, dtype=np.int64)
+    least_m = np.empty((most + 1, COUNTED_MAX + 1))
     for i in range(weight_m.shape[0]):
         first = starts[i]
         end = starts[i + 1]
@@ -197,7 +206,9 @@ def best(
             words,
             ranks[: words.shape[0]],
             bits[:known],
+            least_m,
         )
+        fill_least(question)
         kept = Kept(lengths[first:end], ids[first:end], shares[first:end])
         size = _retrieve(question, plan, files, trees, objects, frontier, kept)
         drain(kept.lengths, kept.ids, kept.shares, size)
