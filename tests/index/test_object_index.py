@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.inverted_file import InvertedFile
-from index.buckets.scan_kernels import Question, least_share
+from index.buckets.scan_kernels import COUNTED_MAX, Question, fill_least, least_share
 from index.contracts import InconsistentIndexError
 from index.iq_tree import IqTreeObjectIndex
 from index.iqf import IqfObjectIndex
@@ -409,7 +409,9 @@ def test_the_bound_never_exceeds_a_text_share_after_rounding():
     some = np.zeros(1, dtype=np.int64)
     for similarity in SIMILARITIES:
         for own in (1, 2, 3, 5, 7, 16, 31, 64):
-            question = Question(0.0, 0.0, 731.7, similarity, np.inf, words[:own], some, some)
+            table = np.empty((own + 1, COUNTED_MAX + 1))
+            question = Question(0.0, 0.0, 731.7, similarity, np.inf, words[:own], some, some, table)
+            fill_least(question)
             for most in range(1, own + 1):
                 bounds = [least_share(question, most, least) for least in range(65)]
                 for count in range(1, 65):
