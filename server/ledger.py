@@ -19,6 +19,7 @@ from server.engine import Engine, EngineOptions, Positions
 from server.engine.invariants import check_engine
 from server.engine.layout import Rows
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Place, Reach, TopK
+from server.shelf import Gone, Shelf
 from server.vocabulary import Vocabulary
 
 
@@ -51,12 +52,12 @@ class Ledger:
     def __init__(self, frame: Frame, options: EngineOptions | None = None) -> None:
         self.frame = frame
         self.engine = Engine(options)
-        self.objects: dict[int, LiveObject] = {}
         self.pending: dict[int, set[int]] = {}
         self.unasked: list[int] = []
         """Handles that have begun to pend; whoever asks their devices empties it."""
         self._standing: dict[int, _Standing] = {}
         self._vocabulary = Vocabulary()
+        self.objects = Shelf(self.engine.objects, self._vocabulary)
 
     @property
     def now_ms(self) -> int:
@@ -65,7 +66,7 @@ class Ledger:
 
     # -- time and objects ------------------------------------------------------------------------
 
-    def advance(self, now_ms: int) -> list[LiveObject]:
+    def advance(self, now_ms: int) -> list[Gone]:
         """Set the time; return what expired. Nobody is told: both sides know the expiry.
 
         Raises
@@ -73,7 +74,9 @@ class Ledger:
         ValueError
             If time would go backwards.
         """
-        return self._forget(self.engine.advance(now_ms).tolist())
+        gone: list[Gone] = []
+        self.engine.advance(now_ms, lambda due: gone.extend(self.objects.take(due.tolist())))
+        return gone
 
     def publish(self, objects: Sequence[LiveObject], replaced: Iterable[int] = ()) -> list[Delta]:
         """Add objects, in place of those replaced. What has to be asked first is in `pending`."""
@@ -86,9 +89,9 @@ class Ledger:
                 np.array([item.point.y_m for item in objects], dtype=np.float64),
                 KeywordLists.of([self._vocabulary.take(item.keywords) for item in objects]),
             )
-            self.objects.update((item.object_id, item) for item in objects)
             expiry_ms = np.array([item.expiry_ms for item in objects], dtype=np.int64)
             published = self.engine.publish(batch, expiry_ms)
+            self.objects.put(objects)
             self._note(published.changes, Cause.PUBLISHED, DropReason.OUT_OF_REACH, deltas)
             for handle in published.lowered.tolist():
                 deltas.setdefault(handle, self._delta(handle, Cause.PUBLISHED))
@@ -111,14 +114,8 @@ class Ledger:
         self, ids: Sequence[int], cause: Cause, reason: DropReason, deltas: dict[int, Delta]
     ) -> None:
         if ids:
+            self.objects.take(ids)
             self._note(self.engine.remove(np.array(ids, dtype=np.int64)), cause, reason, deltas)
-            self._forget(ids)
-
-    def _forget(self, ids: Iterable[int]) -> list[LiveObject]:
-        gone = [self.objects.pop(object_id) for object_id in ids]
-        for item in gone:
-            self._vocabulary.give_back(item.keywords)
-        return gone
 
     # -- subscriptions ---------------------------------------------------------------------------
 
@@ -239,10 +236,6 @@ class Ledger:
             Naming what does not hold.
         """
         check_engine(self.engine)
-        if set(self.engine.objects.ids.find(_ids(*self.objects)).tolist()) != set(
-            self.engine.objects.used().tolist()
-        ):
-            raise AssertionError("ledger and engine disagree on what is alive")
         handles = set(self.engine.subscriptions.rows["id"][self.engine.subscriptions.used()].tolist())
         if handles != set(self._standing) or not set(self.pending) <= handles:
             raise AssertionError("ledger and engine disagree on subscriptions")

@@ -31,6 +31,7 @@ from server.session import (
     Welcome,
 )
 from server.session.events import SnapshotDue
+from server.shelf import Gone
 
 
 class Switchboard:
@@ -149,7 +150,7 @@ class Switchboard:
             self._forget_key(self.ledger.objects[object_id])
         self._route(self.ledger.retract(ids))
 
-    def _forget_key(self, item: LiveObject) -> None:
+    def _forget_key(self, item: LiveObject | Gone) -> None:
         if item.key:
             self.id_of_key.pop(item.key, None)
 

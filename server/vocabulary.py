@@ -15,6 +15,7 @@ class Vocabulary:
     def __init__(self) -> None:
         self._number_of: dict[str, int] = {}
         self._uses: dict[str, int] = {}
+        self._words: list[str] = []
         self._free: list[int] = []
 
     def __len__(self) -> int:
@@ -26,12 +27,21 @@ class Vocabulary:
         for word in keywords:
             number = self._number_of.get(word)
             if number is None:
-                number = self._free.pop() if self._free else len(self._number_of)
+                if self._free:
+                    number = self._free.pop()
+                    self._words[number] = word
+                else:
+                    number = len(self._words)
+                    self._words.append(word)
                 self._number_of[word] = number
                 self._uses[word] = 0
             self._uses[word] += 1
             numbers.append(number)
         return np.array(sorted(numbers), dtype=np.int32)
+
+    def word(self, number: int) -> str:
+        """Return the keyword that has a number."""
+        return self._words[number]
 
     def give_back(self, keywords: Iterable[str]) -> None:
         """Release what `take` took."""

@@ -16,15 +16,7 @@ from nearcast.cli.simulate import simulate
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(version("nearcast"), prog_name="nearcast")
 def app() -> None:
-    r"""Exact results for devices that move, and silence in between.
-
-    \b
-    nearcast demo        see all of it: a city, a server, devices, an audit
-    nearcast serve       run a server
-    nearcast simulate    make a workload: roads, trajectories, objects, subscriptions
-    nearcast replay      drive a server with a workload and audit every list
-    nearcast bench       measure, beside baselines
-    """
+    """Exact results for devices that move, and silence in between."""
 
 
 app.add_command(serve)

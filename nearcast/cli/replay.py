@@ -30,7 +30,9 @@ region_option = click.option(
 """For commands that replay."""
 
 
-@click.command()
+@click.command(
+    epilog="Example: nearcast replay runs/city --target localhost:7433 --map runs/city/map.png"
+)
 @click.argument("simulation", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--target", default="127.0.0.1:7433", show_default=True, help="Server's address.")
 @click.option("--token", help="Token the server asks for.")
@@ -51,13 +53,10 @@ def replay(
     picture: Path | None,
     json_file: Path | None,
 ) -> None:
-    r"""Drive a server with a SIMULATION folder, in virtual time, and audit every list.
+    """Drive a server with a SIMULATION folder, in virtual time, and audit every list.
 
     The server must have been started with --virtual-time and with the area that `simulate` wrote to
     world.json. Exits with status 1 when a single list differs from the oracle's.
-
-    \b
-    nearcast replay runs/city --target localhost:7433 --map runs/city/map.png
     """
     from nearcast import RegionMode  # noqa: PLC0415
     from simulator.replay import ReplayOptions  # noqa: PLC0415

@@ -20,7 +20,7 @@ READY = "serving on "
 """How the line on standard output begins that says that the port is open."""
 
 
-@click.command()
+@click.command(epilog="Example: nearcast serve --area 14.18,35.80,14.58,36.09")
 @click.option(
     "--config",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -80,13 +80,10 @@ READY = "serving on "
     "--log-level", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]), help="[default: INFO]"
 )
 def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
-    r"""Run a server until SIGTERM or Ctrl-C.
+    """Run a server until SIGTERM or Ctrl-C.
 
     Flags win over environment variables (NEARCAST_PORT and so on), those over the configuration file.
     What is acknowledged is in the store first; after a crash, start again with the same store.
-
-    \b
-    nearcast serve --area 14.18,35.80,14.58,36.09
     """
     # gRPC's core logs what is reported below as an error anyway.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")

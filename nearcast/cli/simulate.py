@@ -12,7 +12,7 @@ from nearcast.cli.map_option import map_option
 from nearcast.cli.progress import bars
 
 
-@click.command()
+@click.command(epilog="Example: nearcast simulate --out runs/malta --map malta.osm.pbf")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -40,16 +40,12 @@ from nearcast.cli.progress import bars
 @click.option("--k-max", type=int, default=10, show_default=True, help="k is 1 to this.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Same seed, same rows.")
 def simulate(out: Path, **parameters: Any) -> None:  # noqa: ANN401
-    r"""Make a workload: roads, places, trajectories, objects, subscriptions.
+    """Make a workload: roads, places, trajectories, objects, subscriptions.
 
     In a generated city, or in a real one with --map.
 
     Runs on Spark (which brings its own Java runtime if the machine has none) and writes Parquet, so that
     any tool can read it. Trajectories follow the roads, one position a second.
-
-    \b
-    nearcast simulate --out runs/city --devices 1000 --seconds 900
-    nearcast simulate --out runs/malta --map malta.osm.pbf
     """
     from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415

@@ -17,6 +17,8 @@ Source: lamps.txt section 3 (framework), algorithms 2 to 4 (the three event path
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking, ReachBatch
@@ -69,10 +71,10 @@ class Engine:
 
     # -- time and objects ------------------------------------------------------------------------
 
-    def advance(self, now_ms: int) -> Ints:
+    def advance(self, now_ms: int, on_due: Callable[[Ints], None] = lambda _due: None) -> Ints:
         """Set the time and remove what expires by it, from buffers too; return its ids.
 
-        Nobody is told: both sides know the expiry.
+        Nobody is told: both sides know the expiry. `on_due` is called with the ids before they go.
 
         Raises
         ------
@@ -85,6 +87,7 @@ class Engine:
         due = self._expiries.pop_due(now_ms)
         if len(due):
             due = due[self.objects.ids.present(due)]
+            on_due(due)
             self._remove(due, tell=False)
         return due
 

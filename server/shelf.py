@@ -1,0 +1,126 @@
+"""Live objects in words, kept as columns beside the engine's rows.
+
+An object on the shelf is three numbers; place, expiry and keywords are the engine's; payloads and keys
+lie in dictionaries only where there are any. A `LiveObject` is made when somebody asks for it. Look-up
+O(keywords), put and take O(1) an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from index.batches import Floats, Ints
+from index.tables import SlotTable
+from index.tables.growth import longer
+from safe_region.frame import Point
+from server.model import LiveObject
+from server.vocabulary import Vocabulary
+
+_RECENT_MAX = 4096
+"""Objects that are kept ready: what is new is told to many devices at once."""
+
+
+class Gone(NamedTuple):
+    """What is left of an object that was taken off."""
+
+    object_id: int
+    key: str
+
+
+class Shelf(Mapping[int, LiveObject]):
+    """Live objects by id.
+
+    Parameters
+    ----------
+    table
+        The engine's rows of objects.
+    vocabulary
+        Where keywords have their numbers.
+    """
+
+    def __init__(self, table: SlotTable, vocabulary: Vocabulary) -> None:
+        self._table = table
+        self._vocabulary = vocabulary
+        self._lon: Floats = np.zeros(16)
+        self._lat: Floats = np.zeros(16)
+        self._created_ms: Ints = np.zeros(16, dtype=np.int64)
+        self._payloads: dict[int, bytes] = {}
+        self._keys: dict[int, str] = {}
+        self._recent: dict[int, LiveObject] = {}
+
+    def put(self, items: Sequence[LiveObject]) -> None:
+        """Add objects that the engine has rows of."""
+        slots = self._table.slots(np.array([item.object_id for item in items], dtype=np.int64))
+        self._lon = longer(self._lon, self._table.end)
+        self._lat = longer(self._lat, self._table.end)
+        self._created_ms = longer(self._created_ms, self._table.end)
+        self._lon[slots] = [item.lon for item in items]
+        self._lat[slots] = [item.lat for item in items]
+        self._created_ms[slots] = [item.created_ms for item in items]
+        for item in items:
+            if item.payload:
+                self._payloads[item.object_id] = item.payload
+            if item.key:
+                self._keys[item.object_id] = item.key
+            self._remember(item)
+
+    def take(self, ids: Iterable[int]) -> list[Gone]:
+        """Take objects off that the engine is about to remove, and give their keywords back."""
+        gone = []
+        for object_id in ids:
+            (slot,) = self._table.slots(np.array([object_id], dtype=np.int64))
+            self._vocabulary.give_back(self._words(int(slot)))
+            self._payloads.pop(object_id, None)
+            self._recent.pop(object_id, None)
+            gone.append(Gone(object_id, self._keys.pop(object_id, "")))
+        return gone
+
+    def __getitem__(self, object_id: int) -> LiveObject:
+        found = self._recent.get(object_id)
+        if found is None:
+            if object_id not in self:
+                raise KeyError(object_id)
+            found = self._made(object_id)
+            self._remember(found)
+        return found
+
+    def __contains__(self, object_id: object) -> bool:
+        return isinstance(object_id, int) and self._table.ids.contains(object_id)
+
+    def __iter__(self) -> Iterator[int]:
+        ids: list[int] = np.sort(self._table.rows["id"][self._table.used()]).tolist()
+        return iter(ids)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def memory_bytes(self) -> int:
+        """Size of the columns; payloads and keys aside."""
+        return self._lon.nbytes + self._lat.nbytes + self._created_ms.nbytes
+
+    def _remember(self, item: LiveObject) -> None:
+        if len(self._recent) >= _RECENT_MAX:
+            del self._recent[next(iter(self._recent))]
+        self._recent[item.object_id] = item
+
+    def _words(self, slot: int) -> tuple[str, ...]:
+        numbers = self._table.keywords(slot).tolist()
+        return tuple(sorted(self._vocabulary.word(number) for number in numbers))
+
+    def _made(self, object_id: int) -> LiveObject:
+        slot = int(self._table.slots(np.array([object_id], dtype=np.int64))[0])
+        row = self._table.rows[slot]
+        return LiveObject(
+            object_id=object_id,
+            lon=float(self._lon[slot]),
+            lat=float(self._lat[slot]),
+            point=Point(float(row["x_m"]), float(row["y_m"])),
+            keywords=self._words(slot),
+            created_ms=int(self._created_ms[slot]),
+            expiry_ms=int(row["expiry_ms"]),
+            payload=self._payloads.get(object_id, b""),
+            key=self._keys.get(object_id, ""),
+        )
