@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bench import device_kernels
-from bench.local_engine import LocalEngine
+from bench.lamps.local_engine import LocalEngine
 from index.batches import Floats, Ints
 from server.engine import Engine
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from bench import datasets
 from bench.journeys import STILL_M, Journeys
-from bench.lamps import Lamps, LampsParameters
-from bench.lamps_experiments import EXPERIMENTS, variants
+from bench.lamps.experiments import EXPERIMENTS, variants
+from bench.lamps.run import Lamps, LampsParameters
 from nearcast.cli.app import app
 
 SMALL = LampsParameters(subscriptions=300, objects=400, ticks=4, audited=120)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bench import datasets
-from bench.match import VARIANTS, measure
-from bench.match_audits import MatchAudit
-from bench.match_workload import MatchParameters, prepare
+from bench.match.audits import MatchAudit
+from bench.match.run import VARIANTS, measure
+from bench.match.workload import MatchParameters, prepare
 from index.batches import Matches
 from index.naive import NaiveSubscriptionIndex
 from safe_region.scoring import Similarity

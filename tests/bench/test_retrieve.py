@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench import retrieve
-from bench.retrieve import VARIANTS, Retrieve, RetrieveParameters
+from bench.retrieve import run as retrieve
+from bench.retrieve.run import VARIANTS, Retrieve, RetrieveParameters
 from index.catalogue import OBJECT_INDEXES
 from index.naive import NaiveObjectIndex
 

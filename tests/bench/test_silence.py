@@ -9,10 +9,10 @@ import pytest
 
 from bench import device_kernels
 from bench.device_kernels import NOBODY
-from bench.silence import SilenceRun, measure
-from bench.silence_variants import VARIANTS
-from bench.silence_workload import FOREVER, SilenceParameters, prepare
-from bench.wire_sizes import wire_sizes
+from bench.silence.run import SilenceRun, measure
+from bench.silence.variants import VARIANTS
+from bench.silence.wire_sizes import wire_sizes
+from bench.silence.workload import FOREVER, SilenceParameters, prepare
 
 SMALL = SilenceParameters(
     devices=80, objects=700, seconds=20, arrivals_per_s=1.5, expiries_per_s=2.0, audited=40, audits=4

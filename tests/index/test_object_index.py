@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.inverted_file import InvertedFile
+from bench.retrieve.inverted_file import InvertedFile
 from index.buckets.scan_kernels import COUNTED_MAX, Question, fill_least, least_share
 from index.contracts import InconsistentIndexError
 from index.iq_tree import IqTreeObjectIndex

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.dict_index import DictIndex
-from bench.strtree_index import StrtreeIndex
+from bench.match.dict_index import DictIndex
+from bench.match.strtree_index import StrtreeIndex
 from index.contracts import InconsistentIndexError
 from index.naive import NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree

@@ -63,7 +63,7 @@ def lamps(
     """Update time of a tick, after lamps.txt section 7: generated, expired, moved."""
     with reported():
         from bench.datasets import DataMissingError  # noqa: PLC0415
-        from bench.lamps_command import run  # noqa: PLC0415
+        from bench.lamps.command import run  # noqa: PLC0415
 
         with reported(DataMissingError, ValueError), bars() as progress:
             rows = run(experiments or ("table-3",), names, options, progress)

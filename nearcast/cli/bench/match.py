@@ -64,7 +64,7 @@ def match(
     """
     with reported():
         from bench.datasets import DataMissingError  # noqa: PLC0415
-        from bench.match_command import run  # noqa: PLC0415
+        from bench.match.command import run  # noqa: PLC0415
 
         with reported(DataMissingError, ValueError), bars() as progress:
             rows = run(sizes, names, options, progress)

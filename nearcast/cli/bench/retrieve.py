@@ -44,7 +44,7 @@ def retrieve(
     """
     with reported():
         from bench.datasets import DataMissingError  # noqa: PLC0415
-        from bench.retrieve_command import run  # noqa: PLC0415
+        from bench.retrieve.command import run  # noqa: PLC0415
 
         with reported(DataMissingError, ValueError), bars() as progress:
             rows = run(extras, names, options, progress)

@@ -50,7 +50,7 @@ def silence(
     """
     with reported():
         from bench.datasets import DataMissingError  # noqa: PLC0415
-        from bench.silence_command import run  # noqa: PLC0415
+        from bench.silence.command import run  # noqa: PLC0415
 
         with reported(DataMissingError, ValueError), bars() as progress:
             rows = run(names, options, progress)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from bench.datasets import keyword_sets
-from bench.match_workload import MatchWorkload
+from bench.match.workload import MatchWorkload
 from index.batches import Matches
 from safe_region.scoring import text_distance
 

@@ -11,7 +11,7 @@ import numpy as np
 from bench.audits import Audit
 from bench.datasets import Dataset, subscriptions
 from bench.journeys import STILL_M
-from bench.lamps import Lamps, LampsParameters, Variant
+from bench.lamps.run import Lamps, LampsParameters, Variant
 from bench.reports import Progress, Row
 from index.iqf import IqfObjectIndex
 from index.sq_tree import SqTree

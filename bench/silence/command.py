@@ -7,11 +7,11 @@ from typing import Any
 from bench.datasets import SOURCES
 from bench.journeys import gps_offsets, road_offsets
 from bench.reports import Progress, Row
-from bench.silence import measure
-from bench.silence_variants import VARIANTS
-from bench.silence_workload import SilenceParameters, prepare
+from bench.silence.run import measure
+from bench.silence.variants import VARIANTS
+from bench.silence.wire_sizes import wire_sizes
+from bench.silence.workload import SilenceParameters, prepare
 from bench.variants import chosen
-from bench.wire_sizes import wire_sizes
 from safe_region.scoring import Similarity
 
 

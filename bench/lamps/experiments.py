@@ -15,8 +15,8 @@ import numpy as np
 
 from bench.datasets import SOURCES, Dataset
 from bench.journeys import gps_offsets, road_offsets
-from bench.lamps import Lamps, LampsParameters, Variant
-from bench.local_engine import LocalEngine
+from bench.lamps.local_engine import LocalEngine
+from bench.lamps.run import Lamps, LampsParameters, Variant
 from bench.reports import Progress, Row
 from bench.variants import chosen
 from index.batches import Floats
@@ -129,7 +129,7 @@ EXPERIMENTS: dict[str, Callable[[LampsParameters], list[Setting]]] = {
     "figure-17": lambda base: _sweep(_THREE, base, "alpha", (0.1, 0.3, 0.5, 0.7, 0.9)),
     "figure-18": lambda base: _sweep(("lamps",), base, "similarity", tuple(Similarity)),
 }
-"""By name. Table 4 is `memory_bytes` of table 3; figures 9 and 11 are in `bench.lamps_structures`."""
+"""By name. Table 4 is `memory_bytes` of table 3; figures 9 and 11 are in `bench.lamps.structures`."""
 
 
 class Bench:

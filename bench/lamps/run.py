@@ -21,7 +21,7 @@ from bench.audits import Audit, sample
 from bench.datasets import Dataset, subscriptions
 from bench.devices import leaving, pending_of
 from bench.journeys import Journeys
-from bench.local_engine import LocalEngine
+from bench.lamps.local_engine import LocalEngine
 from bench.portions import object_part
 from bench.reports import Progress
 from index.batches import Floats, Ints

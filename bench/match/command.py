@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from bench.datasets import SOURCES, Dataset
-from bench.match import VARIANTS, measure
-from bench.match_audits import MatchAudit
-from bench.match_workload import MatchParameters, MatchWorkload, prepare
+from bench.match.audits import MatchAudit
+from bench.match.run import VARIANTS, measure
+from bench.match.workload import MatchParameters, MatchWorkload, prepare
 from bench.reports import Progress, Row
 from bench.variants import chosen
 from safe_region.scoring import Similarity

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.dict_index import DictIndex
-from bench.match_audits import MatchAudit
-from bench.match_workload import CHUNK, MatchWorkload
+from bench.match.audits import MatchAudit
+from bench.match.dict_index import DictIndex
+from bench.match.strtree_index import StrtreeIndex
+from bench.match.workload import CHUNK, MatchWorkload
 from bench.portions import interest_part, object_part, reach_part
 from bench.reports import Progress, Row
-from bench.strtree_index import StrtreeIndex
 from index.batches import Matches, ObjectBatch, ReachBatch
 from index.catalogue import SUBSCRIPTION_INDEXES, Square
 from index.contracts import SubscriptionIndex

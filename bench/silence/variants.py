@@ -7,9 +7,9 @@ from functools import partial
 from typing import NamedTuple
 
 from bench.datasets import Dataset
-from bench.local_engine import LocalEngine
-from bench.silence_devices import Devices, RegionDevices, SetDevices
-from bench.silence_workload import SilenceWorkload
+from bench.lamps.local_engine import LocalEngine
+from bench.silence.devices import Devices, RegionDevices, SetDevices
+from bench.silence.workload import SilenceWorkload
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.anchored import RegionMode
 from server.engine import CostModel, Engine, EngineOptions

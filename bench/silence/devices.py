@@ -15,7 +15,7 @@ from bench import device_kernels
 from bench.audits import Audit
 from bench.device_kernels import NOBODY
 from bench.devices import leaving, pending_of
-from bench.silence_workload import SilenceWorkload
+from bench.silence.workload import SilenceWorkload
 from index.batches import Floats, Ints
 from server.engine import Engine, Positions
 from server.engine.batches import Published

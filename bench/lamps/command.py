@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.lamps import LampsParameters
-from bench.lamps_experiments import EXPERIMENTS, Bench
-from bench.lamps_structures import STRUCTURES
+from bench.lamps.experiments import EXPERIMENTS, Bench
+from bench.lamps.run import LampsParameters
+from bench.lamps.structures import STRUCTURES
 from bench.reports import Progress, Row
 from safe_region.scoring import Similarity
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.datasets import SOURCES
 from bench.reports import Progress, Row
-from bench.retrieve import VARIANTS, Retrieve, RetrieveParameters
+from bench.retrieve.run import VARIANTS, Retrieve, RetrieveParameters
 from bench.variants import chosen
 from safe_region.scoring import Similarity
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench import inverted_file_kernels as kernels
-from bench.inverted_file_kernels import LIST_DTYPE, File
+from bench.retrieve import inverted_file_kernels as kernels
+from bench.retrieve.inverted_file_kernels import LIST_DTYPE, File
 from index.batches import Floats, InterestBatch, Ints, KeywordIds, ObjectBatch, Ranking
 from index.buckets.rankings import Answers, validate
 from index.contracts import InconsistentIndexError

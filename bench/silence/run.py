@@ -14,10 +14,10 @@ import numpy as np
 
 from bench.audits import Audit, sample
 from bench.reports import Progress, Row
-from bench.silence_devices import Devices
-from bench.silence_variants import Variant
-from bench.silence_workload import SilenceParameters, SilenceWorkload
-from bench.wire_sizes import WireSizes
+from bench.silence.devices import Devices
+from bench.silence.variants import Variant
+from bench.silence.wire_sizes import WireSizes
+from bench.silence.workload import SilenceParameters, SilenceWorkload
 from server.engine import Positions
 
 _TRIAL_DEVICES = 16

@@ -1,0 +1,1 @@
+"""The experiments of lamps.txt section 7, and ours beside them."""

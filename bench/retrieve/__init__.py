@@ -1,0 +1,1 @@
+"""What is best here: object indexes beside an inverted file."""

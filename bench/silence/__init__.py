@@ -1,0 +1,1 @@
+"""How often devices speak, and what they are sent."""
