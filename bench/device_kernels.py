@@ -14,9 +14,8 @@ from index.batches import Floats, Ints
 from index.tables.selection_kernels import offer
 from safe_region.jit import kernel
 from safe_region.scoring_kernels import length
+from server.engine.choice_kernels import STRICT
 from server.engine.layout import Rows
-
-_STRICT = 1.0 - 1e-12  # safe_region.anchored.REACH_SLACK
 
 NOBODY = -1
 """In the place of an object where there is none."""
@@ -54,7 +53,7 @@ def must_report(
             size = offer(lengths[:k], ids[:k], shares[:k], size, here, item["id"], 0.0)
         moved = length(x_m[i] - row["x_m"], y_m[i] - row["y_m"], 0.0)
         worst = lengths[0]
-        is_leaving[i] = not (moved == 0.0 or worst + moved < row["reach_m"] * _STRICT)
+        is_leaving[i] = not (moved == 0.0 or worst + moved < row["reach_m"] * STRICT)
 
 
 @kernel

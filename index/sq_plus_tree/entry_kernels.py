@@ -198,11 +198,16 @@ def remove_all(forest: Forest, walk: Walk, slots: Slots) -> int:
 
 
 @leaf
+def _take_out(forest: Forest, node: int, slot: int, row: Row) -> None:
+    cell, entry = find_entry(forest, node, slot, row)
+    remove_entry(forest, node, cell, entry)
+
+
+@leaf
 def _leave(forest: Forest, node: int, slot: int, row: Row) -> None:
     """Take a subscription out of an opened node."""
     if has_entry(forest, row, int(forest.nodes[node]["depth"])):
-        cell, entry = find_entry(forest, node, slot, row)
-        remove_entry(forest, node, cell, entry)
+        _take_out(forest, node, slot, row)
     forest.nodes[node]["count"] -= 1
 
 
@@ -274,7 +279,6 @@ def _move_in(forest: Forest, node: int, slot: int, before: Row, after: Row) -> N
     if had and has:
         rewrite_entry(forest, node, slot, before, after)
     elif had:
-        cell, entry = find_entry(forest, node, slot, before)
-        remove_entry(forest, node, cell, entry)
+        _take_out(forest, node, slot, before)
     elif has:
         insert_entry(forest, node, slot, after)

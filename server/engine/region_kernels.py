@@ -19,13 +19,13 @@ from safe_region.ellipse_kernels import enclose
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import length
 from server.engine.buffer_kernels import share_of
+from server.engine.choice_kernels import STRICT
 from server.engine.layout import ELLIPSE, Row, Rows
 
 Slots = npt.NDArray[np.int32]
 
 _OUTWARD = 1.0 + 1e-12
 _ANY_ID = np.iinfo(np.int64).max
-_STRICT = 1.0 - 1e-12  # safe_region.anchored.REACH_SLACK
 
 
 @kernel
@@ -90,7 +90,7 @@ def _is_inside(objects: Rows, holdings: Rows, subscription: Row, x_m: float, y_m
         return False
     moved = length(x_m - subscription["x_m"], y_m - subscription["y_m"], 0.0)
     worst = _worst_length(objects, holdings, subscription, x_m, y_m)
-    return bool(moved == 0.0 or worst + moved < subscription["reach_m"] * _STRICT)
+    return bool(moved == 0.0 or worst + moved < subscription["reach_m"] * STRICT)
 
 
 @leaf
