@@ -1,0 +1,1 @@
+from index.iqf_plus.index import IqfPlusObjectIndex
