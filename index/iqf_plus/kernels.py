@@ -23,7 +23,7 @@ from index.iqf_plus.tree_kernels import DONE, MANY, rounded
 from index.tables.slots import Slots
 from safe_region.jit import kernel, leaf
 
-MARK_BITS = 23
+MARK_BITS = 54
 _FACTOR = 0x9E3779B1
 
 CURSOR_ROW = 0

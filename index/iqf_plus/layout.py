@@ -18,9 +18,8 @@ ENTRY_DTYPE = np.dtype(
         ("x_m", np.float32),  # rounded: good for bounds, see `Lists.slack_m`
         ("y_m", np.float32),
         ("slot", np.int32),  # of the object
-        ("mark", np.int32),  # how many keywords the object has, and which bits they set
+        ("mark", np.int64),  # how many keywords the object has, and which bits they set
     ],
-    align=True,
 )
 
 NODE_DTYPE = np.dtype(

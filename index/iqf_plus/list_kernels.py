@@ -76,8 +76,11 @@ def is_long(lists: Lists, keyword: int) -> bool:
 
 
 @leaf
-def count_of(lists: Lists, number: int) -> int:
-    """How many entries a list has."""
+def count_of(lists: Lists, key: int) -> int:
+    """How many objects a list has."""
+    number = number_of(lists, key)
+    if number == NO_LIST:
+        return 0
     return int(lists.lists[number]["run_count"]) + int(lists.lists[number]["tree_count"])
 
 

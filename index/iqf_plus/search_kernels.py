@@ -262,8 +262,7 @@ def _retrieve(
 def _plan(lists: Lists, words: KeywordIds, counts: Ints, order: Ints) -> None:
     """Write the words' places to `order`, those of the shortest lists first."""
     for i in range(words.shape[0]):
-        number = number_of(lists, int(words[i]))
-        count = 0 if number == NO_LIST else count_of(lists, number)
+        count = count_of(lists, int(words[i])) + count_of(lists, wide_key(int(words[i])))
         j = i
         while j > 0 and counts[j - 1] > count:
             counts[j] = counts[j - 1]
