@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
+from typing import Any
 
 from index.batches import Ints
 from index.iqf_plus.layout import Lists, Objects
@@ -19,35 +17,18 @@ from index.iqf_plus.list_kernels import (
     unpost,
     wide_key,
 )
-from index.iqf_plus.tree_kernels import DONE, MANY, rounded
+from index.iqf_plus.mark_kernels import mark_of
+from index.iqf_plus.tree_kernels import DONE, rounded
 from index.tables.slots import Slots
 from safe_region.jit import kernel, leaf
 
-MARK_BITS = 54
-_FACTOR = 0x9E3779B1
+_ROUNDING = 1e-15
+"""Of differences between coordinates, relative to these."""
 
 CURSOR_ROW = 0
 """In a cursor: rows of the batch that are done."""
 CURSOR_STEP = 1
 """In a cursor: entries of the next row that are done."""
-
-
-@leaf
-def mark_bit(keyword: int) -> int:
-    """Bit of a keyword in a mark."""
-    return 1 << (8 + ((int(keyword) * _FACTOR) >> 13) % MARK_BITS)
-
-
-@leaf
-def _mark_of(objects: Objects, slot: int) -> int:
-    """Return the number of an object's keywords, up to 255, and their bits."""
-    row = objects.rows[slot]
-    start = int(row["keyword_start"])
-    count = int(row["keyword_count"])
-    mark = min(count, MANY)
-    for i in range(start, start + count):
-        mark |= mark_bit(objects.pool[i])
-    return mark
 
 
 @leaf
@@ -58,7 +39,7 @@ def _enter_object(lists: Lists, objects: Objects, slot: int, cursor: Ints) -> in
     y_m = rounded(row["y_m"])
     start = int(row["keyword_start"])
     count = int(row["keyword_count"])
-    mark = _mark_of(objects, slot)
+    mark = mark_of(objects.pool[start : start + count])
     while cursor[CURSOR_STEP] < count:
         keyword = int(objects.pool[start + cursor[CURSOR_STEP]])
         if count > NARROW_MAX:
@@ -72,10 +53,10 @@ def _enter_object(lists: Lists, objects: Objects, slot: int, cursor: Ints) -> in
         return DONE
     step = count
     for i in range(start, start + count):
-        if not is_long(lists, objects.pool[i]):
+        if not is_long(lists, int(objects.pool[i])):
             continue
         for j in range(i + 1, start + count):
-            if not is_long(lists, objects.pool[j]):
+            if not is_long(lists, int(objects.pool[j])):
                 continue
             if step == cursor[CURSOR_STEP]:
                 key = pair_key(int(objects.pool[i]), int(objects.pool[j]))
@@ -87,13 +68,18 @@ def _enter_object(lists: Lists, objects: Objects, slot: int, cursor: Ints) -> in
     return DONE
 
 
+@leaf
+def _slack(row: Any) -> float:  # noqa: ANN401
+    """How far an object may be from where its entries say it is, and from what cells make of that."""
+    off_m = abs(row["x_m"] - rounded(row["x_m"])) + abs(row["y_m"] - rounded(row["y_m"]))
+    return float(off_m + (abs(row["x_m"]) + abs(row["y_m"])) * _ROUNDING)
+
+
 @kernel
 def insert(lists: Lists, objects: Objects, slots: Slots, cursor: Ints) -> int:
     """Enter objects, from `cursor` on, which says how far it is; return a status."""
     for i in range(cursor[CURSOR_ROW], slots.shape[0]):
-        row = objects.rows[slots[i]]
-        off_m = abs(row["x_m"] - rounded(row["x_m"])) + abs(row["y_m"] - rounded(row["y_m"]))
-        lists.slack_m[0] = max(lists.slack_m[0], min(off_m, math.inf))
+        lists.slack_m[0] = max(lists.slack_m[0], _slack(objects.rows[slots[i]]))
         status = _enter_object(lists, objects, slots[i], cursor)
         if status != DONE:
             cursor[CURSOR_ROW] = i
@@ -133,5 +119,3 @@ def remove(lists: Lists, objects: Objects, slots: Slots) -> None:
         for i in range(start, end):
             _drop(lists, objects, int(objects.pool[i]), x_m, y_m, slot)
 
-
-_ = np

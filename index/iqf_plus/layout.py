@@ -24,8 +24,8 @@ ENTRY_DTYPE = np.dtype(
 
 NODE_DTYPE = np.dtype(
     [
-        ("x_m", np.float32),  # middle of the cell, exact
-        ("y_m", np.float32),
+        ("x_m", np.float64),  # middle of the cell, exact
+        ("y_m", np.float64),
         ("half_m", np.float32),  # half its side, a power of two
         ("below", np.int32),  # the first of four children, or the first entry of a leaf's run
         ("count", np.int32),  # entries of a leaf; INNER for a node with children

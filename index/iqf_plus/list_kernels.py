@@ -26,17 +26,13 @@ from safe_region.jit import leaf
 KEYS_FULL = -3
 LISTS_FULL = -4
 
-LONG_MIN = 128
-"""Entries that a list has at most without a tree: 2 KiB."""
-
-SHORT_MAX = 32
-"""Entries with which a list with a tree becomes a run again."""
-
 NARROW_MAX = 8
 """Keywords of an object that is entered under pairs."""
 
-NO_KEY_ROW = -1
 NO_LIST = -1
+
+PAIR_KEY_MIN = 1 << 32
+"""Keys of pairs are not below this."""
 
 LIST_END = 2
 """In meta: every row from here on is unused."""
@@ -46,7 +42,9 @@ RIPENED = 4
 """In meta: entries of the keyword that is becoming long whose pairs are done."""
 RIPENED_OTHERS = 5
 """In meta: keywords of the next one that are done."""
-META_COUNT = 6
+LONG_MIN = 6
+"""In meta: entries that a list has at most without a tree."""
+META_COUNT = 7
 
 
 @leaf
@@ -167,7 +165,7 @@ def _plant(lists: Lists, number: int) -> int:
 def _enter(lists: Lists, number: int, x_m: float, y_m: float, slot: int, mark: int) -> int:
     """Put an entry into a list, whatever its key says; return a status."""
     row = lists.lists[number]
-    if row["size_class"] != NO_RUN and (row["root"] != NO_NODE or row["run_count"] >= LONG_MIN):
+    if row["size_class"] != NO_RUN and (row["root"] != NO_NODE or row["run_count"] >= lists.meta[LONG_MIN]):
         status = _plant(lists, number)
         if status != DONE:
             return status
@@ -235,7 +233,7 @@ def post_keyword(
         if number < 0:
             return number
     row = lists.lists[number]
-    if row["root"] == NO_NODE and row["run_count"] >= LONG_MIN:
+    if row["root"] == NO_NODE and row["run_count"] >= lists.meta[LONG_MIN]:
         status = _pair_up(lists, objects, number)
         if status != DONE:
             return status
@@ -246,12 +244,12 @@ def post_keyword(
 
 
 @leaf
-def _shorten(lists: Lists, number: int) -> None:
-    """Turn a sparse tree into a run, if there is one."""
+def _shorten(lists: Lists, number: int) -> bool:
+    """Turn a sparse tree into a run, if there is one; return whether there was."""
     row = lists.lists[number]
     size_class = class_of(int(row["tree_count"]))
     if not has_run(lists.runs, size_class):
-        return
+        return False
     start = take_run(lists.runs, size_class)
     gather(lists, int(row["root"]), start)
     row["start"] = start
@@ -259,6 +257,9 @@ def _shorten(lists: Lists, number: int) -> None:
     row["run_count"] = row["tree_count"]
     row["tree_count"] = 0
     row["root"] = NO_NODE
+    if row["run_count"] == 0:
+        _free_list(lists, number)
+    return True
 
 
 @leaf
@@ -271,10 +272,9 @@ def unpost(lists: Lists, number: int, x_m: float, y_m: float, slot: int) -> bool
     if row["root"] != NO_NODE:
         take_out(lists, int(row["root"]), x_m, y_m, slot)
         row["tree_count"] -= 1
-        if row["tree_count"] > SHORT_MAX:
+        if row["tree_count"] > lists.meta[LONG_MIN] // 4:
             return False
-        _shorten(lists, number)
-        return bool(row["root"] == NO_NODE)
+        return _shorten(lists, number)
     records = lists.runs.records
     start = int(row["start"])
     last = start + int(row["run_count"]) - 1

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from index.batches import Floats, Ints, KeywordIds
 from index.buckets.scan_kernels import COUNTED_MAX, Kept, fill_least, least_share, limit_of
-from index.iqf_plus.kernels import mark_bit
 from index.iqf_plus.layout import Lists, Objects
 from index.iqf_plus.list_kernels import NARROW_MAX, NO_LIST, count_of, number_of, pair_key, wide_key
-from index.iqf_plus.tree_kernels import INNER, keyword_count_of
+from index.iqf_plus.mark_kernels import keyword_count_of, mark_bit
+from index.iqf_plus.tree_kernels import INNER
 from index.tables.frontier_kernels import Frontier, pop, push
 from index.tables.quad_kernels import NO_NODE
 from index.tables.selection_kernels import drain, offer

@@ -1,9 +1,9 @@
-"""Quadtrees of IQF+: nodes of 24 bytes, leaves whose runs are as large as they must be.
+"""Quadtrees of IQF+: nodes of 32 bytes, leaves whose runs are as large as they must be.
 
-A node is a square cell, half-open; its four children are neighbours in the node table, so that one or two
-cache lines tell all about them. A root that does not hold a new entry becomes one quarter of a cell twice
-as large. Middles are multiples of half a side, which is a power of two, so float32 holds them exactly. A
-leaf that is full splits, unless its cell is as small as HALF_MIN_M or float32 allows: then its run grows.
+A node is a square cell, half-open; its four children are neighbours in the node table, so that two cache
+lines tell all about them. A root that does not hold a new entry becomes one quarter of a cell twice as
+large. A leaf that is full splits, unless its cell is as small as HALF_MIN_M: then its run grows. All
+middles are whole multiples of HALF_MIN_M below 2**52 of them, so float64 holds them exactly.
 
 Operations: insert and take_out O(depth + LEAF_MAX). `insert` returns a negative status if there is no
 room; what it has done until then is harmless, and it may be called again with the same entry.
@@ -16,6 +16,7 @@ import math
 import numpy as np
 
 from index.iqf_plus.layout import Lists
+from index.iqf_plus.mark_kernels import MANY, keyword_count_of
 from index.tables.quad_kernels import NO_NODE
 from index.tables.run_kernels import NO_RUN, RUN_LEAST, class_of, free_run, has_run, take_run
 from safe_region.jit import leaf
@@ -28,7 +29,7 @@ INNER = -1
 """Count of a node with children."""
 
 LEAF_MAX = 32
-"""Entries of a leaf that may split: 512 bytes."""
+"""Entries of a leaf that may split: 640 bytes."""
 
 MERGE_MAX = 16
 """Children with no more entries than this together merge."""
@@ -39,14 +40,8 @@ HALF_MIN_M = 1.0
 HALF_START_M = 1024.0
 """Half the side of a new tree's root."""
 
-COORDINATE_MAX_M = 2.0**60
+COORDINATE_MAX_M = 2.0**50
 """Entries farther out are noted here."""
-
-_MULTIPLE_MAX = 2.0**23
-"""Middles are at most so many times half a side, or float32 would not hold them."""
-
-MANY = 255
-"""`keyword_min` of a node without entries."""
 
 NODE_END = 0
 """In meta: every node from here on is unused."""
@@ -54,19 +49,13 @@ NODE_FREE = 1
 """In meta: the first node of the first free group, NO_NODE if there is none."""
 
 STACK_MAX = 512
-"""Nodes that a walk keeps in mind: cells halve from 2**62 metres to one, three neighbours wait at each."""
+"""Nodes that a walk keeps in mind: cells halve from 2**51 metres to one, three neighbours wait at each."""
 
 
 @leaf
 def rounded(coordinate_m: float) -> float:
     """Return a coordinate as entries have it."""
     return float(np.float32(min(max(coordinate_m, -COORDINATE_MAX_M), COORDINATE_MAX_M)))
-
-
-@leaf
-def keyword_count_of(mark: int) -> int:
-    """How many keywords an entry's object has, 255 for more."""
-    return int(mark) & MANY
 
 
 @leaf
@@ -108,14 +97,8 @@ def plant(lists: Lists, x_m: float, y_m: float) -> int:
     """Begin a tree about a point; return its root, or NODES_FULL."""
     if not _has_group(lists):
         return NODES_FULL
-    half_m = HALF_START_M
-    while max(abs(x_m), abs(y_m)) > half_m * _MULTIPLE_MAX / 4:
-        half_m *= 2
     root = _take_group(lists)
-    side_m = 2 * half_m
-    middle_x = math.floor(x_m / side_m) * side_m + half_m
-    middle_y = math.floor(y_m / side_m) * side_m + half_m
-    _set_leaf(lists, root, middle_x, middle_y, half_m)
+    _set_leaf(lists, root, math.floor(x_m), math.floor(y_m), HALF_START_M)
     return root
 
 
@@ -125,8 +108,8 @@ def _set_children(lists: Lists, node: int, first: int) -> None:
     row = lists.nodes[node]
     quarter_m = float(row["half_m"]) / 2
     for i in range(4):
-        x_m = float(row["x_m"]) + (quarter_m if i % 2 == 1 else -quarter_m)
-        y_m = float(row["y_m"]) + (quarter_m if i >= 2 else -quarter_m)  # noqa: PLR2004
+        x_m = row["x_m"] + (quarter_m if i % 2 == 1 else -quarter_m)
+        y_m = row["y_m"] + (quarter_m if i >= 2 else -quarter_m)  # noqa: PLR2004
         _set_leaf(lists, first + i, x_m, y_m, quarter_m)
     row["below"] = first
     row["count"] = INNER
@@ -137,15 +120,15 @@ def _set_children(lists: Lists, node: int, first: int) -> None:
 def child_of(lists: Lists, node: int, x_m: float, y_m: float) -> int:
     """Return the child that holds a point of the cell."""
     row = lists.nodes[node]
-    return int(row["below"]) + (x_m >= row["x_m"]) + 2 * (y_m >= row["y_m"])
+    return int(row["below"]) + int(x_m >= row["x_m"]) + 2 * int(y_m >= row["y_m"])
 
 
 @leaf
 def _holds(lists: Lists, node: int, x_m: float, y_m: float) -> bool:
     row = lists.nodes[node]
     half_m = float(row["half_m"])
-    dx = x_m - float(row["x_m"])
-    dy = y_m - float(row["y_m"])
+    dx = x_m - row["x_m"]
+    dy = y_m - row["y_m"]
     return bool(-half_m <= dx < half_m and -half_m <= dy < half_m)
 
 
@@ -160,8 +143,8 @@ def _rise(lists: Lists, root: int, x_m: float, y_m: float) -> int:
     count = row["count"]
     size_class = row["size_class"]
     half_m = float(row["half_m"])
-    old_x = float(row["x_m"])
-    old_y = float(row["y_m"])
+    old_x = row["x_m"]
+    old_y = row["y_m"]
     row["x_m"] = old_x - half_m if x_m < old_x - half_m else old_x + half_m
     row["y_m"] = old_y - half_m if y_m < old_y - half_m else old_y + half_m
     row["half_m"] = 2 * half_m
@@ -172,14 +155,6 @@ def _rise(lists: Lists, root: int, x_m: float, y_m: float) -> int:
     old["size_class"] = size_class
     old["keyword_min"] = row["keyword_min"]
     return DONE
-
-
-@leaf
-def _may_split(lists: Lists, node: int) -> bool:
-    row = lists.nodes[node]
-    half_m = float(row["half_m"])
-    farthest_m = max(abs(float(row["x_m"])), abs(float(row["y_m"]))) + half_m
-    return bool(half_m > HALF_MIN_M and farthest_m <= half_m / 2 * _MULTIPLE_MAX)
 
 
 @leaf
@@ -260,7 +235,7 @@ def insert(lists: Lists, root: int, x_m: float, y_m: float, slot: int, mark: int
     node = root
     while True:
         row = lists.nodes[node]
-        if row["count"] >= LEAF_MAX and _may_split(lists, node):
+        if row["count"] >= LEAF_MAX and row["half_m"] > HALF_MIN_M:
             status = _split(lists, node)
             if status != DONE:
                 return status

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from index.batches import Ints
@@ -20,8 +19,6 @@ NO_RUN = -1
 
 RUN_LEAST = 4
 """Records of the smallest run."""
-
-SIZE_CLASSES = 40
 
 RUN_END = 0
 """In `ends`: every record from here on is unused."""
@@ -33,15 +30,6 @@ class Runs(NamedTuple):
     records: npt.NDArray[Any]
     free: Ints  # first free run of each size class, NO_RUN if there is none
     ends: Ints
-
-
-def new_runs(dtype: np.dtype[np.void], count: int) -> Runs:
-    """Return an arena with room for so many records."""
-    return Runs(
-        np.zeros(count, dtype=dtype),
-        np.full(SIZE_CLASSES, NO_RUN, dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-    )
 
 
 @leaf
