@@ -147,7 +147,9 @@ def _retrieve(
             break
         row = files.lists[plan[rank]]
         if row["root"] == NO_NODE:
-            size = scan(question, rank, 0, files.runs.records, row["start"], row["count"], objects, kept, size)
+            size = scan(
+                question, rank, 0, files.runs.records, row["start"], row["count"], objects, kept, size
+            )
         else:
             size = _search_tree(question, rank, trees, row["root"], objects, frontier, kept, size)
     return size

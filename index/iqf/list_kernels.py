@@ -1,7 +1,7 @@
 """The inverted file: contiguous posting lists that grow, shrink and turn into quadtrees.
 
-A list of an infrequent keyword is a run of entries. The place of an entry in a run is its offset, so that moving a run changes no place. The entries
-of a frequent keyword lie in its quadtree instead, not twice.
+A list of an infrequent keyword is a run of entries. The place of an entry in a run is its offset, so that
+moving a run changes no place. The entries of a frequent keyword lie in its quadtree instead, not twice.
 
 Operations: add and drop O(1) amortised in a run, O(depth) in a tree; promote and demote O(entries).
 Whatever can run out of room returns a negative status having committed nothing.

@@ -12,7 +12,7 @@ Plan of `best`. The keywords of a subscription are ranked by the length of their
 has one is offered once, where its rarest common keyword, rank r, is met, and
 
 1. for r ascending: if keyword r is not long, in its list; if it is, and another long one, rank s, is
-   common, in the list of the pair (r, s), s the rarest; objects of many keywords in the lists of the wide;
+   common, in the list of the pair (r, s), s the rarest; if it has many keywords, in the list of the wide;
 2. last, for each long r, in its tree, objects that have no other long keyword in common. Here one keyword
    is common, nearly always, so the bound is exact but for the distance, and most of these searches end
    at once.
@@ -24,7 +24,7 @@ Decisions:
 
 * Entries are 20 bytes: a position rounded to float32, and a mark (`mark_kernels`). Bounds give way by the
   largest rounding there has been; lengths come from the object itself.
-* There is no way back from an object to its entries. Its position leads to the leaf, or its list is short.
+* Nothing leads from an object to its entries. Its position leads to the leaf, or its list is short.
 * Keywords become long and cease to be one at a time, when their lists say so (`list_kernels`).
 * Trees begin with a small root and rise to what they must hold (`tree_kernels`); nothing is laid out anew
   when the number of objects changes.
@@ -40,7 +40,7 @@ import numpy as np
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
 from index.buckets.layout import OBJECT_DTYPE
 from index.buckets.rankings import Answers, validate
-from index.iqf_plus import kernels, list_kernels, search_kernels, tree_kernels
+from index.iqf_plus import kernels, list_kernels, node_kernels, tree_kernels
 from index.iqf_plus.invariants import check
 from index.iqf_plus.layout import ENTRY_DTYPE, LIST_DTYPE, NODE_DTYPE, Lists, Objects
 from index.tables import SlotTable
@@ -53,9 +53,6 @@ _LISTS_MIN = 16
 _KEYS_MIN = 32
 _NODES_MIN = 64
 _RUNS_MIN = 256
-
-_RUNS_STEP = 8 * tree_kernels.LEAF_MAX
-"""What a split asks for."""
 
 
 class IqfPlusObjectIndex:
@@ -74,7 +71,7 @@ class IqfPlusObjectIndex:
         meta = np.zeros(list_kernels.META_COUNT, dtype=np.int64)
         meta[list_kernels.LIST_FREE] = list_kernels.NO_LIST
         meta[list_kernels.LONG_MIN] = long_min
-        meta[tree_kernels.NODE_FREE] = NO_NODE
+        meta[node_kernels.NODE_FREE] = NO_NODE
         self._lists = Lists(
             np.zeros(_LISTS_MIN, dtype=LIST_DTYPE),
             np.full(_KEYS_MIN, NO_KEY, dtype=np.int64),
@@ -83,7 +80,7 @@ class IqfPlusObjectIndex:
             new_runs(ENTRY_DTYPE, _RUNS_MIN),
             meta,
             np.zeros(1),
-            np.zeros(tree_kernels.STACK_MAX, dtype=np.int32),
+            np.zeros(node_kernels.STACK_MAX, dtype=np.int32),
         )
 
     def __len__(self) -> int:
@@ -107,7 +104,7 @@ class IqfPlusObjectIndex:
         cursor = np.zeros(2, dtype=np.int64)
         while True:
             status = kernels.insert(self._lists, self._objects(), slots, cursor)
-            if status == tree_kernels.DONE:
+            if status == node_kernels.DONE:
                 return
             self._grow(status)
 
@@ -132,8 +129,8 @@ class IqfPlusObjectIndex:
         bound_m: Floats,
     ) -> Ranking:
         """For each interest at its position, the `count` objects of least (length, id)."""
-        answers = Answers(np.minimum(count, len(self)), int(self._lists.meta[tree_kernels.NODE_END]))
-        search_kernels.best(
+        answers = Answers(np.minimum(count, len(self)), int(self._lists.meta[node_kernels.NODE_END]))
+        kernels.best(
             self._lists,
             self._objects(),
             interests.weight_m,
@@ -177,9 +174,9 @@ class IqfPlusObjectIndex:
     def _grow(self, status: int) -> None:
         """Lengthen what a kernel ran out of."""
         lists = self._lists
-        if status == tree_kernels.RUNS_FULL:
-            self._lists = lists._replace(runs=lengthened(lists.runs, _RUNS_STEP))
-        elif status == tree_kernels.NODES_FULL:
+        if status == node_kernels.RUNS_FULL:
+            self._lists = lists._replace(runs=lengthened(lists.runs, tree_kernels.SPLIT_ROOM))
+        elif status == node_kernels.NODES_FULL:
             self._lists = lists._replace(nodes=longer(lists.nodes, len(lists.nodes) + 4))
         elif status == list_kernels.LISTS_FULL:
             self._lists = lists._replace(lists=longer(lists.lists, len(lists.lists) + 1))

@@ -10,7 +10,7 @@ from index.iqf_plus import list_kernels
 from index.iqf_plus.layout import Lists
 from index.iqf_plus.list_kernels import NARROW_MAX, pair_key, wide_key
 from index.iqf_plus.mark_kernels import MANY, keyword_count_of, mark_of
-from index.iqf_plus.tree_kernels import INNER, NODE_END, NODE_FREE, rounded
+from index.iqf_plus.node_kernels import INNER, NODE_END, NODE_FREE, rounded
 from index.tables import SlotTable
 from index.tables.id_map_kernels import NO_KEY, find
 from index.tables.quad_kernels import NO_NODE
@@ -78,9 +78,7 @@ def _check_numbers(lists: Lists, live: list[int]) -> None:
         raise InconsistentIndexError("IQF+ has lost count of its lists")
 
 
-def _list_slots(
-    lists: Lists, number: int, table: SlotTable, runs: _Runs, groups: list[int]
-) -> list[int]:
+def _list_slots(lists: Lists, number: int, table: SlotTable, runs: _Runs, groups: list[int]) -> list[int]:
     """Return the objects of a list; note its runs and the first nodes of its groups."""
     row = lists.lists[number]
     if (row["root"] == NO_NODE) == (row["size_class"] == NO_RUN):
@@ -120,9 +118,7 @@ def _run_slots(
     return slots
 
 
-def _tree_slots(
-    lists: Lists, node: int, table: SlotTable, runs: _Runs, groups: list[int]
-) -> list[int]:
+def _tree_slots(lists: Lists, node: int, table: SlotTable, runs: _Runs, groups: list[int]) -> list[int]:
     """Return the objects below a node, which must hold what its cell and its fields say."""
     row = lists.nodes[node]
     x_m, y_m, half_m = (float(row[name]) for name in ("x_m", "y_m", "half_m"))

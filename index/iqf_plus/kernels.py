@@ -1,13 +1,18 @@
-"""The batch operations of IQF+ that change it: see `index.iqf_plus.index` for the plan."""
+"""The batch operations of IQF+: see `index.iqf_plus.index` for the plan."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from index.batches import Ints
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Floats, Ints, KeywordIds
+from index.buckets.scan_kernels import COUNTED_MAX, Kept, Question, fill_least
 from index.iqf_plus.layout import Lists, Objects
 from index.iqf_plus.list_kernels import (
     NARROW_MAX,
+    count_of,
     is_long,
     number_of,
     pair_key,
@@ -17,8 +22,11 @@ from index.iqf_plus.list_kernels import (
     unpost,
     wide_key,
 )
-from index.iqf_plus.mark_kernels import mark_of
-from index.iqf_plus.tree_kernels import DONE, rounded
+from index.iqf_plus.mark_kernels import mark_bit, mark_of
+from index.iqf_plus.node_kernels import DONE, rounded
+from index.iqf_plus.search_kernels import retrieve
+from index.tables.frontier_kernels import Frontier
+from index.tables.selection_kernels import drain
 from index.tables.slots import Slots
 from safe_region.jit import kernel, leaf
 
@@ -29,6 +37,31 @@ CURSOR_ROW = 0
 """In a cursor: rows of the batch that are done."""
 CURSOR_STEP = 1
 """In a cursor: entries of the next row that are done."""
+
+
+@leaf
+def _enter_pairs(lists: Lists, objects: Objects, slot: int, mark: int, cursor: Ints) -> int:
+    """Enter a narrow object under the pairs of its long keywords, from a step on; return a status."""
+    row = objects.rows[slot]
+    x_m = rounded(row["x_m"])
+    y_m = rounded(row["y_m"])
+    start = int(row["keyword_start"])
+    count = int(row["keyword_count"])
+    step = count
+    for i in range(start, start + count):
+        if not is_long(lists, int(objects.pool[i])):
+            continue
+        for j in range(i + 1, start + count):
+            if not is_long(lists, int(objects.pool[j])):
+                continue
+            if step == cursor[CURSOR_STEP]:
+                key = pair_key(int(objects.pool[i]), int(objects.pool[j]))
+                status = post(lists, key, x_m, y_m, slot, mark)
+                if status != DONE:
+                    return status
+                cursor[CURSOR_STEP] += 1
+            step += 1
+    return DONE
 
 
 @leaf
@@ -51,21 +84,7 @@ def _enter_object(lists: Lists, objects: Objects, slot: int, cursor: Ints) -> in
         cursor[CURSOR_STEP] += 1
     if count > NARROW_MAX:
         return DONE
-    step = count
-    for i in range(start, start + count):
-        if not is_long(lists, int(objects.pool[i])):
-            continue
-        for j in range(i + 1, start + count):
-            if not is_long(lists, int(objects.pool[j])):
-                continue
-            if step == cursor[CURSOR_STEP]:
-                key = pair_key(int(objects.pool[i]), int(objects.pool[j]))
-                status = post(lists, key, x_m, y_m, slot, mark)
-                if status != DONE:
-                    return status
-                cursor[CURSOR_STEP] += 1
-            step += 1
-    return DONE
+    return _enter_pairs(lists, objects, slot, mark, cursor)
 
 
 @leaf
@@ -119,3 +138,79 @@ def remove(lists: Lists, objects: Objects, slots: Slots) -> None:
         for i in range(start, end):
             _drop(lists, objects, int(objects.pool[i]), x_m, y_m, slot)
 
+
+@leaf
+def _plan(lists: Lists, words: KeywordIds, counts: Ints, order: Ints) -> None:
+    """Write the words' places to `order`, those of the shortest lists first."""
+    for i in range(words.shape[0]):
+        count = count_of(lists, int(words[i])) + count_of(lists, wide_key(int(words[i])))
+        j = i
+        while j > 0 and counts[j - 1] > count:
+            counts[j] = counts[j - 1]
+            order[j] = order[j - 1]
+            j -= 1
+        counts[j] = count
+        order[j] = i
+
+
+@kernel
+def best(
+    lists: Lists,
+    objects: Objects,
+    weight_m: Floats,
+    similarity: npt.NDArray[np.int8],
+    keyword_offsets: Ints,
+    keyword_ids: KeywordIds,
+    x_m: Floats,
+    y_m: Floats,
+    bound_m: Floats,
+    starts: Ints,
+    sizes: Ints,
+    ids: Ints,
+    lengths: Floats,
+    shares: Floats,
+    frontier: Frontier,
+) -> None:
+    """Write the best objects of interest i to `starts[i] : starts[i] + sizes[i]`, best first.
+
+    Room for each is `starts[i + 1] - starts[i]`.
+    """
+    most = 0
+    for i in range(weight_m.shape[0]):
+        most = max(most, keyword_offsets[i + 1] - keyword_offsets[i])
+    counts = np.empty(most, dtype=np.int64)
+    order = np.empty(most, dtype=np.int64)
+    ranks = np.empty(most, dtype=np.int64)
+    bits = np.empty(most, dtype=np.int64)
+    long = np.empty(most, dtype=np.int64)
+    least_m = np.empty((most + 1, COUNTED_MAX + 1))
+    for i in range(weight_m.shape[0]):
+        first = starts[i]
+        end = starts[i + 1]
+        sizes[i] = 0
+        if first == end:
+            continue
+        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
+        known = words.shape[0]
+        _plan(lists, words, counts, order)
+        for rank in range(known):
+            word = int(words[order[rank]])
+            ranks[order[rank]] = rank
+            bits[rank] = mark_bit(word)
+            long[rank] = is_long(lists, word)
+        question = Question(
+            x_m[i],
+            y_m[i],
+            weight_m[i],
+            int(similarity[i]),
+            bound_m[i],
+            words,
+            ranks[:known],
+            bits[:known],
+            least_m,
+        )
+        fill_least(question)
+        kept = Kept(lengths[first:end], ids[first:end], shares[first:end])
+        size = retrieve(question, order, long, lists, objects, frontier, kept)
+        drain(kept.lengths, kept.ids, kept.shares, size)
+        sizes[i] = size

@@ -1,7 +1,7 @@
 """The lists of IQF+: one for each keyword, and one for each pair of long keywords.
 
-A list is a run of entries, or, with more than LONG_MIN of them, a tree. A keyword is *long* while its list
-is a tree. An object is entered
+A list is a run of entries, or, with more than LONG_MIN of them, a tree. A keyword is *long* while its
+list is a tree. An object is entered
 
 * under each of its keywords, and under each pair of long ones among them, if it has at most NARROW_MAX;
 * otherwise under each of its keywords in lists apart, of the wide ones, so that nothing is entered more
@@ -17,7 +17,8 @@ and is called again then with the same arguments; how far the ripening of a list
 from __future__ import annotations
 
 from index.iqf_plus.layout import Lists, Objects
-from index.iqf_plus.tree_kernels import DONE, RUNS_FULL, gather, insert, place_of, plant, take_out
+from index.iqf_plus.node_kernels import DONE, RUNS_FULL, plant
+from index.iqf_plus.tree_kernels import gather, insert, place_of, take_out
 from index.tables.id_map_kernels import LOAD_MAX, NO_VALUE, find, pop, put
 from index.tables.quad_kernels import NO_NODE
 from index.tables.run_kernels import NO_RUN, RUN_LEAST, class_of, free_run, has_run, take_run
@@ -165,7 +166,9 @@ def _plant(lists: Lists, number: int) -> int:
 def _enter(lists: Lists, number: int, x_m: float, y_m: float, slot: int, mark: int) -> int:
     """Put an entry into a list, whatever its key says; return a status."""
     row = lists.lists[number]
-    if row["size_class"] != NO_RUN and (row["root"] != NO_NODE or row["run_count"] >= lists.meta[LONG_MIN]):
+    if row["size_class"] != NO_RUN and (
+        row["root"] != NO_NODE or row["run_count"] >= lists.meta[LONG_MIN]
+    ):
         status = _plant(lists, number)
         if status != DONE:
             return status

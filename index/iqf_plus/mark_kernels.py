@@ -26,7 +26,7 @@ def mark_bit(keyword: int) -> int:
 @leaf
 def mark_of(keywords: KeywordIds) -> int:
     """Return the mark of an object. O(keywords)."""
-    mark = min(keywords.shape[0], MANY)
+    mark = int(min(keywords.shape[0], MANY))
     for i in range(keywords.shape[0]):
         mark |= mark_bit(keywords[i])
     return mark

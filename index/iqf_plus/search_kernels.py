@@ -11,19 +11,16 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from index.batches import Floats, Ints, KeywordIds
-from index.buckets.scan_kernels import COUNTED_MAX, Kept, fill_least, least_share, limit_of
+from index.batches import Ints, KeywordIds
+from index.buckets.scan_kernels import Kept, Question, least_share, limit_of
 from index.iqf_plus.layout import Lists, Objects
-from index.iqf_plus.list_kernels import NARROW_MAX, NO_LIST, count_of, number_of, pair_key, wide_key
-from index.iqf_plus.mark_kernels import keyword_count_of, mark_bit
-from index.iqf_plus.tree_kernels import INNER
+from index.iqf_plus.list_kernels import NARROW_MAX, NO_LIST, number_of, pair_key, wide_key
+from index.iqf_plus.mark_kernels import keyword_count_of
+from index.iqf_plus.node_kernels import INNER
 from index.tables.frontier_kernels import Frontier, pop, push
 from index.tables.quad_kernels import NO_NODE
-from index.tables.selection_kernels import drain, offer
-from safe_region.jit import kernel, leaf
+from index.tables.selection_kernels import offer
+from safe_region.jit import leaf
 from safe_region.scoring_kernels import length, text_distance
 
 _ROUNDING = 1e-12
@@ -36,34 +33,19 @@ NONE = 1 << 30
 """Of a second keyword: no long one but the first may be common."""
 
 
-class Question(NamedTuple):
-    """A subscription at its place."""
-
-    x_m: float
-    y_m: float
-    weight_m: float
-    similarity: int
-    bound_m: float
-    slack_m: float
-    words: KeywordIds  # strictly increasing
-    ranks: Ints  # for each word, when its objects are looked for
-    bits: Ints  # of the words, by rank
-    long: Ints  # by rank, whether the word is long
-    least_m: npt.NDArray[np.float64]  # `least_share` by common keywords and the object's, up to the last
-
-
 class Sought(NamedTuple):
     """What is looked for in a list: objects that nothing else offers."""
 
     rank: int  # of the rarest common keyword
     second: int  # rank of the rarest long one behind it; or ANY, or NONE
     most: int  # how many keywords may be common
+    long: Ints  # of each rank, whether its keyword is long
 
 
 @leaf
-def _reach2(question: Question, limit_m: float, share_m: float) -> float:
+def _reach2(limit_m: float, share_m: float, slack_m: float) -> float:
     """Squared distance beyond which an entry of at least this share is above the limit."""
-    reach_m = (limit_m - share_m) + question.slack_m + limit_m * _ROUNDING
+    reach_m = (limit_m - share_m) + slack_m + limit_m * _ROUNDING
     if reach_m < 0.0:
         return -1.0
     return reach_m * reach_m * (1.0 + _ROUNDING)
@@ -81,7 +63,7 @@ def _common(question: Question, sought: Sought, words: KeywordIds) -> int:
             rank = int(question.ranks[i])
             if rank < sought.rank:
                 return 0
-            if sought.rank < rank < second and question.long[rank]:
+            if sought.rank < rank < second and sought.long[rank]:
                 second = rank
             common += 1
             i += 1
@@ -106,9 +88,10 @@ def _scan(
     size: int,
 ) -> int:
     """Offer the objects of a run's entries; return the new size."""
+    slack_m = float(lists.slack_m[0])
     floor = least_share(question, sought.most, keyword_min)
     limit = limit_of(question, kept, size)
-    reach2 = _reach2(question, limit, floor)
+    reach2 = _reach2(limit, floor, slack_m)
     word_count = question.words.shape[0]
     for place in range(start, start + count):
         entry = lists.runs.records[place]
@@ -126,7 +109,7 @@ def _scan(
                 seen += (mark & question.bits[rank]) != 0
             admitted = min(seen, admitted)
         share = least_share(question, admitted, keyword_count)
-        if away2 > _reach2(question, limit, share):
+        if away2 > _reach2(limit, share, slack_m):
             continue
         row = objects.rows[entry["slot"]]
         first = row["keyword_start"]
@@ -140,7 +123,7 @@ def _scan(
             continue
         size = offer(kept.lengths, kept.ids, kept.shares, size, here, row["id"], share)
         limit = limit_of(question, kept, size)
-        reach2 = _reach2(question, limit, floor)
+        reach2 = _reach2(limit, floor, slack_m)
     return size
 
 
@@ -167,6 +150,7 @@ def _search_tree(
 ) -> int:
     """Offer the objects of a tree, nearest cells first; return the new size."""
     nodes = lists.nodes
+    slack_m = float(lists.slack_m[0])
     waiting = push(frontier, 0, 0.0, root)
     while waiting > 0:
         node = int(frontier.nodes[0])
@@ -184,7 +168,7 @@ def _search_tree(
             if nodes[child]["count"] == 0:
                 continue
             away_m = _cell_distance(lists, child, question.x_m, question.y_m)
-            away_m = away_m - question.slack_m if away_m > question.slack_m else 0.0
+            away_m = away_m - slack_m if away_m > slack_m else 0.0
             bound = away_m + least_share(question, sought.most, int(nodes[child]["keyword_min"]))
             if bound <= limit + limit * _ROUNDING:
                 waiting = push(frontier, waiting, bound, child)
@@ -217,122 +201,46 @@ def _look(
 
 
 @leaf
-def _retrieve(
+def retrieve(
     question: Question,
     order: Ints,
+    long: Ints,
     lists: Lists,
     objects: Objects,
     frontier: Frontier,
     kept: Kept,
 ) -> int:
-    """Find the best objects of a subscription; return how many there are."""
+    """Find the best objects of a subscription; return how many there are.
+
+    `order` has the places of its keywords by rank.
+    """
     size = 0
     known = question.bits.shape[0]
     for rank in range(known):
         if least_share(question, known - rank, 0) > limit_of(question, kept, size):
             break
         word = int(question.words[order[rank]])
-        wide = Sought(rank, ANY, known - rank)
+        wide = Sought(rank, ANY, known - rank, long)
         number = number_of(lists, wide_key(word))
         size = _look(question, wide, number, NARROW_MAX + 1, lists, objects, frontier, kept, size)
-        if not question.long[rank]:
+        if not long[rank]:
             number = number_of(lists, word)
             size = _look(question, wide, number, 0, lists, objects, frontier, kept, size)
             continue
         most = known - rank
         for second in range(rank + 1, known):
-            if question.long[second]:
+            if long[second]:
                 other = int(question.words[order[second]])
-                pair = Sought(rank, second, most)
+                pair = Sought(rank, second, most, long)
                 number = number_of(lists, pair_key(word, other))
                 size = _look(question, pair, number, 0, lists, objects, frontier, kept, size)
                 most -= 1
     for rank in range(known):
-        if question.long[rank]:
+        if long[rank]:
             most = 1
             for later in range(rank + 1, known):
-                most += 1 - question.long[later]
+                most += 1 - long[later]
             number = number_of(lists, int(question.words[order[rank]]))
-            alone = Sought(rank, NONE, most)
+            alone = Sought(rank, NONE, most, long)
             size = _look(question, alone, number, 0, lists, objects, frontier, kept, size)
     return size
-
-
-@leaf
-def _plan(lists: Lists, words: KeywordIds, counts: Ints, order: Ints) -> None:
-    """Write the words' places to `order`, those of the shortest lists first."""
-    for i in range(words.shape[0]):
-        count = count_of(lists, int(words[i])) + count_of(lists, wide_key(int(words[i])))
-        j = i
-        while j > 0 and counts[j - 1] > count:
-            counts[j] = counts[j - 1]
-            order[j] = order[j - 1]
-            j -= 1
-        counts[j] = count
-        order[j] = i
-
-
-@kernel
-def best(
-    lists: Lists,
-    objects: Objects,
-    weight_m: Floats,
-    similarity: npt.NDArray[np.int8],
-    keyword_offsets: Ints,
-    keyword_ids: KeywordIds,
-    x_m: Floats,
-    y_m: Floats,
-    bound_m: Floats,
-    starts: Ints,
-    sizes: Ints,
-    ids: Ints,
-    lengths: Floats,
-    shares: Floats,
-    frontier: Frontier,
-) -> None:
-    """Write the best objects of interest i to `starts[i] : starts[i] + sizes[i]`, best first.
-
-    Room for each is `starts[i + 1] - starts[i]`.
-    """
-    most = 0
-    for i in range(weight_m.shape[0]):
-        most = max(most, keyword_offsets[i + 1] - keyword_offsets[i])
-    counts = np.empty(most, dtype=np.int64)
-    order = np.empty(most, dtype=np.int64)
-    ranks = np.empty(most, dtype=np.int64)
-    bits = np.empty(most, dtype=np.int64)
-    long = np.empty(most, dtype=np.int64)
-    least_m = np.empty((most + 1, COUNTED_MAX + 1))
-    for i in range(weight_m.shape[0]):
-        first = starts[i]
-        end = starts[i + 1]
-        sizes[i] = 0
-        if first == end:
-            continue
-        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
-        known = words.shape[0]
-        _plan(lists, words, counts, order)
-        for rank in range(known):
-            word = int(words[order[rank]])
-            ranks[order[rank]] = rank
-            bits[rank] = mark_bit(word)
-            number = number_of(lists, word)
-            long[rank] = number != NO_LIST and lists.lists[number]["root"] != NO_NODE
-        question = Question(
-            x_m[i],
-            y_m[i],
-            weight_m[i],
-            int(similarity[i]),
-            bound_m[i],
-            lists.slack_m[0],
-            words,
-            ranks[:known],
-            bits[:known],
-            long[:known],
-            least_m,
-        )
-        fill_least(question)
-        kept = Kept(lengths[first:end], ids[first:end], shares[first:end])
-        size = _retrieve(question, order, lists, objects, frontier, kept)
-        drain(kept.lengths, kept.ids, kept.shares, size)
-        sizes[i] = size

@@ -15,9 +15,7 @@ INFINITE = float("inf")
 
 
 def zipf_object(dice, key, most):
-    words = {
-        int(60 ** dice.random.random()) - 1 for _ in range(dice.random.randint(1, most))
-    }
+    words = {int(60 ** dice.random.random()) - 1 for _ in range(dice.random.randint(1, most))}
     return Object(key, dice.random.gauss(0, 5_000), dice.random.gauss(0, 5_000), frozenset(words))
 
 
