@@ -40,7 +40,7 @@ import numpy as np
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
 from index.buckets import BucketTrees, Square, objects_of, square_of
 from index.buckets.layout import ENTRY_DTYPE, OBJECT_DTYPE, Objects
-from index.buckets.rankings import Answers, validate
+from index.buckets.rankings import Answers, asked_of, validate
 from index.iqf import kernels, list_kernels
 from index.iqf.invariants import check
 from index.iqf.layout import LIST_DTYPE, Files
@@ -143,14 +143,8 @@ class IqfObjectIndex:
             self._files,
             self._trees.arrays,
             self._objects(),
-            interests.weight_m,
-            interests.similarity,
-            interests.keywords.offsets,
-            interests.keywords.ids,
-            x_m,
-            y_m,
-            bound_m,
-            *answers.columns,
+            asked_of(interests, x_m, y_m, bound_m),
+            answers.arrays,
             answers.frontier,
         )
         return answers.ranking()

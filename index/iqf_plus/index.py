@@ -39,7 +39,7 @@ import numpy as np
 
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
 from index.buckets.layout import OBJECT_DTYPE
-from index.buckets.rankings import Answers, validate
+from index.buckets.rankings import Answers, asked_of, validate
 from index.iqf_plus import kernels, list_kernels, node_kernels, tree_kernels
 from index.iqf_plus.invariants import check
 from index.iqf_plus.layout import ENTRY_DTYPE, LIST_DTYPE, NODE_DTYPE, Lists, Objects
@@ -133,14 +133,8 @@ class IqfPlusObjectIndex:
         kernels.best(
             self._lists,
             self._objects(),
-            interests.weight_m,
-            interests.similarity,
-            interests.keywords.offsets,
-            interests.keywords.ids,
-            x_m,
-            y_m,
-            bound_m,
-            *answers.columns,
+            asked_of(interests, x_m, y_m, bound_m),
+            answers.arrays,
             answers.frontier,
         )
         return answers.ranking()

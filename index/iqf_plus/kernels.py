@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from index.batches import Floats, Ints, KeywordIds
-from index.buckets.scan_kernels import COUNTED_MAX, Kept, Question, fill_least
+from index.batches import Ints, KeywordIds
+from index.buckets.question_kernels import (
+    Answered,
+    Asked,
+    Scratch,
+    close,
+    kept_of,
+    question_of,
+    scratch_for,
+    words_of,
+)
 from index.iqf_plus.layout import Lists, Objects
 from index.iqf_plus.list_kernels import (
     NARROW_MAX,
@@ -26,7 +34,6 @@ from index.iqf_plus.mark_kernels import mark_bit, mark_of
 from index.iqf_plus.node_kernels import DONE, rounded
 from index.iqf_plus.search_kernels import retrieve
 from index.tables.frontier_kernels import Frontier
-from index.tables.selection_kernels import drain
 from index.tables.slots import Slots
 from safe_region.jit import kernel, leaf
 
@@ -140,8 +147,10 @@ def remove(lists: Lists, objects: Objects, slots: Slots) -> None:
 
 
 @leaf
-def _plan(lists: Lists, words: KeywordIds, counts: Ints, order: Ints) -> None:
-    """Write the words' places to `order`, those of the shortest lists first."""
+def _plan(lists: Lists, words: KeywordIds, long: Ints, scratch: Scratch) -> None:
+    """Rank a subscription's keywords, those of the shortest lists first, and note which are long."""
+    counts = scratch.counts
+    order = scratch.order
     for i in range(words.shape[0]):
         count = count_of(lists, int(words[i])) + count_of(lists, wide_key(int(words[i])))
         j = i
@@ -151,66 +160,28 @@ def _plan(lists: Lists, words: KeywordIds, counts: Ints, order: Ints) -> None:
             j -= 1
         counts[j] = count
         order[j] = i
+    for rank in range(words.shape[0]):
+        word = int(words[order[rank]])
+        scratch.ranks[order[rank]] = rank
+        scratch.bits[rank] = mark_bit(word)
+        long[rank] = is_long(lists, word)
 
 
 @kernel
 def best(
     lists: Lists,
     objects: Objects,
-    weight_m: Floats,
-    similarity: npt.NDArray[np.int8],
-    keyword_offsets: Ints,
-    keyword_ids: KeywordIds,
-    x_m: Floats,
-    y_m: Floats,
-    bound_m: Floats,
-    starts: Ints,
-    sizes: Ints,
-    ids: Ints,
-    lengths: Floats,
-    shares: Floats,
+    asked: Asked,
+    answered: Answered,
     frontier: Frontier,
 ) -> None:
-    """Write the best objects of interest i to `starts[i] : starts[i] + sizes[i]`, best first.
-
-    Room for each is `starts[i + 1] - starts[i]`.
-    """
-    most = 0
-    for i in range(weight_m.shape[0]):
-        most = max(most, keyword_offsets[i + 1] - keyword_offsets[i])
-    counts = np.empty(most, dtype=np.int64)
-    order = np.empty(most, dtype=np.int64)
-    ranks = np.empty(most, dtype=np.int64)
-    bits = np.empty(most, dtype=np.int64)
-    long = np.empty(most, dtype=np.int64)
-    least_m = np.empty((most + 1, COUNTED_MAX + 1))
-    for i in range(weight_m.shape[0]):
-        first = starts[i]
-        end = starts[i + 1]
-        sizes[i] = 0
-        if first == end:
-            continue
-        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
-        known = words.shape[0]
-        _plan(lists, words, counts, order)
-        for rank in range(known):
-            word = int(words[order[rank]])
-            ranks[order[rank]] = rank
-            bits[rank] = mark_bit(word)
-            long[rank] = is_long(lists, word)
-        question = Question(
-            x_m[i],
-            y_m[i],
-            weight_m[i],
-            int(similarity[i]),
-            bound_m[i],
-            words,
-            ranks[:known],
-            bits[:known],
-            least_m,
-        )
-        fill_least(question)
-        kept = Kept(lengths[first:end], ids[first:end], shares[first:end])
-        size = retrieve(question, order, long, lists, objects, frontier, kept)
-        drain(kept.lengths, kept.ids, kept.shares, size)
-        sizes[i] = size
+    """Answer a batch of questions."""
+    scratch = scratch_for(asked)
+    long = np.empty_like(scratch.order)
+    for i in range(answered.sizes.shape[0]):
+        words = words_of(asked, i)
+        _plan(lists, words, long, scratch)
+        question = question_of(asked, i, words.shape[0], scratch)
+        kept = kept_of(answered, i)
+        size = retrieve(question, scratch.order, long, lists, objects, frontier, kept)
+        close(answered, i, kept, size)

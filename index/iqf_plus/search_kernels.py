@@ -12,7 +12,7 @@ import math
 from typing import NamedTuple
 
 from index.batches import Ints, KeywordIds
-from index.buckets.scan_kernels import Kept, Question, least_share, limit_of
+from index.buckets.question_kernels import Kept, Question, least_share, limit_of
 from index.iqf_plus.layout import Lists, Objects
 from index.iqf_plus.list_kernels import NARROW_MAX, NO_LIST, number_of, pair_key, wide_key
 from index.iqf_plus.mark_kernels import keyword_count_of
@@ -215,6 +215,8 @@ def retrieve(
     `order` has the places of its keywords by rank.
     """
     size = 0
+    if kept.ids.shape[0] == 0:
+        return size
     known = question.bits.shape[0]
     for rank in range(known):
         if least_share(question, known - rank, 0) > limit_of(question, kept, size):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.retrieve.inverted_file import InvertedFile
-from index.buckets.scan_kernels import COUNTED_MAX, Question, fill_least, least_share
+from index.buckets.question_kernels import COUNTED_MAX, Question, fill_least, least_share
 from index.contracts import InconsistentIndexError
 from index.iq_tree import IqTreeObjectIndex
 from index.iqf import IqfObjectIndex
