@@ -155,9 +155,33 @@ def plot_silence(rows: Sequence[Row], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
+def plot_recovery(rows: Sequence[Row], path: Path) -> None:
+    """Draw where the time goes, and the memory, by size."""
+    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
+    times, memory = figure.subplots(1, 2)
+    places = range(len(rows))
+    for panel, columns in (
+        (times, ("open_s", "objects_s", "subscriptions_s")),
+        (memory, ("bytes_per_object", "bytes_per_subscription")),
+    ):
+        below = [0.0] * len(rows)
+        for column in columns:
+            values = [row[column] for row in rows]
+            panel.bar(places, values, 0.6, bottom=below, label=column)
+            below = [low + value for low, value in zip(below, values, strict=True)]
+        panel.set_xticks(places, [f"{row['subscriptions']:,}" for row in rows])
+        panel.set_xlabel("objects, and as many subscriptions")
+        panel.legend(frameon=False, fontsize=7)
+    times.set_ylabel("seconds")
+    memory.set_ylabel("bytes resident, each")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
 PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
     "lamps": plot_lamps,
     "match": plot_match,
+    "recovery": plot_recovery,
     "retrieve": plot_retrieve,
     "silence": plot_silence,
 }

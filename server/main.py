@@ -76,8 +76,7 @@ class Server:
                 virtual_time=settings.virtual_time,
                 lease_ms=_lease_ms(settings),
             )
-            found = self._store.recover()
-            self.switchboard.recover(found)
+            self.switchboard.recover(self._store.recover())
             self._pump = Pump(self.switchboard, self._store, self._clock)
             self._listener = Listener(self._pump, Access(settings.tokens))
             self._pumping = asyncio.create_task(self._pump.run())
@@ -89,8 +88,8 @@ class Server:
             "serving on %s:%d: %d objects, %d parked subscriptions recovered from %s",
             settings.host,
             self.port,
-            len(found.objects),
-            len(found.subscriptions),
+            len(self.switchboard.ledger.objects),
+            len(self.switchboard.ledger.engine.subscriptions),
             settings.store,
         )
 

@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from safe_region.anchored import RegionMode
 from server import commands as c
 from server.errors import Reason, RefusalError
-from server.model import LiveObject, NewObject, Place, TopK
+from server.model import LiveObject, NewObject, Place
 from server.rows import DeleteObject, DeleteSubscription, PutObject, PutSubscription, Row, SetTime
 from server.session import Pong, Session
 from server.switchboard import Switchboard
@@ -208,7 +209,7 @@ class Planner:
         session = self._board.sessions.get(command.device_id)
         if session is not None:
             session.require_instance(command.nonce)
-            require_exact(self._specs(session, session.handles), command.margin_m, "hello.margin_m")
+            require_exact(self._regions(session, session.handles), command.margin_m, "hello.margin_m")
             if session.connection is command.connection:
                 raise RefusalError(
                     Reason.OUT_OF_ORDER, "hello", "second", "the first message of a device on a stream"
@@ -221,7 +222,7 @@ class Planner:
         spec = checked_top_k(command.spec, self._board.limits)
         checked_position(command.lon, command.lat)
         checked_margin(command.margin_m, self._board.limits)
-        require_exact((spec,), command.margin_m)
+        require_exact((spec.region,), command.margin_m)
         handle = session.handles.get(subscription_id)
         if handle is not None and self._board.ledger.spec(handle) != spec:
             raise RefusalError(
@@ -263,7 +264,7 @@ class Planner:
             self._require_subscription(session, subscription_id, f"subscription_ids[{i}]")
         checked_margin(command.margin_m, self._board.limits)
         checked_motion(command.heading_deg, command.speed_mps)
-        require_exact(self._specs(session, command.subscription_ids), command.margin_m)
+        require_exact(self._regions(session, command.subscription_ids), command.margin_m)
         return Plan(lambda: None, report=command)
 
     def _speaker(self, command: c.DeviceCommand) -> Session:
@@ -278,8 +279,8 @@ class Planner:
             )
         return session
 
-    def _specs(self, session: Session, subscription_ids: Iterable[int]) -> Iterator[TopK]:
-        return (self._board.ledger.spec(session.handles[number]) for number in subscription_ids)
+    def _regions(self, session: Session, subscription_ids: Iterable[int]) -> Iterator[RegionMode]:
+        return (self._board.ledger.region(session.handles[number]) for number in subscription_ids)
 
     def _require_subscription(self, session: Session, subscription_id: int, field: str) -> None:
         if subscription_id not in session.handles:

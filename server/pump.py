@@ -32,6 +32,9 @@ _IDLE_S = 1.0
 _CLEAN_MS = 10_000
 """How often an idle pump tells the store what has expired and how late it is."""
 
+_EXPIRED_MAX = 5_000
+"""Expired objects that a commit deletes at most: milliseconds; the next ones go on."""
+
 Waiting = tuple[c.Command, "asyncio.Future[Any] | None"]
 
 
@@ -134,7 +137,9 @@ class Pump:
             self._pass_time()
             if self._waiting:
                 await self._pump_once()
-            elif self.switchboard.ledger.now_ms >= self._committed_ms + _CLEAN_MS:
+            elif self.switchboard.ledger.now_ms >= self._committed_ms + _CLEAN_MS or (
+                len(self.switchboard.expired_rows) >= _EXPIRED_MAX
+            ):
                 await self._clean()
             if not self._waiting:
                 self._arrived.clear()
@@ -191,14 +196,14 @@ class Pump:
 
     async def _commit(self, rows: list[Row]) -> None:
         board = self.switchboard
-        expired = board.expired_rows
-        board.expired_rows = []
+        count = min(len(board.expired_rows), _EXPIRED_MAX)
+        expired = [board.expired_rows.popleft() for _ in range(count)]
         now_ms = board.ledger.now_ms
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(self._disk, self._store.commit, [*expired, *rows], now_ms)
         except StoreError:
-            board.expired_rows = expired + board.expired_rows
+            board.expired_rows.extendleft(reversed(expired))
             raise
         self._committed_ms = now_ms
 

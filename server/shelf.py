@@ -17,6 +17,7 @@ from index.tables import SlotTable
 from index.tables.growth import longer
 from safe_region.frame import Point
 from server.model import LiveObject
+from server.rows import ObjectColumns
 from server.vocabulary import Vocabulary
 
 _RECENT_MAX = 4096
@@ -53,19 +54,32 @@ class Shelf(Mapping[int, LiveObject]):
 
     def put(self, items: Sequence[LiveObject]) -> None:
         """Add objects that the engine has rows of."""
-        slots = self._table.slots(np.array([item.object_id for item in items], dtype=np.int64))
-        self._lon = longer(self._lon, self._table.end)
-        self._lat = longer(self._lat, self._table.end)
-        self._created_ms = longer(self._created_ms, self._table.end)
-        self._lon[slots] = [item.lon for item in items]
-        self._lat[slots] = [item.lat for item in items]
-        self._created_ms[slots] = [item.created_ms for item in items]
+        self._put(
+            np.array([item.object_id for item in items], dtype=np.int64),
+            np.array([item.lon for item in items]),
+            np.array([item.lat for item in items]),
+            np.array([item.created_ms for item in items], dtype=np.int64),
+        )
         for item in items:
             if item.payload:
                 self._payloads[item.object_id] = item.payload
             if item.key:
                 self._keys[item.object_id] = item.key
             self._remember(item)
+
+    def put_columns(self, columns: ObjectColumns) -> None:
+        """Add many objects that the engine has rows of."""
+        self._put(columns.ids, columns.lon, columns.lat, columns.created_ms)
+        ids = columns.ids.tolist()
+        self._payloads.update(pair for pair in zip(ids, columns.payloads, strict=True) if pair[1])
+        self._keys.update(pair for pair in zip(ids, columns.keys, strict=True) if pair[1])
+
+    def _put(self, ids: Ints, lon: Floats, lat: Floats, created_ms: Ints) -> None:
+        slots = self._table.slots(ids)
+        self._lon = longer(self._lon, self._table.end)
+        self._lat = longer(self._lat, self._table.end)
+        self._created_ms = longer(self._created_ms, self._table.end)
+        self._lon[slots], self._lat[slots], self._created_ms[slots] = lon, lat, created_ms
 
     def take(self, ids: Iterable[int]) -> list[Gone]:
         """Take objects off that the engine is about to remove, and give their keywords back."""

@@ -6,7 +6,10 @@ are valid, what had to be durable is, and nothing below can fail.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+
+import numpy as np
 
 from safe_region.frame import Frame
 from server import commands as c
@@ -31,6 +34,7 @@ from server.session import (
     Welcome,
 )
 from server.session.events import SnapshotDue
+from server.sessions import Sessions
 from server.shelf import Gone
 
 
@@ -64,8 +68,8 @@ class Switchboard:
         self.limits = limits or Limits()
         self.ledger = Ledger(frame, options)
         self.virtual_time = virtual_time
-        self.sessions: dict[str, Session] = {}
-        self.expired_rows: list[Row] = []
+        self.sessions = Sessions(self._revive)
+        self.expired_rows: deque[Row] = deque()
         self.wall_ms = 0
         """Real time, for those who wait for people: set by whoever drives this."""
         self.steady_ms = 0
@@ -84,14 +88,28 @@ class Switchboard:
         """Take over what a store holds. Subscriptions come back parked."""
         self.ledger.advance(found.time_ms)
         self._next_object_id = found.next_object_id
-        for row in found.subscriptions:
-            session = self.sessions.get(row.device_id)
-            if session is None:
-                session = Session(row.device_id, self.limits, parked=True)
-                self.sessions[row.device_id] = session
-            self._own(session, row)
-        self.ledger.publish(found.objects)
-        self.id_of_key.update({item.key: item.object_id for item in found.objects if item.key})
+        for objects in found.objects:
+            self.ledger.restore_objects(objects)
+            self.id_of_key.update(
+                (key, object_id)
+                for key, object_id in zip(objects.keys, objects.ids.tolist(), strict=True)
+                if key
+            )
+            self.expired_rows.extend(DeleteObject(object_id) for object_id in objects.expired)
+        for subscriptions in found.subscriptions:
+            first, self._next_handle = self._next_handle, self._next_handle + len(subscriptions)
+            handles = np.arange(first, self._next_handle, dtype=np.int64)
+            self.ledger.restore_subscriptions(handles, subscriptions)
+            self.sessions.park(subscriptions, handles)
+
+    def _revive(self, device_id: str, handles: dict[int, int]) -> Session:
+        """Make the session of a device that was brought back from the store."""
+        session = Session(device_id, self.limits, parked=True)
+        session.handles = handles
+        self._owners.update(
+            (handle, (session, subscription_id)) for subscription_id, handle in handles.items()
+        )
+        return session
 
     def advance(self, now_ms: int) -> int:
         """Set the time. What expires leaves rows to be deleted in `expired_rows`."""
@@ -300,7 +318,7 @@ class Switchboard:
         self.ledger.check()
         owned = {
             handle: (session, subscription_id)
-            for session in self.sessions.values()
+            for session in self.sessions.made()
             for subscription_id, handle in session.handles.items()
         }
         if owned != self._owners:
@@ -308,6 +326,6 @@ class Switchboard:
         keys = {item.key: item.object_id for item in self.ledger.objects.values() if item.key}
         if keys != self.id_of_key:
             raise AssertionError("keys and objects disagree")
-        for session in self.sessions.values():
+        for session in self.sessions.made():
             if (session.state is State.ATTACHED) != (session.connection is not None):
                 raise AssertionError(f"session {session.device_id} has lost its connection")

@@ -82,10 +82,10 @@ def checked_motion(heading_deg: float | None, speed_mps: float | None) -> None:
         _require(0.0 <= speed_mps <= _SPEED_MAX_MPS, "speed_mps", speed_mps, limit)
 
 
-def require_exact(specs: Iterable[TopK], margin_m: float, field: str = "margin_m") -> None:
+def require_exact(regions: Iterable[RegionMode], margin_m: float, field: str = "margin_m") -> None:
     """Refuse a margin if a subscription needs to know where its device is. O(1) without a margin."""
     _require(
-        margin_m == 0.0 or all(spec.region is not RegionMode.ELLIPSE for spec in specs),
+        margin_m == 0.0 or all(region is not RegionMode.ELLIPSE for region in regions),
         field,
         margin_m,
         "0 for a device with a subscription in the mode ELLIPSE",

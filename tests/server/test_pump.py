@@ -15,6 +15,7 @@ from server.pump import Pump
 from server.session import Connection, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
 from server.switchboard import Switchboard
+from tests.support.stored import ids_of
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 SUSHI = TopK(("sushi",), 3, 0.5)
@@ -52,7 +53,7 @@ async def pump(tmp_path, clock):
 
 
 def ids_on_disk(pump: Pump) -> list[int]:
-    return [item.object_id for item in pump._store.recover().objects]
+    return ids_of(pump._store.recover())
 
 
 async def test_an_answer_means_that_it_is_on_disk(pump):

@@ -152,7 +152,7 @@ class World:
             raise plan
         assert isinstance(plan, Plan)
         self.store.commit([*self.board.expired_rows, *plan.rows], self.board.ledger.now_ms)
-        self.board.expired_rows = []
+        self.board.expired_rows.clear()
         return apply(self.board, [plan])[0]
 
     def deliver(self, *, part: bool = False) -> None:
