@@ -242,10 +242,12 @@ class Ledger:
 
     def _dated(self, deltas: dict[int, Delta]) -> list[Delta]:
         """Give deltas the anchors and reaches that are true now."""
-        for handle, delta in deltas.items():
-            row = self.engine.row(handle)
-            delta.anchor = Point(float(row["x_m"]), float(row["y_m"]))
-            delta.reach = Reach(float(row["reach_m"]), int(row["reach_id"]))
+        table = self.engine.subscriptions
+        slots = table.slots(np.fromiter(deltas, dtype=np.int64, count=len(deltas)))
+        columns = (table.rows[name][slots].tolist() for name in ("x_m", "y_m", "reach_m", "reach_id"))
+        for delta, x_m, y_m, reach_m, reach_id in zip(deltas.values(), *columns, strict=True):
+            delta.anchor = Point(x_m, y_m)
+            delta.reach = Reach(reach_m, reach_id)
         return list(deltas.values())
 
     def check(self) -> None:

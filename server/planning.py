@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
 
 from safe_region.anchored import RegionMode
 from server import commands as c
@@ -44,6 +46,15 @@ def _device(command: c.DeviceCommand) -> Hashable:
     return ("device", command.device_id)
 
 
+class Publication(NamedTuple):
+    """What a publish command comes to."""
+
+    fresh: Sequence[LiveObject]
+    replaced: Sequence[int]
+    ids: list[int]
+    """Of all that were asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A validated command: what must be durable, what it touches, and how to carry it out."""
@@ -51,8 +62,8 @@ class Plan:
     apply: Callable[[], object]
     rows: tuple[Row, ...] = ()
     touches: frozenset[Hashable] = frozenset()
-    report: c.Report | None = None
-    """Set instead of `apply` having an effect: adjacent reports are evaluated as one batch."""
+    joint: Publication | c.Report | None = None
+    """Set instead of `apply` being called: adjacent ones of a kind are carried out as one batch."""
 
 
 class Planner:
@@ -68,9 +79,13 @@ class Planner:
         self._board = board
 
     def plan_batch(self, commands: Sequence[c.Command]) -> list[Plan | RefusalError]:
-        """Plan as many commands as can be applied together, from the first on; at least one."""
+        """Plan as many commands as can be applied together, from the first on; at least one.
+
+        A batch ends, too, where its rows would keep those behind it waiting for long.
+        """
         found: list[Plan | RefusalError] = []
         touched: set[Hashable] = set()
+        row_count = 0
         for command in commands:
             if isinstance(command, c.DeviceCommand) and _device(command) in touched:
                 break
@@ -83,7 +98,8 @@ class Planner:
                 break
             found.append(plan)
             touched |= plan.touches
-            if EVERYTHING in touched:
+            row_count += len(plan.rows)
+            if EVERYTHING in touched or row_count >= self._board.limits.batch_rows_max:
                 break
         return found
 
@@ -143,7 +159,8 @@ class Planner:
             fresh.append(item)
             ids.append(item.object_id)
         rows = [DeleteObject(old_id) for old_id in replaced] + [PutObject(item) for item in fresh]
-        return Plan(lambda: self._board.publish(fresh, replaced, ids), tuple(rows), frozenset(touches))
+        joint = Publication(fresh, replaced, ids)
+        return Plan(_nothing, tuple(rows), frozenset(touches), joint)
 
     def _accepted(self, new: NewObject, now_ms: int) -> LiveObject:
         object_id = self._board.take_object_id()
@@ -265,7 +282,7 @@ class Planner:
         checked_margin(command.margin_m, self._board.limits)
         checked_motion(command.heading_deg, command.speed_mps)
         require_exact(self._regions(session, command.subscription_ids), command.margin_m)
-        return Plan(lambda: None, report=command)
+        return Plan(_nothing, joint=command)
 
     def _speaker(self, command: c.DeviceCommand) -> Session:
         """Return the session of a command, if its connection is the one that carries the device."""
@@ -290,16 +307,27 @@ class Planner:
 
 
 def apply(board: Switchboard, plans: Sequence[Plan]) -> list[object]:
-    """Carry plans out in order; return a reply for each. Adjacent reports are one batch."""
+    """Carry plans out in order; return a reply for each.
+
+    Adjacent reports are one batch, and so are adjacent publications.
+    """
     replies: list[object] = []
-    reports: list[c.Report] = []
-    for plan in plans:
-        if plan.report is not None:
-            reports.append(plan.report)
-            replies.append(None)
-            continue
-        board.anchor(reports)
-        reports = []
-        replies.append(plan.apply())
-    board.anchor(reports)
+    for kind, adjacent in groupby(plans, key=lambda plan: type(plan.joint)):
+        some = list(adjacent)
+        if kind is Publication:
+            publications = [plan.joint for plan in some if isinstance(plan.joint, Publication)]
+            board.publish(
+                [item for one in publications for item in one.fresh],
+                [old_id for one in publications for old_id in one.replaced],
+            )
+            replies += [one.ids for one in publications]
+        elif kind is c.Report:
+            board.anchor([plan.joint for plan in some if isinstance(plan.joint, c.Report)])
+            replies += [None] * len(some)
+        else:
+            replies += [plan.apply() for plan in some]
     return replies
+
+
+def _nothing() -> None:
+    """Stand for what is carried out with others."""

@@ -84,9 +84,11 @@ class Shelf(Mapping[int, LiveObject]):
     def take(self, ids: Iterable[int]) -> list[Gone]:
         """Take objects off that the engine is about to remove, and give their keywords back."""
         gone = []
-        for object_id in ids:
-            (slot,) = self._table.slots(np.array([object_id], dtype=np.int64))
-            self._vocabulary.give_back(self._words(int(slot)))
+        wanted = list(ids)
+        slots = self._table.slots(np.array(wanted, dtype=np.int64)).tolist()
+        for object_id, slot in zip(wanted, slots, strict=True):
+            numbers = self._table.keywords(slot).tolist()
+            self._vocabulary.give_back(self._vocabulary.word(number) for number in numbers)
             self._payloads.pop(object_id, None)
             self._recent.pop(object_id, None)
             gone.append(Gone(object_id, self._keys.pop(object_id, "")))

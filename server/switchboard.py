@@ -153,14 +153,13 @@ class Switchboard:
             taken.append((item.device_id, event))
         return taken
 
-    def publish(self, fresh: list[LiveObject], replaced: list[int], ids: list[int]) -> list[int]:
-        """Add objects in place of those replaced; return the ids of all that were asked for."""
+    def publish(self, fresh: Sequence[LiveObject], replaced: Sequence[int]) -> None:
+        """Add objects in place of those replaced."""
         for old_id in replaced:
             self._forget_key(self.ledger.objects[old_id])
         self.id_of_key.update({item.key: item.object_id for item in fresh if item.key})
         self._route(self.ledger.publish(fresh, replaced))
         self._ask()
-        return ids
 
     def retract(self, ids: list[int]) -> None:
         """Remove live objects."""
