@@ -20,7 +20,15 @@ from safe_region.anchored import RegionMode
 from server import commands as c
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject, Place
-from server.rows import DeleteObject, DeleteSubscription, PutObject, PutSubscription, Row, SetTime
+from server.rows import (
+    DeleteObject,
+    DeleteSubscription,
+    PutObject,
+    PutSubscription,
+    Row,
+    SetHeard,
+    SetTime,
+)
 from server.session import Pong, Session
 from server.switchboard import Switchboard
 from server.validation import (
@@ -103,7 +111,7 @@ class Planner:
                 break
         return found
 
-    def plan(self, command: c.Command) -> Plan:  # noqa: C901, PLR0911 - one branch a command
+    def plan(self, command: c.Command) -> Plan:  # noqa: C901, PLR0911, PLR0912 - one branch a command
         """Decide what a command will do.
 
         Raises
@@ -120,6 +128,8 @@ class Planner:
                 return self._plan_search(command)
             case c.AdvanceClock():
                 return self._plan_advance(command)
+            case c.Forget():
+                return self._plan_forget(command)
             case c.Sync():
                 return Plan(lambda: self._board.ledger.now_ms)
             case c.Hello():
@@ -208,6 +218,18 @@ class Planner:
             (SetTime(command.time_ms),),
             frozenset({EVERYTHING}),
         )
+
+    def _plan_forget(self, command: c.Forget) -> Plan:
+        known = [self._board.sessions[one] for one in command.device_ids if one in self._board.sessions]
+        rows: list[Row] = []
+        for session in known:
+            if session.connection is None:
+                rows += [DeleteSubscription(session.device_id, number) for number in session.handles]
+            else:
+                rows.append(SetHeard(session.device_id))
+        gone = [session for session in known if session.connection is None]
+        touches = frozenset(("device", session.device_id) for session in known)
+        return Plan(lambda: self._board.forget(gone), tuple(rows), touches)
 
     def _plan_hello(self, command: c.Hello) -> Plan:
         checked_name(command.device_id, "hello.device_id", self._board.limits.name_length_max)

@@ -20,7 +20,7 @@ from server.ledger import Ledger
 from server.limits import Limits
 from server.model import Cause, Delta, LiveObject, Place
 from server.questions import Questions
-from server.rows import DeleteObject, PutSubscription, Recovered, Row
+from server.rows import DeleteObject, PutSubscription, Recovered, Row, SetHeard
 from server.session import (
     Connection,
     Detached,
@@ -69,13 +69,15 @@ class Switchboard:
         self.ledger = Ledger(frame, options)
         self.virtual_time = virtual_time
         self.sessions = Sessions(self._revive)
-        self.expired_rows: deque[Row] = deque()
+        self.late_rows: deque[Row] = deque()
+        """What must be on disk some day: expired objects, and when devices were heard of last."""
         self.wall_ms = 0
         """Real time, for those who wait for people: set by whoever drives this."""
         self.steady_ms = 0
         """The time of leases: monotonic, set by whoever drives this; virtual if time is."""
         self.leases = Leases(lease_ms)
         self.lease_expired_count = 0
+        self.forgotten_count = 0
         self.questions = Questions()
         self._owners: dict[int, tuple[Session, int]] = {}  # handle -> session, subscription id
         self.id_of_key: dict[str, int] = {}
@@ -95,7 +97,7 @@ class Switchboard:
                 for key, object_id in zip(objects.keys, objects.ids.tolist(), strict=True)
                 if key
             )
-            self.expired_rows.extend(DeleteObject(object_id) for object_id in objects.expired)
+            self.late_rows.extend(DeleteObject(object_id) for object_id in objects.expired)
         for subscriptions in found.subscriptions:
             first, self._next_handle = self._next_handle, self._next_handle + len(subscriptions)
             handles = np.arange(first, self._next_handle, dtype=np.int64)
@@ -112,10 +114,10 @@ class Switchboard:
         return session
 
     def advance(self, now_ms: int) -> int:
-        """Set the time. What expires leaves rows to be deleted in `expired_rows`."""
+        """Set the time. What expires leaves rows to be deleted in `late_rows`."""
         for item in self.ledger.advance(now_ms):
             self._forget_key(item)
-            self.expired_rows.append(DeleteObject(item.object_id))
+            self.late_rows.append(DeleteObject(item.object_id))
         if self.virtual_time:
             self.steady_ms = now_ms
         self.end_leases()
@@ -204,10 +206,23 @@ class Switchboard:
         """Note that a device is gone, unless another stream has it already."""
         session = self.sessions.get(command.device_id)
         if session is not None and session.connection is command.connection:
-            session.detach()
+            self._leave(session)
             self.questions.answered(session.handles.values())
             if not session.handles:
                 del self.sessions[command.device_id]
+
+    def _leave(self, session: Session) -> None:
+        session.detach()
+        if session.handles:
+            self.late_rows.append(SetHeard(session.device_id))
+
+    def forget(self, gone: Sequence[Session]) -> None:
+        """End the subscriptions of devices that nobody has heard of. There is nobody to tell."""
+        for session in gone:
+            for subscription_id in list(session.handles):
+                self.unsubscribe(session, subscription_id)
+            del self.sessions[session.device_id]
+        self.forgotten_count += len(gone)
 
     def subscribe(self, session: Session, row: PutSubscription, place: Place) -> None:
         """Begin a subscription, or evaluate it again."""
@@ -295,7 +310,7 @@ class Switchboard:
     def _give_up(self, session: Session, error: RefusalError) -> None:
         """Detach and park a device; it may say hello again."""
         session.say(Detached(error))
-        session.detach()
+        self._leave(session)
         self._park(session)
         if not session.handles:
             del self.sessions[session.device_id]
