@@ -30,8 +30,9 @@ SUBSCRIPTIONS = (
 _EXPIRY = 6
 """Column of OBJECTS."""
 _OVERDUE = (
-    "SELECT device_id, heard_ms, heard_checksum FROM subscriptions "
-    "WHERE heard_ms < ? GROUP BY device_id LIMIT ?"
+    # Beside max() SQLite gives the checksum of the row that has it.
+    "SELECT device_id, max(heard_ms) AS latest_ms, heard_checksum FROM subscriptions "
+    "GROUP BY device_id HAVING latest_ms < ? LIMIT ?"
 )
 
 Rows = list[tuple[Any, ...]]

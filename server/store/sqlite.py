@@ -80,7 +80,7 @@ class SqliteStore:
         self._writing = threading.Lock()
         with contextlib.ExitStack() as opened:
             if self.path != MEMORY:
-                self._lock = opened.enter_context(contextlib.closing(_locked(self.path)))
+                self._lock = opened.enter_context(contextlib.closing(locked(self.path)))
             self._database = opened.enter_context(contextlib.closing(opening.connected(self.path)))
             try:
                 opening.prepare(self._database, self.path, frame)
@@ -178,7 +178,8 @@ class SqliteStore:
         if free > _FREE_MIN:
             (pages,) = self._database.execute("PRAGMA page_count").fetchone()
             if free * _FREE_SHARE > pages:
-                self._database.execute(f"PRAGMA incremental_vacuum({_GIVEN_BACK})").fetchall()
+                for _ in range(_GIVEN_BACK):  # the module takes one step of this statement, one page
+                    self._database.execute("PRAGMA incremental_vacuum(1)")
 
     def close(self) -> None:
         """Close the file. Nothing acknowledged depends on it."""
@@ -187,7 +188,7 @@ class SqliteStore:
         self._opened.close()
 
 
-def _locked(path: str) -> sqlite3.Connection:
+def locked(path: str) -> sqlite3.Connection:
     """Hold a lock beside a store for as long as the connection is open; it ends with the process.
 
     A lock of its own, and not one of the store, so that others may read that. SQLite takes it, as it
@@ -195,6 +196,7 @@ def _locked(path: str) -> sqlite3.Connection:
     """
     lock = opening.connected(f"{path}.lock")
     try:
+        lock.execute("PRAGMA journal_mode=MEMORY")  # no further file beside it
         lock.execute("BEGIN EXCLUSIVE")
     except sqlite3.Error as error:
         lock.close()
