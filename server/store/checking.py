@@ -58,13 +58,14 @@ def problems(database: sqlite3.Connection, path: str, progress: Progress) -> lis
                 f"store {path} is of version {version}, checked are those of {schema.SCHEMA_VERSION}: "
                 "a server that opens it brings it up to date"
             )
+        opening.require_tables(database, path)
         database.execute("BEGIN")  # one snapshot
         for problem in _all(database, path, progress):
             found.append(problem)
             if len(found) >= _PROBLEMS_MAX:
                 break
         database.execute("ROLLBACK")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeError) as error:
         found.append(f"the file is damaged: {error}")
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
+from pathlib import Path
 
 from safe_region.frame import Area, Frame
 from server.errors import StoreError
@@ -17,6 +18,11 @@ _INCREMENTAL = 2
 
 _WAIT_S = 0.5
 """How long a connection waits for a lock of another: checkpoints and copies hold them for moments."""
+
+MEMORY = ":memory:"
+
+_FILE_BYTES_MIN = 512
+"""Of a database: SQLite's smallest page."""
 
 PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 
@@ -55,6 +61,8 @@ def prepare(database: sqlite3.Connection, path: str, frame: Frame) -> None:
     (table_count,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if table_count:
         require_store(database, path)
+    elif path != MEMORY and 0 < Path(path).stat().st_size < _FILE_BYTES_MIN:
+        raise StoreError(f"store {path} is damaged: it has been cut short")  # to SQLite it is empty
     execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")
     execute("PRAGMA journal_mode=WAL")
     execute("PRAGMA synchronous=FULL")
@@ -66,6 +74,7 @@ def prepare(database: sqlite3.Connection, path: str, frame: Frame) -> None:
         if table_count == 0:
             _create(database, frame)
         _migrate(database)
+        require_tables(database, path)
         _require_frame(database, path, frame)
     except BaseException:
         execute("ROLLBACK")
@@ -102,6 +111,19 @@ def require_store(database: sqlite3.Connection, path: str) -> int:
             f"{schema.SCHEMA_VERSION}: use a newer program or another store"
         )
     return int(version)
+
+
+def require_tables(database: sqlite3.Connection, path: str) -> None:
+    """Verify that the tables and triggers of a store of this version are as they were made.
+
+    Raises
+    ------
+    StoreError
+        If they are not.
+    """
+    rows = database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    if {schema.plain(str(sql)) for (sql,) in rows} != schema.TABLES:
+        raise StoreError(f"store {path} is damaged: its tables are not those of a store")
 
 
 def _migrate(database: sqlite3.Connection) -> None:

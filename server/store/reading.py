@@ -47,7 +47,7 @@ def damage_named(path: str) -> Iterator[None]:
     """Turn what reading a damaged file raises into a StoreError that names the damage."""
     try:
         yield
-    except (Damage, sqlite3.Error) as error:
+    except (Damage, sqlite3.Error, UnicodeError) as error:
         raise StoreError(f"store {path} is damaged: {error}") from error
 
 
@@ -137,7 +137,7 @@ def verified(rows: Rows, table: str, checksum_of: Callable[..., int]) -> int:
             found = checksum_of(*row[1:])
         except (struct.error, TypeError, ValueError):
             found = None  # not even of the kinds that were written
-        if found != row[0]:
+        if found is None or found != row[0]:
             raise Damage(f"row {row[1]!r} of {table} is not what was written")
         total += row[0]
     return total
@@ -145,7 +145,7 @@ def verified(rows: Rows, table: str, checksum_of: Callable[..., int]) -> int:
 
 def require_totals(database: sqlite3.Connection, table: str, count: int, total: int) -> None:
     """Verify that all rows that were written are there."""
-    query = "SELECT row_count, checksum_sum FROM totals WHERE name = ?"
+    query = "SELECT value, checksum FROM meta WHERE name = ?"
     expected = database.execute(query, (table,)).fetchone()
     if expected != (count, total):
         written = "an unknown number" if expected is None else expected[0]

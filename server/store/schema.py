@@ -1,11 +1,14 @@
 """The tables of a store, how it says what it is, and how older ones become new.
 
 SQLite knows whether its trees are whole, not whether a row is what was written. So every row has a
-checksum, and `totals` has their count and sum, which triggers keep: a row that was changed or lost by
-anything but this program is found when it is read.
+checksum, and `meta` has the number of rows of each table and the sum of their checksums, which triggers
+keep: a row that was changed or lost by anything but this program is found when it is read. All of `meta`
+is in one page, so that it cannot be of two moments.
 """
 
 from __future__ import annotations
+
+import re
 
 APPLICATION_ID = 0x6E656172
 """Marks the file as ours in SQLite's header: "near" in ASCII."""
@@ -15,9 +18,9 @@ SCHEMA_VERSION = 3
 
 META = """
 CREATE TABLE meta (
-    name TEXT PRIMARY KEY,
-    value TEXT NOT NULL,
-    checksum INTEGER NOT NULL   -- of name and value
+    name TEXT PRIMARY KEY,      -- a setting, or a table
+    value NOT NULL,             -- a text, or how many rows it has
+    checksum INTEGER NOT NULL   -- of name and value, or the sum of those of its rows
 ) WITHOUT ROWID
 """
 
@@ -51,17 +54,9 @@ CREATE TABLE subscriptions (
 ) WITHOUT ROWID
 """
 
-TOTALS = """
-CREATE TABLE totals (
-    name TEXT PRIMARY KEY,      -- of a table
-    row_count INTEGER NOT NULL,
-    checksum_sum INTEGER NOT NULL
-) WITHOUT ROWID
-"""
-
 _TRIGGER = """
 CREATE TRIGGER {table}_{event} AFTER {event} ON {table} BEGIN
-    UPDATE totals SET row_count = row_count {sign} 1, checksum_sum = checksum_sum {sign} {row}.checksum
+    UPDATE meta SET value = value {sign} 1, checksum = checksum {sign} {row}.checksum
     WHERE name = '{table}';
 END
 """
@@ -76,10 +71,18 @@ CREATE = (
     META,
     OBJECTS,
     SUBSCRIPTIONS,
-    TOTALS,
-    "INSERT INTO totals VALUES ('objects', 0, 0), ('subscriptions', 0, 0)",
+    "INSERT INTO meta VALUES ('objects', 0, 0), ('subscriptions', 0, 0)",
     *TRIGGERS,
 )
+
+
+def plain(statement: str) -> str:
+    """Return a statement without comments and line breaks, which may be written otherwise any day."""
+    return " ".join(re.sub(r"--[^\n]*", "", statement).split())
+
+
+TABLES = {plain(statement) for statement in CREATE if not statement.startswith("INSERT")}
+"""What SQLite keeps of the statements above."""
 
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     1: ("ALTER TABLE subscriptions ADD COLUMN region INTEGER NOT NULL DEFAULT 1",),

@@ -36,8 +36,6 @@ from server.store.upkeep import Upkeep
 
 _Kind = TypeVar("_Kind")
 
-MEMORY = ":memory:"
-
 _HEARD_STEP_MS = 3_600_000
 """When a device was heard of is written an hour late at most: it is weighed against days."""
 
@@ -79,14 +77,14 @@ class SqliteStore:
         self._upkeep: Upkeep | None = None
         self._writing = threading.Lock()
         with contextlib.ExitStack() as opened:
-            if self.path != MEMORY:
+            if self.path != opening.MEMORY:
                 self._lock = opened.enter_context(contextlib.closing(locked(self.path)))
             self._database = opened.enter_context(contextlib.closing(opening.connected(self.path)))
             try:
                 opening.prepare(self._database, self.path, frame)
-                if self.path != MEMORY:
+                if self.path != opening.MEMORY:
                     self._upkeep = Upkeep(self.path, self._writing)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeError) as error:
                 raise StoreError(f"store {self.path} cannot be used: {_explained(error)}") from error
             self._opened = opened.pop_all()
 
@@ -116,7 +114,7 @@ class SqliteStore:
         StoreError
             If the store cannot be read.
         """
-        if self.path == MEMORY:
+        if self.path == opening.MEMORY:
             with self._writing:
                 return reading.overdue(self._database, self.path, before_ms, count_max)
         with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
@@ -222,7 +220,7 @@ def _subscription_values(row: PutSubscription, time_ms: int) -> tuple[object, ..
     return (row.device_id, row.subscription_id, checksum, *said, *heard)
 
 
-def _explained(error: sqlite3.Error) -> str:
+def _explained(error: Exception) -> str:
     if "locked" in str(error):
         return "another server has it open"
     return str(error)

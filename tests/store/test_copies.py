@@ -13,7 +13,6 @@ from server.store import SqliteStore, backup, check, facts, restore
 from tests.store.conftest import FRAME, SPEC, an_object, quiet
 from tests.support.stored import ids_of, objects_of, subscriptions_of
 
-
 LATE_MS = 10**9
 
 
