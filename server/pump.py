@@ -121,7 +121,8 @@ class Pump:
         self._arrived.set()
 
     async def _put(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
-        await self._room.wait()
+        while not self._room.is_set():  # others that waited may have taken the room
+            await self._room.wait()
         self._waiting.append((command, future))
         self._arrived.set()
         if len(self._waiting) >= self.switchboard.limits.queue_max:
