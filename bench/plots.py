@@ -155,6 +155,23 @@ def plot_silence(rows: Sequence[Row], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
+def plot_publish(rows: Sequence[Row], path: Path) -> None:
+    """Draw objects a second by the size of a request, a line a variant."""
+    figure = Figure(figsize=(6.0, 4.0), layout="constrained")
+    panel = figure.subplots()
+    for variant in dict.fromkeys(row["variant"] for row in rows):
+        mine = [row for row in rows if row["variant"] == variant]
+        sizes = [row["objects_per_request"] for row in mine]
+        panel.plot(sizes, [row["objects_per_s"] for row in mine], marker="o", label=variant)
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_xlabel("objects a request")
+    panel.set_ylabel("durable objects a second")
+    panel.legend(frameon=False, fontsize=7)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
 def plot_recovery(rows: Sequence[Row], path: Path) -> None:
     """Draw where the time goes, and the memory, by size."""
     figure = Figure(figsize=(8.0, 3.6), layout="constrained")
@@ -181,6 +198,7 @@ def plot_recovery(rows: Sequence[Row], path: Path) -> None:
 PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
     "lamps": plot_lamps,
     "match": plot_match,
+    "publish": plot_publish,
     "recovery": plot_recovery,
     "retrieve": plot_retrieve,
     "silence": plot_silence,

