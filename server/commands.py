@@ -39,6 +39,13 @@ class AdvanceClock:
 
 
 @dataclass(frozen=True, slots=True)
+class Forget:
+    """End the subscriptions of devices that have not been heard of, but for those that are attached."""
+
+    device_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Sync:
     """A barrier. Answered when everything accepted before has been applied."""
 
@@ -120,7 +127,7 @@ class Ping:
 
 
 DeviceCommand = Hello | Detach | Subscribe | Unsubscribe | Report | Ack | Ping
-Command = Publish | Retract | Search | AdvanceClock | Sync | DeviceCommand
+Command = Publish | Retract | Search | AdvanceClock | Forget | Sync | DeviceCommand
 
 
 def rejection_address(command: DeviceCommand) -> tuple[int, RefusedCommand]:

@@ -13,12 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch
+from safe_region.anchored import RegionMode
 from safe_region.frame import Frame, Point
 from safe_region.scoring import text_weight
 from server.engine import Engine, EngineOptions, Positions
 from server.engine.invariants import check_engine
 from server.engine.layout import Rows
+from server.interests import Interests
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Place, Reach, TopK
+from server.rows import ObjectColumns, SubscriptionColumns
 from server.shelf import Gone, Shelf
 from server.vocabulary import Vocabulary
 
@@ -29,13 +32,6 @@ class Ranked(NamedTuple):
     item: LiveObject
     length_m: float
     r_m: float
-
-
-class _Standing(NamedTuple):
-    """A subscription in words."""
-
-    spec: TopK
-    keyword_ids: KeywordIds
 
 
 class Ledger:
@@ -55,8 +51,8 @@ class Ledger:
         self.pending: dict[int, set[int]] = {}
         self.unasked: list[int] = []
         """Handles that have begun to pend; whoever asks their devices empties it."""
-        self._standing: dict[int, _Standing] = {}
         self._vocabulary = Vocabulary()
+        self._interests = Interests(self.engine.subscriptions, self._vocabulary)
         self.objects = Shelf(self.engine.objects, self._vocabulary)
 
     @property
@@ -104,6 +100,14 @@ class Ledger:
                 self.pending[handle].add(object_id)
         return self._dated(deltas)
 
+    def restore_objects(self, columns: ObjectColumns) -> None:
+        """Add objects while there is no subscription that is awake: nobody has to be told."""
+        keywords = self._vocabulary.take_all(columns.keywords)
+        x_m = (columns.lon - self.frame.lon0_deg) * self.frame.x_m_per_deg  # as `Frame.project` does
+        y_m = (columns.lat - self.frame.lat0_deg) * self.frame.y_m_per_deg
+        self.engine.publish(ObjectBatch(columns.ids, x_m, y_m, keywords), columns.expiry_ms)
+        self.objects.put_columns(columns)
+
     def retract(self, ids: Sequence[int]) -> list[Delta]:
         """Remove live objects."""
         deltas: dict[int, Delta] = {}
@@ -121,20 +125,33 @@ class Ledger:
 
     def subscribe(self, handle: int, spec: TopK) -> None:
         """Make a subscription known, parked; `anchor` wakes it."""
-        keyword_ids = self._vocabulary.take(spec.keywords)
-        self._standing[handle] = _Standing(spec, keyword_ids)
-        self.engine.subscribe(
+        self._subscribe(
             _ids(handle),
-            self._interest(spec, keyword_ids),
-            np.array([spec.k], dtype=np.int64),
-            np.array([spec.region], dtype=np.int64),
+            self._interest(spec, self._vocabulary.take(spec.keywords)),
+            _ids(spec.k),
+            _ids(spec.region),
+            np.array([spec.alpha]),
         )
+
+    def restore_subscriptions(self, handles: Ints, columns: SubscriptionColumns) -> None:
+        """Make many subscriptions known, parked."""
+        weights = [text_weight(alpha, self.frame.maxdist_m) for alpha in columns.alpha.tolist()]
+        keywords = self._vocabulary.take_all(columns.keywords)
+        interests = InterestBatch(np.array(weights), columns.similarity.astype(np.int8), keywords)
+        self._subscribe(handles, interests, columns.k, columns.region, columns.alpha)
+
+    def _subscribe(
+        self, handles: Ints, interests: InterestBatch, k: Ints, region: Ints, alpha: Floats
+    ) -> None:
+        self.engine.subscribe(handles, interests, k, region)
+        self._interests.put(handles, alpha)
 
     def unsubscribe(self, handle: int) -> None:
         """Forget a subscription."""
+        keywords = self._interests.keywords(handle)
         self.engine.unsubscribe(_ids(handle))
         self.pending.pop(handle, None)
-        self._vocabulary.give_back(self._standing.pop(handle).spec.keywords)
+        self._vocabulary.give_back(keywords)
 
     def park(self, handle: int) -> None:
         """Stop evaluating a subscription until `anchor`. Nothing happens if it is parked already."""
@@ -147,7 +164,11 @@ class Ledger:
 
     def spec(self, handle: int) -> TopK:
         """Return what a subscription asks for."""
-        return self._standing[handle].spec
+        return self._interests.spec(handle)
+
+    def region(self, handle: int) -> RegionMode:
+        """Return the mode of a subscription's safe region."""
+        return self._interests.region(handle)
 
     def anchor(self, positions: Mapping[int, Place], cause: Cause) -> list[Delta]:
         """Evaluate subscriptions anew, each at its position; wake those that are parked.
@@ -221,10 +242,12 @@ class Ledger:
 
     def _dated(self, deltas: dict[int, Delta]) -> list[Delta]:
         """Give deltas the anchors and reaches that are true now."""
-        for handle, delta in deltas.items():
-            row = self.engine.row(handle)
-            delta.anchor = Point(float(row["x_m"]), float(row["y_m"]))
-            delta.reach = Reach(float(row["reach_m"]), int(row["reach_id"]))
+        table = self.engine.subscriptions
+        slots = table.slots(np.fromiter(deltas, dtype=np.int64, count=len(deltas)))
+        columns = (table.rows[name][slots].tolist() for name in ("x_m", "y_m", "reach_m", "reach_id"))
+        for delta, x_m, y_m, reach_m, reach_id in zip(deltas.values(), *columns, strict=True):
+            delta.anchor = Point(x_m, y_m)
+            delta.reach = Reach(reach_m, reach_id)
         return list(deltas.values())
 
     def check(self) -> None:
@@ -237,8 +260,8 @@ class Ledger:
         """
         check_engine(self.engine)
         handles = set(self.engine.subscriptions.rows["id"][self.engine.subscriptions.used()].tolist())
-        if handles != set(self._standing) or not set(self.pending) <= handles:
-            raise AssertionError("ledger and engine disagree on subscriptions")
+        if not set(self.pending) <= handles:
+            raise AssertionError("something pends for subscriptions that have ended")
         for handle in handles:
             if (int(self.engine.row(handle)["pending_count"]) > 0) != (handle in self.pending):
                 raise AssertionError(f"ledger and engine disagree on what pends for {handle}")

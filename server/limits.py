@@ -45,5 +45,7 @@ class Limits:
     """Commands waiting for the engine; beyond, streams are not read until it has caught up."""
     batch_max: int = 4096
     """Commands taken in one go."""
+    batch_rows_max: int = 10_000
+    """Rows after which a batch takes no further command: a few milliseconds of writing."""
     message_bytes_max: int = 32 * 1024 * 1024
     """Of one gRPC message: a full request of objects with full payloads fits."""

@@ -13,6 +13,7 @@ from safe_region.frame import Frame
 from server.engine import CostModel, EngineOptions
 from server.limits import Limits
 from server.pump import Pump, wall_clock_ms
+from server.retention import Retention
 from server.settings import ServerSettings
 from server.store import SqliteStore
 from server.switchboard import Switchboard
@@ -26,6 +27,10 @@ _GRACE_S = 5.0
 
 _LEASE_MS = 600_000
 """Ten minutes: long for a phone that sleeps between two signs of life, short for who counts devices."""
+
+
+_RETENTION_DAYS = 90.0
+"""A quarter of a year: who comes back later has most likely installed the app anew."""
 
 
 class Server:
@@ -76,9 +81,9 @@ class Server:
                 virtual_time=settings.virtual_time,
                 lease_ms=_lease_ms(settings),
             )
-            found = self._store.recover()
-            self.switchboard.recover(found)
-            self._pump = Pump(self.switchboard, self._store, self._clock)
+            self.switchboard.recover(self._store.recover())
+            retention = Retention(self._store, _retention_days(settings))
+            self._pump = Pump(self.switchboard, self._store, self._clock, retention=retention)
             self._listener = Listener(self._pump, Access(settings.tokens))
             self._pumping = asyncio.create_task(self._pump.run())
             self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
@@ -89,8 +94,8 @@ class Server:
             "serving on %s:%d: %d objects, %d parked subscriptions recovered from %s",
             settings.host,
             self.port,
-            len(found.objects),
-            len(found.subscriptions),
+            len(self.switchboard.ledger.objects),
+            len(self.switchboard.ledger.engine.subscriptions),
             settings.store,
         )
 
@@ -145,6 +150,13 @@ def _lease_ms(settings: ServerSettings) -> int:
     if settings.lease_ms is not None:
         return settings.lease_ms
     return 0 if settings.virtual_time else _LEASE_MS
+
+
+def _retention_days(settings: ServerSettings) -> float:
+    """In virtual time nobody is forgotten unless that is asked for."""
+    if settings.subscription_retention_days is not None:
+        return settings.subscription_retention_days
+    return 0.0 if settings.virtual_time else _RETENTION_DAYS
 
 
 def _tls(settings: ServerSettings) -> TlsFiles | None:

@@ -13,11 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
 
+from safe_region.anchored import RegionMode
 from server import commands as c
 from server.errors import Reason, RefusalError
-from server.model import LiveObject, NewObject, Place, TopK
-from server.rows import DeleteObject, DeleteSubscription, PutObject, PutSubscription, Row, SetTime
+from server.model import LiveObject, NewObject, Place
+from server.rows import (
+    DeleteObject,
+    DeleteSubscription,
+    PutObject,
+    PutSubscription,
+    Row,
+    SetHeard,
+    SetTime,
+)
 from server.session import Pong, Session
 from server.switchboard import Switchboard
 from server.validation import (
@@ -43,6 +54,15 @@ def _device(command: c.DeviceCommand) -> Hashable:
     return ("device", command.device_id)
 
 
+class Publication(NamedTuple):
+    """What a publish command comes to."""
+
+    fresh: Sequence[LiveObject]
+    replaced: Sequence[int]
+    ids: list[int]
+    """Of all that were asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A validated command: what must be durable, what it touches, and how to carry it out."""
@@ -50,8 +70,8 @@ class Plan:
     apply: Callable[[], object]
     rows: tuple[Row, ...] = ()
     touches: frozenset[Hashable] = frozenset()
-    report: c.Report | None = None
-    """Set instead of `apply` having an effect: adjacent reports are evaluated as one batch."""
+    joint: Publication | c.Report | None = None
+    """Set instead of `apply` being called: adjacent ones of a kind are carried out as one batch."""
 
 
 class Planner:
@@ -67,9 +87,13 @@ class Planner:
         self._board = board
 
     def plan_batch(self, commands: Sequence[c.Command]) -> list[Plan | RefusalError]:
-        """Plan as many commands as can be applied together, from the first on; at least one."""
+        """Plan as many commands as can be applied together, from the first on; at least one.
+
+        A batch ends, too, where its rows would keep those behind it waiting for long.
+        """
         found: list[Plan | RefusalError] = []
         touched: set[Hashable] = set()
+        row_count = 0
         for command in commands:
             if isinstance(command, c.DeviceCommand) and _device(command) in touched:
                 break
@@ -82,11 +106,12 @@ class Planner:
                 break
             found.append(plan)
             touched |= plan.touches
-            if EVERYTHING in touched:
+            row_count += len(plan.rows)
+            if EVERYTHING in touched or row_count >= self._board.limits.batch_rows_max:
                 break
         return found
 
-    def plan(self, command: c.Command) -> Plan:  # noqa: C901, PLR0911 - one branch a command
+    def plan(self, command: c.Command) -> Plan:  # noqa: C901, PLR0911, PLR0912 - one branch a command
         """Decide what a command will do.
 
         Raises
@@ -103,6 +128,8 @@ class Planner:
                 return self._plan_search(command)
             case c.AdvanceClock():
                 return self._plan_advance(command)
+            case c.Forget():
+                return self._plan_forget(command)
             case c.Sync():
                 return Plan(lambda: self._board.ledger.now_ms)
             case c.Hello():
@@ -142,7 +169,8 @@ class Planner:
             fresh.append(item)
             ids.append(item.object_id)
         rows = [DeleteObject(old_id) for old_id in replaced] + [PutObject(item) for item in fresh]
-        return Plan(lambda: self._board.publish(fresh, replaced, ids), tuple(rows), frozenset(touches))
+        joint = Publication(fresh, replaced, ids)
+        return Plan(_nothing, tuple(rows), frozenset(touches), joint)
 
     def _accepted(self, new: NewObject, now_ms: int) -> LiveObject:
         object_id = self._board.take_object_id()
@@ -191,6 +219,18 @@ class Planner:
             frozenset({EVERYTHING}),
         )
 
+    def _plan_forget(self, command: c.Forget) -> Plan:
+        known = [self._board.sessions[one] for one in command.device_ids if one in self._board.sessions]
+        rows: list[Row] = []
+        for session in known:
+            if session.connection is None:
+                rows += [DeleteSubscription(session.device_id, number) for number in session.handles]
+            else:
+                rows.append(SetHeard(session.device_id))
+        gone = [session for session in known if session.connection is None]
+        touches = frozenset(("device", session.device_id) for session in known)
+        return Plan(lambda: self._board.forget(gone), tuple(rows), touches)
+
     def _plan_hello(self, command: c.Hello) -> Plan:
         checked_name(command.device_id, "hello.device_id", self._board.limits.name_length_max)
         checked_nonce(command.nonce)
@@ -208,7 +248,7 @@ class Planner:
         session = self._board.sessions.get(command.device_id)
         if session is not None:
             session.require_instance(command.nonce)
-            require_exact(self._specs(session, session.handles), command.margin_m, "hello.margin_m")
+            require_exact(self._regions(session, session.handles), command.margin_m, "hello.margin_m")
             if session.connection is command.connection:
                 raise RefusalError(
                     Reason.OUT_OF_ORDER, "hello", "second", "the first message of a device on a stream"
@@ -221,7 +261,7 @@ class Planner:
         spec = checked_top_k(command.spec, self._board.limits)
         checked_position(command.lon, command.lat)
         checked_margin(command.margin_m, self._board.limits)
-        require_exact((spec,), command.margin_m)
+        require_exact((spec.region,), command.margin_m)
         handle = session.handles.get(subscription_id)
         if handle is not None and self._board.ledger.spec(handle) != spec:
             raise RefusalError(
@@ -263,8 +303,8 @@ class Planner:
             self._require_subscription(session, subscription_id, f"subscription_ids[{i}]")
         checked_margin(command.margin_m, self._board.limits)
         checked_motion(command.heading_deg, command.speed_mps)
-        require_exact(self._specs(session, command.subscription_ids), command.margin_m)
-        return Plan(lambda: None, report=command)
+        require_exact(self._regions(session, command.subscription_ids), command.margin_m)
+        return Plan(_nothing, joint=command)
 
     def _speaker(self, command: c.DeviceCommand) -> Session:
         """Return the session of a command, if its connection is the one that carries the device."""
@@ -278,8 +318,8 @@ class Planner:
             )
         return session
 
-    def _specs(self, session: Session, subscription_ids: Iterable[int]) -> Iterator[TopK]:
-        return (self._board.ledger.spec(session.handles[number]) for number in subscription_ids)
+    def _regions(self, session: Session, subscription_ids: Iterable[int]) -> Iterator[RegionMode]:
+        return (self._board.ledger.region(session.handles[number]) for number in subscription_ids)
 
     def _require_subscription(self, session: Session, subscription_id: int, field: str) -> None:
         if subscription_id not in session.handles:
@@ -289,16 +329,27 @@ class Planner:
 
 
 def apply(board: Switchboard, plans: Sequence[Plan]) -> list[object]:
-    """Carry plans out in order; return a reply for each. Adjacent reports are one batch."""
+    """Carry plans out in order; return a reply for each.
+
+    Adjacent reports are one batch, and so are adjacent publications.
+    """
     replies: list[object] = []
-    reports: list[c.Report] = []
-    for plan in plans:
-        if plan.report is not None:
-            reports.append(plan.report)
-            replies.append(None)
-            continue
-        board.anchor(reports)
-        reports = []
-        replies.append(plan.apply())
-    board.anchor(reports)
+    for kind, adjacent in groupby(plans, key=lambda plan: type(plan.joint)):
+        some = list(adjacent)
+        if kind is Publication:
+            publications = [plan.joint for plan in some if isinstance(plan.joint, Publication)]
+            board.publish(
+                [item for one in publications for item in one.fresh],
+                [old_id for one in publications for old_id in one.replaced],
+            )
+            replies += [one.ids for one in publications]
+        elif kind is c.Report:
+            board.anchor([plan.joint for plan in some if isinstance(plan.joint, c.Report)])
+            replies += [None] * len(some)
+        else:
+            replies += [plan.apply() for plan in some]
     return replies
+
+
+def _nothing() -> None:
+    """Stand for what is carried out with others."""

@@ -19,6 +19,7 @@ from typing import Any
 from server import commands as c
 from server.errors import Reason, RefusalError, StoreError
 from server.planning import Plan, Planner, apply
+from server.retention import Retention
 from server.rows import Row
 from server.session import Connection
 from server.store import SqliteStore
@@ -31,6 +32,9 @@ _IDLE_S = 1.0
 
 _CLEAN_MS = 10_000
 """How often an idle pump tells the store what has expired and how late it is."""
+
+_LATE_MAX = 5_000
+"""Rows nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
 
 Waiting = tuple[c.Command, "asyncio.Future[Any] | None"]
 
@@ -58,6 +62,8 @@ class Pump:
         Wall clock in milliseconds; tells the time unless that is virtual, and who is late.
     steady_clock
         Monotonic clock in milliseconds; tells when leases end unless time is virtual.
+    retention
+        Tells who is to be forgotten; by default nobody.
     """
 
     def __init__(
@@ -66,6 +72,7 @@ class Pump:
         store: SqliteStore,
         clock: Callable[[], int] = wall_clock_ms,
         steady_clock: Callable[[], int] = steady_clock_ms,
+        retention: Retention | None = None,
     ) -> None:
         self.switchboard = switchboard
         self._planner = Planner(switchboard)
@@ -81,6 +88,8 @@ class Pump:
         self._curious: list[tuple[int, asyncio.Future[None]]] = []  # who waits for answers up to a number
         self._committed_ms = switchboard.ledger.now_ms
         self._lease_expired_count = 0
+        self._forgotten_count = 0
+        self._retention = retention or Retention(store, 0)
 
     async def ask(self, command: c.Command) -> Any:  # noqa: ANN401
         """Submit a command and wait for its reply.
@@ -112,7 +121,8 @@ class Pump:
         self._arrived.set()
 
     async def _put(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
-        await self._room.wait()
+        while not self._room.is_set():  # others that waited may have taken the room
+            await self._room.wait()
         self._waiting.append((command, future))
         self._arrived.set()
         if len(self._waiting) >= self.switchboard.limits.queue_max:
@@ -134,11 +144,14 @@ class Pump:
             self._pass_time()
             if self._waiting:
                 await self._pump_once()
-            elif self.switchboard.ledger.now_ms >= self._committed_ms + _CLEAN_MS:
+            elif self.switchboard.ledger.now_ms >= self._committed_ms + _CLEAN_MS or (
+                len(self.switchboard.late_rows) >= _LATE_MAX
+            ):
                 await self._clean()
             if not self._waiting:
                 self._arrived.clear()
             self._tell_curious()
+        await self._retention.stop()
         await self._clean()
         self._disk.shutdown()
 
@@ -158,6 +171,11 @@ class Pump:
             count = board.lease_expired_count - self._lease_expired_count
             _log.info("%d devices have said nothing for a lease and are parked", count)
             self._lease_expired_count = board.lease_expired_count
+        if board.forgotten_count > self._forgotten_count:
+            count = board.forgotten_count - self._forgotten_count
+            _log.info("%d devices have not been heard of for long and are forgotten", count)
+            self._forgotten_count = board.forgotten_count
+        self._retention.pass_time(board.ledger.now_ms, lambda command: self._put(command, None))
 
     def _tell_curious(self) -> None:
         """Wake those whose questions have been answered; all of them when this is ending."""
@@ -191,14 +209,13 @@ class Pump:
 
     async def _commit(self, rows: list[Row]) -> None:
         board = self.switchboard
-        expired = board.expired_rows
-        board.expired_rows = []
+        late = [board.late_rows.popleft() for _ in range(min(len(board.late_rows), _LATE_MAX))]
         now_ms = board.ledger.now_ms
         loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(self._disk, self._store.commit, [*expired, *rows], now_ms)
+            await loop.run_in_executor(self._disk, self._store.commit, [*late, *rows], now_ms)
         except StoreError:
-            board.expired_rows = expired + board.expired_rows
+            board.late_rows.extendleft(reversed(late))
             raise
         self._committed_ms = now_ms
 

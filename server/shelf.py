@@ -17,6 +17,7 @@ from index.tables import SlotTable
 from index.tables.growth import longer
 from safe_region.frame import Point
 from server.model import LiveObject
+from server.rows import ObjectColumns
 from server.vocabulary import Vocabulary
 
 _RECENT_MAX = 4096
@@ -53,13 +54,12 @@ class Shelf(Mapping[int, LiveObject]):
 
     def put(self, items: Sequence[LiveObject]) -> None:
         """Add objects that the engine has rows of."""
-        slots = self._table.slots(np.array([item.object_id for item in items], dtype=np.int64))
-        self._lon = longer(self._lon, self._table.end)
-        self._lat = longer(self._lat, self._table.end)
-        self._created_ms = longer(self._created_ms, self._table.end)
-        self._lon[slots] = [item.lon for item in items]
-        self._lat[slots] = [item.lat for item in items]
-        self._created_ms[slots] = [item.created_ms for item in items]
+        self._put(
+            np.array([item.object_id for item in items], dtype=np.int64),
+            np.array([item.lon for item in items]),
+            np.array([item.lat for item in items]),
+            np.array([item.created_ms for item in items], dtype=np.int64),
+        )
         for item in items:
             if item.payload:
                 self._payloads[item.object_id] = item.payload
@@ -67,12 +67,28 @@ class Shelf(Mapping[int, LiveObject]):
                 self._keys[item.object_id] = item.key
             self._remember(item)
 
+    def put_columns(self, columns: ObjectColumns) -> None:
+        """Add many objects that the engine has rows of."""
+        self._put(columns.ids, columns.lon, columns.lat, columns.created_ms)
+        ids = columns.ids.tolist()
+        self._payloads.update(pair for pair in zip(ids, columns.payloads, strict=True) if pair[1])
+        self._keys.update(pair for pair in zip(ids, columns.keys, strict=True) if pair[1])
+
+    def _put(self, ids: Ints, lon: Floats, lat: Floats, created_ms: Ints) -> None:
+        slots = self._table.slots(ids)
+        self._lon = longer(self._lon, self._table.end)
+        self._lat = longer(self._lat, self._table.end)
+        self._created_ms = longer(self._created_ms, self._table.end)
+        self._lon[slots], self._lat[slots], self._created_ms[slots] = lon, lat, created_ms
+
     def take(self, ids: Iterable[int]) -> list[Gone]:
         """Take objects off that the engine is about to remove, and give their keywords back."""
         gone = []
-        for object_id in ids:
-            (slot,) = self._table.slots(np.array([object_id], dtype=np.int64))
-            self._vocabulary.give_back(self._words(int(slot)))
+        wanted = list(ids)
+        slots = self._table.slots(np.array(wanted, dtype=np.int64)).tolist()
+        for object_id, slot in zip(wanted, slots, strict=True):
+            numbers = self._table.keywords(slot).tolist()
+            self._vocabulary.give_back(self._vocabulary.word(number) for number in numbers)
             self._payloads.pop(object_id, None)
             self._recent.pop(object_id, None)
             gone.append(Gone(object_id, self._keys.pop(object_id, "")))

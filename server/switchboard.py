@@ -6,7 +6,10 @@ are valid, what had to be durable is, and nothing below can fail.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+
+import numpy as np
 
 from safe_region.frame import Frame
 from server import commands as c
@@ -17,7 +20,7 @@ from server.ledger import Ledger
 from server.limits import Limits
 from server.model import Cause, Delta, LiveObject, Place
 from server.questions import Questions
-from server.rows import DeleteObject, PutSubscription, Recovered, Row
+from server.rows import DeleteObject, PutSubscription, Recovered, Row, SetHeard
 from server.session import (
     Connection,
     Detached,
@@ -31,6 +34,7 @@ from server.session import (
     Welcome,
 )
 from server.session.events import SnapshotDue
+from server.sessions import Sessions
 from server.shelf import Gone
 
 
@@ -64,14 +68,16 @@ class Switchboard:
         self.limits = limits or Limits()
         self.ledger = Ledger(frame, options)
         self.virtual_time = virtual_time
-        self.sessions: dict[str, Session] = {}
-        self.expired_rows: list[Row] = []
+        self.sessions = Sessions(self._revive)
+        self.late_rows: deque[Row] = deque()
+        """What must be on disk some day: expired objects, and when devices were heard of last."""
         self.wall_ms = 0
         """Real time, for those who wait for people: set by whoever drives this."""
         self.steady_ms = 0
         """The time of leases: monotonic, set by whoever drives this; virtual if time is."""
         self.leases = Leases(lease_ms)
         self.lease_expired_count = 0
+        self.forgotten_count = 0
         self.questions = Questions()
         self._owners: dict[int, tuple[Session, int]] = {}  # handle -> session, subscription id
         self.id_of_key: dict[str, int] = {}
@@ -84,20 +90,34 @@ class Switchboard:
         """Take over what a store holds. Subscriptions come back parked."""
         self.ledger.advance(found.time_ms)
         self._next_object_id = found.next_object_id
-        for row in found.subscriptions:
-            session = self.sessions.get(row.device_id)
-            if session is None:
-                session = Session(row.device_id, self.limits, parked=True)
-                self.sessions[row.device_id] = session
-            self._own(session, row)
-        self.ledger.publish(found.objects)
-        self.id_of_key.update({item.key: item.object_id for item in found.objects if item.key})
+        for objects in found.objects:
+            self.ledger.restore_objects(objects)
+            self.id_of_key.update(
+                (key, object_id)
+                for key, object_id in zip(objects.keys, objects.ids.tolist(), strict=True)
+                if key
+            )
+            self.late_rows.extend(DeleteObject(object_id) for object_id in objects.expired)
+        for subscriptions in found.subscriptions:
+            first, self._next_handle = self._next_handle, self._next_handle + len(subscriptions)
+            handles = np.arange(first, self._next_handle, dtype=np.int64)
+            self.ledger.restore_subscriptions(handles, subscriptions)
+            self.sessions.park(subscriptions, handles)
+
+    def _revive(self, device_id: str, handles: dict[int, int]) -> Session:
+        """Make the session of a device that was brought back from the store."""
+        session = Session(device_id, self.limits, parked=True)
+        session.handles = handles
+        self._owners.update(
+            (handle, (session, subscription_id)) for subscription_id, handle in handles.items()
+        )
+        return session
 
     def advance(self, now_ms: int) -> int:
-        """Set the time. What expires leaves rows to be deleted in `expired_rows`."""
+        """Set the time. What expires leaves rows to be deleted in `late_rows`."""
         for item in self.ledger.advance(now_ms):
             self._forget_key(item)
-            self.expired_rows.append(DeleteObject(item.object_id))
+            self.late_rows.append(DeleteObject(item.object_id))
         if self.virtual_time:
             self.steady_ms = now_ms
         self.end_leases()
@@ -135,14 +155,13 @@ class Switchboard:
             taken.append((item.device_id, event))
         return taken
 
-    def publish(self, fresh: list[LiveObject], replaced: list[int], ids: list[int]) -> list[int]:
-        """Add objects in place of those replaced; return the ids of all that were asked for."""
+    def publish(self, fresh: Sequence[LiveObject], replaced: Sequence[int]) -> None:
+        """Add objects in place of those replaced."""
         for old_id in replaced:
             self._forget_key(self.ledger.objects[old_id])
         self.id_of_key.update({item.key: item.object_id for item in fresh if item.key})
         self._route(self.ledger.publish(fresh, replaced))
         self._ask()
-        return ids
 
     def retract(self, ids: list[int]) -> None:
         """Remove live objects."""
@@ -187,10 +206,23 @@ class Switchboard:
         """Note that a device is gone, unless another stream has it already."""
         session = self.sessions.get(command.device_id)
         if session is not None and session.connection is command.connection:
-            session.detach()
+            self._leave(session)
             self.questions.answered(session.handles.values())
             if not session.handles:
                 del self.sessions[command.device_id]
+
+    def _leave(self, session: Session) -> None:
+        session.detach()
+        if session.handles:
+            self.late_rows.append(SetHeard(session.device_id))
+
+    def forget(self, gone: Sequence[Session]) -> None:
+        """End the subscriptions of devices that nobody has heard of. There is nobody to tell."""
+        for session in gone:
+            for subscription_id in list(session.handles):
+                self.unsubscribe(session, subscription_id)
+            del self.sessions[session.device_id]
+        self.forgotten_count += len(gone)
 
     def subscribe(self, session: Session, row: PutSubscription, place: Place) -> None:
         """Begin a subscription, or evaluate it again."""
@@ -278,7 +310,7 @@ class Switchboard:
     def _give_up(self, session: Session, error: RefusalError) -> None:
         """Detach and park a device; it may say hello again."""
         session.say(Detached(error))
-        session.detach()
+        self._leave(session)
         self._park(session)
         if not session.handles:
             del self.sessions[session.device_id]
@@ -300,7 +332,7 @@ class Switchboard:
         self.ledger.check()
         owned = {
             handle: (session, subscription_id)
-            for session in self.sessions.values()
+            for session in self.sessions.made()
             for subscription_id, handle in session.handles.items()
         }
         if owned != self._owners:
@@ -308,6 +340,6 @@ class Switchboard:
         keys = {item.key: item.object_id for item in self.ledger.objects.values() if item.key}
         if keys != self.id_of_key:
             raise AssertionError("keys and objects disagree")
-        for session in self.sessions.values():
+        for session in self.sessions.made():
             if (session.state is State.ATTACHED) != (session.connection is not None):
                 raise AssertionError(f"session {session.device_id} has lost its connection")

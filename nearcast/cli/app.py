@@ -11,6 +11,7 @@ from nearcast.cli.demo import demo
 from nearcast.cli.replay import replay
 from nearcast.cli.serve import serve
 from nearcast.cli.simulate import simulate
+from nearcast.cli.store import store
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -24,3 +25,4 @@ app.add_command(simulate)
 app.add_command(replay)
 app.add_command(demo)
 app.add_command(bench)
+app.add_command(store)

@@ -63,6 +63,12 @@ READY = "serving on "
     help="How long a device may say nothing; 0 for ever.  [default: 600000, virtual time: 0]",
 )
 @click.option(
+    "--subscription-retention-days",
+    type=float,
+    help="How long subscriptions are kept of a device that is not heard of; 0 for ever.  "
+    "[default: 90, virtual time: 0]",
+)
+@click.option(
     "--subscription-index",
     help="Who is affected by a new object: naive, sq-tree, sq-plus-tree.  [default: sq-plus-tree]",
 )

@@ -151,8 +151,8 @@ class World:
         if isinstance(plan, RefusalError):
             raise plan
         assert isinstance(plan, Plan)
-        self.store.commit([*self.board.expired_rows, *plan.rows], self.board.ledger.now_ms)
-        self.board.expired_rows = []
+        self.store.commit([*self.board.late_rows, *plan.rows], self.board.ledger.now_ms)
+        self.board.late_rows.clear()
         return apply(self.board, [plan])[0]
 
     def deliver(self, *, part: bool = False) -> None:

@@ -49,6 +49,7 @@ def test_what_devices_are_told_are_limits_of_the_server():
         "retained_max",
         "queue_max",
         "batch_max",
+        "batch_rows_max",
         "message_bytes_max",
     }
     assert told <= kept
