@@ -195,11 +195,46 @@ def plot_recovery(rows: Sequence[Row], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
+def plot_server(rows: Sequence[Row], path: Path) -> None:
+    """Draw memory by time of a soak; else rates beside the echo server's, and latencies."""
+    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
+    if "samples" in rows[0]:
+        panel = figure.subplots()
+        for row in rows:
+            panel.plot(*zip(*row["samples"], strict=True), color="C0")
+            title = f"{row['devices']:,} devices: rise {row['rise_mb']} MB, noise {row['noise_mb']} MB"
+            panel.set_title(title, loc="left")
+        panel.set_xlabel("seconds")
+        panel.set_ylabel("server's memory, MB")
+        panel.set_ylim(0.0, None)
+    else:
+        rates, latencies = figure.subplots(1, 2)
+        mine = [row for row in rows if row["variant"] == "connections"]
+        sizes = [row["devices"] for row in mine]
+        for number, kind in enumerate(("pings", "reports")):
+            for prefix, style in (("", "o-"), ("echo_", "o:")):
+                values = [row[f"{prefix}{kind}_per_s"] for row in mine]
+                rates.plot(sizes, values, style, color=f"C{number}", label=f"{prefix}{kind}")
+        for number, kind in enumerate(("report", "publish")):
+            for part, style in (("p50", "o-"), ("p99", "o:")):
+                values = [row[f"{kind}_ms_{part}"] for row in mine]
+                latencies.plot(sizes, values, style, color=f"C{number}", label=f"{kind} {part}")
+        for panel, title in ((rates, "messages a second"), (latencies, "ms")):
+            panel.set_xscale("log")
+            panel.set_ylim(0.0, None)
+            panel.set_xlabel("devices")
+            panel.set_title(title, loc="left")
+            panel.legend(frameon=False, fontsize=7)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
 PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
     "lamps": plot_lamps,
     "match": plot_match,
     "publish": plot_publish,
     "recovery": plot_recovery,
     "retrieve": plot_retrieve,
+    "server": plot_server,
     "silence": plot_silence,
 }

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch
+from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch, Ranking
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame, Point
 from safe_region.scoring import text_weight
@@ -170,17 +170,27 @@ class Ledger:
         """Return the mode of a subscription's safe region."""
         return self._interests.region(handle)
 
-    def anchor(self, positions: Mapping[int, Place], cause: Cause) -> list[Delta]:
+    def look(self, positions: Mapping[int, Place]) -> list[Ranking] | None:
+        """Retrieve what `anchor` will need, in any thread, while nothing changes."""
+        if any(handle in self.pending for handle in positions):
+            return None
+        return self.engine.look(_places(list(positions), positions))
+
+    def anchor(
+        self, positions: Mapping[int, Place], cause: Cause, seen: list[Ranking] | None = None
+    ) -> list[Delta]:
         """Evaluate subscriptions anew, each at its position; wake those that are parked.
 
         The delta of a woken subscription is a snapshot, of any other the difference. What pends for a
-        subscription is decided, and its delta says PUBLISHED.
+        subscription is decided, and its delta says PUBLISHED. `seen` is what `look` has said.
         """
         deltas: dict[int, Delta] = {}
-        for handle in positions:
+        if not positions:
+            return []
+        awake = self.engine.are_awake(np.array(list(positions), dtype=np.int64))
+        for handle, is_awake in zip(positions, awake, strict=True):
             reason = Cause.PUBLISHED if handle in self.pending else cause
-            snapshot = self.is_parked(handle)
-            deltas[handle] = self._delta(handle, reason, snapshot=snapshot)
+            deltas[handle] = self._delta(handle, reason, snapshot=not is_awake)
         asked = [handle for handle in positions if handle in self.pending]
         if asked:
             waiting = [sorted(self.pending.pop(handle)) for handle in asked]
@@ -189,8 +199,9 @@ class Ledger:
             ids = np.array([one for row in waiting for one in row], dtype=np.int64)
             changes = self.engine.locate(_places(asked, positions), offsets, ids)
             self._note(changes, cause, DropReason.OUT_OF_REACH, deltas)
-        others = [handle for handle in positions if handle not in set(asked)]
-        changes = self.engine.anchor(_places(others, positions))
+        known = set(asked)
+        others = [handle for handle in positions if handle not in known]
+        changes = self.engine.anchor(_places(others, positions), seen)
         self._note(changes, cause, DropReason.OUT_OF_REACH, deltas)
         return self._dated(deltas)
 
@@ -198,8 +209,10 @@ class Ledger:
         """Return all that the device of a subscription should hold. Not for parked ones."""
         delta = self._delta(handle, cause, snapshot=True)
         ids, shares = self.engine.buffer(handle)
-        held = zip(ids.tolist(), shares.tolist(), strict=True)
-        delta.add = [Entry(self.objects[object_id], r_m) for object_id, r_m in held]
+        items = self.objects.ready(ids.tolist())
+        delta.add = [
+            Entry(items[one], r_m) for one, r_m in zip(ids.tolist(), shares.tolist(), strict=True)
+        ]
         return self._dated({handle: delta})[0]
 
     def search(self, spec: TopK, point: Point) -> list[Ranked]:
@@ -212,8 +225,10 @@ class Ledger:
             np.array([point.y_m]),
         )
         self._vocabulary.give_back(spec.keywords)
-        rows = zip(ranking.ids.tolist(), ranking.length_m.tolist(), ranking.r_m.tolist(), strict=True)
-        return [Ranked(self.objects[object_id], length_m, r_m) for object_id, length_m, r_m in rows]
+        ids = ranking.ids.tolist()
+        items = self.objects.ready(ids)
+        rows = zip(ids, ranking.length_m.tolist(), ranking.r_m.tolist(), strict=True)
+        return [Ranked(items[object_id], length_m, r_m) for object_id, length_m, r_m in rows]
 
     def _interest(self, spec: TopK, keyword_ids: KeywordIds) -> InterestBatch:
         return InterestBatch(
@@ -231,6 +246,7 @@ class Ledger:
     def _note(self, changes: Rows, cause: Cause, reason: DropReason, deltas: dict[int, Delta]) -> None:
         """Enter what the engine said into the delta of each subscription."""
         columns = (changes[name].tolist() for name in ("handle", "object_id", "r_m", "is_drop"))
+        added = self.objects.ready(changes["object_id"][changes["is_drop"] == 0].tolist())
         for handle, object_id, r_m, is_drop in zip(*columns, strict=True):
             delta = deltas.get(handle)
             if delta is None:
@@ -238,13 +254,14 @@ class Ledger:
             if is_drop:
                 delta.drop[object_id] = reason
             else:
-                delta.add.append(Entry(self.objects[object_id], r_m))
+                delta.add.append(Entry(added[object_id], r_m))
 
     def _dated(self, deltas: dict[int, Delta]) -> list[Delta]:
         """Give deltas the anchors and reaches that are true now."""
-        table = self.engine.subscriptions
-        slots = table.slots(np.fromiter(deltas, dtype=np.int64, count=len(deltas)))
-        columns = (table.rows[name][slots].tolist() for name in ("x_m", "y_m", "reach_m", "reach_id"))
+        if not deltas:
+            return []
+        rows = self.engine.rows(np.array(list(deltas), dtype=np.int64))
+        columns = (rows[name].tolist() for name in ("x_m", "y_m", "reach_m", "reach_id"))
         for delta, x_m, y_m, reach_m, reach_id in zip(deltas.values(), *columns, strict=True):
             delta.anchor = Point(x_m, y_m)
             delta.reach = Reach(reach_m, reach_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 from collections.abc import Callable
@@ -24,6 +25,9 @@ _log = logging.getLogger(__name__)
 
 _GRACE_S = 5.0
 """How long a stopping server lets calls finish."""
+
+_COLLECTED_EVERY = (50_000, 20, 100)
+"""Objects made and not freed, and younger generations looked at, before each generation is."""
 
 _LEASE_MS = 600_000
 """Ten minutes: long for a phone that sleeps between two signs of life, short for who counts devices."""
@@ -165,8 +169,20 @@ def _tls(settings: ServerSettings) -> TlsFiles | None:
     return TlsFiles(settings.tls_certificate.read_bytes(), settings.tls_key.read_bytes())
 
 
+def _spare_the_collector() -> None:
+    """Let the cycle collector look at young objects seldom, and at what is there now never.
+
+    Messages under way are thousands of objects that reference counting frees. By default every few
+    hundred make it look, again and again at all sessions: a fifth of the time of a server under load.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECTED_EVERY)
+
+
 async def serve(settings: ServerSettings, on_ready: Callable[[Server], None]) -> None:
     """Serve until signalled. `on_ready` is called once the port is open and signals are listened to."""
     server = Server(settings)
     await server.start()
+    _spare_the_collector()
     await server.run_until_signalled(on_ready)

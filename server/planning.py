@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import NamedTuple
 
+from index.batches import Ranking
 from safe_region.anchored import RegionMode
 from server import commands as c
 from server.errors import Reason, RefusalError
@@ -63,7 +63,7 @@ class Publication(NamedTuple):
     """Of all that were asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Plan:
     """A validated command: what must be durable, what it touches, and how to carry it out."""
 
@@ -71,7 +71,9 @@ class Plan:
     rows: tuple[Row, ...] = ()
     touches: frozenset[Hashable] = frozenset()
     joint: Publication | c.Report | None = None
-    """Set instead of `apply` being called: adjacent ones of a kind are carried out as one batch."""
+    """Set instead of `apply` being called: neighbours of a kind are carried out as one batch."""
+    is_aside: bool = False
+    """Whether it changes only what its own device is told: reports on both sides of it are one batch."""
 
 
 class Planner:
@@ -95,12 +97,15 @@ class Planner:
         touched: set[Hashable] = set()
         row_count = 0
         for command in commands:
-            if isinstance(command, c.DeviceCommand) and _device(command) in touched:
+            if touched and isinstance(command, c.DeviceCommand) and _device(command) in touched:
                 break
             try:
                 plan = self.plan(command)
             except RefusalError as error:
                 found.append(error)
+                continue
+            if isinstance(plan.joint, c.Report) or plan.is_aside:
+                found.append(plan)
                 continue
             if not touched.isdisjoint(plan.touches):
                 break
@@ -120,6 +125,8 @@ class Planner:
             If it is refused; nothing has changed.
         """
         match command:
+            case c.Report():
+                return self._plan_report(command)
             case c.Publish():
                 return self._plan_publish(command)
             case c.Retract():
@@ -140,14 +147,12 @@ class Planner:
                 return self._plan_subscribe(command)
             case c.Unsubscribe():
                 return self._plan_unsubscribe(command)
-            case c.Report():
-                return self._plan_report(command)
             case c.Ack():
                 session = self._speaker(command)
-                return Plan(lambda: session.ack(command.version))
+                return Plan(lambda: session.ack(command.version), is_aside=True)
             case c.Ping():
                 session = self._speaker(command)
-                return Plan(lambda: session.say(Pong(command.number)))
+                return Plan(lambda: session.say(Pong(command.number)), is_aside=True)
 
     def _plan_publish(self, command: c.Publish) -> Plan:
         now_ms = self._board.ledger.now_ms
@@ -300,10 +305,12 @@ class Planner:
         session = self._speaker(command)
         checked_position(command.lon, command.lat)
         for i, subscription_id in enumerate(command.subscription_ids):
-            self._require_subscription(session, subscription_id, f"subscription_ids[{i}]")
+            if subscription_id not in session.handles:
+                self._require_subscription(session, subscription_id, f"subscription_ids[{i}]")
         checked_margin(command.margin_m, self._board.limits)
         checked_motion(command.heading_deg, command.speed_mps)
-        require_exact(self._regions(session, command.subscription_ids), command.margin_m)
+        if command.margin_m:
+            require_exact(self._regions(session, command.subscription_ids), command.margin_m)
         return Plan(_nothing, joint=command)
 
     def _speaker(self, command: c.DeviceCommand) -> Session:
@@ -328,26 +335,79 @@ class Planner:
             )
 
 
-def apply(board: Switchboard, plans: Sequence[Plan]) -> list[object]:
-    """Carry plans out in order; return a reply for each.
+class Step(NamedTuple):
+    """Publications that are one batch; or reports that are one, and what is carried out after them."""
 
-    Adjacent reports are one batch, and so are adjacent publications.
+    publications: list[tuple[int, Publication]]
+    reports: list[c.Report]
+    others: list[tuple[int, Plan]]
+    """Plans, like publications, with their places in the batch."""
+
+
+def steps(plans: Sequence[Plan]) -> Iterator[Step]:
+    """Divide plans into steps, in order.
+
+    Publications gather while they are neighbours, reports until something comes that concerns others.
     """
-    replies: list[object] = []
-    for kind, adjacent in groupby(plans, key=lambda plan: type(plan.joint)):
-        some = list(adjacent)
-        if kind is Publication:
-            publications = [plan.joint for plan in some if isinstance(plan.joint, Publication)]
-            board.publish(
-                [item for one in publications for item in one.fresh],
-                [old_id for one in publications for old_id in one.replaced],
-            )
-            replies += [one.ids for one in publications]
-        elif kind is c.Report:
-            board.anchor([plan.joint for plan in some if isinstance(plan.joint, c.Report)])
-            replies += [None] * len(some)
+    step = Step([], [], [])
+    for place, plan in enumerate(plans):
+        is_publication = isinstance(plan.joint, Publication)
+        if step.publications if not is_publication else step.reports or step.others:
+            yield step
+            step = Step([], [], [])
+        if isinstance(plan.joint, Publication):
+            step.publications.append((place, plan.joint))
+        elif plan.joint is not None:
+            step.reports.append(plan.joint)
         else:
-            replies += [plan.apply() for plan in some]
+            step.others.append((place, plan))
+            if not plan.is_aside:
+                yield step
+                step = Step([], [], [])
+    if any(step):
+        yield step
+
+
+def carry_out(
+    board: Switchboard,
+    step: Step,
+    replies: list[object],
+    places: dict[int, Place],
+    seen: list[Ranking] | None = None,
+) -> None:
+    """Carry a step out, and note the replies to its plans at their places.
+
+    Parameters
+    ----------
+    board
+        What changes.
+    step
+        One of `steps`, those before it carried out.
+    replies
+        A place for each plan of the batch.
+    places
+        Where the reports say that subscriptions are: `Switchboard.places`.
+    seen
+        What `Ledger.look` has said of these, if nothing has changed since.
+    """
+    if step.publications:
+        board.publish(
+            [item for _, one in step.publications for item in one.fresh],
+            [old_id for _, one in step.publications for old_id in one.replaced],
+        )
+    for place, publication in step.publications:
+        replies[place] = publication.ids
+    if step.reports:
+        board.anchor(step.reports, places, seen)
+    for place, plan in step.others:
+        replies[place] = plan.apply()
+
+
+def apply(board: Switchboard, plans: Sequence[Plan]) -> list[object]:
+    """Carry plans out in order; return a reply for each."""
+    replies: list[object] = [None] * len(plans)
+    for step in steps(plans):
+        carry_out(board, step, replies, board.places(step.reports))
     return replies
 
 

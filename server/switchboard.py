@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from index.batches import Ranking
 from safe_region.frame import Frame
 from server import commands as c
 from server.engine import EngineOptions
@@ -247,21 +248,42 @@ class Switchboard:
         self.ledger.unsubscribe(handle)
         session.say(Unsubscribed(subscription_id))
 
-    def anchor(self, reports: Sequence[c.Report]) -> None:
-        """Give what devices reported new anchors, in one batch; the latest position counts."""
-        positions: dict[int, Place] = {}
+    def places(self, reports: Sequence[c.Report]) -> dict[int, Place]:
+        """Return where subscriptions are to be evaluated anew; the latest report counts."""
+        found: dict[int, Place] = {}
         for report in reports:
-            session = self.sessions[report.device_id]
-            session.report_sequence = max(session.report_sequence, report.sequence)
+            handles = self.sessions[report.device_id].handles
             point = self.frame.project(report.lon, report.lat)
             place = Place(point, report.margin_m, report.heading_deg, report.speed_mps)
             for subscription_id in report.subscription_ids:
-                positions[session.handles[subscription_id]] = place
-        self._anchor(positions, Cause.REPORTED)
+                found[handles[subscription_id]] = place
+        return found
 
-    def _anchor(self, positions: dict[int, Place], cause: Cause) -> None:
-        self.questions.answered(positions)
-        self._route(self.ledger.anchor(positions, cause))
+    def anchor(
+        self,
+        reports: Sequence[c.Report],
+        places: dict[int, Place],
+        seen: list[Ranking] | None = None,
+    ) -> None:
+        """Give what devices reported new anchors, in one batch.
+
+        Parameters
+        ----------
+        reports
+            What they said.
+        places
+            What `places` makes of it.
+        seen
+            What the ledger has retrieved there, if it has looked already.
+        """
+        for report in reports:
+            session = self.sessions[report.device_id]
+            session.report_sequence = max(session.report_sequence, report.sequence)
+        self._anchor(places, Cause.REPORTED, seen)
+
+    def _anchor(self, places: dict[int, Place], cause: Cause, seen: list[Ranking] | None = None) -> None:
+        self.questions.answered(places)
+        self._route(self.ledger.anchor(places, cause, seen))
 
     # -- questions to devices --------------------------------------------------------------------
 

@@ -48,6 +48,8 @@ def checked_keywords(
 
 def checked_position(lon: float, lat: float, field: str = "position") -> tuple[float, float]:
     """Return a finite position on Earth; it may lie outside the service area."""
+    if -_LON_MAX_DEG <= lon <= _LON_MAX_DEG and -_LAT_MAX_DEG <= lat <= _LAT_MAX_DEG:
+        return lon, lat  # nearly always: what follows says what is wrong
     _require(
         math.isfinite(lon) and abs(lon) <= _LON_MAX_DEG,
         f"{field}.lon",
@@ -65,20 +67,19 @@ def checked_position(lon: float, lat: float, field: str = "position") -> tuple[f
 
 def checked_margin(margin_m: float, limits: Limits, field: str = "margin_m") -> float:
     """Return how far from its position a device may be."""
-    _require(
-        0.0 <= margin_m <= limits.margin_m_max, field, margin_m, f"0 to {limits.margin_m_max:g} metres"
-    )
+    if not 0.0 <= margin_m <= limits.margin_m_max:
+        raise RefusalError(Reason.INVALID_FIELD, field, margin_m, f"0 to {limits.margin_m_max:g} metres")
     return margin_m
 
 
 def checked_motion(heading_deg: float | None, speed_mps: float | None) -> None:
     """Require a finite heading and speed, where they are given."""
-    if heading_deg is not None:
+    if heading_deg is not None and not abs(heading_deg) <= _HEADING_MAX_DEG:
         limit = f"a finite number from -{_HEADING_MAX_DEG:g} to {_HEADING_MAX_DEG:g}"
-        _require(abs(heading_deg) <= _HEADING_MAX_DEG, "heading_deg", heading_deg, limit)
-    if speed_mps is not None:
+        raise RefusalError(Reason.INVALID_FIELD, "heading_deg", heading_deg, limit)
+    if speed_mps is not None and not 0.0 <= speed_mps <= _SPEED_MAX_MPS:
         limit = f"0 to {_SPEED_MAX_MPS:g} metres a second"
-        _require(0.0 <= speed_mps <= _SPEED_MAX_MPS, "speed_mps", speed_mps, limit)
+        raise RefusalError(Reason.INVALID_FIELD, "speed_mps", speed_mps, limit)
 
 
 def require_exact(regions: Iterable[RegionMode], margin_m: float, field: str = "margin_m") -> None:

@@ -225,6 +225,16 @@ class Engine:
         """Whether a subscription is evaluated."""
         return bool(self.row(handle)["is_awake"])
 
+    def are_awake(self, handles: Ints) -> list[bool]:
+        """Whether each subscription is evaluated."""
+        awake: list[bool] = (self.rows(handles)["is_awake"] == 1).tolist()
+        return awake
+
+    def rows(self, handles: Ints) -> Rows:
+        """Return the rows of subscriptions, copied (`layout.SUBSCRIPTION_DTYPE`)."""
+        found: Rows = self.subscriptions.rows[self.subscriptions.slots(handles)]
+        return found
+
     def row(self, handle: int) -> np.void:
         """Return the row of one subscription (`layout.SUBSCRIPTION_DTYPE`)."""
         (slot,) = self.subscriptions.slots(np.array([handle], dtype=np.int64))
@@ -238,22 +248,40 @@ class Engine:
         held = self.buffers.holdings[start : start + int(row["buffer_count"])]
         return self.objects.rows["id"][held["object"]], held["r_m"].copy()
 
-    def anchor(self, positions: Positions) -> Rows:
+    def look(self, positions: Positions) -> list[Ranking]:
+        """Retrieve what `anchor` will need; may be called from another thread while nothing changes.
+
+        Most of the time it is a kernel without the GIL.
+        """
+        return list(ahead_of(self._parts(positions), lambda part: self._best(*part)))
+
+    def anchor(self, positions: Positions, seen: list[Ranking] | None = None) -> Rows:
         """Evaluate subscriptions anew where their devices are; wake those that are parked.
 
         A large batch is evaluated in parts, on all cores: retrieval changes nothing.
+
+        Parameters
+        ----------
+        positions
+            Where they are.
+        seen
+            What `look` has said of these positions, if nothing has changed since.
         """
+        parts = self._parts(positions)
+        rankings = ahead_of(parts, lambda part: self._best(*part)) if seen is None else seen
+        changes = [self._anchor(*part, ranking) for part, ranking in zip(parts, rankings, strict=True)]
+        return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
+
+    def _parts(self, positions: Positions) -> list[tuple[Slots, Positions]]:
+        """Divide a batch, and let subscriptions look for as many objects as they could be given."""
         slots = self.subscriptions.slots(positions.handles)
         rows = self.subscriptions.rows
         base = rows["base_extra"][slots]
         rows["extra"][slots] = np.where(base == BY_COST, self.options.costs.extra_max, base)
-        parts = [
+        return [
             (slots[start : start + _PART], positions.part(slice(start, start + _PART)))
             for start in range(0, len(slots), _PART)
         ]
-        rankings = ahead_of(parts, lambda part: self._best(*part))
-        changes = [self._anchor(*part, ranking) for part, ranking in zip(parts, rankings, strict=True)]
-        return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
 
     def _best(self, slots: Slots, positions: Positions) -> Ranking:
         """Return the k + extra + 1 best objects of each."""

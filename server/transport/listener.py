@@ -12,13 +12,17 @@ from nearcast.v1 import (
     control_service_pb2,
     control_service_pb2_grpc,
     device_service_pb2,
-    device_service_pb2_grpc,
     publisher_service_pb2,
     publisher_service_pb2_grpc,
 )
 from server.pump import Pump
 from server.transport.access import Access
-from server.transport.servicers import ControlServicer, DeviceServicer, PublisherServicer
+from server.transport.servicers import (
+    ControlServicer,
+    DeviceServicer,
+    PublisherServicer,
+    device_handler,
+)
 
 _KEEPALIVE_MS = 30_000
 """Between signs of life on a quiet connection; one that gives none is closed and its devices detached."""
@@ -78,7 +82,7 @@ class Listener:
         self._devices = DeviceServicer(pump, access)
         self._publishers = PublisherServicer(pump, access)
         self._health = health.aio.HealthServicer()
-        device_service_pb2_grpc.add_DeviceServiceServicer_to_server(self._devices, self._server)
+        self._server.add_generic_rpc_handlers((device_handler(self._devices),))
         publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, self._server)
         control_service_pb2_grpc.add_ControlServiceServicer_to_server(
             ControlServicer(pump, access, self._devices), self._server

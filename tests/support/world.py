@@ -31,7 +31,8 @@ from server.planning import Plan, Planner, apply
 from server.session import Connection
 from server.store import SqliteStore
 from server.switchboard import Switchboard
-from server.transport.converters import EventWriter, device_command_from
+from server.transport.converters import device_command_from
+from server.transport.writer import EventWriter
 
 SIDE = 12
 PLANE = Frame(Area(-SIDE, -SIDE, SIDE, SIDE), 0.0, 0.0, 1.0, 1.0, 34.0)
@@ -181,7 +182,7 @@ class World:
             self._receive(stream.connection, device.conversation.device_id, request)
         for _, event in self.board.take(stream.connection, 3):
             busy = True
-            data = self.writer.response(event).SerializeToString()
+            data = self.writer.response(event)
             device.conversation.receive(device_service_pb2.AttachResponse.FromString(data))
         return busy or bool(stream.sent) or bool(len(stream.connection))
 
