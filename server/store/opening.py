@@ -99,12 +99,14 @@ def require_store(database: sqlite3.Connection, path: str) -> int:
     Raises
     ------
     StoreError
-        If it is a database of another application, or of a newer version.
+        If it is a database of another application, of a newer version, or of none.
     """
     (application_id,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if application_id != schema.APPLICATION_ID:
         raise StoreError(f"{path} is a database of another application, not a store")
+    if version < 1:
+        raise StoreError(f"store {path} is damaged: its version is {version}")
     if version > schema.SCHEMA_VERSION:
         raise StoreError(
             f"store {path} is of version {version}, this program reads up to "

@@ -230,7 +230,7 @@ def test_every_byte_of_a_small_store_may_be_damaged(tmp_path):
     with killed(chosen) as (path, states, _):
         SqliteStore(path, FRAME).close()
         whole = path.read_bytes()
-        places = [i for i, one in enumerate(whole) if one]
+        places = [i for i, one in enumerate(whole) if one or i < 100]  # the header has 100
         noticed = 0
         for place in places:
             for value in (1, 128, 255):
