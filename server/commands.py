@@ -99,6 +99,8 @@ class Report:
     margin_m: float = 0.0
     heading_deg: float | None = None
     speed_mps: float | None = None
+    version: int = 0
+    """The last version applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ class Ping:
     connection: Connection
     device_id: str
     number: int
+    version: int = 0
+    """The last version applied."""
 
 
 DeviceCommand = Hello | Detach | Subscribe | Unsubscribe | Report | Ack | Ping

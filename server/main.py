@@ -11,8 +11,10 @@ from pathlib import Path
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.frame import Frame
 from server.engine import CostModel, EngineOptions
+from server.lifecycle import ServerState
 from server.limits import Limits
 from server.pump import Pump, wall_clock_ms
+from server.rows import Recovered
 from server.settings import ServerSettings
 from server.store import SqliteStore
 from server.switchboard import Switchboard
@@ -21,8 +23,11 @@ from server.transport.listener import TlsFiles
 
 _log = logging.getLogger(__name__)
 
-_GRACE_S = 5.0
-"""How long a stopping server lets calls finish."""
+_DRAIN_S = 5.0
+"""How long a stopping server waits for streams to end: a stalled device does not hold it up."""
+
+_GRACE_S = 1.0
+"""How long it then lets calls finish."""
 
 _LEASE_MS = 600_000
 """Ten minutes: long for a phone that sleeps between two signs of life, short for who counts devices."""
@@ -49,12 +54,14 @@ class Server:
     ) -> None:
         self.settings = settings
         self._frame = Frame.of(settings.area)
-        self._limits = limits or Limits(margin_m_max=settings.margin_m_max)
+        self._limits = limits or Limits(margin_m_max=settings.margin_m_max, late_ms=settings.late_ms)
         self._clock = clock
         self.port = 0
 
     async def start(self) -> None:
-        """Open the store, recover, listen.
+        """Open the store, listen, recover, serve.
+
+        While it recovers, calls are refused with RECOVERING, and health says NOT_SERVING.
 
         Raises
         ------
@@ -76,12 +83,18 @@ class Server:
                 virtual_time=settings.virtual_time,
                 lease_ms=_lease_ms(settings),
             )
-            found = self._store.recover()
-            self.switchboard.recover(found)
             self._pump = Pump(self.switchboard, self._store, self._clock)
+            self._pump.state = ServerState.RECOVERING
             self._listener = Listener(self._pump, Access(settings.tokens))
-            self._pumping = asyncio.create_task(self._pump.run())
             self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
+            try:
+                found = await asyncio.to_thread(self._recover)
+            except BaseException:
+                await self._listener.stop(0.0)
+                raise
+            self._pumping = asyncio.create_task(self._pump.run())
+            self._pump.state = ServerState.SERVING
+            await self._listener.serve()
         except BaseException:
             self._store.close()
             raise
@@ -94,8 +107,15 @@ class Server:
             settings.store,
         )
 
+    def _recover(self) -> Recovered:
+        found = self._store.recover()
+        self.switchboard.recover(found)
+        return found
+
     async def stop(self) -> None:
         """Drain, finish what is under way, close the store. Raises what made the pump fail, if it did."""
+        self._pump.drain()
+        await self._listener.drain(_DRAIN_S)
         await self._listener.stop(_GRACE_S)
         self._pump.stop()
         try:

@@ -18,7 +18,7 @@ from server import commands as c
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject, Place, TopK
 from server.rows import DeleteObject, DeleteSubscription, PutObject, PutSubscription, Row, SetTime
-from server.session import Pong, Session
+from server.session import Session
 from server.switchboard import Switchboard
 from server.validation import (
     checked_ids,
@@ -28,6 +28,7 @@ from server.validation import (
     checked_nonce,
     checked_objects,
     checked_position,
+    checked_sequence,
     checked_subscription_id,
     checked_top_k,
     checked_version,
@@ -120,7 +121,7 @@ class Planner:
                 return Plan(lambda: session.ack(command.version))
             case c.Ping():
                 session = self._speaker(command)
-                return Plan(lambda: session.say(Pong(command.number)))
+                return Plan(lambda: self._board.ping(session, command))
 
     def _plan_publish(self, command: c.Publish) -> Plan:
         now_ms = self._board.ledger.now_ms
@@ -258,6 +259,7 @@ class Planner:
 
     def _plan_report(self, command: c.Report) -> Plan:
         session = self._speaker(command)
+        checked_sequence(command.sequence)
         checked_position(command.lon, command.lat)
         for i, subscription_id in enumerate(command.subscription_ids):
             self._require_subscription(session, subscription_id, f"subscription_ids[{i}]")

@@ -78,6 +78,9 @@ class ServerSettings(BaseSettings):
         description="How long a device may say nothing before it is detached and parked; 0 for ever. "
         "Ten minutes if not given, in virtual time for ever.",
     )
+    late_ms: int = Field(
+        1_000, ge=0, description="Deltas that wait longer before they are written are counted as late."
+    )
     subscription_index: str = Field(
         DEFAULT_SUBSCRIPTION_INDEX,
         description=f"Who is affected by a new object: {', '.join(SUBSCRIPTION_INDEXES)}.",

@@ -62,6 +62,7 @@ READY = "serving on "
     type=int,
     help="How long a device may say nothing; 0 for ever.  [default: 600000, virtual time: 0]",
 )
+@click.option("--late-ms", type=int, help="Deltas that wait longer are counted as late.  [default: 1000]")
 @click.option(
     "--subscription-index",
     help="Who is affected by a new object: naive, sq-tree, sq-plus-tree.  [default: sq-plus-tree]",

@@ -93,7 +93,7 @@ def device_command_from(
         case "ack":
             return c.Ack(connection, device_id, message.ack.version)
         case "ping":
-            return c.Ping(connection, device_id, message.ping.number)
+            return c.Ping(connection, device_id, message.ping.number, message.ping.version)
         case _:
             raise _missing("command")
 
@@ -113,6 +113,7 @@ def _report_from(
         message.margin_m,
         message.heading_deg if message.HasField("heading_deg") else None,
         message.speed_mps if message.HasField("speed_mps") else None,
+        message.version,
     )
 
 
@@ -240,7 +241,10 @@ class EventWriter:
             case s.Welcome():
                 return response(welcome=self._welcome(event))
             case s.Unsubscribed():
-                unsubscribed = device_service_pb2.Unsubscribed(subscription_id=event.subscription_id)
+                unsubscribed = device_service_pb2.Unsubscribed(
+                    subscription_id=event.subscription_id,
+                    reason=device_service_pb2.EndReason.Name(int(event.reason)),
+                )
                 return response(unsubscribed=unsubscribed)
             case s.Pong():
                 return response(pong=device_service_pb2.Pong(number=event.number))
