@@ -85,7 +85,7 @@ class Server:
             )
             self._pump = Pump(self.switchboard, self._store, self._clock)
             self._pump.state = ServerState.RECOVERING
-            self._listener = Listener(self._pump, Access(settings.tokens))
+            self._listener = Listener(self._pump, Access(settings.tokens), settings.keepalive_ms)
             self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
             try:
                 found = await asyncio.to_thread(self._recover)

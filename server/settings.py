@@ -78,6 +78,12 @@ class ServerSettings(BaseSettings):
         description="How long a device may say nothing before it is detached and parked; 0 for ever. "
         "Ten minutes if not given, in virtual time for ever.",
     )
+    keepalive_ms: int = Field(
+        30_000,
+        ge=100,
+        description="Between signs of life on a quiet connection; one that gives none for as long, "
+        "at most ten seconds, is closed.",
+    )
     late_ms: int = Field(
         1_000, ge=0, description="Deltas that wait longer before they are written are counted as late."
     )

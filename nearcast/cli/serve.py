@@ -62,6 +62,9 @@ READY = "serving on "
     type=int,
     help="How long a device may say nothing; 0 for ever.  [default: 600000, virtual time: 0]",
 )
+@click.option(
+    "--keepalive-ms", type=int, help="Between signs of life of a quiet connection.  [default: 30000]"
+)
 @click.option("--late-ms", type=int, help="Deltas that wait longer are counted as late.  [default: 1000]")
 @click.option(
     "--subscription-index",

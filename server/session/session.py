@@ -144,7 +144,9 @@ class Session:
         self.connection = connection
         self._unsent = deque()
         connection.devices[self.device_id] = self
-        if not covered:
+        if covered:
+            self.ack(version)
+        else:
             self.version = max(self.version, version)
             self._retained = Retained(self.version)
         return covered

@@ -25,10 +25,8 @@ from server.transport.devices import DeviceServicer
 from server.transport.gate import Gate
 from server.transport.publishers import PublisherServicer
 
-_KEEPALIVE_MS = 30_000
-"""Between signs of life on a quiet connection; one that gives none is closed and its devices detached."""
-
 _KEEPALIVE_TIMEOUT_MS = 10_000
+"""How long a sign of life may stay without an answer."""
 
 _PING_INTERVAL_MIN_MS = 10_000
 """How often a client may ping. gRPC's default of five minutes would hang up on a careful one."""
@@ -64,17 +62,22 @@ class Listener:
         What answers.
     access
         Who may speak.
+    keepalive_ms
+        Between signs of life on a quiet connection; one that gives none is closed, its devices detached.
     """
 
-    def __init__(self, pump: Pump, access: Access) -> None:
+    def __init__(self, pump: Pump, access: Access, keepalive_ms: int) -> None:
         self._pump = pump
+        timeout_ms = min(keepalive_ms, _KEEPALIVE_TIMEOUT_MS)
         # Without SO_REUSEPORT a port that is taken is an error and not a silent half of the traffic.
         self._server = grpc.aio.server(
             options=[
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_concurrent_streams", _STREAMS_MAX),
-                ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
-                ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
+                ("grpc.keepalive_time_ms", keepalive_ms),
+                ("grpc.keepalive_timeout_ms", timeout_ms),
+                # Pings have a timeout of their own, a minute, which the other one does not shorten.
+                ("grpc.http2.ping_timeout_ms", timeout_ms),
                 ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MIN_MS),
                 ("grpc.max_receive_message_length", pump.switchboard.limits.message_bytes_max),
                 ("grpc.max_send_message_length", -1),
