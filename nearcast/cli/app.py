@@ -11,6 +11,7 @@ from nearcast.cli.demo import demo
 from nearcast.cli.replay import replay
 from nearcast.cli.serve import serve
 from nearcast.cli.simulate import simulate
+from nearcast.cli.status import status
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -20,6 +21,7 @@ def app() -> None:
 
 
 app.add_command(serve)
+app.add_command(status)
 app.add_command(simulate)
 app.add_command(replay)
 app.add_command(demo)

@@ -271,8 +271,7 @@ class Session:
         self._marker.event = SnapshotDue()
         self._unsent = deque()
         self._unsent_bytes = 0
-        # A version that nobody ever has: who did not get the snapshot cannot resume.
-        self.version += 1
+        # The last of these versions is one that nobody has: who does not get the snapshot cannot resume.
         self._retained = Retained(self.version)
 
     def _leave(self) -> None:
