@@ -8,10 +8,11 @@ async with nearcast.connect("localhost:7433") as client:
         print(match.object.keywords, match.distance_m)
 """
 
-from nearcast.client import Client, Fleet, Tls, connect
+from nearcast.client import Client, Fleet, connect
 from nearcast.device import Device
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.geofence import Geofence
+from nearcast.line import Tls
 from nearcast.model import (
     Change,
     ChangeKind,
@@ -20,6 +21,8 @@ from nearcast.model import (
     GeoObject,
     LiveObject,
     Match,
+    ServerState,
+    ServerStatus,
     SubscriptionState,
     TopK,
 )
@@ -46,6 +49,8 @@ __all__ = [
     "Reason",
     "RefusedError",
     "RegionMode",
+    "ServerState",
+    "ServerStatus",
     "Similarity",
     "Subscription",
     "SubscriptionState",

@@ -1,13 +1,27 @@
-"""Failed calls as SDK errors."""
+"""Calls: what a failed one means, and which are made again."""
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 import grpc
 
-from nearcast.errors import NearcastError, RefusedError, UnavailableError
+from nearcast.backoff import backoff_s
+from nearcast.errors import NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.v1 import errors_pb2
 
 _ERROR_METADATA = "nearcast-error-bin"
+
+_PATIENCE_S = 60.0
+"""How long to wait for a server that has said that it is stopping or starting."""
+
+_COMING_BACK = (Reason.DRAINING, Reason.RECOVERING)
+
+_Answer = TypeVar("_Answer")
 
 
 def refusal(error: grpc.aio.AioRpcError) -> NearcastError:
@@ -16,3 +30,49 @@ def refusal(error: grpc.aio.AioRpcError) -> NearcastError:
         if key == _ERROR_METADATA and isinstance(value, bytes):
             return RefusedError.from_wire(errors_pb2.Error.FromString(value))
     return UnavailableError(f"{error.code().name}: {error.details()}")
+
+
+def is_coming_back(error: NearcastError) -> bool:
+    """Whether the server has done nothing and asks to try again."""
+    return isinstance(error, RefusedError) and error.reason in _COMING_BACK
+
+
+async def patiently(call: Callable[[bool], Awaitable[_Answer]], tries: int = 1) -> _Answer:
+    """Make a call, again while the server is stopping or starting.
+
+    Parameters
+    ----------
+    call
+        Makes it. Is told whether to wait for a connection: once the server has said that it will be back.
+    tries
+        How often a call may be made whose fate is not known because the connection broke.
+
+    Raises
+    ------
+    RefusedError
+        If it is refused for good.
+    UnavailableError
+        If the server cannot be reached, or was not back in time.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _PATIENCE_S
+    jitter = random.Random()
+    is_returning = False
+    for attempt in itertools.count(1):
+        try:
+            async with asyncio.timeout_at(deadline if is_returning else None):
+                return await call(is_returning)
+        except grpc.aio.AioRpcError as error:
+            failure = refusal(error)
+        except TimeoutError:
+            raise UnavailableError(f"the server did not come back within {_PATIENCE_S:.0f} s") from None
+        except NearcastError as error:
+            failure = error
+        if is_coming_back(failure):
+            is_returning = True
+        elif isinstance(failure, UnavailableError) and tries > 1:
+            tries -= 1
+        else:
+            raise failure from None
+        await asyncio.sleep(backoff_s(attempt, jitter))
+    raise AssertionError("unreachable")

@@ -7,64 +7,38 @@ import os
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from typing import Any
 
 import grpc
 
-from nearcast.calls import refusal
+from nearcast.calls import patiently, refusal
 from nearcast.clock import Clock
 from nearcast.conversation import Conversation
 from nearcast.device import Device
+from nearcast.line import Line, Tls
 from nearcast.link import FLEET, SINGLE, Codec, Link
-from nearcast.model import Match, TopK
+from nearcast.model import Match, ServerStatus, TopK
 from nearcast.publisher import Publisher
-from nearcast.v1 import (
-    control_service_pb2,
-    control_service_pb2_grpc,
-    device_service_pb2,
-    device_service_pb2_grpc,
-)
+from nearcast.v1 import control_service_pb2, device_service_pb2
 from nearcast.whereabouts import Whereabouts
-from nearcast.wire import live_object, position_message, spec_message
+from nearcast.wire import live_object, position_message, server_status, spec_message
 
 _NONCE_BYTES = 16
-_MESSAGE_BYTES_MAX = 64 * 1024 * 1024
-_KEEPALIVE_MS = 30_000
-"""Between signs of life of the connection, which are not the device's: it stays silent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """How to verify the server.
-
-    Parameters
-    ----------
-    root_certificates
-        PEM; None for the system's.
-    server_name
-        The name in the server's certificate, if it is not the address.
-    """
-
-    root_certificates: bytes | None = None
-    server_name: str | None = None
+_KEEPALIVE_S = 30.0
 
 
 class Client:
     """Made by `connect`."""
 
-    def __init__(self, channel: grpc.aio.Channel, token: str | None) -> None:
+    def __init__(self, line: Line) -> None:
         self.clock = Clock()
-        self._channel = channel
-        self._token = token or ""
-        self._metadata = [("authorization", f"Bearer {token}")] if token else []
-        self._device_stub = device_service_pb2_grpc.DeviceServiceStub(channel)
-        self._control_stub = control_service_pb2_grpc.ControlServiceStub(channel)
+        self._line = line
         self._links: set[Link] = set()
         self._publishers: list[Publisher] = []
 
     def publisher(self) -> Publisher:
         """Return a new publisher with a stream of its own."""
-        publisher = Publisher(self._channel, self._metadata)
+        publisher = Publisher(self._line)
         self._publishers.append(publisher)
         return publisher
 
@@ -133,10 +107,7 @@ class Client:
         request = device_service_pb2.SearchRequest(
             spec=spec_message(spec), position=position_message(lon, lat)
         )
-        try:
-            response = await self._device_stub.Search(request, metadata=self._metadata)
-        except grpc.aio.AioRpcError as error:
-            raise refusal(error) from None
+        response = await self._call(self._line.devices.Search, request)
         return [
             Match(live_object(found.object), found.score, found.distance_m) for found in response.matches
         ]
@@ -149,10 +120,7 @@ class Client:
         """
         while True:
             await self._ping_all()
-            try:
-                await self._control_stub.Sync(control_service_pb2.SyncRequest(), metadata=self._metadata)
-            except grpc.aio.AioRpcError as error:
-                raise refusal(error) from None
+            await self._call(self._line.control.Sync, control_service_pb2.SyncRequest())
             await self._ping_all()
             if not any(link.is_waiting() for link in self._links):
                 return
@@ -166,15 +134,34 @@ class Client:
             If the server runs on real time, or time would go backwards.
         """
         request = control_service_pb2.AdvanceClockRequest(time_ms=time_ms)
-        try:
-            response = await self._control_stub.AdvanceClock(request, metadata=self._metadata)
-        except grpc.aio.AioRpcError as error:
-            raise refusal(error) from None
+        response = await self._call(self._line.control.AdvanceClock, request)
         self.clock.is_virtual = True
         self.clock.observe(response.time_ms)
         for link in self._links:
             for conversation in list(link.conversations.values()):
                 conversation.pass_time()
+
+    async def status(self) -> ServerStatus:
+        """Return what the server is doing and what it has counted; it tells that in every state."""
+        request = control_service_pb2.StatusRequest()
+        try:
+            response = await self._line.control.Status(request, metadata=self._line.metadata)
+        except grpc.aio.AioRpcError as error:
+            raise refusal(error) from None
+        return server_status(response)
+
+    async def network_changed(self) -> None:
+        """Connect anew at once: the phone has another network, and the old connection is dead or dying.
+
+        Devices go on with what they hold, resume on the new connection and catch up. Without this they
+        do so when the old connection breaks or stops giving signs of life (`keepalive_s`).
+        """
+        old = self._line.renew()
+        for link in self._links:
+            link.rebuild()
+        for publisher in self._publishers:
+            publisher.rebuild()
+        await old.close()
 
     async def close(self) -> None:
         """Detach all devices and close the connection."""
@@ -182,7 +169,13 @@ class Client:
             await publisher.close()
         for link in list(self._links):
             await link.close()
-        await self._channel.close()
+        await self._line.close()
+
+    async def _call(self, method: Any, request: Any) -> Any:  # noqa: ANN401
+        metadata = self._line.metadata
+        return await patiently(
+            lambda is_returning: method(request, metadata=metadata, wait_for_ready=is_returning)
+        )
 
     async def _attach(
         self, link: Link, device_id: str, where: Whereabouts, prefetch_m: float, *, owns_link: bool
@@ -190,7 +183,7 @@ class Client:
         conversation = Conversation(
             device_id,
             os.urandom(_NONCE_BYTES),
-            self._token,
+            self._line.token,
             self.clock,
             lambda request: link.send(device_id, request),
             where,
@@ -201,7 +194,7 @@ class Client:
         return device
 
     def _link(self, codec: Codec) -> Link:
-        link = Link(self._device_stub, codec)
+        link = Link(self._line, codec)
         link.on_close = self._links.discard
         self._links.add(link)
         return link
@@ -236,7 +229,11 @@ class Fleet:
 
 @asynccontextmanager
 async def connect(
-    target: str, *, token: str | None = None, tls: Tls | None = None
+    target: str,
+    *,
+    token: str | None = None,
+    tls: Tls | None = None,
+    keepalive_s: float = _KEEPALIVE_S,
 ) -> AsyncIterator[Client]:
     """Connect to a server.
 
@@ -248,21 +245,11 @@ async def connect(
         What the server asks for, if it does.
     tls
         How to verify it; None for a connection without encryption.
+    keepalive_s
+        Between signs of life of the connection; one that gives none for as long, at most ten seconds, is
+        broken off and made anew. Servers hang up on who gives them more often than every ten seconds.
     """
-    options: list[tuple[str, int | str]] = [
-        ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX),
-        ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
-        ("grpc.initial_reconnect_backoff_ms", 100),
-        ("grpc.max_reconnect_backoff_ms", 5000),
-    ]
-    if tls is None:
-        channel = grpc.aio.insecure_channel(target, options)
-    else:
-        if tls.server_name:
-            options.append(("grpc.ssl_target_name_override", tls.server_name))
-        credentials = grpc.ssl_channel_credentials(tls.root_certificates)
-        channel = grpc.aio.secure_channel(target, credentials, options)
-    client = Client(channel, token)
+    client = Client(Line(target, token or "", tls, keepalive_s))
     try:
         yield client
     finally:

@@ -14,21 +14,20 @@ import math
 from collections.abc import Callable, Collection, Iterable
 
 from nearcast.clock import Clock
-from nearcast.errors import NearcastError, Reason, RefusedError, invalid
+from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, invalid
 from nearcast.geofence import Geofence, ground_radius_m
 from nearcast.model import ChangeReason, Counters, TopK
+from nearcast.roster import Roster
 from nearcast.subscription import Subscription
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
+from nearcast.versions import Versions
 from nearcast.voice import Request, Voice
 from nearcast.whereabouts import Whereabouts
-from nearcast.wire import distance_setting, frame, is_same_spec, spec_message, top_k
+from nearcast.wire import distance_setting, frame, spec_message, top_k
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame, Point
 
 _log = logging.getLogger(__name__)
-
-_ACK_EVERY = 32
-"""Deltas between acks: often enough for a short resume, rare enough to cost nothing."""
 
 _EXACT = "with an exact position only: the mode ELLIPSE needs to know where the device is"
 
@@ -74,7 +73,7 @@ class Conversation:
         self.where = where
         self.point = Point(0.0, 0.0)
         self.prefetch_m = distance_setting(prefetch_m, "prefetch_m")
-        self.subscriptions: dict[int, Subscription] = {}
+        self.roster = Roster(self)
         self.is_online = False
         self.was_online = False
         self.error: NearcastError | None = None
@@ -84,15 +83,14 @@ class Conversation:
         """How long the server lets this device be silent; 0 for ever."""
         self._nonce = nonce
         self._token = token
-        self._voice = Voice(where, send, self.counters, clock)
-        self._version = 0
-        self._welcome_version = 0
-        self._acked_version = 0
-        self._next_subscription_id = 1
-        # Ended here, but the server may not know yet; and whom to tell when it does.
-        self._ended_ids: set[int] = set()
-        self._on_ended: dict[int, Callable[[], None]] = {}
+        self._versions = Versions()
+        self._voice = Voice(where, send, self.counters, clock, self._versions)
         self._pongs: dict[int, Callable[[], None]] = {}
+
+    @property
+    def subscriptions(self) -> dict[int, Subscription]:
+        """The subscriptions, by their numbers."""
+        return self.roster.subscriptions
 
     @property
     def frame(self) -> Frame:
@@ -104,7 +102,7 @@ class Conversation:
     @property
     def is_caught_up(self) -> bool:
         """Whether all that the last welcome announced has arrived."""
-        return self.is_online and self._version >= self._welcome_version
+        return self.is_online and self._versions.is_complete
 
     @property
     def is_waiting(self) -> bool:
@@ -115,7 +113,7 @@ class Conversation:
 
     def connect(self) -> None:
         """Say hello on a new stream."""
-        self._voice.hello(self.device_id, self._token, self._nonce, self._version)
+        self._voice.hello(self.device_id, self._token, self._nonce)
 
     def disconnect(self) -> None:
         """Note that the stream is gone."""
@@ -123,10 +121,10 @@ class Conversation:
         for subscription in self.subscriptions.values():
             subscription.interrupted()
             subscription.notice(ChangeReason.RESUMED)
-        for answered in [*self._pongs.values(), *self._on_ended.values()]:
+        for answered in self._pongs.values():
             answered()
         self._pongs.clear()
-        self._on_ended.clear()
+        self.roster.interrupted()
         self.on_event()
 
     def fail(self, error: NearcastError) -> None:
@@ -147,7 +145,7 @@ class Conversation:
             case "pong":
                 self._pongs.pop(response.pong.number, lambda: None)()
             case "unsubscribed":
-                self._ended(response.unsubscribed.subscription_id)
+                self._receive_unsubscribed(response.unsubscribed.subscription_id)
             case "rejection":
                 self._receive_rejection(response.rejection)
             case "locate":
@@ -164,58 +162,41 @@ class Conversation:
         self.point = self.where.project(self.frame)
         self._voice.margin_m_max = welcome.limits.margin_m_max
         self.is_online = self.was_online = True
-        self._welcome_version = welcome.version
-        if not welcome.resumed and not welcome.subscriptions:
-            self._version = welcome.version
-        listed = {one.subscription_id: one.spec for one in welcome.subscriptions}
-        self._next_subscription_id = max([self._next_subscription_id, *(n + 1 for n in listed)])
-        for subscription_id, spec in listed.items():
-            self._reconcile(subscription_id, spec)
-        self._ended_ids &= listed.keys()
-        for subscription in self.subscriptions.values():
-            if subscription.id not in listed:
-                subscription.forgotten()
-                self._voice.subscribe(subscription)
+        is_empty = not welcome.subscriptions
+        self._versions.welcome(welcome.version, resumed=welcome.resumed, is_empty=is_empty)
+        listed = {one.subscription_id: top_k(one.spec) for one in welcome.subscriptions}
+        difference = self.roster.reconcile(listed)
+        for subscription_id in difference.ended:
+            self._voice.unsubscribe(subscription_id)
+        for subscription in difference.unknown:
+            subscription.forgotten()
+            self._voice.subscribe(subscription)
         self._check(self.subscriptions.values())
         self.lease_ms = welcome.lease_ms
         self.on_welcome(self)
 
-    def _reconcile(self, subscription_id: int, spec: subscriptions_pb2.SubscriptionSpec) -> None:
-        """Agree with the server on what one of its subscriptions is here."""
-        if subscription_id in self._ended_ids:
-            self._voice.unsubscribe(subscription_id)
-            return
-        mine = self.subscriptions.get(subscription_id)
-        if mine is not None:
-            if is_same_spec(mine.spec, spec):
-                return
-            # Another instance took the number: mine goes on under the next free one.
-            mine.id = self._next_subscription_id
-            self._next_subscription_id += 1
-            self.subscriptions[mine.id] = mine
-        self.subscriptions[subscription_id] = Subscription(self, subscription_id, top_k(spec))
-
     def _receive_delta(self, delta: subscriptions_pb2.Delta) -> None:
-        if delta.version <= self._version:
-            return  # a duplicate
-        if delta.version != self._version + 1 and not delta.snapshot:
-            raise NearcastError(
-                f"delta {delta.version} follows {self._version}: the stream has lost something"
-            )
         was_caught_up = self.is_caught_up
-        self._version = delta.version
+        if not self._versions.take(delta.version, is_snapshot=delta.snapshot):
+            return
         self.clock.observe(delta.time_ms)
         self.counters.deltas += 1
         subscription = self.subscriptions.get(delta.subscription_id)
         if subscription is not None:
             self.counters.objects += subscription.apply(delta)
-        if self._version - self._acked_version >= _ACK_EVERY:
-            self._acked_version = self._version
-            self._voice.ack(self._version)
         if not was_caught_up and self.is_caught_up:
             self._check(self.subscriptions.values())
         elif subscription is not None:
             self._check((subscription,))
+        if self._versions.is_ack_due:  # a report would have said it
+            self._voice.ack()
+
+    def _receive_unsubscribed(self, subscription_id: int) -> None:
+        """Take the end of a subscription; of one that nobody here has ended, too."""
+        self.roster.ended(subscription_id)
+        subscription = self.subscriptions.pop(subscription_id, None)
+        if subscription is not None:
+            subscription.end(ClosedError(f"the server has ended subscription {subscription_id}"))
 
     def _receive_locate(self, locate: device_service_pb2.Locate) -> None:
         """Say where the device is, unless that is under way: then it comes after the question."""
@@ -249,13 +230,9 @@ class Conversation:
                         subscription.forgotten()
                         self._voice.subscribe(subscription)
             case device_service_pb2.Rejection.COMMAND_UNSUBSCRIBE:
-                self._ended(rejection.number)
+                self.roster.ended(rejection.number)
             case _:
                 _log.warning("device %s: %s", self.device_id, error)
-
-    def _ended(self, subscription_id: int) -> None:
-        self._ended_ids.discard(subscription_id)
-        self._on_ended.pop(subscription_id, lambda: None)()
 
     # -- the device ------------------------------------------------------------------------------
 
@@ -312,9 +289,7 @@ class Conversation:
         spec_message(spec)  # raises before anything changes
         if spec.region == RegionMode.ELLIPSE and not self.where.is_exact:
             raise invalid("spec.region", spec.region, _EXACT)
-        subscription = Subscription(self, self._next_subscription_id, spec)
-        self._next_subscription_id += 1
-        self.subscriptions[subscription.id] = subscription
+        subscription = self.roster.begin(spec)
         if self.is_online:
             self._voice.subscribe(subscription)
         return subscription
@@ -323,13 +298,7 @@ class Conversation:
         self, subscription: Subscription, on_ended: Callable[[], None] = lambda: None
     ) -> None:
         """End a subscription; call back when the server knows, or when there is no stream."""
-        if self.subscriptions.pop(subscription.id, None) is None:
-            on_ended()
-            return
-        self._ended_ids.add(subscription.id)
-        subscription.end()
-        if self.is_online:
-            self._on_ended[subscription.id] = on_ended
+        if self.roster.end(subscription, on_ended if self.is_online else None):
             self._voice.unsubscribe(subscription.id)
         else:
             on_ended()

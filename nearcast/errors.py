@@ -29,6 +29,7 @@ class Reason(IntEnum):
     INTERNAL = 14
     SILENT = 15
     LEASE_EXPIRED = 16
+    RECOVERING = 17
 
 
 class NearcastError(Exception):

@@ -1,8 +1,7 @@
 """A stream that carries conversations: opened, kept, and opened again when it breaks.
 
-A device's own stream and a fleet's differ only in how a message is packed, so there is one link.
-Reconnects back off exponentially with full jitter: many devices that lose one server at the same
-moment do not come back at the same moment.
+A device's own stream and a fleet's differ only in how a message is packed, so there is one link. When
+its stream breaks, every conversation goes on with what it holds and is resumed on the next.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from typing import Any
 
 import grpc
 
+from nearcast.backoff import backoff_s
+from nearcast.calls import is_coming_back, refusal
 from nearcast.conversation import Conversation, Response
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.heartbeat import Heartbeat
+from nearcast.line import Line
 from nearcast.v1 import device_service_pb2
 from nearcast.voice import Request
 
 _log = logging.getLogger(__name__)
-
-BACKOFF_FIRST_S = 0.1
-BACKOFF_MAX_S = 20.0
 
 _ENTRIES_MAX = 256
 """Requests in one message of a fleet: enough to share its cost."""
@@ -67,25 +66,20 @@ FLEET = Codec(
 )
 
 
-def backoff_s(attempt: int, jitter: random.Random) -> float:
-    """Return how long to wait before attempt 1, 2, ...: full jitter under a doubling bound."""
-    return jitter.uniform(0.0, min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2.0 ** min(attempt, 30)))
-
-
 class Link:
     """Keeps one stream to the server and the conversations it carries.
 
     Parameters
     ----------
-    stub
-        The device service.
+    line
+        The connection.
     codec
         `SINGLE` or `FLEET`.
     """
 
-    def __init__(self, stub: Any, codec: Codec) -> None:  # noqa: ANN401
+    def __init__(self, line: Line, codec: Codec) -> None:
         self.conversations: dict[str, Conversation] = {}
-        self._stub = stub
+        self._line = line
         self._codec = codec
         self._queue: deque[Waiting] = deque()
         self._queued = asyncio.Event()
@@ -95,6 +89,7 @@ class Link:
         self._closed = False
         self._jitter = random.Random()
         self._streaming = False
+        self._rebuild = asyncio.Event()
         self._change = asyncio.Event()
         self._heartbeat = Heartbeat()
         self.on_close: Callable[[Link], None] = lambda _link: None
@@ -175,6 +170,10 @@ class Link:
         """Whether some device waits for an answer."""
         return any(conversation.is_waiting for conversation in self.conversations.values())
 
+    def rebuild(self) -> None:
+        """Let go of the stream and open another at once: the line is a new one."""
+        self._rebuild.set()
+
     async def close(self) -> None:
         """End the stream. Devices are detached, their subscriptions stay on the server."""
         self._closed = True
@@ -196,7 +195,12 @@ class Link:
         while not self._closed and self.conversations:
             try:
                 await self._stream()
-            except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+            except grpc.aio.AioRpcError as error:
+                failure = refusal(error)
+                _log.info("stream broken: %s", failure)
+                if not is_coming_back(failure):
+                    self._fail_newcomers(failure)
+            except asyncio.InvalidStateError as error:
                 _log.info("stream broken: %s", error)
                 self._fail_newcomers(error)
             except NearcastError as error:
@@ -213,12 +217,30 @@ class Link:
             attempt = 1 if served else attempt + 1
             self._drop_failed()
             if self.conversations:
-                await asyncio.sleep(backoff_s(attempt, self._jitter))
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._rebuild.wait(), backoff_s(attempt, self._jitter))
+            if self._rebuild.is_set():
+                self._rebuild.clear()
+                attempt = 0
         self._task = None
 
     async def _stream(self) -> None:
-        """Run one stream until it breaks, at either side, or ends."""
-        call = self._codec.open(self._stub)
+        """Run one stream until it breaks, at either side, or ends, or is to be let go."""
+        call = self._codec.open(self._line.devices)
+        talking = asyncio.create_task(self._talk(call))
+        rebuilding = asyncio.create_task(self._rebuild.wait())
+        try:
+            await asyncio.wait({talking, rebuilding}, return_when=asyncio.FIRST_COMPLETED)
+            if not self._rebuild.is_set():
+                talking.result()
+        finally:
+            talking.cancel()
+            rebuilding.cancel()
+            call.cancel()
+            await asyncio.gather(talking, rebuilding, return_exceptions=True)
+
+    async def _talk(self, call: Any) -> None:  # noqa: ANN401
+        """Say hello for every conversation, then read and write."""
         tasks: list[asyncio.Task[None]] = []
         try:
             await call.wait_for_connection()
@@ -232,7 +254,6 @@ class Link:
         finally:
             for task in tasks:
                 task.cancel()
-            call.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, call: Any) -> None:  # noqa: ANN401
@@ -258,8 +279,7 @@ class Link:
 
     def _fail_newcomers(self, error: Exception) -> None:
         """Let those know that were never online; the others keep what they have and are resumed."""
-        details = error.details() if isinstance(error, grpc.aio.AioRpcError) else str(error)
-        unavailable = UnavailableError(f"the server cannot be reached: {details}")
+        unavailable = UnavailableError(f"the server cannot be reached: {error}")
         for conversation in self.conversations.values():
             if not conversation.was_online:
                 conversation.fail(unavailable)

@@ -122,6 +122,8 @@ class SubscriptionState(Enum):
 
     EXACT = "exact"
     """It is what the server would say."""
+    CATCHING_UP = "catching up"
+    """The stream is back, and what was missed in between is on its way."""
     STALE = "stale"
     """The device has left its safe region and waits for a delta."""
     TOO_VAGUE = "too vague"
@@ -129,7 +131,47 @@ class SubscriptionState(Enum):
     cover its margin is larger than the server allows. What is shown is the best of what the device holds.
     It asks again when it has moved beyond the margin or its accuracy has improved."""
     OFFLINE = "offline"
-    """No stream. What was known remains right inside the region; news do not arrive."""
+    """No stream, and the device is inside its safe region: what is shown is the exact list of all that
+    was known when the stream broke and is still alive. News do not arrive."""
+    OFFLINE_STALE = "offline and stale"
+    """No stream, and the device has left its safe region, or too much has expired: what is shown is the
+    best of what it holds."""
+    ENDED = "ended"
+    """Nothing keeps it any more; `Subscription.error` says why."""
+
+
+class ServerState(Enum):
+    """What a server is doing. Only one that is SERVING takes commands."""
+
+    UNKNOWN = 0
+    RECOVERING = 1
+    SERVING = 2
+    DRAINING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """What a server tells of itself; docs/protocol.md has the names.
+
+    Parameters
+    ----------
+    state
+        What it is doing.
+    time_ms
+        Server time.
+    gauges
+        How much there is now.
+    counters
+        How often something has happened since it began.
+    limits
+        What it accepts and keeps.
+    """
+
+    state: ServerState
+    time_ms: int
+    gauges: dict[str, int]
+    counters: dict[str, int]
+    limits: dict[str, float]
 
 
 @dataclass(slots=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import grpc
 
-from nearcast.calls import refusal
+from nearcast.calls import patiently
 from nearcast.errors import ClosedError, RefusedError, UnavailableError
+from nearcast.line import Line
 from nearcast.model import GeoObject
-from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
+from nearcast.v1 import publisher_service_pb2
 from nearcast.wire import new_object_message
 
 _OBJECTS_MAX = 1000
@@ -20,15 +21,12 @@ _OBJECTS_MAX = 1000
 _TRIES_MAX = 5
 """How often a request whose objects all have keys is sent again after a broken stream."""
 
-_RETRY_S = 0.2
-
 
 class Publisher:
     """Publishes over one stream, kept open. Made by `Client.publisher`."""
 
-    def __init__(self, channel: grpc.aio.Channel, metadata: Sequence[tuple[str, str]]) -> None:
-        self._stub = publisher_service_pb2_grpc.PublisherServiceStub(channel)
-        self._metadata = metadata
+    def __init__(self, line: Line) -> None:
+        self._line = line
         self._call: Any = None
         self._lock = asyncio.Lock()
         self._sequence = 0
@@ -39,7 +37,8 @@ class Publisher:
 
         Up to 1,000 objects are accepted or refused together; a longer list goes in several requests,
         each on its own. If the connection breaks before the answer, a request is sent again when all its
-        objects have keys, which makes that safe.
+        objects have keys, which makes that safe. A server that is stopping or starting is waited for: it
+        says that it has done nothing.
 
         Raises
         ------
@@ -67,10 +66,16 @@ class Publisher:
             If one of them is not alive (any more).
         """
         request = publisher_service_pb2.RetractRequest(ids=ids)
-        try:
-            await self._stub.Retract(request, metadata=self._metadata)
-        except grpc.aio.AioRpcError as error:
-            raise refusal(error) from None
+        metadata = self._line.metadata
+        await patiently(
+            lambda is_returning: self._line.publishers.Retract(
+                request, metadata=metadata, wait_for_ready=is_returning
+            )
+        )
+
+    def rebuild(self) -> None:
+        """Let go of the stream: the line is a new one."""
+        self._drop_stream()
 
     async def close(self) -> None:
         """End the stream."""
@@ -83,28 +88,29 @@ class Publisher:
                 raise ClosedError("the publisher is closed")
             self._sequence += 1
             request.sequence = self._sequence
-            for left in reversed(range(tries)):
-                try:
-                    return await self._exchange(request)
-                except UnavailableError:
-                    if left == 0:
-                        raise
-                    await asyncio.sleep(_RETRY_S)
-            raise AssertionError("unreachable: tries is at least 1")
+            return await patiently(lambda is_returning: self._exchange(request, is_returning), tries)
 
-    async def _exchange(self, request: publisher_service_pb2.PublishRequest) -> Iterable[int]:
+    async def _exchange(
+        self,
+        request: publisher_service_pb2.PublishRequest,
+        wait_for_ready: bool,  # noqa: FBT001 - `patiently` says it
+    ) -> Iterable[int]:
         answered = False
         try:
-            if self._call is None or self._call.done():  # ended between two requests: nothing is lost
-                self._call = self._stub.Publish(metadata=self._metadata)
-            await self._call.write(request)
-            response = await self._call.read()
+            call = self._call
+            if call is None or call.done():  # ended between two requests: nothing is lost
+                self._call = call = self._line.publishers.Publish(
+                    metadata=self._line.metadata, wait_for_ready=wait_for_ready
+                )
+            await call.write(request)
+            response = await call.read()
             if response is grpc.aio.EOF:
                 raise UnavailableError("the connection was lost before the answer")
             answered = True
-        except grpc.aio.AioRpcError as error:
-            raise refusal(error) from None
-        except asyncio.InvalidStateError:
+        except (asyncio.InvalidStateError, asyncio.CancelledError):
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
             raise UnavailableError("the connection was lost before the answer") from None
         finally:
             if not answered:  # the stream is broken, or somebody cancelled between question and answer

@@ -64,12 +64,21 @@ class Subscription:
 
     @property
     def state(self) -> SubscriptionState:
-        """Whether `results` is exact now."""
+        """Whether `results` is exact now, and why not."""
         conversation = self._conversation
-        if not conversation.is_online:
-            return SubscriptionState.OFFLINE
+        if self.error is not None:
+            return SubscriptionState.ENDED
+        if conversation.is_caught_up:
+            return self._state_in_sync()
+        if conversation.is_online:
+            return SubscriptionState.CATCHING_UP
+        is_covered = self._known and self._evaluate().exact
+        return SubscriptionState.OFFLINE if is_covered else SubscriptionState.OFFLINE_STALE
+
+    def _state_in_sync(self) -> SubscriptionState:
+        conversation = self._conversation
         evaluation = self._evaluate()
-        if not self._known or not conversation.is_caught_up:
+        if not self._known:
             return SubscriptionState.STALE
         if self._pending_report and not (evaluation.exact and self.spec.region is RegionMode.ANCHORED):
             return SubscriptionState.STALE

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nearcast.model import Counters
 from nearcast.v1 import device_service_pb2
+from nearcast.versions import Versions
 from nearcast.wire import spec_message
 from safe_region.frame import Area, Frame
 
@@ -34,10 +35,17 @@ class Voice:
         Where bytes and reports are counted.
     clock
         Tells when something was said.
+    versions
+        What has been applied: told by the way, so that the server need not keep it.
     """
 
     def __init__(
-        self, where: Whereabouts, send: Callable[[Request], None], counters: Counters, clock: Clock
+        self,
+        where: Whereabouts,
+        send: Callable[[Request], None],
+        counters: Counters,
+        clock: Clock,
+        versions: Versions,
     ) -> None:
         self.frame = _UNKNOWN_FRAME
         self.margin_m_max = math.inf
@@ -48,17 +56,18 @@ class Voice:
         self._report_sequence = 0
         self._ping_number = 0
         self._clock = clock
+        self._versions = versions
         self.said_ms = 0
         """When something was last said, in steady time."""
 
-    def hello(self, device_id: str, token: str, nonce: bytes, version: int) -> None:
+    def hello(self, device_id: str, token: str, nonce: bytes) -> None:
         """Say who this is, and which version it has."""
         shown, margin_m = self._shown()
         hello = device_service_pb2.Hello(
             device_id=device_id,
             token=token,
             instance_nonce=nonce,
-            version=version,
+            version=self._versions.acknowledged(),
             position=shown.position(),
             margin_m=margin_m,
         )
@@ -101,17 +110,19 @@ class Voice:
             heading_deg=None if is_private else heading_deg,
             speed_mps=None if is_private else speed_mps,
             margin_m=margin_m,
+            version=self._versions.acknowledged(),
         )
         self._say(Request(report=report))
 
-    def ack(self, version: int) -> None:
+    def ack(self) -> None:
         """Tell what has been applied."""
-        self._say(Request(ack=device_service_pb2.Ack(version=version)))
+        self._say(Request(ack=device_service_pb2.Ack(version=self._versions.acknowledged())))
 
     def ping(self) -> int:
         """Ask for a sign of life; return the number of the answer."""
         self._ping_number += 1
-        self._say(Request(ping=device_service_pb2.Ping(number=self._ping_number)))
+        ping = device_service_pb2.Ping(number=self._ping_number, version=self._versions.acknowledged())
+        self._say(Request(ping=ping))
         return self._ping_number
 
     def _shown(self) -> tuple[Shown, float]:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection
 
 from nearcast.errors import invalid
-from nearcast.model import GeoObject, LiveObject, TopK
-from nearcast.v1 import geometry_pb2, objects_pb2, subscriptions_pb2
+from nearcast.model import GeoObject, LiveObject, ServerState, ServerStatus, TopK
+from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2, subscriptions_pb2
 from safe_region.anchored import RegionMode
 from safe_region.frame import Area, Frame
 from safe_region.keywords import normalised_keyword
@@ -100,9 +100,8 @@ def top_k(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
     return TopK(frozenset(spec.keywords), spec.k, spec.alpha, similarity, region)
 
 
-def is_same_spec(spec: TopK, message: subscriptions_pb2.SubscriptionSpec) -> bool:
+def is_same_spec(spec: TopK, other: TopK) -> bool:
     """Whether the server's normalised spec is what was asked for."""
-    other = top_k(message)
     return (
         {normalised_keyword(keyword) for keyword in spec.keywords} == other.keywords
         and spec.k == other.k
@@ -135,4 +134,16 @@ def frame(message: geometry_pb2.Frame) -> Frame:
         message.x_m_per_deg,
         message.y_m_per_deg,
         message.maxdist_m,
+    )
+
+
+def server_status(response: control_service_pb2.StatusResponse) -> ServerStatus:
+    """Read what a server tells of itself. A state of a newer server becomes UNKNOWN."""
+    known = response.state in {state.value for state in ServerState}
+    return ServerStatus(
+        ServerState(response.state) if known else ServerState.UNKNOWN,
+        response.time_ms,
+        dict(response.gauges),
+        dict(response.counters),
+        dict(response.limits),
     )

@@ -110,6 +110,8 @@ class Report(NamedTuple):
     margin_m: float = 0.0
     heading_deg: float | None = None
     speed_mps: float | None = None
+    version: int = 0
+    """The last version applied."""
 
 
 class Ack(NamedTuple):
@@ -126,6 +128,8 @@ class Ping(NamedTuple):
     connection: Connection
     device_id: str
     number: int
+    version: int = 0
+    """The last version applied."""
 
 
 DeviceCommand = Hello | Detach | Subscribe | Unsubscribe | Report | Ack | Ping

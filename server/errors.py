@@ -30,6 +30,7 @@ class Reason(IntEnum):
     INTERNAL = 14
     SILENT = 15
     LEASE_EXPIRED = 16
+    RECOVERING = 17
 
 
 class RefusalError(Exception):

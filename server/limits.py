@@ -37,8 +37,16 @@ class Limits:
     """* Of a position."""
     outbox_max: int = 256
     """Deltas waiting for a slow device; beyond, they coalesce into snapshots of the latest state."""
+    outbox_bytes_max: int = 1024 * 1024
+    """The same in bytes, roughly."""
     retained_max: int = 256
     """Deltas kept for a resume; beyond, a detached device is parked and resumes with snapshots."""
+    retained_bytes_max: int = 1024 * 1024
+    """The same in bytes, roughly."""
+    answers_max: int = 10_000
+    """Answers waiting to be written on a stream; beyond, it is not read until some have been."""
+    late_ms: int = 1_000
+    """Deltas that wait longer before they are written are counted as late."""
     answer_ms_max: int = 10_000
     """How long a device may take to say where it is; beyond, it is detached and parked."""
     queue_max: int = 100_000

@@ -12,6 +12,7 @@ from pathlib import Path
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.frame import Frame
 from server.engine import CostModel, EngineOptions
+from server.lifecycle import ServerState
 from server.limits import Limits
 from server.pump import Pump, wall_clock_ms
 from server.retention import Retention
@@ -23,8 +24,11 @@ from server.transport.listener import TlsFiles
 
 _log = logging.getLogger(__name__)
 
-_GRACE_S = 5.0
-"""How long a stopping server lets calls finish."""
+_DRAIN_S = 5.0
+"""How long a stopping server waits for streams to end: a stalled device does not hold it up."""
+
+_GRACE_S = 1.0
+"""How long it then lets calls finish."""
 
 _COLLECTED_EVERY = (50_000, 20, 100)
 """Objects made and not freed, and younger generations looked at, before each generation is."""
@@ -58,12 +62,14 @@ class Server:
     ) -> None:
         self.settings = settings
         self._frame = Frame.of(settings.area)
-        self._limits = limits or Limits(margin_m_max=settings.margin_m_max)
+        self._limits = limits or Limits(margin_m_max=settings.margin_m_max, late_ms=settings.late_ms)
         self._clock = clock
         self.port = 0
 
     async def start(self) -> None:
-        """Open the store, recover, listen.
+        """Open the store, listen, recover, serve.
+
+        While it recovers, calls are refused with RECOVERING, and health says NOT_SERVING.
 
         Raises
         ------
@@ -85,12 +91,19 @@ class Server:
                 virtual_time=settings.virtual_time,
                 lease_ms=_lease_ms(settings),
             )
-            self.switchboard.recover(self._store.recover())
             retention = Retention(self._store, _retention_days(settings))
             self._pump = Pump(self.switchboard, self._store, self._clock, retention=retention)
-            self._listener = Listener(self._pump, Access(settings.tokens))
-            self._pumping = asyncio.create_task(self._pump.run())
+            self._pump.state = ServerState.RECOVERING
+            self._listener = Listener(self._pump, Access(settings.tokens), settings.keepalive_ms)
             self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
+            try:
+                await asyncio.to_thread(self._recover)
+            except BaseException:
+                await self._listener.stop(0.0)
+                raise
+            self._pumping = asyncio.create_task(self._pump.run())
+            self._pump.state = ServerState.SERVING
+            await self._listener.serve()
         except BaseException:
             self._store.close()
             raise
@@ -103,8 +116,13 @@ class Server:
             settings.store,
         )
 
+    def _recover(self) -> None:
+        self.switchboard.recover(self._store.recover())
+
     async def stop(self) -> None:
         """Drain, finish what is under way, close the store. Raises what made the pump fail, if it did."""
+        self._pump.drain()
+        await self._listener.drain(_DRAIN_S)
         await self._listener.stop(_GRACE_S)
         self._pump.stop()
         try:

@@ -10,6 +10,12 @@ from safe_region.anchored import RegionMode
 from safe_region.frame import Point
 from safe_region.scoring import Similarity
 
+_DELTA_BYTES = 400
+_ENTRY_BYTES = 400
+_DROP_BYTES = 100
+_WORD_BYTES = 60
+"""What a delta and its parts take in Python, roughly: bounds need no more."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewObject:
@@ -114,3 +120,11 @@ class Delta:
     add: list[Entry] = field(default_factory=list)
     drop: dict[int, DropReason] = field(default_factory=dict)
     snapshot: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory it takes to keep this. O(objects)."""
+        size = _DELTA_BYTES + _DROP_BYTES * len(self.drop)
+        for item, _ in self.add:
+            size += _ENTRY_BYTES + len(item.payload) + _WORD_BYTES * len(item.keywords)
+        return size

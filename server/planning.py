@@ -29,7 +29,7 @@ from server.rows import (
     SetHeard,
     SetTime,
 )
-from server.session import Pong, Session
+from server.session import Session
 from server.switchboard import Switchboard
 from server.validation import (
     checked_ids,
@@ -39,6 +39,7 @@ from server.validation import (
     checked_nonce,
     checked_objects,
     checked_position,
+    checked_sequence,
     checked_subscription_id,
     checked_top_k,
     checked_version,
@@ -152,7 +153,7 @@ class Planner:
                 return Plan(lambda: session.ack(command.version), is_aside=True)
             case c.Ping():
                 session = self._speaker(command)
-                return Plan(lambda: session.say(Pong(command.number)), is_aside=True)
+                return Plan(lambda: self._board.ping(session, command), is_aside=True)
 
     def _plan_publish(self, command: c.Publish) -> Plan:
         now_ms = self._board.ledger.now_ms
@@ -303,6 +304,7 @@ class Planner:
 
     def _plan_report(self, command: c.Report) -> Plan:
         session = self._speaker(command)
+        checked_sequence(command.sequence)
         checked_position(command.lon, command.lat)
         for i, subscription_id in enumerate(command.subscription_ids):
             if subscription_id not in session.handles:
@@ -386,7 +388,7 @@ def carry_out(
     replies
         A place for each plan of the batch.
     places
-        Where the reports say that subscriptions are: `Switchboard.places`.
+        Where the reports say that subscriptions are: `Switchboard.hear`.
     seen
         What `Ledger.look` has said of these, if nothing has changed since.
     """
@@ -397,8 +399,8 @@ def carry_out(
         )
     for place, publication in step.publications:
         replies[place] = publication.ids
-    if step.reports:
-        board.anchor(step.reports, places, seen)
+    if places:
+        board.anchor(places, seen)
     for place, plan in step.others:
         replies[place] = plan.apply()
 
@@ -407,7 +409,7 @@ def apply(board: Switchboard, plans: Sequence[Plan]) -> list[object]:
     """Carry plans out in order; return a reply for each."""
     replies: list[object] = [None] * len(plans)
     for step in steps(plans):
-        carry_out(board, step, replies, board.places(step.reports))
+        carry_out(board, step, replies, board.hear(step.reports))
     return replies
 
 

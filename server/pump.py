@@ -17,7 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from server import commands as c
+from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
+from server.lifecycle import ServerState, require_serving
 from server.planning import Plan, Planner, carry_out, steps
 from server.retention import Retention
 from server.rows import Row
@@ -87,9 +89,11 @@ class Pump:
         self._room.set()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._kernels = ThreadPoolExecutor(1, thread_name_prefix="kernels")
-        self._draining = False
+        self.state = ServerState.SERVING
+        """Whether commands are taken: set by whoever starts and stops the server."""
+        self._stopping = False
         self._curious: list[tuple[int, asyncio.Future[None]]] = []  # who waits for answers up to a number
-        self._committed_ms = switchboard.ledger.now_ms
+        self._committed_ms = 0
         self._lease_expired_count = 0
         self._forgotten_count = 0
         self._retention = retention or Retention(store, 0)
@@ -102,8 +106,7 @@ class Pump:
         RefusalError
             If it is refused.
         """
-        if self._draining:
-            raise RefusalError(Reason.DRAINING, "server", "stopping", "running; try again")
+        require_serving(self.state)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         await self._put(command, future)
         return await future
@@ -151,7 +154,8 @@ class Pump:
 
     async def run(self) -> None:
         """Pump until `stop`."""
-        while not (self._draining and not self._waiting):
+        self._committed_ms = self.switchboard.ledger.now_ms
+        while not (self._stopping and not self._waiting):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), _IDLE_S)
             self._pass_time()
@@ -170,9 +174,19 @@ class Pump:
         self._kernels.shutdown()
 
     def stop(self) -> None:
-        """Refuse new questions; `run` ends when what waits is done."""
-        self._draining = True
+        """Let `run` end when what waits is done."""
+        self.drain()
+        self._stopping = True
+
+    def drain(self) -> None:
+        """Refuse new questions; what was accepted goes on."""
+        self.state = ServerState.DRAINING
         self._arrived.set()
+
+    @property
+    def waiting_count(self) -> int:
+        """How many commands wait."""
+        return len(self._waiting)
 
     def _pass_time(self) -> None:
         board = self.switchboard
@@ -181,10 +195,11 @@ class Pump:
         if not board.virtual_time:
             board.steady_ms = self._steady_clock()
             board.advance(max(board.ledger.now_ms, board.wall_ms))
-        if board.lease_expired_count > self._lease_expired_count:
-            count = board.lease_expired_count - self._lease_expired_count
+        expired_count = board.counters.parked[ParkReason.LEASE_EXPIRED]
+        if expired_count > self._lease_expired_count:
+            count = expired_count - self._lease_expired_count
             _log.info("%d devices have said nothing for a lease and are parked", count)
-            self._lease_expired_count = board.lease_expired_count
+            self._lease_expired_count = expired_count
         if board.forgotten_count > self._forgotten_count:
             count = board.forgotten_count - self._forgotten_count
             _log.info("%d devices have not been heard of for long and are forgotten", count)
@@ -195,7 +210,8 @@ class Pump:
         """Wake those whose questions have been answered; all of them when this is ending."""
         oldest = self.switchboard.questions.oldest()
         for number, future in self._curious:
-            if (number < oldest or self._draining) and not future.done():
+            is_over = self.state is ServerState.DRAINING
+            if (number < oldest or is_over) and not future.done():
                 future.set_result(None)
         self._curious = [pair for pair in self._curious if not pair[1].done()]
 
@@ -222,7 +238,7 @@ class Pump:
         replies: list[object] = [None] * len(plans)
         for step in steps(plans):
             seen = None
-            places = board.places(step.reports)
+            places = board.hear(step.reports)
             if len(places) >= _LOOKED_UP_ASIDE_MIN:
                 loop = asyncio.get_running_loop()
                 seen = await loop.run_in_executor(self._kernels, board.ledger.look, places)

@@ -85,6 +85,15 @@ class ServerSettings(BaseSettings):
         description="How long the subscriptions of a device are kept that is not heard of; 0 for ever. "
         "90 days if not given, in virtual time for ever.",
     )
+    keepalive_ms: int = Field(
+        30_000,
+        ge=100,
+        description="Between signs of life on a quiet connection; one that gives none for as long, "
+        "at most ten seconds, is closed.",
+    )
+    late_ms: int = Field(
+        1_000, ge=0, description="Deltas that wait longer before they are written are counted as late."
+    )
     subscription_index: str = Field(
         DEFAULT_SUBSCRIPTION_INDEX,
         description=f"Who is affected by a new object: {', '.join(SUBSCRIPTION_INDEXES)}.",

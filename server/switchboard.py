@@ -14,6 +14,8 @@ import numpy as np
 from index.batches import Ranking
 from safe_region.frame import Frame
 from server import commands as c
+from server.counters import ParkReason
+from server.delivery import Delivery
 from server.engine import EngineOptions
 from server.errors import Reason, RefusalError
 from server.leases import Leases
@@ -27,15 +29,12 @@ from server.session import (
     Detached,
     Event,
     Locate,
+    Pong,
     Rejection,
     Session,
-    State,
     Subscribed,
-    Unsubscribed,
     Welcome,
 )
-from server.session.events import SnapshotDue
-from server.sessions import Sessions
 from server.shelf import Gone
 
 
@@ -69,7 +68,9 @@ class Switchboard:
         self.limits = limits or Limits()
         self.ledger = Ledger(frame, options)
         self.virtual_time = virtual_time
-        self.sessions = Sessions(self._revive)
+        self.delivery = Delivery(self.ledger, self.limits)
+        self.sessions = self.delivery.sessions
+        self.counters = self.delivery.counters
         self.late_rows: deque[Row] = deque()
         """What must be on disk some day: expired objects, and when devices were heard of last."""
         self.wall_ms = 0
@@ -77,10 +78,8 @@ class Switchboard:
         self.steady_ms = 0
         """The time of leases: monotonic, set by whoever drives this; virtual if time is."""
         self.leases = Leases(lease_ms)
-        self.lease_expired_count = 0
         self.forgotten_count = 0
         self.questions = Questions()
-        self._owners: dict[int, tuple[Session, int]] = {}  # handle -> session, subscription id
         self.id_of_key: dict[str, int] = {}
         self._next_object_id = 1
         self._next_handle = 1
@@ -105,15 +104,6 @@ class Switchboard:
             self.ledger.restore_subscriptions(handles, subscriptions)
             self.sessions.park(subscriptions, handles)
 
-    def _revive(self, device_id: str, handles: dict[int, int]) -> Session:
-        """Make the session of a device that was brought back from the store."""
-        session = Session(device_id, self.limits, parked=True)
-        session.handles = handles
-        self._owners.update(
-            (handle, (session, subscription_id)) for subscription_id, handle in handles.items()
-        )
-        return session
-
     def advance(self, now_ms: int) -> int:
         """Set the time. What expires leaves rows to be deleted in `late_rows`."""
         for item in self.ledger.advance(now_ms):
@@ -136,25 +126,12 @@ class Switchboard:
         """Tell a device that its command was refused."""
         number, kind = c.rejection_address(command)
         event = Rejection(number, kind, error)
+        self.counters.rejected[error.reason] += 1
         command.connection.put(None, command.device_id, event)
 
     def take(self, connection: Connection, count_max: int) -> list[tuple[str, Event]]:
         """Take what is to be sent on a connection, oldest first."""
-        taken: list[tuple[str, Event]] = []
-        while len(connection) and len(taken) < count_max:
-            item = connection.pop()
-            event = item.event
-            if event is None:
-                continue
-            if isinstance(event, SnapshotDue):
-                if item.session is not None and item.session.connection is connection:
-                    found = item.session.snapshots(self.ledger.snapshot)
-                    taken += [(item.device_id, snapshot) for snapshot in found]
-                continue
-            if item.session is not None:
-                item.session.sent(item)
-            taken.append((item.device_id, event))
-        return taken
+        return self.delivery.take(connection, count_max)
 
     def publish(self, fresh: Sequence[LiveObject], replaced: Sequence[int]) -> None:
         """Add objects in place of those replaced."""
@@ -178,10 +155,7 @@ class Switchboard:
         """Attach a device: welcome it, then send what it missed, or everything."""
         if command.connection.closed:
             return  # it has gone already, and nobody would detach it
-        session = self.sessions.get(command.device_id)
-        if session is None:
-            session = Session(command.device_id, self.limits)
-            self.sessions[command.device_id] = session
+        session = self.delivery.session_of(command.device_id)
         resumed = session.attach(command.connection, command.nonce, command.version)
         self.leases.begin(session, self.steady_ms)
         known = tuple(
@@ -209,8 +183,7 @@ class Switchboard:
         if session is not None and session.connection is command.connection:
             self._leave(session)
             self.questions.answered(session.handles.values())
-            if not session.handles:
-                del self.sessions[command.device_id]
+            self.delivery.forget_if_empty(session)
 
     def _leave(self, session: Session) -> None:
         session.detach()
@@ -222,7 +195,7 @@ class Switchboard:
         for session in gone:
             for subscription_id in list(session.handles):
                 self.unsubscribe(session, subscription_id)
-            del self.sessions[session.device_id]
+            self.delivery.forget_if_empty(session)
         self.forgotten_count += len(gone)
 
     def subscribe(self, session: Session, row: PutSubscription, place: Place) -> None:
@@ -236,50 +209,54 @@ class Switchboard:
         handle = self._next_handle
         self._next_handle += 1
         self.ledger.subscribe(handle, row.spec)
-        session.handles[row.subscription_id] = handle
-        self._owners[handle] = (session, row.subscription_id)
+        self.delivery.own(session, row.subscription_id, handle)
         return handle
 
     def unsubscribe(self, session: Session, subscription_id: int) -> None:
         """End a subscription."""
-        handle = session.handles.pop(subscription_id)
-        del self._owners[handle]
+        handle = self.delivery.disown(session, subscription_id)
         self.questions.answered([handle])
         self.ledger.unsubscribe(handle)
-        session.say(Unsubscribed(subscription_id))
+        session.unsubscribed(subscription_id)
 
-    def places(self, reports: Sequence[c.Report]) -> dict[int, Place]:
-        """Return where subscriptions are to be evaluated anew; the latest report counts."""
+    def hear(self, reports: Sequence[c.Report]) -> dict[int, Place]:
+        """Take note of reports; return where subscriptions are to be evaluated anew.
+
+        The latest position counts. A report that comes again, or after a later one, has been answered
+        already.
+        """
         found: dict[int, Place] = {}
         for report in reports:
-            handles = self.sessions[report.device_id].handles
+            session = self.sessions[report.device_id]
+            session.ack(report.version)
+            if report.sequence <= session.report_sequence:
+                self.counters.reports_repeated += 1
+                continue
+            session.report_sequence = report.sequence
+            handles = session.handles
             point = self.frame.project(report.lon, report.lat)
             place = Place(point, report.margin_m, report.heading_deg, report.speed_mps)
             for subscription_id in report.subscription_ids:
                 found[handles[subscription_id]] = place
         return found
 
-    def anchor(
-        self,
-        reports: Sequence[c.Report],
-        places: dict[int, Place],
-        seen: list[Ranking] | None = None,
-    ) -> None:
-        """Give what devices reported new anchors, in one batch.
+    def anchor(self, places: dict[int, Place], seen: list[Ranking] | None = None) -> None:
+        """Give subscriptions whose devices have reported new anchors, in one batch.
 
         Parameters
         ----------
-        reports
-            What they said.
         places
-            What `places` makes of it.
+            What `hear` has returned.
         seen
             What the ledger has retrieved there, if it has looked already.
         """
-        for report in reports:
-            session = self.sessions[report.device_id]
-            session.report_sequence = max(session.report_sequence, report.sequence)
         self._anchor(places, Cause.REPORTED, seen)
+
+    @staticmethod
+    def ping(session: Session, command: c.Ping) -> None:
+        """Answer a sign of life, behind everything before it."""
+        session.ack(command.version)
+        session.say(Pong(command.number))
 
     def _anchor(self, places: dict[int, Place], cause: Cause, seen: list[Ranking] | None = None) -> None:
         self.questions.answered(places)
@@ -294,8 +271,8 @@ class Switchboard:
         """
         asked: dict[str, list[int]] = {}
         for handle in self.ledger.unasked:
-            session, subscription_id = self._owners[handle]
-            if session.state is State.ATTACHED:
+            session, subscription_id = self.delivery.owner(handle)
+            if session.is_attached:
                 self.questions.ask(handle, self.wall_ms)
                 asked.setdefault(session.device_id, []).append(subscription_id)
         self.ledger.unasked = []
@@ -307,9 +284,10 @@ class Switchboard:
         questions = self.questions
         while (handle := questions.late(self.wall_ms - self.limits.answer_ms_max)) is not None:
             waited_ms = self.wall_ms - questions.since_ms(handle)
-            session, _ = self._owners[handle]
+            session, _ = self.delivery.owner(handle)
             limit = f"at most {self.limits.answer_ms_max} ms"
-            self._give_up(session, RefusalError(Reason.SILENT, "answer", f"{waited_ms} ms late", limit))
+            error = RefusalError(Reason.SILENT, "answer", f"{waited_ms} ms late", limit)
+            self._give_up(session, error, ParkReason.SILENT)
 
     # -- leases ----------------------------------------------------------------------------------
 
@@ -322,46 +300,27 @@ class Switchboard:
     def end_leases(self) -> None:
         """Detach and park devices that have said nothing for longer than their lease."""
         for session in self.leases.expired(self.steady_ms):
-            self.lease_expired_count += 1
             silent_ms = self.steady_ms - session.heard_ms
             limit = f"less than {self.leases.lease_ms} ms"
-            self._give_up(
-                session, RefusalError(Reason.LEASE_EXPIRED, "silence", f"{silent_ms} ms", limit)
-            )
+            error = RefusalError(Reason.LEASE_EXPIRED, "silence", f"{silent_ms} ms", limit)
+            self._give_up(session, error, ParkReason.LEASE_EXPIRED)
 
-    def _give_up(self, session: Session, error: RefusalError) -> None:
+    def _give_up(self, session: Session, error: RefusalError, reason: ParkReason) -> None:
         """Detach and park a device; it may say hello again."""
         session.say(Detached(error))
         self._leave(session)
-        self._park(session)
-        if not session.handles:
-            del self.sessions[session.device_id]
+        self.delivery.park(session, reason)
+        self.questions.answered(session.handles.values())
+        self.delivery.forget_if_empty(session)
 
     def _route(self, deltas: Sequence[Delta]) -> None:
-        for delta in deltas:
-            session, subscription_id = self._owners[delta.handle]
-            if not session.push(subscription_id, delta):
-                self._park(session)
-
-    def _park(self, session: Session) -> None:
-        session.park()
-        self.questions.answered(session.handles.values())
-        for handle in session.handles.values():
-            self.ledger.park(handle)
+        for session in self.delivery.route(deltas):
+            self.questions.answered(session.handles.values())
 
     def check(self) -> None:
         """Verify engine and bookkeeping. For tests."""
         self.ledger.check()
-        owned = {
-            handle: (session, subscription_id)
-            for session in self.sessions.made()
-            for subscription_id, handle in session.handles.items()
-        }
-        if owned != self._owners:
-            raise AssertionError("handles and sessions disagree")
+        self.delivery.check()
         keys = {item.key: item.object_id for item in self.ledger.objects.values() if item.key}
         if keys != self.id_of_key:
             raise AssertionError("keys and objects disagree")
-        for session in self.sessions.made():
-            if (session.state is State.ATTACHED) != (session.connection is not None):
-                raise AssertionError(f"session {session.device_id} has lost its connection")

@@ -190,6 +190,12 @@ def checked_version(version: int) -> int:
     return version
 
 
+def checked_sequence(sequence: int) -> int:
+    """Return the number of a report."""
+    _require(1 <= sequence <= _VERSION_MAX, "report.sequence", sequence, f"1 to {_VERSION_MAX}")
+    return sequence
+
+
 def checked_nonce(nonce: bytes) -> bytes:
     """Return an instance nonce."""
     _require(

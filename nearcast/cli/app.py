@@ -11,6 +11,7 @@ from nearcast.cli.demo import demo
 from nearcast.cli.replay import replay
 from nearcast.cli.serve import serve
 from nearcast.cli.simulate import simulate
+from nearcast.cli.status import status
 from nearcast.cli.store import store
 
 
@@ -21,6 +22,7 @@ def app() -> None:
 
 
 app.add_command(serve)
+app.add_command(status)
 app.add_command(simulate)
 app.add_command(replay)
 app.add_command(demo)

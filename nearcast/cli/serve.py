@@ -69,6 +69,10 @@ READY = "serving on "
     "[default: 90, virtual time: 0]",
 )
 @click.option(
+    "--keepalive-ms", type=int, help="Between signs of life of a quiet connection.  [default: 30000]"
+)
+@click.option("--late-ms", type=int, help="Deltas that wait longer are counted as late.  [default: 1000]")
+@click.option(
     "--subscription-index",
     help="Who is affected by a new object: naive, sq-tree, sq-plus-tree.  [default: sq-plus-tree]",
 )

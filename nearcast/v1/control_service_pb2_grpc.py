@@ -45,6 +45,11 @@ class ControlServiceStub:
                 request_serializer=nearcast_dot_v1_dot_control__service__pb2.AdvanceClockRequest.SerializeToString,
                 response_deserializer=nearcast_dot_v1_dot_control__service__pb2.AdvanceClockResponse.FromString,
                 _registered_method=True)
+        self.Status = channel.unary_unary(
+                '/nearcast.v1.ControlService/Status',
+                request_serializer=nearcast_dot_v1_dot_control__service__pb2.StatusRequest.SerializeToString,
+                response_deserializer=nearcast_dot_v1_dot_control__service__pb2.StatusResponse.FromString,
+                _registered_method=True)
 
 
 class ControlServiceServicer:
@@ -65,6 +70,13 @@ class ControlServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Status(self, request, context):
+        """What the server is doing, how much there is, and what it has counted. Answered in every state.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ControlServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -77,6 +89,11 @@ def add_ControlServiceServicer_to_server(servicer, server):
                     servicer.AdvanceClock,
                     request_deserializer=nearcast_dot_v1_dot_control__service__pb2.AdvanceClockRequest.FromString,
                     response_serializer=nearcast_dot_v1_dot_control__service__pb2.AdvanceClockResponse.SerializeToString,
+            ),
+            'Status': grpc.unary_unary_rpc_method_handler(
+                    servicer.Status,
+                    request_deserializer=nearcast_dot_v1_dot_control__service__pb2.StatusRequest.FromString,
+                    response_serializer=nearcast_dot_v1_dot_control__service__pb2.StatusResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -134,6 +151,33 @@ class ControlService:
             '/nearcast.v1.ControlService/AdvanceClock',
             nearcast_dot_v1_dot_control__service__pb2.AdvanceClockRequest.SerializeToString,
             nearcast_dot_v1_dot_control__service__pb2.AdvanceClockResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Status(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nearcast.v1.ControlService/Status',
+            nearcast_dot_v1_dot_control__service__pb2.StatusRequest.SerializeToString,
+            nearcast_dot_v1_dot_control__service__pb2.StatusResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -11,6 +11,13 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class EndReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    END_REASON_UNSPECIFIED: _ClassVar[EndReason]
+    END_REASON_UNSUBSCRIBED: _ClassVar[EndReason]
+END_REASON_UNSPECIFIED: EndReason
+END_REASON_UNSUBSCRIBED: EndReason
+
 class Hello(_message.Message):
     __slots__ = ("device_id", "token", "instance_nonce", "version", "position", "margin_m")
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
@@ -46,20 +53,22 @@ class Unsubscribe(_message.Message):
     def __init__(self, subscription_id: _Optional[int] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("sequence", "position", "subscription_ids", "heading_deg", "speed_mps", "margin_m")
+    __slots__ = ("sequence", "position", "subscription_ids", "heading_deg", "speed_mps", "margin_m", "version")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTION_IDS_FIELD_NUMBER: _ClassVar[int]
     HEADING_DEG_FIELD_NUMBER: _ClassVar[int]
     SPEED_MPS_FIELD_NUMBER: _ClassVar[int]
     MARGIN_M_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     position: _geometry_pb2.Position
     subscription_ids: _containers.RepeatedScalarFieldContainer[int]
     heading_deg: float
     speed_mps: float
     margin_m: float
-    def __init__(self, sequence: _Optional[int] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., subscription_ids: _Optional[_Iterable[int]] = ..., heading_deg: _Optional[float] = ..., speed_mps: _Optional[float] = ..., margin_m: _Optional[float] = ...) -> None: ...
+    version: int
+    def __init__(self, sequence: _Optional[int] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., subscription_ids: _Optional[_Iterable[int]] = ..., heading_deg: _Optional[float] = ..., speed_mps: _Optional[float] = ..., margin_m: _Optional[float] = ..., version: _Optional[int] = ...) -> None: ...
 
 class Ack(_message.Message):
     __slots__ = ("version",)
@@ -68,10 +77,12 @@ class Ack(_message.Message):
     def __init__(self, version: _Optional[int] = ...) -> None: ...
 
 class Ping(_message.Message):
-    __slots__ = ("number",)
+    __slots__ = ("number", "version")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     number: int
-    def __init__(self, number: _Optional[int] = ...) -> None: ...
+    version: int
+    def __init__(self, number: _Optional[int] = ..., version: _Optional[int] = ...) -> None: ...
 
 class AttachRequest(_message.Message):
     __slots__ = ("hello", "subscribe", "unsubscribe", "report", "ack", "ping")
@@ -140,10 +151,12 @@ class Welcome(_message.Message):
     def __init__(self, frame: _Optional[_Union[_geometry_pb2.Frame, _Mapping]] = ..., time_ms: _Optional[int] = ..., virtual_time: _Optional[bool] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., subscriptions: _Optional[_Iterable[_Union[_subscriptions_pb2.Subscription, _Mapping]]] = ..., version: _Optional[int] = ..., resumed: _Optional[bool] = ..., lease_ms: _Optional[int] = ...) -> None: ...
 
 class Unsubscribed(_message.Message):
-    __slots__ = ("subscription_id",)
+    __slots__ = ("subscription_id", "reason")
     SUBSCRIPTION_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     subscription_id: int
-    def __init__(self, subscription_id: _Optional[int] = ...) -> None: ...
+    reason: EndReason
+    def __init__(self, subscription_id: _Optional[int] = ..., reason: _Optional[_Union[EndReason, str]] = ...) -> None: ...
 
 class Pong(_message.Message):
     __slots__ = ("number",)

@@ -63,6 +63,11 @@ class DeviceServiceServicer:
         the order sent. A refused command costs an error message, not the stream; a refused hello ends it.
         Half-closing the sending side detaches the device: its subscriptions stay, and wait for the next
         hello.
+
+        Delivery: all that a device has to know of its subscriptions comes as deltas, one sequence a device,
+        in order, each at least once across all streams, and idempotent by version. What a device has not
+        acknowledged is kept for a resume, within bounds; beyond them it is given snapshots instead, so it
+        misses steps, never the state. The rule in full is in docs/protocol.md.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

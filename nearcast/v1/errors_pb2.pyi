@@ -24,6 +24,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ERROR_REASON_INTERNAL: _ClassVar[ErrorReason]
     ERROR_REASON_SILENT: _ClassVar[ErrorReason]
     ERROR_REASON_LEASE_EXPIRED: _ClassVar[ErrorReason]
+    ERROR_REASON_RECOVERING: _ClassVar[ErrorReason]
 ERROR_REASON_UNSPECIFIED: ErrorReason
 ERROR_REASON_INVALID_FIELD: ErrorReason
 ERROR_REASON_OUT_OF_AREA: ErrorReason
@@ -41,6 +42,7 @@ ERROR_REASON_DRAINING: ErrorReason
 ERROR_REASON_INTERNAL: ErrorReason
 ERROR_REASON_SILENT: ErrorReason
 ERROR_REASON_LEASE_EXPIRED: ErrorReason
+ERROR_REASON_RECOVERING: ErrorReason
 
 class Error(_message.Message):
     __slots__ = ("reason", "message", "field", "value", "limit", "code")

@@ -3,6 +3,7 @@
 from server.session.connection import Connection
 from server.session.events import (
     Detached,
+    EndReason,
     Event,
     Locate,
     Pong,
@@ -18,6 +19,7 @@ from server.session.session import Session, State
 __all__ = [
     "Connection",
     "Detached",
+    "EndReason",
     "Event",
     "Locate",
     "Pong",

@@ -9,38 +9,65 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from server.session.events import Event
+from server.counters import Counters
+from server.session.events import Event, SnapshotDue, VersionedDelta
 
 if TYPE_CHECKING:
     from server.session.session import Session
 
+NEVER_LATE_MS = 2**62
+
 
 class Queued:
-    """An event waiting to be sent; `event` is None once it was coalesced away."""
+    """An event waiting to be sent; `event` is None once it was coalesced away or dropped."""
 
-    __slots__ = ("device_id", "event", "session")
+    __slots__ = ("device_id", "event", "queued_ms", "session")
 
-    def __init__(self, session: Session | None, device_id: str, event: Event) -> None:
+    def __init__(self, session: Session | None, device_id: str, event: Event, queued_ms: int) -> None:
         self.session = session
         self.device_id = device_id
         self.event: Event | None = event
+        self.queued_ms = queued_ms
 
 
 class Connection:
     """A stream's outbox.
 
+    Deltas are bounded by their sessions, which coalesce them. What answers the device's own commands
+    (`answers_count`) is bounded by whoever reads those: they wait while too much has not been written.
+
     Parameters
     ----------
     on_ready
         Called when something is put into an empty outbox.
+    counters
+        Where what becomes of deltas is counted.
+    clock
+        Monotonic milliseconds.
+    late_ms
+        Deltas that wait longer are counted as late.
     """
 
-    def __init__(self, on_ready: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        on_ready: Callable[[], None] = lambda: None,
+        counters: Counters | None = None,
+        clock: Callable[[], int] = lambda: 0,
+        late_ms: int = NEVER_LATE_MS,
+    ) -> None:
         self._on_ready = on_ready
+        self._counters = counters or Counters()
+        self._clock = clock
+        self._late_ms = late_ms
         self._outbox: deque[Queued] = deque()
+        self._writing: list[tuple[int, bool]] = []
+        # Deltas taken and not yet written: since when they waited, and whether they are snapshots.
         self.queued_count = 0
         self.taken_count = 0
         self.written_count = 0
+        self.answers_count = 0
+        """Events without a version that were not written yet."""
+        self._answers_taken = 0
         self.closed = False
         self.devices: dict[str, Session] = {}
 
@@ -49,22 +76,63 @@ class Connection:
 
     def put(self, session: Session | None, device_id: str, event: Event) -> Queued:
         """Append an event. O(1)."""
-        item = Queued(session, device_id, event)
-        if not self.closed:
-            self.queued_count += 1
-            self._outbox.append(item)
-            if len(self._outbox) == 1:
-                self._on_ready()
+        item = Queued(session, device_id, event, self._clock())
+        is_delta = isinstance(event, VersionedDelta)
+        self._counters.deltas_queued += is_delta
+        if self.closed:
+            item.event = None
+            self._counters.deltas_dropped += is_delta
+            return item
+        self.queued_count += 1
+        self.answers_count += not is_delta
+        self._outbox.append(item)
+        if len(self._outbox) == 1:
+            self._on_ready()
         return item
 
     def pop(self) -> Queued:
-        """Take the oldest event."""
+        """Take the oldest event. Those with an event are to be written, and `wrote` called."""
+        item = self._outbox.popleft()
         self.taken_count += 1
-        return self._outbox.popleft()
+        if isinstance(item.event, VersionedDelta):
+            self._writing.append((item.queued_ms, item.event.delta.snapshot))
+        elif item.event is not None and not isinstance(item.event, SnapshotDue):
+            self._answers_taken += 1
+        return item
+
+    def take_early(self, item: Queued) -> Event | None:
+        """Take an event without a version, from farther behind; it is not there any more."""
+        event = item.event
+        item.event = None
+        self._answers_taken += event is not None
+        return event
+
+    def take_snapshots(self, marker: Queued, count: int) -> None:
+        """Note that a marker became so many snapshots, which are to be written."""
+        self._counters.deltas_queued += count
+        self._writing += [(marker.queued_ms, True)] * count
+
+    def wrote(self) -> None:
+        """Note that everything taken has been written."""
+        self.written_count = self.taken_count
+        self.answers_count -= self._answers_taken
+        self._answers_taken = 0
+        late_ms = self._clock() - self._late_ms
+        counters = self._counters
+        counters.deltas_sent += len(self._writing)
+        counters.deltas_late += sum(queued_ms < late_ms for queued_ms, _ in self._writing)
+        counters.snapshots_sent += sum(is_snapshot for _, is_snapshot in self._writing)
+        self._writing.clear()
 
     def close(self) -> None:
-        """Forget what was not sent; nothing can be put any more."""
+        """Forget what was not written; nothing can be put any more."""
+        if self.closed:
+            return
         self.closed = True
+        waiting = sum(isinstance(item.event, VersionedDelta) for item in self._outbox)
+        self._counters.deltas_dropped += waiting + len(self._writing)
+        self._writing.clear()
         self._outbox.clear()
         self.taken_count = self.written_count = self.queued_count
+        self.answers_count = self._answers_taken = 0
         self._on_ready()

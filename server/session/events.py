@@ -26,18 +26,26 @@ class Welcome(NamedTuple):
 
 
 class VersionedDelta(NamedTuple):
-    """A delta with its place in the device's sequence."""
+    """A delta with its place in the device's sequence, and about how much memory it takes."""
 
     version: int
     subscription_id: int
     report_sequence: int
     delta: Delta
+    size_bytes: int
+
+
+class EndReason(IntEnum):
+    """Why a subscription has ended. The numbers equal those on the wire."""
+
+    UNSUBSCRIBED = 1
 
 
 class Unsubscribed(NamedTuple):
     """A subscription has ended."""
 
     subscription_id: int
+    reason: EndReason = EndReason.UNSUBSCRIBED
 
 
 class Pong(NamedTuple):

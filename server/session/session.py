@@ -1,16 +1,21 @@
 """One device's protocol state.
 
-    state       attach          detach      park        push
-    DETACHED    ATTACHED        DETACHED    PARKED      retained for a resume
-    ATTACHED    ATTACHED (1)    DETACHED    refused     retained and queued
-    PARKED      ATTACHED (2)    PARKED      PARKED      refused
+    state        attach       overflow     caught up  detach    park     push
+    DETACHED     IN_SYNC                              DETACHED  PARKED   kept for a resume
+    IN_SYNC      IN_SYNC (1)  CATCHING_UP             DETACHED           kept and queued
+    CATCHING_UP  IN_SYNC (1)               IN_SYNC    DETACHED           left to the snapshot
+    PARKED       IN_SYNC (2)                          PARKED    PARKED   refused
 
-(1) a takeover by the same instance; another instance is refused. (2) with snapshots.
+An empty field is refused. (1) a takeover by the same instance; another instance is refused. (2) with
+snapshots. PARKED is where a device is set aside: its subscriptions are not evaluated, and it costs no
+more than its place in the list.
 
-Versions: every delta gets the next one. Those in (`retained_from`, `version`] are kept, so a device that
-has applied any version in that range can be given the difference. When the outbox of a slow device
-overflows, its queued deltas coalesce: they are replaced by one marker, in the place of the first, which
-becomes a snapshot of every subscription when it is its turn. Nothing is lost, only the steps between.
+Versions: every delta gets the next one. Those that the device has not acknowledged are kept, within
+bounds, so the instance that was attached last can be given the difference; any other is given snapshots,
+since its version may be of another life of the server. When the outbox of a slow device overflows, its
+queued deltas coalesce: they are replaced by one marker, in the place of the first, which becomes a
+snapshot of every subscription when it is its turn. Nothing is lost, only the steps between. The ends of
+subscriptions that wait behind the marker go before the snapshots.
 """
 
 from __future__ import annotations
@@ -19,35 +24,48 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 
+from server.counters import Counters, ParkReason
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import Cause, Delta
 from server.session.connection import Connection, Queued
-from server.session.events import Detached, Event, SnapshotDue, VersionedDelta
+from server.session.events import Detached, Event, SnapshotDue, Unsubscribed, VersionedDelta
+from server.session.retained import Retained
 
 
 class State(Enum):
     """Where a session stands."""
 
+    IN_SYNC = "in sync"
+    """Attached: every delta is queued as it happens."""
+    CATCHING_UP = "catching up"
+    """Attached, but too slow: a snapshot of the latest state waits for its turn."""
     DETACHED = "detached"
-    ATTACHED = "attached"
+    """Away: deltas are kept for its return."""
     PARKED = "parked"
+    """Set aside: nothing is evaluated until its return."""
 
 
 class Command(Enum):
     """What moves a session from state to state."""
 
     ATTACH = "attach"
+    OVERFLOW = "overflow"
+    CATCH_UP = "catch up"
     DETACH = "detach"
     PARK = "park"
 
 
 TRANSITIONS: dict[tuple[State, Command], State] = {
-    (State.DETACHED, Command.ATTACH): State.ATTACHED,
-    (State.ATTACHED, Command.ATTACH): State.ATTACHED,
-    (State.PARKED, Command.ATTACH): State.ATTACHED,
+    (State.DETACHED, Command.ATTACH): State.IN_SYNC,
+    (State.IN_SYNC, Command.ATTACH): State.IN_SYNC,
+    (State.CATCHING_UP, Command.ATTACH): State.IN_SYNC,
+    (State.PARKED, Command.ATTACH): State.IN_SYNC,
+    (State.IN_SYNC, Command.OVERFLOW): State.CATCHING_UP,
+    (State.CATCHING_UP, Command.CATCH_UP): State.IN_SYNC,
     (State.DETACHED, Command.DETACH): State.DETACHED,
-    (State.ATTACHED, Command.DETACH): State.DETACHED,
+    (State.IN_SYNC, Command.DETACH): State.DETACHED,
+    (State.CATCHING_UP, Command.DETACH): State.DETACHED,
     (State.PARKED, Command.DETACH): State.PARKED,
     (State.DETACHED, Command.PARK): State.PARKED,
     (State.PARKED, Command.PARK): State.PARKED,
@@ -63,28 +81,39 @@ class Session:
         Whose it is.
     limits
         How much is kept for slow and for absent devices.
+    counters
+        Where what becomes of deltas is counted, and devices by their states.
     parked
         Whether it was brought back from the store rather than begun by a hello.
     """
 
-    def __init__(self, device_id: str, limits: Limits, *, parked: bool = False) -> None:
+    def __init__(
+        self, device_id: str, limits: Limits, counters: Counters | None = None, *, parked: bool = False
+    ) -> None:
         self.device_id = device_id
         self.state = State.PARKED if parked else State.DETACHED
         self.handles: dict[int, int] = {}  # subscription id -> the engine's handle
         self.version = 0
         self.report_sequence = 0
         self.connection: Connection | None = None
-        self.coalesced_count = 0
         self.heard_ms = 0
         """When the device last said something, in the time of its lease."""
         self.is_leased = False
         """Whether `Leases` looks after it."""
         self._limits = limits
+        self._counters = counters or Counters()
+        self._counters.devices[self.state] += 1
         self._nonce = b""
-        self._retained: deque[VersionedDelta] = deque()
-        self._retained_from = 0
-        self._unsent: deque[Queued] = deque()
-        self._snapshot_due = False
+        self._retained = None if parked else Retained(0)
+        self._unsent: deque[Queued] | None = None  # deltas in the outbox, while attached
+        self._unsent_bytes = 0
+        self._marker: Queued | None = None  # stands for the deltas that were coalesced
+        self._ended: deque[Queued] = deque()  # ends of subscriptions in the outbox, while attached
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether a stream carries the device."""
+        return self.connection is not None
 
     def attach(self, connection: Connection, nonce: bytes, version: int) -> bool:
         """Begin or resume the conversation on a stream.
@@ -105,21 +134,28 @@ class Session:
             taken_over = RefusalError(Reason.SUPERSEDED, "stream", "older", "the latest of its instance")
             self.say(Detached(taken_over))
             self._leave()
-        covered = self.state is not State.PARKED and self._retained_from <= version <= self.version
+        covered = (
+            self._retained is not None
+            and nonce == self._nonce
+            and self._retained.floor <= version <= self.version
+        )
         self._move(Command.ATTACH)
         if nonce != self._nonce:
             self.report_sequence = 0
         self._nonce = nonce
         self.connection = connection
+        self._unsent = deque()
         connection.devices[self.device_id] = self
-        if not covered:
+        if covered:
+            self.ack(version)
+        else:
             self.version = max(self.version, version)
-            self._forget_retained()
+            self._retained = Retained(self.version)
         return covered
 
     def require_instance(self, nonce: bytes) -> None:
         """Raise RefusalError (DEVICE_IN_USE) if another instance is attached."""
-        if self.state is State.ATTACHED and nonce != self._nonce:
+        if self.is_attached and nonce != self._nonce:
             raise RefusalError(
                 Reason.DEVICE_IN_USE,
                 "hello.instance_nonce",
@@ -129,19 +165,25 @@ class Session:
 
     def resume(self, version: int) -> None:
         """Queue the retained deltas after `version`."""
-        for delta in list(self._retained):
-            if delta.version > version and not self._snapshot_due:
-                self._queue(delta)
+        missed = list(self._retained.since(version)) if self._retained is not None else []
+        self._counters.deltas_resent += len(missed)
+        for delta in missed:
+            self._queue(delta)
 
     def detach(self) -> None:
         """Stop talking; keep what a resume needs."""
         self._leave()
         self._move(Command.DETACH)
 
-    def park(self) -> None:
+    def park(self, reason: ParkReason) -> None:
         """Give up on differences: the next attach gets snapshots."""
+        self._counters.parked[reason] += self.state is not State.PARKED
         self._move(Command.PARK)
-        self._forget_retained()
+        self._retained = None
+
+    def end(self) -> None:
+        """Note that the server forgets this session."""
+        self._counters.devices[self.state] -= 1
 
     def push(self, subscription_id: int, delta: Delta) -> bool:
         """Give a delta the next version, keep it, and queue it if attached.
@@ -151,17 +193,20 @@ class Session:
         bool
             False if the device is away and has missed more than is kept: it should be parked.
         """
-        if self._snapshot_due:
+        retained = self._retained
+        if retained is None:
+            raise ValueError(f"a session that is {self.state.value} cannot take a delta")
+        if self.state is State.CATCHING_UP:
+            self._counters.deltas_queued += 1
+            self._counters.deltas_coalesced += 1
             return True  # the snapshot will tell
-        self.version += 1
-        versioned = VersionedDelta(self.version, subscription_id, self.report_sequence, delta)
-        self._retained.append(versioned)
-        if len(self._retained) > self._limits.retained_max:
-            if self.state is not State.ATTACHED:
-                return False
-            self._retained_from = self._retained.popleft().version
-        if self.state is State.ATTACHED:
-            self._queue(versioned)
+        versioned = self._versioned(subscription_id, delta)
+        retained.keep(versioned)
+        if retained.is_beyond(self._limits) and self.state is State.DETACHED:
+            return False
+        while retained.is_beyond(self._limits):
+            retained.forget_oldest()
+        self._queue(versioned)
         return True
 
     def say(self, event: Event) -> Queued | None:
@@ -170,59 +215,110 @@ class Session:
             return None
         return self.connection.put(self, self.device_id, event)
 
+    def unsubscribed(self, subscription_id: int) -> None:
+        """Queue the end of a subscription."""
+        item = self.say(Unsubscribed(subscription_id))
+        if item is not None and item.event is not None:
+            self._ended.append(item)
+
     def ack(self, version: int) -> None:
         """Forget retained deltas that the device has applied."""
-        while self._retained and self._retained[0].version <= version:
-            self._retained_from = self._retained.popleft().version
+        if self._retained is not None:
+            self._retained.forget_until(version)
 
     def sent(self, item: Queued) -> None:
         """Note that a queued event of this session has been taken for sending."""
+        if self._ended and self._ended[0] is item:
+            self._ended.popleft()
         if self._unsent and self._unsent[0] is item:
             self._unsent.popleft()
+            if isinstance(item.event, VersionedDelta):
+                self._unsent_bytes -= item.event.size_bytes
+
+    def ended(self) -> list[Event]:
+        """Take the ends of subscriptions that wait behind the coalescing marker.
+
+        They go first: the snapshots may be of subscriptions that have begun since under the same numbers.
+        """
+        connection = self.connection
+        if connection is None:
+            return []
+        found = [connection.take_early(item) for item in self._ended]
+        self._ended.clear()
+        return [event for event in found if event is not None]
 
     def snapshots(self, snapshot: Callable[[int, Cause], Delta]) -> list[VersionedDelta]:
         """Turn the coalescing marker into the latest state of every subscription."""
-        self._snapshot_due = False
+        self._move(Command.CATCH_UP)
+        self._marker = None
         found = []
         for subscription_id, handle in self.handles.items():
             self.version += 1
             delta = snapshot(handle, Cause.RESUMED)
-            found.append(VersionedDelta(self.version, subscription_id, self.report_sequence, delta))
-        self._forget_retained()
+            found.append(
+                VersionedDelta(
+                    self.version, subscription_id, self.report_sequence, delta, delta.size_bytes
+                )
+            )
+        self._retained = Retained(self.version)
         return found
 
+    def _versioned(self, subscription_id: int, delta: Delta) -> VersionedDelta:
+        self.version += 1
+        size_bytes = delta.size_bytes
+        return VersionedDelta(self.version, subscription_id, self.report_sequence, delta, size_bytes)
+
     def _queue(self, delta: VersionedDelta) -> None:
+        if self._unsent is None:
+            return
+        if self.state is State.CATCHING_UP:  # while it resumes
+            self._counters.deltas_queued += 1
+            self._counters.deltas_coalesced += 1
+            return
         item = self.say(delta)
-        if item is None:
+        if item is None or item.event is None:
             return
         self._unsent.append(item)
-        if len(self._unsent) > self._limits.outbox_max:
-            self._coalesce()
+        self._unsent_bytes += delta.size_bytes
+        limits = self._limits
+        if len(self._unsent) > limits.outbox_max or self._unsent_bytes > limits.outbox_bytes_max:
+            self._coalesce(self._unsent)
 
-    def _coalesce(self) -> None:
-        first = self._unsent.popleft()
-        first.event = SnapshotDue()
-        for item in self._unsent:
+    def _coalesce(self, unsent: deque[Queued]) -> None:
+        self._move(Command.OVERFLOW)
+        self._counters.deltas_coalesced += len(unsent)
+        for item in unsent:
             item.event = None
-        self.coalesced_count += len(self._unsent) + 1
-        self._unsent.clear()
-        self._snapshot_due = True
-        self.version += 1
-        self._forget_retained()
-
-    def _forget_retained(self) -> None:
-        self._retained.clear()
-        self._retained_from = self.version
+        self._marker = unsent[0]
+        self._marker.event = SnapshotDue()
+        self._unsent = deque()
+        self._unsent_bytes = 0
+        # The last of these versions is one that nobody has: who does not get the snapshot cannot resume.
+        self._retained = Retained(self.version)
 
     def _leave(self) -> None:
-        if self.connection is not None:
-            self.connection.devices.pop(self.device_id, None)
+        """Let go of the stream; deltas that wait in it are kept already, or a snapshot is due."""
+        connection = self.connection
+        if connection is None:
+            return
+        connection.devices.pop(self.device_id, None)
+        if not connection.closed:  # closing counts what it drops
+            for item in self._unsent or ():
+                item.event = None
+                self._counters.deltas_dropped += 1
+            if self._marker is not None:
+                self._marker.event = None
         self.connection = None
-        self._unsent.clear()
-        self._snapshot_due = False
+        self._unsent = None
+        self._unsent_bytes = 0
+        self._marker = None
+        self._ended.clear()
 
     def _move(self, command: Command) -> None:
         try:
-            self.state = TRANSITIONS[self.state, command]
+            state = TRANSITIONS[self.state, command]
         except KeyError:
             raise ValueError(f"a session that is {self.state.value} cannot {command.value}") from None
+        self._counters.devices[self.state] -= 1
+        self._counters.devices[state] += 1
+        self.state = state

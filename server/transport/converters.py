@@ -92,7 +92,7 @@ def device_command_from(
         case "ack":
             return c.Ack(connection, device_id, message.ack.version)
         case "ping":
-            return c.Ping(connection, device_id, message.ping.number)
+            return c.Ping(connection, device_id, message.ping.number, message.ping.version)
         case _:
             raise _missing("command")
 
@@ -113,6 +113,7 @@ def _report_from(
         message.margin_m,
         message.heading_deg if message.HasField("heading_deg") else None,
         message.speed_mps if message.HasField("speed_mps") else None,
+        message.version,
     )
 
 

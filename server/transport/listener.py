@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 
 import grpc
@@ -17,17 +19,13 @@ from nearcast.v1 import (
 )
 from server.pump import Pump
 from server.transport.access import Access
-from server.transport.servicers import (
-    ControlServicer,
-    DeviceServicer,
-    PublisherServicer,
-    device_handler,
-)
-
-_KEEPALIVE_MS = 30_000
-"""Between signs of life on a quiet connection; one that gives none is closed and its devices detached."""
+from server.transport.control import ControlServicer
+from server.transport.devices import DeviceServicer, device_handler
+from server.transport.gate import Gate
+from server.transport.publishers import PublisherServicer
 
 _KEEPALIVE_TIMEOUT_MS = 10_000
+"""How long a sign of life may stay without an answer."""
 
 _PING_INTERVAL_MIN_MS = 10_000
 """How often a client may ping. gRPC's default of five minutes would hang up on a careful one."""
@@ -63,29 +61,35 @@ class Listener:
         What answers.
     access
         Who may speak.
+    keepalive_ms
+        Between signs of life on a quiet connection; one that gives none is closed, its devices detached.
     """
 
-    def __init__(self, pump: Pump, access: Access) -> None:
+    def __init__(self, pump: Pump, access: Access, keepalive_ms: int) -> None:
         self._pump = pump
+        timeout_ms = min(keepalive_ms, _KEEPALIVE_TIMEOUT_MS)
         # Without SO_REUSEPORT a port that is taken is an error and not a silent half of the traffic.
         self._server = grpc.aio.server(
             options=[
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_concurrent_streams", _STREAMS_MAX),
-                ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
-                ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
+                ("grpc.keepalive_time_ms", keepalive_ms),
+                ("grpc.keepalive_timeout_ms", timeout_ms),
+                # Pings have a timeout of their own, a minute, which the other one does not shorten.
+                ("grpc.http2.ping_timeout_ms", timeout_ms),
                 ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MIN_MS),
                 ("grpc.max_receive_message_length", pump.switchboard.limits.message_bytes_max),
                 ("grpc.max_send_message_length", -1),
             ]
         )
-        self._devices = DeviceServicer(pump, access)
-        self._publishers = PublisherServicer(pump, access)
+        gate = Gate(pump, access)
+        self._devices = DeviceServicer(pump, gate)
+        self._publishers = PublisherServicer(pump, gate)
         self._health = health.aio.HealthServicer()
         self._server.add_generic_rpc_handlers((device_handler(self._devices),))
         publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, self._server)
         control_service_pb2_grpc.add_ControlServiceServicer_to_server(
-            ControlServicer(pump, access, self._devices), self._server
+            ControlServicer(pump, gate, self._devices), self._server
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(
@@ -93,7 +97,7 @@ class Listener:
         )
 
     async def start(self, host: str, port: int, tls: TlsFiles | None = None) -> int:
-        """Listen; return the port (the one chosen, if `port` is 0).
+        """Listen; return the port (the one chosen, if `port` is 0). Health says NOT_SERVING.
 
         Raises
         ------
@@ -111,14 +115,31 @@ class Listener:
             raise PortError(
                 f"port is {port}, must be free on host {host}: {address} cannot be listened on"
             ) from error
+        await self._say(health_pb2.HealthCheckResponse.NOT_SERVING)
         await self._server.start()
-        for name in ("", *SERVICES):
-            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
         return int(bound)
 
-    async def stop(self, grace_s: float) -> None:
-        """Tell devices to reconnect, finish what is under way within the grace, stop listening."""
+    async def serve(self) -> None:
+        """Let health say SERVING."""
+        await self._say(health_pb2.HealthCheckResponse.SERVING)
+
+    async def drain(self, grace_s: float) -> None:
+        """Let health say NOT_SERVING, tell devices to reconnect, end streams; wait, but not for ever.
+
+        Calls are still answered: who asks is told that the server is draining.
+        """
         await self._health.enter_graceful_shutdown()
         self._devices.drain()
         self._publishers.drain()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace_s):
+                await self._devices.idle()
+                await self._publishers.idle()
+
+    async def stop(self, grace_s: float) -> None:
+        """Stop listening; break off what is under way when the grace is over."""
         await self._server.stop(grace_s)
+
+    async def _say(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
+        for name in ("", *SERVICES):
+            await self._health.set(name, status)

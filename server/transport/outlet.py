@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from server.pump import steady_clock_ms
 from server.session import Connection, Detached, Event, RefusedCommand, Rejection
 from server.switchboard import Switchboard
 
@@ -38,7 +39,11 @@ class Outlet:
         self._ready = asyncio.Event()
         self._finishing = False
         self._flushed: list[tuple[int, asyncio.Future[None]]] = []
-        self.connection = Connection(self._ready.set)
+        self._room = asyncio.Event()
+        self._answers_max = switchboard.limits.answers_max
+        self.connection = Connection(
+            self._ready.set, switchboard.counters, steady_clock_ms, switchboard.limits.late_ms
+        )
 
     async def run(self) -> None:
         """Send until the connection is closed or finished, or its only device's conversation is over."""
@@ -48,13 +53,18 @@ class Outlet:
             self._ready.clear()
             while len(connection):
                 events = self._switchboard.take(connection, _TAKEN_MAX)
-                taken_count = connection.taken_count
                 if events:
                     await self._write(events)
-                connection.written_count = taken_count
+                connection.wrote()
                 self._wake()
                 if self._single and any(_ends(event) for _, event in events):
                     return
+
+    async def room(self) -> None:
+        """Wait while too many answers to what the stream has said are not written yet."""
+        while self.connection.answers_count > self._answers_max:
+            self._room.clear()
+            await self._room.wait()
 
     async def flush(self) -> None:
         """Wait until everything queued so far has been written, or the connection is closed."""
@@ -76,6 +86,7 @@ class Outlet:
         self._wake()
 
     def _wake(self) -> None:
+        self._room.set()
         waiting = []
         for target, future in self._flushed:
             if self.connection.written_count < target:

@@ -31,6 +31,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.INTERNAL: grpc.StatusCode.INTERNAL,
     Reason.SILENT: grpc.StatusCode.DEADLINE_EXCEEDED,
     Reason.LEASE_EXPIRED: grpc.StatusCode.DEADLINE_EXCEEDED,
+    Reason.RECOVERING: grpc.StatusCode.UNAVAILABLE,
 }
 
 

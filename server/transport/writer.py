@@ -93,7 +93,10 @@ class EventWriter:
             case s.Welcome():
                 return response(welcome=self._welcome(event))
             case s.Unsubscribed():
-                unsubscribed = device_service_pb2.Unsubscribed(subscription_id=event.subscription_id)
+                unsubscribed = device_service_pb2.Unsubscribed(
+                    subscription_id=event.subscription_id,
+                    reason=device_service_pb2.EndReason.Name(int(event.reason)),
+                )
                 return response(unsubscribed=unsubscribed)
             case s.Pong():
                 return response(pong=device_service_pb2.Pong(number=event.number))

@@ -8,7 +8,7 @@ import pytest
 
 import nearcast
 from nearcast import SubscriptionState, TopK
-from server.session import State
+from server.counters import ParkReason
 from tests.sdk.conftest import Place, until
 from tests.sdk.test_privacy import expected, ids, published
 from tests.support.tap import Tap
@@ -41,7 +41,7 @@ async def test_a_silent_device_pings_and_says_nothing_else(leased):
             await client.sync()
         assert session_of(leased).connection is connection
         assert subscription.state is SubscriptionState.EXACT
-        assert leased.server.switchboard.lease_expired_count == 0
+        assert leased.server.switchboard.counters.parked[ParkReason.LEASE_EXPIRED] == 0
     kinds = [request.WhichOneof("command") for request in tap.requests()]
     assert kinds[:2] == ["hello", "subscribe"]
     assert set(kinds[2:]) == {"ping"}
@@ -59,7 +59,7 @@ async def test_in_real_time_a_timer_pings(tmp_path):
             began = [session.heard_ms for session in sessions]
             for session, began_ms in zip(sessions, began, strict=True):
                 await until(lambda: session.heard_ms >= began_ms + LEASE_MS // 3)  # noqa: B023 - awaited here
-                assert session.state is State.ATTACHED
+                assert session.is_attached
     finally:
         await place.stop()
 
@@ -75,12 +75,15 @@ async def test_an_app_that_was_suspended_comes_back_by_itself(leased, is_fleet):
             for time_ms, lon in ((10_000, 14.51), (20_000, 14.49), (30_000, 14.53)):
                 await device.move(lon, 35.5)
                 await client.advance_clock(time_ms)  # longer than the lease, and nobody has pinged
-                assert leased.server.switchboard.lease_expired_count == time_ms // 10_000
+                assert (
+                    leased.server.switchboard.counters.parked[ParkReason.LEASE_EXPIRED]
+                    == time_ms // 10_000
+                )
                 objects |= await published(client, random.Random(time_ms), 20)
                 await until(lambda: subscription.state is SubscriptionState.EXACT)
                 await client.sync()
                 assert ids(subscription) == expected(SPEC, objects, lon, 35.5)
-                assert session_of(leased).state is State.ATTACHED
+                assert session_of(leased).is_attached
             leased.server.switchboard.check()
 
 

@@ -7,7 +7,7 @@ import random
 
 import nearcast
 from nearcast import GeoObject, SubscriptionState, TopK
-from nearcast.link import BACKOFF_FIRST_S, BACKOFF_MAX_S, backoff_s
+from nearcast.backoff import BACKOFF_FIRST_S, BACKOFF_MAX_S, backoff_s
 from tests.sdk.conftest import until
 
 SPEC = TopK({"sushi"}, k=3, alpha=0.9)

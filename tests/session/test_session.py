@@ -8,10 +8,11 @@ import random
 import pytest
 
 from safe_region.frame import Point
+from server.counters import Counters, ParkReason
 from server.errors import Reason, RefusalError
 from server.limits import Limits
-from server.model import Cause, Delta, Reach
-from server.session import Connection, Detached, Session, State, VersionedDelta
+from server.model import Cause, Delta, Entry, LiveObject, Reach
+from server.session import Connection, Detached, Pong, Session, State, VersionedDelta
 from server.session.events import SnapshotDue
 from server.session.session import TRANSITIONS, Command
 
@@ -24,22 +25,35 @@ def a_delta(number: int = 0) -> Delta:
 
 
 def a_session(state: State) -> tuple[Session, Connection]:
-    session = Session("device", LIMITS, parked=state is State.PARKED)
+    counters = Counters()
+    session = Session("device", LIMITS, counters, parked=state is State.PARKED)
     session.handles = {1: 1}
-    connection = Connection()
-    if state is State.ATTACHED:
+    connection = Connection(counters=counters)
+    if state in {State.IN_SYNC, State.CATCHING_UP}:
         session.attach(connection, NONCE, 0)
+    if state is State.CATCHING_UP:
+        do(session, Command.OVERFLOW)
+    assert session.state is state
     return session, connection
+
+
+def an_object(payload: bytes) -> LiveObject:
+    return LiveObject(1, 0.0, 0.0, Point(0.0, 0.0), ("a",), 0, 1, payload, "")
 
 
 def do(session: Session, command: Command) -> None:
     match command:
         case Command.ATTACH:
             session.attach(Connection(), NONCE, 0)
+        case Command.OVERFLOW:
+            for number in range(LIMITS.outbox_max + 1):
+                session.push(1, a_delta(number))
+        case Command.CATCH_UP:
+            session.snapshots(lambda _handle, _cause: a_delta())
         case Command.DETACH:
             session.detach()
         case Command.PARK:
-            session.park()
+            session.park(ParkReason.AWAY)
 
 
 @pytest.mark.parametrize(("state", "command"), list(itertools.product(State, Command)))
@@ -48,11 +62,18 @@ def test_every_entry_of_the_table_and_every_gap(state, command):
     if (state, command) in TRANSITIONS:
         do(session, command)
         assert session.state is TRANSITIONS[state, command]
-        assert (session.connection is not None) == (session.state is State.ATTACHED)
+        assert session.is_attached == (session.state in {State.IN_SYNC, State.CATCHING_UP})
     else:
         with pytest.raises(ValueError, match=f"{state.value} cannot {command.value}"):
-            do(session, command)
+            session._move(command)
         assert session.state is state
+    assert {one: count for one, count in session._counters.devices.items() if count} == {session.state: 1}
+
+
+def test_nothing_is_kept_for_a_device_that_is_set_aside():
+    session, _ = a_session(State.PARKED)
+    with pytest.raises(ValueError, match="parked cannot take a delta"):
+        session.push(1, a_delta())
 
 
 def drained(session: Session, connection: Connection) -> list[object]:
@@ -68,7 +89,7 @@ def drained(session: Session, connection: Connection) -> list[object]:
 
 
 def test_versions_count_up_and_arrive_in_order():
-    session, connection = a_session(State.ATTACHED)
+    session, connection = a_session(State.IN_SYNC)
     for number in range(4):
         session.push(1, a_delta(number))
     deltas = drained(session, connection)
@@ -78,7 +99,7 @@ def test_versions_count_up_and_arrive_in_order():
 
 @pytest.mark.parametrize("seen", range(5))
 def test_a_resume_gets_exactly_what_it_missed(seen):
-    session, connection = a_session(State.ATTACHED)
+    session, connection = a_session(State.IN_SYNC)
     for number in range(2):
         session.push(1, a_delta(number))
     drained(session, connection)
@@ -92,7 +113,7 @@ def test_a_resume_gets_exactly_what_it_missed(seen):
 
 
 def test_what_is_acknowledged_cannot_be_resumed_from_before():
-    session, connection = a_session(State.ATTACHED)
+    session, connection = a_session(State.IN_SYNC)
     for number in range(4):
         session.push(1, a_delta(number))
     drained(session, connection)
@@ -107,7 +128,7 @@ def test_a_device_that_is_away_too_long_is_to_be_parked():
     session, _ = a_session(State.DETACHED)
     kept = [session.push(1, a_delta(number)) for number in range(7)]
     assert kept == [True] * 6 + [False]
-    session.park()
+    session.park(ParkReason.AWAY)
     assert session.attach(Connection(), NONCE, 6) is False, "its differences are gone"
 
 
@@ -120,12 +141,14 @@ def test_a_version_from_before_a_restart_is_never_undercut():
 
 
 def test_a_slow_device_gets_the_latest_state_in_the_place_of_the_steps():
-    session, connection = a_session(State.ATTACHED)
+    session, connection = a_session(State.IN_SYNC)
     session.say(Detached(RefusalError(Reason.DRAINING, "x", "y", "z")))  # any event without a version
     for number in range(50):
         assert session.push(1, a_delta(number)) is True
-    assert session.coalesced_count == LIMITS.outbox_max + 1
+    assert session.state is State.CATCHING_UP
+    assert session._counters.deltas_coalesced == 50
     first, snapshot = drained(session, connection)
+    assert session.state is State.IN_SYNC
     assert isinstance(first, Detached)
     assert isinstance(snapshot, VersionedDelta)
     assert snapshot.delta.time_ms == 99
@@ -141,7 +164,7 @@ def test_a_slow_device_gets_the_latest_state_in_the_place_of_the_steps():
 
 
 def test_the_same_instance_takes_over_and_another_is_refused():
-    session, first = a_session(State.ATTACHED)
+    session, first = a_session(State.IN_SYNC)
     with pytest.raises(RefusalError, match="instance_nonce") as refused:
         session.attach(Connection(), b"two", 0)
     assert refused.value.reason is Reason.DEVICE_IN_USE
@@ -154,6 +177,118 @@ def test_the_same_instance_takes_over_and_another_is_refused():
     assert first.devices == {}
     session.detach()
     session.attach(Connection(), b"two", 0)
+
+
+def test_only_the_instance_that_was_attached_last_is_given_differences():
+    """Another one's version may come from another life of the server, and would mean something else."""
+    session, connection = a_session(State.IN_SYNC)
+    for number in range(3):
+        session.push(1, a_delta(number))
+    drained(session, connection)
+    session.detach()
+    assert session.attach(Connection(), b"two", 2) is False
+    session.detach()
+    assert session.attach(Connection(), NONCE, 3) is False
+    session.detach()
+    assert session.attach(Connection(), NONCE, 3) is True
+
+
+def test_what_is_kept_is_bounded_in_bytes_too():
+    big = a_delta()
+    big.add = [Entry(an_object(bytes(1_000)), 0.0)]
+    limits = Limits(retained_bytes_max=3 * big.size_bytes, outbox_bytes_max=10 * big.size_bytes)
+    session = Session("device", limits)
+    session.handles = {1: 1}
+    connection = Connection()
+    session.attach(connection, NONCE, 0)
+    for _ in range(5):
+        session.push(1, big)
+    drained(session, connection)
+    session.detach()
+    assert session.attach(Connection(), NONCE, 1) is False
+    session.detach()
+    assert session.attach(Connection(), NONCE, 5) is True
+    session.detach()
+    assert [session.push(1, big) for _ in range(4)] == [True, True, True, False]
+
+
+def test_a_few_large_deltas_coalesce_as_many_small_ones_do():
+    big = a_delta()
+    big.add = [Entry(an_object(bytes(1_000)), 0.0)]
+    limits = Limits(outbox_bytes_max=2 * big.size_bytes)
+    session = Session("device", limits)
+    session.handles = {1: 1}
+    connection = Connection()
+    session.attach(connection, NONCE, 0)
+    states = []
+    for _ in range(3):
+        session.push(1, big)
+        states.append(session.state)
+    assert states == [State.IN_SYNC, State.IN_SYNC, State.CATCHING_UP]
+    assert len(drained(session, connection)) == 1
+    for _ in range(2):  # what was taken counts no more
+        session.push(1, big)
+    assert session.state is State.IN_SYNC
+
+
+def test_what_waits_in_a_stream_that_a_device_leaves_is_not_sent_on_it():
+    """A stream of many devices goes on, and the device may come back on it with another version."""
+    session, connection = a_session(State.IN_SYNC)
+    for number in range(3):
+        session.push(1, a_delta(number))
+    session.detach()
+    assert drained(session, connection) == []
+    assert session._counters.deltas_dropped == 3
+    assert session.attach(connection, NONCE, 0) is True
+    session.resume(0)
+    assert [one.version for one in drained(session, connection)] == [1, 2, 3]
+    assert session._counters.deltas_resent == 3
+    do(session, Command.OVERFLOW)
+    session.detach()
+    assert drained(session, connection) == [], "nor is a snapshot"
+
+
+def test_every_delta_is_accounted_for():
+    now_ms = 0
+    counters = Counters()
+    connection = Connection(counters=counters, clock=lambda: now_ms, late_ms=100)
+    session = Session("device", LIMITS, counters)
+    session.attach(connection, NONCE, 0)
+    session.push(1, a_delta())
+    now_ms = 100
+    connection.pop()
+    connection.wrote()
+    assert (counters.deltas_sent, counters.deltas_late) == (1, 0)
+    session.push(1, a_delta())
+    connection.pop()
+    now_ms = 201  # the stream took so long to accept it
+    connection.wrote()
+    assert (counters.deltas_sent, counters.deltas_late) == (2, 1)
+    session.push(1, a_delta())
+    session.push(1, a_delta())
+    connection.pop()
+    connection.close()
+    session.push(1, a_delta())
+    assert (counters.deltas_queued, counters.deltas_sent, counters.deltas_dropped) == (5, 2, 3)
+    session.detach()
+    assert counters.deltas_dropped == 3, "counted once"
+
+
+def test_answers_are_counted_until_they_are_written():
+    session, connection = a_session(State.IN_SYNC)
+    for number in range(3):
+        session.say(Pong(number))
+        session.push(1, a_delta())
+    assert connection.answers_count == 3
+    for _ in range(3):
+        connection.pop()
+    assert connection.answers_count == 3
+    connection.wrote()
+    assert connection.answers_count == 1
+    do(session, Command.OVERFLOW)
+    drained(session, connection)
+    connection.wrote()
+    assert connection.answers_count == 0
 
 
 class Run:
@@ -184,7 +319,7 @@ class Run:
         if self.session.state is not State.PARKED:
             self.now += 1
             if not self.session.push(1, a_delta(self.now)):
-                self.session.park()
+                self.session.park(ParkReason.AWAY)
 
     def attach(self) -> None:
         if self.connection is None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import struct
 
 from nearcast.v1 import device_service_pb2
+from tests.support.proxy import Pair, Proxy
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _FRAME_HEADER = 9
@@ -13,50 +13,22 @@ _MESSAGE_HEADER = 5
 _PADDED = 0x8
 
 
-class Tap:
+class Tap(Proxy):
     """A relay on a port of its own that keeps what goes to the server."""
 
     def __init__(self, target: str) -> None:
-        self._host, port = target.rsplit(":", 1)
-        self._port = int(port)
-        self.connections: list[bytearray] = []
-        self._writers: list[asyncio.StreamWriter] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        super().__init__(target)
+        self._kept: dict[Pair, bytearray] = {}
 
-    async def start(self) -> str:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        port = self._server.sockets[0].getsockname()[1]
-        return f"127.0.0.1:{port}"
+    @property
+    def connections(self) -> list[bytearray]:
+        """What was sent to the server, a connection each."""
+        return list(self._kept.values())
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection(self._host, self._port)
-        kept = bytearray()
-        self.connections.append(kept)
-        self._writers += [writer, back]
-        for source, sink, record in ((reader, back, kept), (there, writer, bytearray())):
-            task = asyncio.create_task(self._relay(source, sink, record))
-            self._tasks.add(task)
-
-    async def _relay(
-        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, record: bytearray
-    ) -> None:
-        while data := await source.read(65_536):
-            record += data
-            sink.write(data)
-        sink.close()
-
-    def cut(self) -> None:
-        """Break all connections."""
-        for writer in self._writers:
-            writer.close()
-        self._writers.clear()
-
-    async def stop(self) -> None:
-        self._server.close()
-        self.cut()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+    def passing(self, pair: Pair, data: bytes, *, to_server: bool) -> None:
+        kept = self._kept.setdefault(pair, bytearray())
+        if to_server:
+            kept += data
 
     def requests(self) -> list[device_service_pb2.AttachRequest]:
         """All requests of devices on streams of their own, in order."""

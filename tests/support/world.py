@@ -60,6 +60,7 @@ class Device:
         self.privacy_radius_m = (0.0, 0.7, 0.0, 3.0, 0.0)[(world.seed + number) % 5]
         self.is_vague = self.privacy_radius_m > 0.0 or (world.seed + number) % 5 == 4
         self.stream: Stream | None = None
+        self.given: dict[int, set[int]] = {}  # subscription -> objects it was ever given
         self.conversation = Conversation(
             device_id,
             nonce,
@@ -73,6 +74,13 @@ class Device:
     def _send(self, request: device_service_pb2.AttachRequest) -> None:
         if self.stream is not None:
             self.stream.sent.append(request.SerializeToString())
+
+    def hear(self, response: device_service_pb2.AttachResponse) -> None:
+        """Check that nothing is said of objects that this instance was never given."""
+        delta = response.delta
+        given = self.given.setdefault(delta.subscription_id, set())
+        given |= {entry.object.id for entry in delta.add}
+        assert {drop.object_id for drop in delta.drop} <= given
 
     def open(self) -> None:
         self.stream = Stream(Connection(), deque())
@@ -183,7 +191,9 @@ class World:
         for _, event in self.board.take(stream.connection, 3):
             busy = True
             data = self.writer.response(event)
-            device.conversation.receive(device_service_pb2.AttachResponse.FromString(data))
+            response = device_service_pb2.AttachResponse.FromString(data)
+            device.hear(response)
+            device.conversation.receive(response)
         return busy or bool(stream.sent) or bool(len(stream.connection))
 
     def _receive(

@@ -8,13 +8,14 @@ import pytest
 
 from nearcast import errors as sdk_errors
 from nearcast.publisher import _OBJECTS_MAX
-from nearcast.v1 import device_service_pb2, errors_pb2, subscriptions_pb2
+from nearcast.v1 import control_service_pb2, device_service_pb2, errors_pb2, subscriptions_pb2
 from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
 from server.errors import Reason
+from server.lifecycle import ServerState
 from server.limits import Limits
 from server.model import Cause, DropReason
-from server.session import RefusedCommand
+from server.session import EndReason, RefusedCommand
 from server.transport.status import CODES
 
 
@@ -27,6 +28,8 @@ from server.transport.status import CODES
         (DropReason, subscriptions_pb2.DropReason, "DROP_REASON_"),
         (RegionMode, subscriptions_pb2.RegionMode, "REGION_MODE_"),
         (Similarity, subscriptions_pb2.Similarity, "SIMILARITY_"),
+        (EndReason, device_service_pb2.EndReason, "END_REASON_"),
+        (ServerState, control_service_pb2.ServerState, "SERVER_STATE_"),
         (RefusedCommand, device_service_pb2.Rejection.Command, "COMMAND_"),
     ],
 )
@@ -46,7 +49,11 @@ def test_what_devices_are_told_are_limits_of_the_server():
     assert kept - told == {
         "answer_ms_max",
         "outbox_max",
+        "outbox_bytes_max",
         "retained_max",
+        "retained_bytes_max",
+        "answers_max",
+        "late_ms",
         "queue_max",
         "batch_max",
         "batch_rows_max",

@@ -15,6 +15,7 @@ from nearcast.v1 import (
     errors_pb2,
     publisher_service_pb2_grpc,
 )
+from server.counters import ParkReason
 from server.main import Server
 from server.session import State
 from tests.wire.conftest import settings
@@ -61,7 +62,7 @@ async def test_a_silent_device_is_detached_parked_and_comes_back_exact(leased):
     session = board.sessions["device"]
     assert session.state is State.PARKED
     assert board.ledger.is_parked(session.handles[1])
-    assert board.lease_expired_count == 1
+    assert board.counters.parked[ParkReason.LEASE_EXPIRED] == 1
     (object_id,) = await publish(leased, an_object())
     again = await attached(leased, nonce=b"another instance", version=1)
     answer = await again.read()

@@ -26,8 +26,10 @@ def with_margin(margin_m, **changes):
     return message
 
 
-def report(margin_m):
-    return device_service_pb2.Report(sequence=1, position=HERE, subscription_ids=[1], margin_m=margin_m)
+def report(margin_m, sequence=1):
+    return device_service_pb2.Report(
+        sequence=sequence, position=HERE, subscription_ids=[1], margin_m=margin_m
+    )
 
 
 async def test_a_report_with_a_margin_gets_a_buffer_that_covers_it(stubs):
@@ -41,7 +43,7 @@ async def test_a_report_with_a_margin_gets_a_buffer_that_covers_it(stubs):
     nearest_m = held[0] - answer.anchor.x_m
     share_m = answer.add[0].r_m
     assert nearest_m + share_m + 2.0 * 1000.0 < answer.reach.length_m
-    back = (await tell(device, report=report(0.0))).delta
+    back = (await tell(device, report=report(0.0, 2))).delta
     assert not back.add
     assert len(back.drop) == len(answer.add)
     device.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
@@ -51,7 +52,13 @@ async def test_half_closing_detaches_and_the_subscriptions_wait(stubs, server):
     assert (await device.read()) is not None
     await stubs.control.Sync(control_service_pb2.SyncRequest())
     assert server.switchboard.sessions["device"].connection is None
-    again = await attached(stubs, nonce=b"another instance", version=1)
+    again = await attached(stubs, version=1)
     answer = await tell(again, ping=device_service_pb2.Ping(number=1))
     assert answer.pong.number == 1, "nothing was missed"
-    again.cancel()
+    await again.done_writing()
+    assert await again.read() is grpc.aio.EOF
+    await stubs.control.Sync(control_service_pb2.SyncRequest())
+    other = await attached(stubs, nonce=b"another instance", version=1)
+    answer = await tell(other, ping=device_service_pb2.Ping(number=1))
+    assert answer.delta.snapshot, "its version may be of another life of the server"
+    other.cancel()

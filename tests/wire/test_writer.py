@@ -26,7 +26,7 @@ def deltas():
             entries = [Entry(item, 4.25) for item in adds]
             reach = Reach(float("inf"), 2**60)
             delta = Delta(9, Cause.REPORTED, Point(1.0, 2.0), reach, 77, entries, drop, snapshot=not drop)
-            yield s.VersionedDelta(2**33, 3, 4, delta)
+            yield s.VersionedDelta(2**33, 3, 4, delta, delta.size_bytes)
 
 
 @pytest.fixture

@@ -1,0 +1,94 @@
+"""The line: the connection to a server, and another one in its place when the network has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from nearcast.v1 import (
+    control_service_pb2_grpc,
+    device_service_pb2_grpc,
+    publisher_service_pb2_grpc,
+)
+
+_MESSAGE_BYTES_MAX = 64 * 1024 * 1024
+_KEEPALIVE_TIMEOUT_S = 10.0
+"""How long a sign of life of the connection may stay without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How to verify the server.
+
+    Parameters
+    ----------
+    root_certificates
+        PEM; None for the system's.
+    server_name
+        The name in the server's certificate, if it is not the address.
+    """
+
+    root_certificates: bytes | None = None
+    server_name: str | None = None
+
+
+class Line:
+    """A channel and the stubs on it.
+
+    Parameters
+    ----------
+    target
+        The server's address.
+    token
+        What the server asks for; may be empty.
+    tls
+        How to verify it; None for a connection without encryption.
+    keepalive_s
+        Between signs of life of the connection, which are not the device's: it stays silent.
+    """
+
+    def __init__(self, target: str, token: str, tls: Tls | None, keepalive_s: float) -> None:
+        self.token = token
+        self.metadata = [("authorization", f"Bearer {token}")] if token else []
+        self._target = target
+        self._tls = tls
+        timeout_ms = round(1000 * min(keepalive_s, _KEEPALIVE_TIMEOUT_S))
+        self._options: list[tuple[str, int | str]] = [
+            ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX),
+            ("grpc.keepalive_time_ms", round(1000 * keepalive_s)),
+            ("grpc.keepalive_timeout_ms", timeout_ms),
+            # Pings have a timeout of their own, a minute, which the other one does not shorten.
+            ("grpc.http2.ping_timeout_ms", timeout_ms),
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.max_reconnect_backoff_ms", 5000),
+            # A new channel is a new connection, never another channel's, which may be dead.
+            ("grpc.use_local_subchannel_pool", 1),
+        ]
+        self._open()
+
+    def renew(self) -> grpc.aio.Channel:
+        """Open another connection in place of this one; return the old one, to be closed."""
+        old = self._channel
+        self._open()
+        return old
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._channel.close()
+
+    def _open(self) -> None:
+        tls = self._tls
+        if tls is None:
+            channel = grpc.aio.insecure_channel(self._target, self._options)
+        else:
+            options = list(self._options)
+            if tls.server_name:
+                options.append(("grpc.ssl_target_name_override", tls.server_name))
+            credentials = grpc.ssl_channel_credentials(tls.root_certificates)
+            channel = grpc.aio.secure_channel(self._target, credentials, options)
+        self._channel = channel
+        self.devices: Any = device_service_pb2_grpc.DeviceServiceStub(channel)
+        self.publishers: Any = publisher_service_pb2_grpc.PublisherServiceStub(channel)
+        self.control: Any = control_service_pb2_grpc.ControlServiceStub(channel)

@@ -1,0 +1,95 @@
+"""The subscriptions of a device, and what the server knows of them.
+
+Numbers are the device's. What was begun or ended while there was no stream is told at the next welcome,
+which lists what the server has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from nearcast.model import TopK
+from nearcast.subscription import Subscription
+from nearcast.wire import is_same_spec
+
+if TYPE_CHECKING:
+    from nearcast.conversation import Conversation
+
+
+class Difference(NamedTuple):
+    """What the server has to be told."""
+
+    ended: list[int]
+    """Numbers of subscriptions that have ended here."""
+    unknown: list[Subscription]
+    """Subscriptions that it does not have."""
+
+
+class Roster:
+    """The subscriptions of one device.
+
+    Parameters
+    ----------
+    conversation
+        Whose they are.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.subscriptions: dict[int, Subscription] = {}
+        self._conversation = conversation
+        self._next_id = 1
+        # Ended here, but the server may not know yet; and whom to tell when it does.
+        self._ended_ids: set[int] = set()
+        self._on_ended: dict[int, Callable[[], None]] = {}
+
+    def begin(self, spec: TopK) -> Subscription:
+        """Begin a subscription under the next free number."""
+        subscription = Subscription(self._conversation, self._next_id, spec)
+        self._next_id += 1
+        self.subscriptions[subscription.id] = subscription
+        return subscription
+
+    def end(self, subscription: Subscription, on_ended: Callable[[], None] | None) -> bool:
+        """End a subscription; return whether to tell the server: if somebody waits until it knows."""
+        if self.subscriptions.pop(subscription.id, None) is None:
+            return False
+        self._ended_ids.add(subscription.id)
+        subscription.end()
+        if on_ended is None:
+            return False
+        self._on_ended[subscription.id] = on_ended
+        return True
+
+    def ended(self, subscription_id: int) -> None:
+        """Note that the server knows of an end."""
+        self._ended_ids.discard(subscription_id)
+        self._on_ended.pop(subscription_id, lambda: None)()
+
+    def interrupted(self) -> None:
+        """Let those go who wait for the server to know: there is no stream."""
+        for answered in self._on_ended.values():
+            answered()
+        self._on_ended.clear()
+
+    def reconcile(self, listed: Mapping[int, TopK]) -> Difference:
+        """Agree with the server on which subscriptions there are; return what it has to be told."""
+        self._next_id = max([self._next_id, *(number + 1 for number in listed)])
+        ended = [number for number in listed if number in self._ended_ids]
+        for number, spec in listed.items():
+            if number not in self._ended_ids:
+                self._adopt(number, spec)
+        self._ended_ids &= listed.keys()
+        unknown = [one for number, one in self.subscriptions.items() if number not in listed]
+        return Difference(ended, unknown)
+
+    def _adopt(self, number: int, spec: TopK) -> None:
+        mine = self.subscriptions.get(number)
+        if mine is not None:
+            if is_same_spec(mine.spec, spec):
+                return
+            # Another instance took the number: mine goes on under the next free one.
+            mine.id = self._next_id
+            self._next_id += 1
+            self.subscriptions[mine.id] = mine
+        self.subscriptions[number] = Subscription(self._conversation, number, spec)

@@ -1,0 +1,63 @@
+"""What the server counts: what became of every delta, who was parked and why, what was refused and why.
+
+Plain integers in one place; whoever does something counts it. `named` gives them names, which are those
+of `ControlService.Status` and never change their meaning (docs/protocol.md).
+
+Of the deltas in outboxes it is always true that
+
+    queued = sent + coalesced + dropped + those that wait
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from enum import Enum
+
+from server.errors import Reason
+
+
+class ParkReason(Enum):
+    """Why the subscriptions of a device are not evaluated until its next hello."""
+
+    AWAY = "AWAY"
+    """It was away and has missed more than is kept."""
+    SILENT = "SILENT"
+    """It was asked where it is and did not answer in time."""
+    LEASE_EXPIRED = "LEASE_EXPIRED"
+    """It said nothing for longer than its lease."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """How often things have happened since the server began, and how many devices are in which state."""
+
+    deltas_queued: int = 0
+    """Put in an outbox; one that is sent again counts again."""
+    deltas_resent: int = 0
+    """Of those, differences that a device asked for when it came back."""
+    deltas_sent: int = 0
+    """Written to their stream."""
+    deltas_late: int = 0
+    """Of those, the ones that had waited longer than `Limits.late_ms`."""
+    deltas_coalesced: int = 0
+    """Replaced by a snapshot, because the device was too slow."""
+    deltas_dropped: int = 0
+    """Lost with their stream. The device gets them again, or a snapshot, when it comes back."""
+    snapshots_sent: int = 0
+    """Of the deltas sent, those that begin anew."""
+    reports_repeated: int = 0
+    """Reports that came again, or after a later one, and were passed over."""
+    parked: Counter[ParkReason] = field(default_factory=Counter)
+    rejected: Counter[Reason] = field(default_factory=Counter)
+    devices: Counter[Enum] = field(default_factory=Counter)
+    """Sessions by their state."""
+
+    def named(self) -> dict[str, int]:
+        """Return all that only grows, by name."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        del found["devices"]
+        parked, rejected = found.pop("parked"), found.pop("rejected")
+        found |= {f"parked.{reason.name}": parked[reason] for reason in ParkReason}
+        found |= {f"rejected.{reason.name}": rejected[reason] for reason in Reason}
+        return found

@@ -1,0 +1,136 @@
+"""Delivery: which device a change is for, and what waits for whom.
+
+Operations: O(1) a delta or event; O(subscriptions of the device) to park one or to coalesce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from server.counters import Counters, ParkReason
+from server.ledger import Ledger
+from server.limits import Limits
+from server.model import Delta
+from server.session import Connection, Event, Session, State
+from server.session.events import SnapshotDue
+from server.sessions import Sessions
+
+
+class Delivery:
+    """The sessions of all devices, and who owns which subscription.
+
+    Parameters
+    ----------
+    ledger
+        What snapshots are made of, and where subscriptions are parked.
+    limits
+        How much is kept for slow and for absent devices.
+    """
+
+    def __init__(self, ledger: Ledger, limits: Limits) -> None:
+        self.counters = Counters()
+        self.sessions = Sessions(self._revive)
+        self._ledger = ledger
+        self._limits = limits
+        self._owners: dict[int, tuple[Session, int]] = {}  # handle -> session, subscription id
+
+    @property
+    def subscription_count(self) -> int:
+        """How many subscriptions there are."""
+        return len(self._ledger.engine.subscriptions)
+
+    def devices(self) -> dict[State, int]:
+        """How many devices there are in each state."""
+        found = {state: self.counters.devices[state] for state in State}
+        found[State.PARKED] += len(self.sessions) - len(self.sessions.made())
+        return found
+
+    def session_of(self, device_id: str) -> Session:
+        """Return the session of a device, a new one if there is none."""
+        session = self.sessions.get(device_id)
+        if session is None:
+            session = Session(device_id, self._limits, self.counters)
+            self.sessions[device_id] = session
+        return session
+
+    def _revive(self, device_id: str, handles: dict[int, int]) -> Session:
+        """Make the session of a device that was brought back from the store."""
+        session = Session(device_id, self._limits, self.counters, parked=True)
+        for subscription_id, handle in handles.items():
+            self.own(session, subscription_id, handle)
+        return session
+
+    def own(self, session: Session, subscription_id: int, handle: int) -> None:
+        """Note that changes of a subscription are for this device."""
+        session.handles[subscription_id] = handle
+        self._owners[handle] = (session, subscription_id)
+
+    def disown(self, session: Session, subscription_id: int) -> int:
+        """Note that a subscription has ended; return its handle."""
+        handle = session.handles.pop(subscription_id)
+        del self._owners[handle]
+        return handle
+
+    def owner(self, handle: int) -> tuple[Session, int]:
+        """Return whose a subscription is, and its number there."""
+        return self._owners[handle]
+
+    def forget_if_empty(self, session: Session) -> None:
+        """Let go of a session that is away and has nothing to wait for."""
+        if not session.handles:
+            session.end()
+            del self.sessions[session.device_id]
+
+    def route(self, deltas: Sequence[Delta]) -> list[Session]:
+        """Give deltas to the devices they are for; return those parked for having missed too much."""
+        parked = []
+        for delta in deltas:
+            session, subscription_id = self._owners[delta.handle]
+            if session.state is State.PARKED:
+                continue  # just now, by another delta of the same change
+            if not session.push(subscription_id, delta):
+                self.park(session, ParkReason.AWAY)
+                parked.append(session)
+        return parked
+
+    def park(self, session: Session, reason: ParkReason) -> None:
+        """Set a device aside until its next hello."""
+        session.park(reason)
+        for handle in session.handles.values():
+            self._ledger.park(handle)
+
+    def take(self, connection: Connection, count_max: int) -> list[tuple[str, Event]]:
+        """Take what is to be sent on a connection, oldest first."""
+        taken: list[tuple[str, Event]] = []
+        while len(connection) and len(taken) < count_max:
+            item = connection.pop()
+            event = item.event
+            if event is None:
+                continue
+            if isinstance(event, SnapshotDue):
+                if item.session is not None:
+                    taken += [(item.device_id, end) for end in item.session.ended()]
+                    found = item.session.snapshots(self._ledger.snapshot)
+                    connection.take_snapshots(item, len(found))
+                    taken += [(item.device_id, snapshot) for snapshot in found]
+                continue
+            if item.session is not None:
+                item.session.sent(item)
+            taken.append((item.device_id, event))
+        return taken
+
+    def check(self) -> None:
+        """Verify the bookkeeping. For tests."""
+        owned = {
+            handle: (session, subscription_id)
+            for session in self.sessions.made()
+            for subscription_id, handle in session.handles.items()
+        }
+        if owned != self._owners:
+            raise AssertionError("handles and sessions disagree")
+        states = [session.state for session in self.sessions.made()]
+        if any(self.counters.devices[state] != states.count(state) for state in State):
+            raise AssertionError("devices are not counted by their states")
+        for session in self.sessions.made():
+            if (session.state in {State.IN_SYNC, State.CATCHING_UP}) != session.is_attached:
+                raise AssertionError(f"session {session.device_id} has lost its connection")

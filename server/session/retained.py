@@ -1,0 +1,56 @@
+"""Deltas kept for a device that may have to resume, bounded in count and in bytes.
+
+Operations: O(1) a delta kept or forgotten; O(kept) a resume.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from server.limits import Limits
+from server.session.events import VersionedDelta
+
+
+class Retained:
+    """The deltas of versions in (`floor`, latest].
+
+    Parameters
+    ----------
+    floor
+        The version after which everything is kept.
+    """
+
+    __slots__ = ("_bytes", "_deltas", "floor")
+
+    def __init__(self, floor: int) -> None:
+        self.floor = floor
+        self._deltas: deque[VersionedDelta] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._deltas)
+
+    def keep(self, delta: VersionedDelta) -> None:
+        """Append a delta."""
+        self._deltas.append(delta)
+        self._bytes += delta.size_bytes
+
+    def is_beyond(self, limits: Limits) -> bool:
+        """Whether this is more than may be kept."""
+        return len(self._deltas) > limits.retained_max or self._bytes > limits.retained_bytes_max
+
+    def forget_oldest(self) -> None:
+        """Let go of one delta: who has not applied it cannot resume."""
+        delta = self._deltas.popleft()
+        self._bytes -= delta.size_bytes
+        self.floor = delta.version
+
+    def forget_until(self, version: int) -> None:
+        """Let go of deltas up to a version: the device has applied them."""
+        while self._deltas and self._deltas[0].version <= version:
+            self.forget_oldest()
+
+    def since(self, version: int) -> Iterator[VersionedDelta]:
+        """Yield the deltas after a version, oldest first."""
+        return (delta for delta in self._deltas if delta.version > version)

@@ -1,0 +1,55 @@
+"""The gate: may this call be answered now, and how it is told if not."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import grpc
+
+from server.counters import Counters
+from server.errors import RefusalError
+from server.lifecycle import require_serving
+from server.pump import Pump
+from server.transport.access import Access
+from server.transport.status import CODES, trailing_metadata
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class Gate:
+    """Refuses calls, and counts what is refused.
+
+    Parameters
+    ----------
+    pump
+        Knows the state of the server.
+    access
+        Who may speak.
+    """
+
+    def __init__(self, pump: Pump, access: Access) -> None:
+        self.access = access
+        self._pump = pump
+
+    @property
+    def counters(self) -> Counters:
+        """Where refusals are counted."""
+        return self._pump.switchboard.counters
+
+    def require_serving(self) -> None:
+        """Raise RefusalError unless commands are taken now."""
+        require_serving(self._pump.state)
+
+    def require(self, context: Context) -> None:
+        """Raise RefusalError unless commands are taken now, and from this caller."""
+        self.require_serving()
+        self.access.require_metadata(context.invocation_metadata())
+
+    def note(self, error: RefusalError) -> None:
+        """Count a refusal."""
+        self.counters.rejected[error.reason] += 1
+
+    async def refuse(self, context: Context, error: RefusalError) -> NoReturn:
+        """End a call with the status, the error and the ErrorInfo of a refusal."""
+        self.note(error)
+        await context.abort(CODES[error.reason], str(error), trailing_metadata(error))

@@ -1,0 +1,218 @@
+"""Connections that break, stall, lag and move: devices answer meanwhile, say so, and catch up."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import nearcast
+from nearcast import GeoObject, RefusedError, SubscriptionState, TopK, UnavailableError
+from tests.sdk.conftest import Place, until
+from tests.sdk.test_reconnect import SPEC, ids, is_exact, row
+from tests.support.proxy import Proxy
+
+State = SubscriptionState
+
+
+@pytest.fixture
+async def proxy(place):
+    proxy = Proxy(place.target)
+    proxy.target = await proxy.start()
+    yield proxy
+    await proxy.stop()
+
+
+@pytest.fixture
+async def far(proxy):
+    """A client behind the proxy; `client` is on the server's own port."""
+    async with nearcast.connect(proxy.target) as client:
+        yield client
+
+
+async def best(client, lon):
+    return [match.object.id for match in await client.search(SPEC, lon=lon, lat=35.5)]
+
+
+def lists(subscription):
+    return [match.object.id for match in subscription.results()]
+
+
+async def test_offline_it_answers_inside_its_region_and_says_when_it_cannot(place, client, proxy, far):
+    await client.publisher().publish(row(100))
+    device = await far.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(SPEC)
+    assert subscription.state is State.EXACT
+    proxy.is_open = False
+    proxy.cut()
+    await until(lambda: subscription.state is State.OFFLINE)
+    await device.move(lon=14.501, lat=35.5)
+    assert subscription.state is State.OFFLINE
+    assert lists(subscription) == await best(client, 14.501), "nothing has happened: it is exact"
+    await device.move(lon=14.9, lat=35.5)
+    assert subscription.state is State.OFFLINE_STALE
+    await device.move(lon=14.5, lat=35.5)
+    assert subscription.state is State.OFFLINE
+    (news,) = await client.publisher().publish(row(1, start=14.5))
+    assert news not in ids(subscription)
+    proxy.is_open = True
+    await until(lambda: subscription.state is State.EXACT)
+    await until(lambda: news in ids(subscription))
+    assert device.counters.reports == 0, "it was resumed, and had nothing to say"
+    assert place.server.switchboard.counters.deltas_resent == 1
+    await device.detach()
+    assert subscription.state is State.ENDED
+
+
+async def test_expiry_goes_on_offline(virtual):
+    """With too few left inside the reach the list may lack something, and that is said."""
+    short = [GeoObject({"sushi"}, 14.5, 35.5, 5.0) for _ in range(2)]
+    ids_short = await virtual.publisher().publish(short)
+    await virtual.publisher().publish(row(100))
+    device = await virtual.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(TopK({"sushi"}, k=2, alpha=0.9))
+    assert ids(subscription) == ids_short
+    conversation = device._conversation
+    conversation.disconnect()
+    assert subscription.state is State.OFFLINE
+    virtual.clock.observe(7_000)
+    device.pass_time()
+    assert not set(ids(subscription)) & set(ids_short)
+    assert subscription.state in {State.OFFLINE, State.OFFLINE_STALE}
+    virtual.clock.observe(5_000_000)
+    device.pass_time()
+    assert ids(subscription) == []
+    assert subscription.state is State.OFFLINE_STALE
+
+
+async def test_a_stalled_connection_holds_nobody_up_and_catches_up(client, proxy, far):
+    await client.publisher().publish(row(100))
+    stalled = await (await far.attach("stalled", lon=14.5, lat=35.5)).subscribe(SPEC)
+    other = await (await client.attach("other", lon=14.5, lat=35.5)).subscribe(SPEC)
+    proxy.stall()
+    before = ids(stalled)
+    publisher = client.publisher()
+    for _ in range(50):
+        (news,) = await publisher.publish(row(1, start=14.5))
+    await client.sync()
+    assert ids(other) == await best(client, 14.5)
+    assert ids(stalled) == before
+    proxy.resume()
+    await until(lambda: ids(stalled) == ids(other))
+    assert proxy.accepted_count == 1, "on the same connection"
+    assert news
+
+
+@pytest.mark.parametrize("is_fleet", [False, True])
+async def test_another_network(client, proxy, far, is_fleet):
+    """The old connection is a black hole. The app knows, and devices resume on a new one at once."""
+    await client.publisher().publish(row(100))
+    async with far.fleet() as fleet:
+        attach = fleet.attach if is_fleet else far.attach
+        devices = [await attach(f"d{i}", lon=14.5, lat=35.5) for i in range(3)]
+        subscriptions = [await device.subscribe(SPEC) for device in devices]
+        proxy.stall()
+        (news,) = await client.publisher().publish(row(1, start=14.5))
+        await devices[0].move(lon=14.8, lat=35.5)
+        assert subscriptions[0].state is State.STALE
+        await far.network_changed()
+        await until(lambda: all(one.state is State.EXACT for one in subscriptions))
+        assert await is_exact(far, subscriptions[0], 14.8)
+        assert all(news in ids(one) for one in subscriptions[1:])
+        assert proxy.accepted_count == 2
+
+
+async def test_a_dead_connection_is_noticed_by_itself(client, proxy):
+    await client.publisher().publish(row(10))
+    async with nearcast.connect(proxy.target, keepalive_s=1.0) as far:
+        subscription = await (await far.attach("d", lon=14.5, lat=35.5)).subscribe(SPEC)
+        proxy.is_open = False
+        proxy.stall()
+        await until(lambda: subscription.state is State.OFFLINE)
+        proxy.is_open = True
+        await until(lambda: subscription.state is State.EXACT)
+        assert await is_exact(far, subscription, 14.5)
+
+
+async def test_the_server_notices_a_dead_connection_too(tmp_path):
+    place = Place(tmp_path / "store.db", keepalive_ms=1_000)
+    await place.start()
+    proxy = Proxy(place.target)
+    async with nearcast.connect(await proxy.start()) as far:
+        await (await far.attach("d", lon=14.5, lat=35.5)).subscribe(SPEC)
+        session = place.server.switchboard.sessions["d"]
+        proxy.stall()
+        await until(lambda: not session.is_attached)
+    await proxy.stop()
+    await place.stop()
+
+
+async def test_what_is_slow_arrives_in_order(client, proxy, far):
+    await client.publisher().publish(row(100))
+    device = await far.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(SPEC)
+    proxy.delay_s = 0.02
+    for step in range(5):
+        await device.move(lon=14.1 + 0.17 * step, lat=35.5)
+        await client.publisher().publish(row(2, start=14.1 + 0.17 * step))
+    assert await is_exact(far, subscription, 14.1 + 0.17 * 4)
+
+
+async def test_cut_again_and_again_while_things_happen(place, client, proxy, far):
+    """No gap, no step back, and in the end the list is right."""
+    publisher = client.publisher()
+    alive = await publisher.publish(row(100))
+    device = await far.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(SPEC)
+    versions = device._conversation._versions
+    seen = [versions.version]
+    for round_number in range(20):
+        alive += await publisher.publish(row(3, start=14.5 + 0.001 * round_number))
+        await publisher.retract(alive.pop(0))
+        await device.move(lon=14.5 + 0.015 * (round_number % 5), lat=35.5)
+        if round_number % 2:
+            count = proxy.accepted_count
+            proxy.cut()
+            await until(lambda: proxy.accepted_count > count)  # noqa: B023 - awaited here
+        seen.append(versions.version)
+    await until(lambda: subscription.state is State.EXACT)
+    assert await is_exact(far, subscription, 14.5 + 0.015 * 4)
+    assert seen == sorted(seen)
+    place.server.switchboard.check()
+
+
+async def test_a_publisher_whose_connection_breaks(client, proxy, far):
+    """With a key it is tried again and published once; without one, nobody knows, and that is said."""
+    publisher = far.publisher()
+    await publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0, key="warm")])
+    proxy.stall()
+    keyed = asyncio.create_task(publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0, key="k")]))
+    await asyncio.sleep(0)
+    await far.network_changed()
+    (object_id,) = await keyed
+    assert await publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0, key="k")]) == [object_id]
+    proxy.stall()
+    keyless = asyncio.create_task(publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0)]))
+    await asyncio.sleep(0)
+    await far.network_changed()
+    with pytest.raises(UnavailableError):
+        await keyless
+    assert len(await client.search(TopK({"a"}), lon=14.5, lat=35.5)) in {2, 3}
+
+
+async def test_a_cancelled_publish_is_cancelled(proxy, far):
+    publisher = far.publisher()
+    await publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0)])
+    proxy.stall()
+    publishing = asyncio.create_task(publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0)]))
+    await asyncio.sleep(0)
+    publishing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await publishing
+    proxy.resume()
+    assert await publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0)])
+
+
+async def test_a_refusal_is_not_tried_again(client):
+    with pytest.raises(RefusedError):
+        await client.publisher().publish([GeoObject({"a"}, 80.0, 35.5, 3600.0, key="k")])

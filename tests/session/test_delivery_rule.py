@@ -1,0 +1,463 @@
+"""The delivery rule, against a model: random commands to the session table, and devices in plain Python.
+
+A device here is nothing but the rule as docs/protocol.md states it: a version, and for each subscription
+the ids that it was told to hold. Instances forget, go back to an older backup, claim versions of another
+life, lose what was sent, are sent things twice, read slowly, and take turns; servers crash.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+)
+
+from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from safe_region.frame import Area, Frame
+from server import commands as c
+from server.engine import EngineOptions
+from server.errors import Reason, RefusalError
+from server.limits import Limits
+from server.model import NewObject, TopK
+from server.planning import Plan, Planner, apply
+from server.session import (
+    Connection,
+    Detached,
+    Pong,
+    State,
+    Unsubscribed,
+    VersionedDelta,
+    Welcome,
+)
+from server.store import SqliteStore
+from server.switchboard import Switchboard
+
+PLANE = Frame(Area(-9.0, -9.0, 9.0, 9.0), 0.0, 0.0, 1.0, 1.0, 26.0)
+LIMITS = Limits(outbox_max=4, retained_max=6)
+LEASE_MS = 40
+WORDS = ("a", "b")
+DEVICES = ("d1", "d2")
+
+devices = st.sampled_from(DEVICES)
+instances = st.sampled_from((0, 1))
+numbers = st.integers(1, 3)
+places = st.tuples(st.integers(-9, 9), st.integers(-9, 9))
+
+
+@dataclass
+class Memory:
+    """What an instance of an app remembers."""
+
+    version: int = 0
+    held: dict[int, set[int]] = field(default_factory=dict)
+    given: dict[int, set[int]] = field(default_factory=dict)
+
+
+class App:
+    """One instance of a device's app: the rule of docs/protocol.md, and nothing else."""
+
+    def __init__(self, nonce: bytes) -> None:
+        self.nonce = nonce
+        self.memory = Memory()
+        self.backups = [Memory()]
+        self.connection: Connection | None = None
+        self.sequence = 0
+        self.heard: list[VersionedDelta] = []
+        self.applied_count = 0
+        self.ignored_count = 0
+        self.fresh: set[int] | None = None  # subscriptions that must begin with a snapshot
+
+    def hear(self, event: object) -> None:
+        match event:
+            case Welcome():
+                listed = {one.subscription_id for one in event.subscriptions}
+                self.memory.held = {n: ids for n, ids in self.memory.held.items() if n in listed}
+                self.fresh = None if event.resumed else set(listed)
+                if not event.resumed and not listed:
+                    self.memory.version = event.version
+            case VersionedDelta():
+                self.heard.append(event)
+                self.apply(event)
+            case Unsubscribed():
+                self.memory.held.pop(event.subscription_id, None)
+                if self.fresh is not None:
+                    self.fresh.discard(event.subscription_id)
+            case Detached():
+                self.connection = None
+            case Pong():
+                pass
+            case _:
+                raise AssertionError(event)
+
+    def apply(self, event: VersionedDelta) -> None:
+        memory, delta, number = self.memory, event.delta, event.subscription_id
+        if event.version <= memory.version:
+            self.ignored_count += 1
+            return
+        assert delta.snapshot or event.version == memory.version + 1, "a gap"
+        assert delta.snapshot or number not in (self.fresh or ()), "a difference to nothing"
+        if self.fresh is not None:
+            self.fresh.discard(number)
+        self.applied_count += 1
+        self.backups.append(copy.deepcopy(memory))
+        memory.version = event.version
+        held = memory.held.setdefault(number, set())
+        given = memory.given.setdefault(number, set())
+        if delta.snapshot:
+            held.clear()
+        added = {entry.item.object_id for entry in delta.add}
+        given |= added
+        assert delta.drop.keys() <= given, "it hears of an object that it never held"
+        held |= added
+        held.difference_update(delta.drop)
+
+
+class DeliveryRule(RuleBasedStateMachine):
+    """Everything that can happen to sessions."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.store = SqliteStore(":memory:", PLANE)
+        self.apps = {name: [App(b"one"), App(b"two")] for name in DEVICES}
+        self.subscriptions: dict[str, dict[int, TopK]] = {name: {} for name in DEVICES}
+        self.expiry_ms: dict[int, int] = {}
+        self.lost_count = 0
+        self.now_ms = 1_000
+        self.start()
+
+    def start(self) -> None:
+        options = EngineOptions(1, OBJECT_INDEXES["naive"], lambda: SUBSCRIPTION_INDEXES["naive"](None))
+        self.board = Switchboard(PLANE, LIMITS, options, virtual_time=True, lease_ms=LEASE_MS)
+        self.planner = Planner(self.board)
+        self.board.recover(self.store.recover())
+        self.board.advance(self.now_ms)
+        self.last_nonce: dict[str, bytes] = {}
+        self.reported: dict[str, int] = {}
+        self.missed: dict[str, int | None] = dict.fromkeys(DEVICES)
+        # How many deltas a detached device has missed, as long as all of them should be at hand.
+        for app in self.everyone():
+            app.applied_count = app.ignored_count = 0
+        self.lost_count = 0
+
+    def everyone(self) -> list[App]:
+        return [app for pair in self.apps.values() for app in pair]
+
+    def carry_out(self, command: c.Command) -> object:
+        (plan,) = self.planner.plan_batch([command])
+        if isinstance(plan, RefusalError):
+            raise plan
+        assert isinstance(plan, Plan)
+        self.store.commit([*self.board.late_rows, *plan.rows], self.board.ledger.now_ms)
+        self.board.late_rows.clear()
+        return apply(self.board, [plan])[0]
+
+    def attached(self, name: str) -> App | None:
+        return next((app for app in self.apps[name] if app.connection is not None), None)
+
+    def speaker(self, name: str) -> App:
+        """Return the instance that is attached; if there is none, the first attaches."""
+        if self.attached(name) is None:
+            self.hello(name, 0, "right")
+        app = self.attached(name)
+        assert app is not None
+        return app
+
+    def state(self, name: str) -> State | None:
+        session = self.board.sessions.get(name)
+        return None if session is None else session.state
+
+    # -- devices ---------------------------------------------------------------------------------
+
+    @rule(name=devices, which=instances, kind=st.sampled_from(["right", "right", "backup", "future"]))
+    def greet(self, name: str, which: int, kind: str) -> None:
+        self.hello(name, which, kind)
+
+    def hello(self, name: str, which: int, kind: str) -> None:
+        app, other = self.apps[name][which], self.attached(name)
+        if kind == "backup":
+            app.memory = copy.deepcopy(app.backups[app.memory.version % len(app.backups)])
+        version = app.memory.version + (100 if kind == "future" else 0)
+        connection = self.connection()
+        command = c.Hello(connection, name, app.nonce, version, 0.0, 0.0)
+        state = self.state(name)
+        if other is not None and other is not app:
+            with pytest.raises(RefusalError) as refused:
+                self.carry_out(command)
+            assert refused.value.reason is Reason.DEVICE_IN_USE
+            assert self.state(name) is state
+            return
+        if kind == "future":
+            app.memory = Memory(version)  # whatever it holds is of another life
+        was_at_hand = self.missed[name]
+        before = app.connection
+        self.carry_out(command)
+        if before is not None:
+            before.close()
+        app.connection = connection
+        (_, welcome), *_ = self.board.take(connection, 1)
+        assert isinstance(welcome, Welcome)
+        if self.last_nonce.get(name) != app.nonce or state in {None, State.PARKED}:
+            assert not welcome.resumed
+            self.reported[name] = 0
+        if state is State.PARKED:
+            self.reported[name] = self.board.sessions[name].report_sequence
+        is_right = kind == "right" and self.last_nonce.get(name) == app.nonce
+        if is_right and state is State.DETACHED and was_at_hand is not None:
+            assert welcome.resumed, "all that it missed is kept"
+        self.last_nonce[name] = app.nonce
+        self.missed[name] = None
+        app.hear(welcome)
+
+    @rule(name=devices, number=numbers, word=st.sampled_from(WORDS), place=places)
+    def subscribe(self, name: str, number: int, word: str, place: tuple[int, int]) -> None:
+        app = self.speaker(name)
+        spec = self.subscriptions[name].setdefault(number, TopK((word,), 2, 0.5))
+        lon, lat = place
+        self.say(c.Subscribe(self.line(app), name, number, spec, float(lon), float(lat)))
+
+    @rule(name=devices, number=numbers)
+    def unsubscribe(self, name: str, number: int) -> None:
+        app = self.speaker(name)
+        if self.subscriptions[name].pop(number, None) is not None:
+            self.say(c.Unsubscribe(self.line(app), name, number))
+
+    @rule(name=devices, place=places, kind=st.sampled_from(["next", "next", "repeated", "late"]))
+    def report(self, name: str, place: tuple[int, int], kind: str) -> None:
+        app = self.speaker(name)
+        last = self.reported.get(name, 0)
+        if kind == "next":
+            app.sequence += 1
+            sequence = app.sequence
+        else:
+            sequence = last if kind == "repeated" else last - 1
+        if sequence < 1:
+            return
+        lon, lat = float(place[0]), float(place[1])
+        numbers = tuple(self.subscriptions[name])
+        counters = self.board.counters
+        before = (counters.deltas_queued, counters.reports_repeated)
+        self.say(c.Report(self.line(app), name, sequence, lon, lat, numbers))
+        after = (counters.deltas_queued, counters.reports_repeated)
+        if sequence <= last:
+            assert after == (before[0], before[1] + 1), "it changes nothing"
+        else:
+            assert after == (before[0] + len(numbers), before[1])
+            self.reported[name] = sequence
+
+    @rule(name=devices, how=st.sampled_from(["ack", "ping"]))
+    def acknowledge(self, name: str, how: str) -> None:
+        app = self.speaker(name)
+        line, version = self.line(app), app.memory.version
+        self.say(c.Ack(line, name, version) if how == "ack" else c.Ping(line, name, 1, version))
+
+    @rule(name=devices)
+    def leave(self, name: str) -> None:
+        """Half-close: what is queued may still be read, or not."""
+        app = self.attached(name)
+        if app is not None:
+            self.note_departure(name, app)
+            self.carry_out(c.Detach(self.line(app), name))
+            app.connection = None
+
+    @rule(name=devices)
+    def cut(self, name: str) -> None:
+        app = self.attached(name)
+        if app is not None:
+            self.note_departure(name, app)
+            self.line(app).close()
+            self.carry_out(c.Detach(self.line(app), name))
+            app.connection = None
+
+    @rule(name=devices, count=st.integers(1, 9))
+    def read(self, name: str, count: int) -> None:
+        app = self.attached(name)
+        if app is None:
+            return
+        connection = self.line(app)
+        for _, event in self.board.take(connection, count):
+            app.hear(event)
+        connection.wrote()
+
+    @rule(name=devices, count=st.integers(1, 4))
+    def lose_what_was_written(self, name: str, count: int) -> None:
+        """The network takes it and breaks: the server has sent it, nobody hears it."""
+        app = self.attached(name)
+        if app is None:
+            return
+        connection = self.line(app)
+        events = [event for _, event in self.board.take(connection, count)]
+        connection.wrote()
+        self.lost_count += sum(isinstance(event, VersionedDelta) for event in events)
+        app.connection = None
+        self.missed[name] = None
+        connection.close()
+        if name in self.board.sessions:
+            self.carry_out(c.Detach(connection, name))
+
+    @rule(name=devices, which=instances, index=st.integers(0, 1_000))
+    def duplicate(self, name: str, which: int, index: int) -> None:
+        """What was delivered once is delivered again: nothing changes."""
+        app = self.apps[name][which]
+        old = [one for one in app.heard if one.version <= app.memory.version]
+        if old:
+            before = copy.deepcopy(app.memory)
+            app.apply(old[index % len(old)])
+            app.ignored_count -= 1
+            assert app.memory == before
+
+    # -- objects, time, crashes ------------------------------------------------------------------
+
+    @rule(
+        at=st.lists(places, min_size=1, max_size=8),
+        word=st.sampled_from(WORDS),
+        ttl_ms=st.sampled_from([3, 30, 10_000]),
+    )
+    def publish(self, at: list[tuple[int, int]], word: str, ttl_ms: int) -> None:
+        for place in at:
+            self.publish_one(place, word, ttl_ms)
+
+    def publish_one(self, place: tuple[int, int], word: str, ttl_ms: int) -> None:
+        new = NewObject(float(place[0]), float(place[1]), (word,), ttl_ms)
+        before = self.versions()
+        (object_id,) = self.carry_out(c.Publish((new,)))
+        self.expiry_ms[object_id] = self.now_ms + ttl_ms
+        self.count_missed(before)
+
+    @rule(index=st.integers(0, 1_000))
+    def retract(self, index: int) -> None:
+        alive = sorted(self.board.ledger.objects)
+        if alive:
+            object_id = alive[index % len(alive)]
+            holders = {
+                (name, number)
+                for name, session in self.board.sessions.items()
+                for number, handle in session.handles.items()
+                if object_id in self.buffer(handle)
+            }
+            before, queued = self.versions(), self.board.counters.deltas_queued
+            self.carry_out(c.Retract((object_id,)))
+            told = {name for name, version in self.versions().items() if version != before.get(name)}
+            assert told <= {name for name, _ in holders}, "told of an object that it does not hold"
+            assert self.board.counters.deltas_queued - queued <= len(holders)
+            self.count_missed(before)
+
+    @rule(by_ms=st.sampled_from([1, 5, 25]))
+    def advance(self, by_ms: int) -> None:
+        """Objects expire without a word; devices that have said nothing for a lease are set aside."""
+        self.now_ms += by_ms
+        expected = {
+            name
+            for name, session in self.board.sessions.items()
+            if session.is_attached and self.now_ms - session.heard_ms >= LEASE_MS
+        }
+        before = {name: self.attached(name) for name in DEVICES}
+        self.carry_out(c.AdvanceClock(self.now_ms))
+        for name in expected:
+            assert self.state(name) in {None, State.PARKED}
+            app = before[name]
+            assert app is not None
+            connection = self.line(app)
+            for _, event in self.board.take(connection, 1_000):
+                app.hear(event)
+            connection.wrote()
+            assert app.connection is None, "it is told"
+
+    @rule(is_time=st.integers(0, 7))
+    def crash(self, is_time: int) -> None:
+        if is_time:
+            return
+        for app in self.everyone():
+            app.connection = None
+        self.start()
+
+    # -- what must hold --------------------------------------------------------------------------
+
+    @invariant()
+    def the_server_agrees_with_itself(self) -> None:
+        self.board.check()
+
+    @invariant()
+    def every_delta_is_accounted_for(self) -> None:
+        counters = self.board.counters
+        waiting = sum(
+            isinstance(item.event, VersionedDelta)
+            for app in self.everyone()
+            if app.connection is not None
+            for item in app.connection._outbox
+        )
+        gone = counters.deltas_sent + counters.deltas_coalesced + counters.deltas_dropped
+        assert counters.deltas_queued == gone + waiting
+        heard = sum(app.applied_count + app.ignored_count for app in self.everyone())
+        assert counters.deltas_sent == heard + self.lost_count
+
+    @invariant()
+    def who_has_read_everything_holds_what_the_server_says(self) -> None:
+        for name in DEVICES:
+            app = self.attached(name)
+            if app is None or len(self.line(app)):
+                continue
+            session = self.board.sessions[name]
+            assert session.state is State.IN_SYNC
+            if session.handles:  # without, the next delta is a first one, and may jump
+                assert app.memory.version == session.version
+            assert not app.fresh, "every subscription has its snapshot"
+            assert session.handles.keys() == self.subscriptions[name].keys()
+            for number, handle in session.handles.items():
+                held = {one for one in app.memory.held[number] if self.expiry_ms[one] > self.now_ms}
+                assert held == self.buffer(handle)
+
+    @invariant()
+    def what_is_kept_is_bounded(self) -> None:
+        for session in self.board.sessions.values():
+            assert len(session._unsent or ()) <= LIMITS.outbox_max
+            assert len(session._retained or ()) <= LIMITS.retained_max
+            assert (session.state is State.PARKED) == (session._retained is None)
+
+    # -- help ------------------------------------------------------------------------------------
+
+    def connection(self) -> Connection:
+        return Connection(counters=self.board.counters)
+
+    def line(self, app: App) -> Connection:
+        assert app.connection is not None
+        return app.connection
+
+    def say(self, command: c.DeviceCommand) -> None:
+        self.board.heard(command.connection, command.device_id)
+        self.carry_out(command)
+
+    def buffer(self, handle: int) -> set[int]:
+        return set(self.board.ledger.engine.buffer(handle)[0].tolist())
+
+    def versions(self) -> dict[str, int]:
+        return {name: session.version for name, session in self.board.sessions.items()}
+
+    def note_departure(self, name: str, app: App) -> None:
+        """Note that all will be at hand for this instance, if it has read everything."""
+        is_up_to_date = not len(app.connection) and self.state(name) is State.IN_SYNC
+        self.missed[name] = 0 if is_up_to_date else None
+
+    def count_missed(self, before: dict[str, int]) -> None:
+        for name, version in self.versions().items():
+            missed = self.missed[name]
+            if missed is not None:
+                missed += version - before.get(name, version)
+                self.missed[name] = missed if missed <= LIMITS.retained_max else None
+
+
+TestDeliveryRule = DeliveryRule.TestCase
+TestDeliveryRule.settings = settings(
+    max_examples=200,
+    stateful_step_count=60,
+    deadline=None,
+    report_multiple_bugs=False,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)

@@ -1,0 +1,218 @@
+"""From the start of a server to its end: what it says of itself, whom it refuses, what it finishes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from types import SimpleNamespace
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from nearcast.v1 import (
+    control_service_pb2,
+    control_service_pb2_grpc,
+    device_service_pb2,
+    device_service_pb2_grpc,
+    errors_pb2,
+    publisher_service_pb2,
+    publisher_service_pb2_grpc,
+)
+from server import commands as c
+from server.limits import Limits
+from server.main import Server
+from tests.wire.conftest import settings
+from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, hello, subscribe, tell
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+Status = control_service_pb2.StatusRequest
+
+
+def stubs_on(channel):
+    return SimpleNamespace(
+        devices=device_service_pb2_grpc.DeviceServiceStub(channel),
+        publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
+        control=control_service_pb2_grpc.ControlServiceStub(channel),
+        health=health_pb2_grpc.HealthStub(channel),
+    )
+
+
+async def is_healthy(stubs):
+    return (await stubs.health.Check(health_pb2.HealthCheckRequest())).status == SERVING
+
+
+async def refusal_of(call):
+    """Return with which status and reason a call fails."""
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await call
+    error = errors_pb2.Error.FromString(dict(failed.value.trailing_metadata())["nearcast-error-bin"])
+    return failed.value.code(), errors_pb2.ErrorReason.Name(error.reason)
+
+
+async def everything_refused(stubs):
+    """Return how all kinds of calls are refused."""
+    attach, fleet, publish = (
+        stubs.devices.Attach(),
+        stubs.devices.AttachFleet(),
+        stubs.publishers.Publish(),
+    )
+    search = device_service_pb2.SearchRequest(spec=a_spec(), position=HERE)
+    retract = publisher_service_pb2.RetractRequest(ids=[1])
+    calls = [
+        attach.read(),
+        fleet.read(),
+        publish.read(),
+        stubs.devices.Search(search),
+        stubs.publishers.Retract(retract),
+        stubs.control.Sync(control_service_pb2.SyncRequest()),
+        stubs.control.AdvanceClock(control_service_pb2.AdvanceClockRequest(time_ms=1)),
+    ]
+    return {await refusal_of(call) for call in calls}
+
+
+class SlowToRecover(Server):
+    """A server whose store takes as long to read as the test wants."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.go_on = threading.Event()
+
+    def _recover(self):
+        self.go_on.wait()
+        return super()._recover()
+
+
+async def test_while_it_recovers_it_says_so_and_refuses(tmp_path):
+    server = SlowToRecover(settings(store=str(tmp_path / "s.db")))
+    starting = asyncio.create_task(server.start())
+    async with asyncio.timeout(20):
+        while not server.port:  # noqa: ASYNC110 - what is waited for has no event to offer
+            await asyncio.sleep(0.01)
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+            stubs = stubs_on(channel)
+            status = await stubs.control.Status(Status())
+            assert status.state == control_service_pb2.SERVER_STATE_RECOVERING
+            assert not await is_healthy(stubs)
+            assert await everything_refused(stubs) == {
+                (grpc.StatusCode.UNAVAILABLE, "ERROR_REASON_RECOVERING")
+            }
+            assert not starting.done()
+            server.go_on.set()
+            await starting
+            assert await is_healthy(stubs)
+            status = await stubs.control.Status(Status())
+            assert status.state == control_service_pb2.SERVER_STATE_SERVING
+            assert status.counters["rejected.RECOVERING"] == 7
+            device = await attached(stubs)
+            device.cancel()
+    finally:
+        server.go_on.set()
+        await server.stop()
+
+
+async def test_a_store_that_cannot_be_read_stops_the_start():
+    server = Server(settings())
+    server._recover = lambda: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        with pytest.raises(grpc.aio.AioRpcError):
+            await stubs_on(channel).control.Status(Status())
+
+
+async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
+    """A stream that does not end holds the server between draining and stopping, and all can be seen."""
+    server = Server(settings(store=str(tmp_path / "s.db")))
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        stubs = stubs_on(channel)
+        device = await attached(stubs)
+        await tell(device, subscribe=subscribe(1, a_spec()))
+        publish, idle = stubs.publishers.Publish(), stubs.publishers.Publish()
+        for call in (publish, idle):
+            await call.write(publisher_service_pb2.PublishRequest(sequence=1, objects=[an_object()]))
+            assert (await call.read()).sequence == 1
+        held = asyncio.Event()
+        commit = server._pump._commit
+
+        async def slow_commit(rows):
+            await held.wait()
+            await commit(rows)
+
+        server._pump._commit = slow_commit
+        await publish.write(publisher_service_pb2.PublishRequest(sequence=2, objects=[an_object()]))
+        async with asyncio.timeout(20):
+            while server.switchboard._next_object_id <= 3:  # noqa: ASYNC110 - until it is planned
+                await asyncio.sleep(0.01)
+        stopping = asyncio.create_task(server.stop())
+        # Deltas that were on their way come first, then the word to reconnect, then the end.
+        answers = []
+        while (answer := await device.read()) is not grpc.aio.EOF:
+            answers.append(answer)
+        assert [one.WhichOneof("event") for one in answers] == ["delta", "delta", "detached"]
+        assert answers[-1].detached.error.reason == errors_pb2.ERROR_REASON_DRAINING
+        draining = (grpc.StatusCode.UNAVAILABLE, "ERROR_REASON_DRAINING")
+        assert await refusal_of(idle.read()) == draining
+        status = await stubs.control.Status(Status())
+        assert status.state == control_service_pb2.SERVER_STATE_DRAINING
+        assert not await is_healthy(stubs)
+        assert await everything_refused(stubs) == {draining}
+        held.set()
+        (object_id,) = (await publish.read()).ids
+        assert await refusal_of(publish.read()) == draining
+        await stopping
+    again = Server(settings(store=str(tmp_path / "s.db")))
+    await again.start()
+    assert object_id in again.switchboard.ledger.objects, "what was answered is there"
+    await again.stop()
+
+
+async def test_a_device_that_reads_nothing_does_not_hold_up_the_stop(monkeypatch):
+    monkeypatch.setattr("server.main._DRAIN_S", 0.2)
+    server = Server(settings())
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        device = await attached(stubs_on(channel))
+        (outlet,) = server._listener._devices.outlets
+
+        async def never(_events):
+            await asyncio.Event().wait()
+
+        outlet._write = never
+        await server.stop()
+        assert not server._listener._devices.outlets
+        device.cancel()
+
+
+async def test_who_is_not_read_is_not_written_for_ever():
+    """It pings and reads nothing: answers are kept up to a bound, then the server stops reading, too."""
+    server = Server(settings(), Limits(answers_max=50, queue_max=10, batch_max=10))
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        device = stubs_on(channel).devices.Attach()
+        await device.write(hello())
+        await device.read()
+        (outlet,) = server._listener._devices.outlets
+        go_on, write = asyncio.Event(), outlet._write
+
+        async def stalled(events):
+            await go_on.wait()
+            await write(events)
+
+        outlet._write = stalled
+        for number in range(1, 501):
+            ping = device_service_pb2.Ping(number=number)
+            await device.write(device_service_pb2.AttachRequest(ping=ping))
+        async with asyncio.timeout(20):
+            while outlet.connection.answers_count <= 50:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        for _ in range(10):
+            await server._pump.ask(c.Sync())
+        assert outlet.connection.answers_count <= 50 + 10 + 10
+        go_on.set()
+        assert [(await device.read()).pong.number for _ in range(500)] == list(range(1, 501))
+        device.cancel()
+    await server.stop()
