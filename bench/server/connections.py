@@ -125,7 +125,7 @@ class Connections:
         """Return a publisher, and one for the device that stalls."""
         lines = await stack.enter_async_context(opened(2, self._server.address, ways.PUBLISH))
         for line in lines:
-            line.start()
+            await line.start()
         return lines
 
     def _publish(self, publisher: Line) -> Callable[[int], Awaitable[None]]:
@@ -188,7 +188,7 @@ class Connections:
 
 
 async def _begin(line: Line) -> None:
-    line.start()
+    await line.start()
 
 
 async def attach(lines: list[Line], workload: Workload) -> None:
@@ -206,7 +206,7 @@ async def attach(lines: list[Line], workload: Workload) -> None:
 
     async def begin(line: Line) -> None:
         line.hear = hear
-        line.start()
+        await line.start()
         await line.say(workload.hello(line.number).SerializeToString())
         await line.say(workload.subscribe(line.number).SerializeToString())
         await complete[line.number].wait()

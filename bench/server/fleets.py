@@ -101,7 +101,7 @@ class Fleets:
 
         async def attach(line: Line) -> None:
             line.hear = hear
-            line.start()
+            await line.start()
             group = self._groups[line.number]
             for kind in (self._workload.hello, self._workload.subscribe):
                 for start in range(0, len(group), ENTRIES):

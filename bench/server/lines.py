@@ -62,8 +62,9 @@ class Line:
         self._reads = asyncio.Event()
         self._reads.set()
 
-    def start(self) -> None:
-        """Connect and begin to read."""
+    async def start(self) -> None:
+        """Connect, then begin to read. Thousands that connected at once would overrun the listener."""
+        await self._channel.channel_ready()
         self._call = self._channel.stream_stream(self._method)(metadata=self._metadata)
         self._reading = asyncio.create_task(self._read())
 

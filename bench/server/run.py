@@ -87,7 +87,7 @@ async def published(workload: Workload, server: Process, progress: Progress) -> 
 
     async with opened(1, server.address, ways.PUBLISH) as (line,):
         line.hear = hear
-        line.start()
+        await line.start()
         began = time.perf_counter()
         for request in requests:
             await room.acquire()

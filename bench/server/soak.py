@@ -99,7 +99,7 @@ class Soak:
             await attach(lines, workload)
             for line in lines:
                 line.hear = self._hear
-            publisher.start()
+            await publisher.start()
             staying = lines[:steady]
 
             async def publish(count: int) -> None:
@@ -160,7 +160,7 @@ class Soak:
         return self._chance.sample(lines, min(count, len(lines)))
 
     async def _hello(self, line: Line) -> None:
-        line.start()
+        await line.start()
         await line.say(self._workload.hello(line.number).SerializeToString())
 
     async def _watch(self, seconds: float, progress: Progress) -> None:
