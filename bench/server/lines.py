@@ -59,6 +59,7 @@ class Line:
         self._metadata = metadata
         self._call: Any = None
         self._reading: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()  # a stream takes one message at a time
         self._reads = asyncio.Event()
         self._reads.set()
 
@@ -81,7 +82,8 @@ class Line:
             If the stream has ended.
         """
         try:
-            await self._call.write(message)
+            async with self._writing:
+                await self._call.write(message)
         except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
             code, details = await self._call.code(), await self._call.details()
             raise ProcessError(f"stream {self.number} has ended: {code.name} {details}") from None
@@ -93,7 +95,7 @@ class Line:
             if self.tape is not None:
                 self.tape.append(message)
             for answer in self.hear(self.number, message):
-                await self._call.write(answer)
+                await self.say(answer)
 
     async def close(self) -> None:
         """End the stream and its connection."""
