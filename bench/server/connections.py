@@ -19,6 +19,8 @@ from bench.server.workload import ROUND, AttachRequest, Workload
 LATENCY_PER_S = 1_000.0
 """Reports, and deltas of published objects, a second while latencies are measured."""
 STALLED_RUNS = 5
+_ECHO_MAX = 2_000
+"""Connections to the echo server: twice ten thousand do not hold in one load generator."""
 _ATTACH_S = 120.0
 _VICTIM = 0
 _VICTIM_PER_S = 40.0
@@ -94,7 +96,7 @@ class Connections:
         """Measure an exchange and that of the echo server with the same sizes, in turn."""
         ours: list[Rate] = []
         theirs: list[Rate] = []
-        count = min(len(lines), files_max() - len(lines))
+        count = min(len(lines), _ECHO_MAX, files_max() - len(lines))
         reply: list[tuple[str, str]] = []
         for _ in range(self._rounds):
             ours.append(await closed_loop(lines, messages, self._server, self._seconds))

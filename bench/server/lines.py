@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -116,6 +117,9 @@ async def opened(
     finally:
         for start in range(0, count, _OPENING):
             await asyncio.gather(*(line.close() for line in lines[start : start + _OPENING]))
+        # Closed channels are cycles and keep their sockets until they are collected.
+        lines.clear()
+        gc.collect()
 
 
 async def in_portions(lines: Iterable[Line], act: Callable[[Line], Any]) -> None:
