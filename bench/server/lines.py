@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import grpc
 
 from bench.server.processes import ProcessError
+from bench.server.workload import SEQUENCE
 
 ATTACH = "/nearcast.v1.DeviceService/Attach"
 ATTACH_FLEET = "/nearcast.v1.DeviceService/AttachFleet"
@@ -33,6 +35,17 @@ _OPENING = 200
 def silent(_line: int, _message: bytes) -> Sequence[bytes]:
     """Hear a message and say nothing."""
     return ()
+
+
+def _varint(sequence: int) -> bytes:
+    """Return a number above 2**34 as it is on the wire, in five bytes like SEQUENCE."""
+    rest = 2**34 + sequence
+    return bytes([rest >> shift & 127 | (128 if shift < 28 else 0) for shift in range(0, 35, 7)])  # noqa: PLR2004
+
+
+_PLACEHOLDER = _varint(SEQUENCE - 2**34)
+_SEQUENCES = itertools.count(1)
+"""Of reports: one for all lines, as a device may be on one today and on another tomorrow."""
 
 
 class Line:
@@ -75,7 +88,7 @@ class Line:
         (self._reads.clear if stalled else self._reads.set)()
 
     async def say(self, message: bytes) -> None:
-        """Write a message.
+        """Write a message; the reports in it get the next number.
 
         Raises
         ------
@@ -84,6 +97,8 @@ class Line:
         """
         try:
             async with self._writing:
+                if _PLACEHOLDER in message:
+                    message = message.replace(_PLACEHOLDER, _varint(next(_SEQUENCES)))
                 await self._call.write(message)
         except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
             code, details = await self._call.code(), await self._call.details()

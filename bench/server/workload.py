@@ -37,6 +37,9 @@ _LAT_DEG = 36.0
 _WIDER = 1.001
 _SUBSCRIPTION_ID = 1
 
+SEQUENCE = 2**34 + 0x155_5555
+"""Stands in reports for the number that the line gives them."""
+
 AttachRequest = device_service_pb2.AttachRequest
 FleetRequest = device_service_pb2.AttachFleetRequest
 
@@ -123,7 +126,7 @@ class Workload:
         angle = float(self._turn[device]) + math.tau * (corner + 0.5) / ROUND
         return AttachRequest(
             report=device_service_pb2.Report(
-                sequence=corner + 1,
+                sequence=SEQUENCE,
                 position=self._position(*self.place(device, corner)),
                 subscription_ids=[_SUBSCRIPTION_ID],
                 heading_deg=math.degrees(-angle) % 360.0,
