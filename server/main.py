@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from server.store import SqliteStore
 from server.switchboard import Switchboard
 from server.transport import Access, Listener
 from server.transport.listener import TlsFiles
+from server.warmup import warm_up
 
 _log = logging.getLogger(__name__)
 
@@ -29,6 +31,9 @@ _DRAIN_S = 5.0
 
 _GRACE_S = 1.0
 """How long it then lets calls finish."""
+
+_SLOW_S = 3.0
+"""Loading kernels takes less; compiling them takes longer, and deserves a word."""
 
 _COLLECTED_EVERY = (10_000, 5, 5)
 """Objects made and not freed, and younger generations looked at, before each generation is.
@@ -99,7 +104,7 @@ class Server:
             self._listener = Listener(self._pump, Access(settings.tokens), settings.keepalive_ms)
             self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
             try:
-                await asyncio.to_thread(self._recover)
+                await asyncio.to_thread(self._recover, options)
             except BaseException:
                 await self._listener.stop(0.0)
                 raise
@@ -118,7 +123,12 @@ class Server:
             settings.store,
         )
 
-    def _recover(self) -> None:
+    def _recover(self, options: EngineOptions) -> None:
+        began = time.monotonic()
+        warm_up(self._frame, options)
+        spent_s = time.monotonic() - began
+        if spent_s > _SLOW_S:
+            _log.info("compiled kernels in %.0f s; they are kept for the next start", spent_s)
         self.switchboard.recover(self._store.recover())
 
     async def stop(self) -> None:
