@@ -19,7 +19,7 @@ PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo bench-lamps bench-topk test test-nojit test-boundscheck proto proto-check lint format clean
+.PHONY: help install java demo bench-lamps bench-topk bench-server soak test test-nojit test-boundscheck proto proto-check lint format clean
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,17 @@ bench-topk: $(STAMP)  ## Measure matching, retrieval and silence, reduced to min
 		--json runs/bench/retrieve.json --plot runs/bench/retrieve.png
 	$(BIN)/nearcast bench silence --devices 500 --seconds 300 --objects 50000 --arrivals-per-s 5 \
 		--expiries-per-s 5 --budget-s 40 --json runs/bench/silence.json --plot runs/bench/silence.png
+
+bench-server: $(STAMP)  ## Put a server process under load beside a bare echo server (JSON and picture in runs/bench)
+	$(BIN)/nearcast bench server --devices 100 --devices 1000 --devices 10000 \
+		--json runs/bench/server.json --plot runs/bench/server.png
+
+# What is given on the command line wins.
+soak: DEVICES := 1000
+soak: SECONDS := 1800
+soak: $(STAMP)  ## Half an hour of mixed load; fails if the server's memory grows (SECONDS=1800 DEVICES=1000)
+	$(BIN)/nearcast bench server --devices $(DEVICES) --soak-s $(SECONDS) \
+		--json runs/bench/soak.json --plot runs/bench/soak.png
 
 test: $(STAMP)  ## Check the import contract, then run all tests
 	$(BIN)/lint-imports --no-logo

@@ -103,6 +103,12 @@ class Audit:
             if sorted(ids) != sorted(self._expected(handle, x, y, k)):
                 self.mismatches += 1
 
+    def compare_list(self, handle: int, shown: list[int] | None, x_m: float, y_m: float) -> None:
+        """Compare what one device shows at a position."""
+        self.lists += 1
+        if shown != self._expected(handle, x_m, y_m, int(self._subscriptions.k[handle - 1])):
+            self.mismatches += 1
+
     def _expected(self, handle: int, x_m: float, y_m: float, count: int) -> list[int]:
         row = handle - 1
         wanted = frozenset(map(str, self._words[row].tolist()))

@@ -155,9 +155,86 @@ def plot_silence(rows: Sequence[Row], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
+def plot_publish(rows: Sequence[Row], path: Path) -> None:
+    """Draw objects a second by the size of a request, a line a variant."""
+    figure = Figure(figsize=(6.0, 4.0), layout="constrained")
+    panel = figure.subplots()
+    for variant in dict.fromkeys(row["variant"] for row in rows):
+        mine = [row for row in rows if row["variant"] == variant]
+        sizes = [row["objects_per_request"] for row in mine]
+        panel.plot(sizes, [row["objects_per_s"] for row in mine], marker="o", label=variant)
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_xlabel("objects a request")
+    panel.set_ylabel("durable objects a second")
+    panel.legend(frameon=False, fontsize=7)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def plot_recovery(rows: Sequence[Row], path: Path) -> None:
+    """Draw where the time goes, and the memory, by size."""
+    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
+    times, memory = figure.subplots(1, 2)
+    places = range(len(rows))
+    for panel, columns in (
+        (times, ("open_s", "objects_s", "subscriptions_s")),
+        (memory, ("bytes_per_object", "bytes_per_subscription")),
+    ):
+        below = [0.0] * len(rows)
+        for column in columns:
+            values = [row[column] for row in rows]
+            panel.bar(places, values, 0.6, bottom=below, label=column)
+            below = [low + value for low, value in zip(below, values, strict=True)]
+        panel.set_xticks(places, [f"{row['subscriptions']:,}" for row in rows])
+        panel.set_xlabel("objects, and as many subscriptions")
+        panel.legend(frameon=False, fontsize=7)
+    times.set_ylabel("seconds")
+    memory.set_ylabel("bytes resident, each")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def plot_server(rows: Sequence[Row], path: Path) -> None:
+    """Draw memory by time of a soak; else rates beside the echo server's, and latencies."""
+    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
+    if "samples" in rows[0]:
+        panel = figure.subplots()
+        for row in rows:
+            panel.plot(*zip(*row["samples"], strict=True), color="C0")
+            title = f"{row['devices']:,} devices: rise {row['rise_mb']} MB, noise {row['noise_mb']} MB"
+            panel.set_title(title, loc="left")
+        panel.set_xlabel("seconds")
+        panel.set_ylabel("server's memory, MB")
+        panel.set_ylim(0.0, None)
+    else:
+        rates, latencies = figure.subplots(1, 2)
+        mine = [row for row in rows if row["variant"] == "connections"]
+        sizes = [row["devices"] for row in mine]
+        for number, kind in enumerate(("pings", "reports")):
+            for prefix, style in (("", "o-"), ("echo_", "o:")):
+                values = [row[f"{prefix}{kind}_per_s"] for row in mine]
+                rates.plot(sizes, values, style, color=f"C{number}", label=f"{prefix}{kind}")
+        for number, kind in enumerate(("report", "publish")):
+            for part, style in (("p50", "o-"), ("p99", "o:")):
+                values = [row[f"{kind}_ms_{part}"] for row in mine]
+                latencies.plot(sizes, values, style, color=f"C{number}", label=f"{kind} {part}")
+        for panel, title in ((rates, "messages a second"), (latencies, "ms")):
+            panel.set_xscale("log")
+            panel.set_ylim(0.0, None)
+            panel.set_xlabel("devices")
+            panel.set_title(title, loc="left")
+            panel.legend(frameon=False, fontsize=7)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
 PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
     "lamps": plot_lamps,
     "match": plot_match,
+    "publish": plot_publish,
+    "recovery": plot_recovery,
     "retrieve": plot_retrieve,
+    "server": plot_server,
     "silence": plot_silence,
 }

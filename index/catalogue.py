@@ -7,6 +7,7 @@ from collections.abc import Callable
 from index.contracts import ObjectIndex, SubscriptionIndex
 from index.iq_tree import IqTreeObjectIndex
 from index.iqf import IqfObjectIndex
+from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree
 from index.sq_tree import SqTree
@@ -23,8 +24,9 @@ SUBSCRIPTION_INDEXES: dict[str, Callable[[Square | None], SubscriptionIndex]] = 
 OBJECT_INDEXES: dict[str, Callable[[], ObjectIndex]] = {
     "naive": NaiveObjectIndex,
     "iqf": IqfObjectIndex,
+    "iqf-plus": IqfPlusObjectIndex,
     "iq-tree": IqTreeObjectIndex,
 }
 
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"
-DEFAULT_OBJECT_INDEX = "iqf"
+DEFAULT_OBJECT_INDEX = "iqf-plus"

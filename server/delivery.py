@@ -13,6 +13,7 @@ from server.limits import Limits
 from server.model import Delta
 from server.session import Connection, Event, Session, State
 from server.session.events import SnapshotDue
+from server.sessions import Sessions
 
 
 class Delivery:
@@ -28,7 +29,7 @@ class Delivery:
 
     def __init__(self, ledger: Ledger, limits: Limits) -> None:
         self.counters = Counters()
-        self.sessions: dict[str, Session] = {}
+        self.sessions = Sessions(self._revive)
         self._ledger = ledger
         self._limits = limits
         self._owners: dict[int, tuple[Session, int]] = {}  # handle -> session, subscription id
@@ -36,14 +37,27 @@ class Delivery:
     @property
     def subscription_count(self) -> int:
         """How many subscriptions there are."""
-        return len(self._owners)
+        return len(self._ledger.engine.subscriptions)
 
-    def session_of(self, device_id: str, *, parked: bool = False) -> Session:
+    def devices(self) -> dict[State, int]:
+        """How many devices there are in each state."""
+        found = {state: self.counters.devices[state] for state in State}
+        found[State.PARKED] += len(self.sessions) - len(self.sessions.made())
+        return found
+
+    def session_of(self, device_id: str) -> Session:
         """Return the session of a device, a new one if there is none."""
         session = self.sessions.get(device_id)
         if session is None:
-            session = Session(device_id, self._limits, self.counters, parked=parked)
+            session = Session(device_id, self._limits, self.counters)
             self.sessions[device_id] = session
+        return session
+
+    def _revive(self, device_id: str, handles: dict[int, int]) -> Session:
+        """Make the session of a device that was brought back from the store."""
+        session = Session(device_id, self._limits, self.counters, parked=True)
+        for subscription_id, handle in handles.items():
+            self.own(session, subscription_id, handle)
         return session
 
     def own(self, session: Session, subscription_id: int, handle: int) -> None:
@@ -95,6 +109,7 @@ class Delivery:
                 continue
             if isinstance(event, SnapshotDue):
                 if item.session is not None:
+                    taken += [(item.device_id, end) for end in item.session.ended()]
                     found = item.session.snapshots(self._ledger.snapshot)
                     connection.take_snapshots(item, len(found))
                     taken += [(item.device_id, snapshot) for snapshot in found]
@@ -108,14 +123,14 @@ class Delivery:
         """Verify the bookkeeping. For tests."""
         owned = {
             handle: (session, subscription_id)
-            for session in self.sessions.values()
+            for session in self.sessions.made()
             for subscription_id, handle in session.handles.items()
         }
         if owned != self._owners:
             raise AssertionError("handles and sessions disagree")
-        states = [session.state for session in self.sessions.values()]
+        states = [session.state for session in self.sessions.made()]
         if any(self.counters.devices[state] != states.count(state) for state in State):
             raise AssertionError("devices are not counted by their states")
-        for session in self.sessions.values():
+        for session in self.sessions.made():
             if (session.state in {State.IN_SYNC, State.CATCHING_UP}) != session.is_attached:
                 raise AssertionError(f"session {session.device_id} has lost its connection")

@@ -12,13 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch
+from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch, Ranking
+from safe_region.anchored import RegionMode
 from safe_region.frame import Frame, Point
 from safe_region.scoring import text_weight
 from server.engine import Engine, EngineOptions, Positions
 from server.engine.invariants import check_engine
 from server.engine.layout import Rows
+from server.interests import Interests
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Place, Reach, TopK
+from server.rows import ObjectColumns, SubscriptionColumns
 from server.shelf import Gone, Shelf
 from server.vocabulary import Vocabulary
 
@@ -29,13 +32,6 @@ class Ranked(NamedTuple):
     item: LiveObject
     length_m: float
     r_m: float
-
-
-class _Standing(NamedTuple):
-    """A subscription in words."""
-
-    spec: TopK
-    keyword_ids: KeywordIds
 
 
 class Ledger:
@@ -55,8 +51,8 @@ class Ledger:
         self.pending: dict[int, set[int]] = {}
         self.unasked: list[int] = []
         """Handles that have begun to pend; whoever asks their devices empties it."""
-        self._standing: dict[int, _Standing] = {}
         self._vocabulary = Vocabulary()
+        self._interests = Interests(self.engine.subscriptions, self._vocabulary)
         self.objects = Shelf(self.engine.objects, self._vocabulary)
 
     @property
@@ -104,6 +100,14 @@ class Ledger:
                 self.pending[handle].add(object_id)
         return self._dated(deltas)
 
+    def restore_objects(self, columns: ObjectColumns) -> None:
+        """Add objects while there is no subscription that is awake: nobody has to be told."""
+        keywords = self._vocabulary.take_all(columns.keywords)
+        x_m = (columns.lon - self.frame.lon0_deg) * self.frame.x_m_per_deg  # as `Frame.project` does
+        y_m = (columns.lat - self.frame.lat0_deg) * self.frame.y_m_per_deg
+        self.engine.publish(ObjectBatch(columns.ids, x_m, y_m, keywords), columns.expiry_ms)
+        self.objects.put_columns(columns)
+
     def retract(self, ids: Sequence[int]) -> list[Delta]:
         """Remove live objects."""
         deltas: dict[int, Delta] = {}
@@ -121,20 +125,33 @@ class Ledger:
 
     def subscribe(self, handle: int, spec: TopK) -> None:
         """Make a subscription known, parked; `anchor` wakes it."""
-        keyword_ids = self._vocabulary.take(spec.keywords)
-        self._standing[handle] = _Standing(spec, keyword_ids)
-        self.engine.subscribe(
+        self._subscribe(
             _ids(handle),
-            self._interest(spec, keyword_ids),
-            np.array([spec.k], dtype=np.int64),
-            np.array([spec.region], dtype=np.int64),
+            self._interest(spec, self._vocabulary.take(spec.keywords)),
+            _ids(spec.k),
+            _ids(spec.region),
+            np.array([spec.alpha]),
         )
+
+    def restore_subscriptions(self, handles: Ints, columns: SubscriptionColumns) -> None:
+        """Make many subscriptions known, parked."""
+        weights = [text_weight(alpha, self.frame.maxdist_m) for alpha in columns.alpha.tolist()]
+        keywords = self._vocabulary.take_all(columns.keywords)
+        interests = InterestBatch(np.array(weights), columns.similarity.astype(np.int8), keywords)
+        self._subscribe(handles, interests, columns.k, columns.region, columns.alpha)
+
+    def _subscribe(
+        self, handles: Ints, interests: InterestBatch, k: Ints, region: Ints, alpha: Floats
+    ) -> None:
+        self.engine.subscribe(handles, interests, k, region)
+        self._interests.put(handles, alpha)
 
     def unsubscribe(self, handle: int) -> None:
         """Forget a subscription."""
+        keywords = self._interests.keywords(handle)
         self.engine.unsubscribe(_ids(handle))
         self.pending.pop(handle, None)
-        self._vocabulary.give_back(self._standing.pop(handle).spec.keywords)
+        self._vocabulary.give_back(keywords)
 
     def park(self, handle: int) -> None:
         """Stop evaluating a subscription until `anchor`. Nothing happens if it is parked already."""
@@ -147,19 +164,33 @@ class Ledger:
 
     def spec(self, handle: int) -> TopK:
         """Return what a subscription asks for."""
-        return self._standing[handle].spec
+        return self._interests.spec(handle)
 
-    def anchor(self, positions: Mapping[int, Place], cause: Cause) -> list[Delta]:
+    def region(self, handle: int) -> RegionMode:
+        """Return the mode of a subscription's safe region."""
+        return self._interests.region(handle)
+
+    def look(self, positions: Mapping[int, Place]) -> list[Ranking] | None:
+        """Retrieve what `anchor` will need, in any thread, while nothing changes."""
+        if any(handle in self.pending for handle in positions):
+            return None
+        return self.engine.look(_places(list(positions), positions))
+
+    def anchor(
+        self, positions: Mapping[int, Place], cause: Cause, seen: list[Ranking] | None = None
+    ) -> list[Delta]:
         """Evaluate subscriptions anew, each at its position; wake those that are parked.
 
         The delta of a woken subscription is a snapshot, of any other the difference. What pends for a
-        subscription is decided, and its delta says PUBLISHED.
+        subscription is decided, and its delta says PUBLISHED. `seen` is what `look` has said.
         """
         deltas: dict[int, Delta] = {}
-        for handle in positions:
+        if not positions:
+            return []
+        awake = self.engine.are_awake(np.array(list(positions), dtype=np.int64))
+        for handle, is_awake in zip(positions, awake, strict=True):
             reason = Cause.PUBLISHED if handle in self.pending else cause
-            snapshot = self.is_parked(handle)
-            deltas[handle] = self._delta(handle, reason, snapshot=snapshot)
+            deltas[handle] = self._delta(handle, reason, snapshot=not is_awake)
         asked = [handle for handle in positions if handle in self.pending]
         if asked:
             waiting = [sorted(self.pending.pop(handle)) for handle in asked]
@@ -168,8 +199,9 @@ class Ledger:
             ids = np.array([one for row in waiting for one in row], dtype=np.int64)
             changes = self.engine.locate(_places(asked, positions), offsets, ids)
             self._note(changes, cause, DropReason.OUT_OF_REACH, deltas)
-        others = [handle for handle in positions if handle not in set(asked)]
-        changes = self.engine.anchor(_places(others, positions))
+        known = set(asked)
+        others = [handle for handle in positions if handle not in known]
+        changes = self.engine.anchor(_places(others, positions), seen)
         self._note(changes, cause, DropReason.OUT_OF_REACH, deltas)
         return self._dated(deltas)
 
@@ -177,8 +209,10 @@ class Ledger:
         """Return all that the device of a subscription should hold. Not for parked ones."""
         delta = self._delta(handle, cause, snapshot=True)
         ids, shares = self.engine.buffer(handle)
-        held = zip(ids.tolist(), shares.tolist(), strict=True)
-        delta.add = [Entry(self.objects[object_id], r_m) for object_id, r_m in held]
+        items = self.objects.ready(ids.tolist())
+        delta.add = [
+            Entry(items[one], r_m) for one, r_m in zip(ids.tolist(), shares.tolist(), strict=True)
+        ]
         return self._dated({handle: delta})[0]
 
     def search(self, spec: TopK, point: Point) -> list[Ranked]:
@@ -191,8 +225,10 @@ class Ledger:
             np.array([point.y_m]),
         )
         self._vocabulary.give_back(spec.keywords)
-        rows = zip(ranking.ids.tolist(), ranking.length_m.tolist(), ranking.r_m.tolist(), strict=True)
-        return [Ranked(self.objects[object_id], length_m, r_m) for object_id, length_m, r_m in rows]
+        ids = ranking.ids.tolist()
+        items = self.objects.ready(ids)
+        rows = zip(ids, ranking.length_m.tolist(), ranking.r_m.tolist(), strict=True)
+        return [Ranked(items[object_id], length_m, r_m) for object_id, length_m, r_m in rows]
 
     def _interest(self, spec: TopK, keyword_ids: KeywordIds) -> InterestBatch:
         return InterestBatch(
@@ -210,6 +246,7 @@ class Ledger:
     def _note(self, changes: Rows, cause: Cause, reason: DropReason, deltas: dict[int, Delta]) -> None:
         """Enter what the engine said into the delta of each subscription."""
         columns = (changes[name].tolist() for name in ("handle", "object_id", "r_m", "is_drop"))
+        added = self.objects.ready(changes["object_id"][changes["is_drop"] == 0].tolist())
         for handle, object_id, r_m, is_drop in zip(*columns, strict=True):
             delta = deltas.get(handle)
             if delta is None:
@@ -217,14 +254,17 @@ class Ledger:
             if is_drop:
                 delta.drop[object_id] = reason
             else:
-                delta.add.append(Entry(self.objects[object_id], r_m))
+                delta.add.append(Entry(added[object_id], r_m))
 
     def _dated(self, deltas: dict[int, Delta]) -> list[Delta]:
         """Give deltas the anchors and reaches that are true now."""
-        for handle, delta in deltas.items():
-            row = self.engine.row(handle)
-            delta.anchor = Point(float(row["x_m"]), float(row["y_m"]))
-            delta.reach = Reach(float(row["reach_m"]), int(row["reach_id"]))
+        if not deltas:
+            return []
+        rows = self.engine.rows(np.array(list(deltas), dtype=np.int64))
+        columns = (rows[name].tolist() for name in ("x_m", "y_m", "reach_m", "reach_id"))
+        for delta, x_m, y_m, reach_m, reach_id in zip(deltas.values(), *columns, strict=True):
+            delta.anchor = Point(x_m, y_m)
+            delta.reach = Reach(reach_m, reach_id)
         return list(deltas.values())
 
     def check(self) -> None:
@@ -237,8 +277,8 @@ class Ledger:
         """
         check_engine(self.engine)
         handles = set(self.engine.subscriptions.rows["id"][self.engine.subscriptions.used()].tolist())
-        if handles != set(self._standing) or not set(self.pending) <= handles:
-            raise AssertionError("ledger and engine disagree on subscriptions")
+        if not set(self.pending) <= handles:
+            raise AssertionError("something pends for subscriptions that have ended")
         for handle in handles:
             if (int(self.engine.row(handle)["pending_count"]) > 0) != (handle in self.pending):
                 raise AssertionError(f"ledger and engine disagree on what pends for {handle}")

@@ -13,11 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from index.batches import Ranking
+from safe_region.anchored import RegionMode
 from server import commands as c
 from server.errors import Reason, RefusalError
-from server.model import LiveObject, NewObject, Place, TopK
-from server.rows import DeleteObject, DeleteSubscription, PutObject, PutSubscription, Row, SetTime
+from server.model import LiveObject, NewObject, Place
+from server.rows import (
+    DeleteObject,
+    DeleteSubscription,
+    PutObject,
+    PutSubscription,
+    Row,
+    SetHeard,
+    SetTime,
+)
 from server.session import Session
 from server.switchboard import Switchboard
 from server.validation import (
@@ -44,15 +55,26 @@ def _device(command: c.DeviceCommand) -> Hashable:
     return ("device", command.device_id)
 
 
-@dataclass(frozen=True, slots=True)
+class Publication(NamedTuple):
+    """What a publish command comes to."""
+
+    fresh: Sequence[LiveObject]
+    replaced: Sequence[int]
+    ids: list[int]
+    """Of all that were asked for."""
+
+
+@dataclass(slots=True)
 class Plan:
     """A validated command: what must be durable, what it touches, and how to carry it out."""
 
     apply: Callable[[], object]
     rows: tuple[Row, ...] = ()
     touches: frozenset[Hashable] = frozenset()
-    report: c.Report | None = None
-    """Set instead of `apply` having an effect: adjacent reports are evaluated as one batch."""
+    joint: Publication | c.Report | None = None
+    """Set instead of `apply` being called: neighbours of a kind are carried out as one batch."""
+    is_aside: bool = False
+    """Whether it changes only what its own device is told: reports on both sides of it are one batch."""
 
 
 class Planner:
@@ -68,26 +90,34 @@ class Planner:
         self._board = board
 
     def plan_batch(self, commands: Sequence[c.Command]) -> list[Plan | RefusalError]:
-        """Plan as many commands as can be applied together, from the first on; at least one."""
+        """Plan as many commands as can be applied together, from the first on; at least one.
+
+        A batch ends, too, where its rows would keep those behind it waiting for long.
+        """
         found: list[Plan | RefusalError] = []
         touched: set[Hashable] = set()
+        row_count = 0
         for command in commands:
-            if isinstance(command, c.DeviceCommand) and _device(command) in touched:
+            if touched and isinstance(command, c.DeviceCommand) and _device(command) in touched:
                 break
             try:
                 plan = self.plan(command)
             except RefusalError as error:
                 found.append(error)
                 continue
+            if isinstance(plan.joint, c.Report) or plan.is_aside:
+                found.append(plan)
+                continue
             if not touched.isdisjoint(plan.touches):
                 break
             found.append(plan)
             touched |= plan.touches
-            if EVERYTHING in touched:
+            row_count += len(plan.rows)
+            if EVERYTHING in touched or row_count >= self._board.limits.batch_rows_max:
                 break
         return found
 
-    def plan(self, command: c.Command) -> Plan:  # noqa: C901, PLR0911 - one branch a command
+    def plan(self, command: c.Command) -> Plan:  # noqa: C901, PLR0911, PLR0912 - one branch a command
         """Decide what a command will do.
 
         Raises
@@ -96,6 +126,8 @@ class Planner:
             If it is refused; nothing has changed.
         """
         match command:
+            case c.Report():
+                return self._plan_report(command)
             case c.Publish():
                 return self._plan_publish(command)
             case c.Retract():
@@ -104,6 +136,8 @@ class Planner:
                 return self._plan_search(command)
             case c.AdvanceClock():
                 return self._plan_advance(command)
+            case c.Forget():
+                return self._plan_forget(command)
             case c.Sync():
                 return Plan(lambda: self._board.ledger.now_ms)
             case c.Hello():
@@ -114,14 +148,12 @@ class Planner:
                 return self._plan_subscribe(command)
             case c.Unsubscribe():
                 return self._plan_unsubscribe(command)
-            case c.Report():
-                return self._plan_report(command)
             case c.Ack():
                 session = self._speaker(command)
-                return Plan(lambda: session.ack(command.version))
+                return Plan(lambda: session.ack(command.version), is_aside=True)
             case c.Ping():
                 session = self._speaker(command)
-                return Plan(lambda: self._board.ping(session, command))
+                return Plan(lambda: self._board.ping(session, command), is_aside=True)
 
     def _plan_publish(self, command: c.Publish) -> Plan:
         now_ms = self._board.ledger.now_ms
@@ -143,7 +175,8 @@ class Planner:
             fresh.append(item)
             ids.append(item.object_id)
         rows = [DeleteObject(old_id) for old_id in replaced] + [PutObject(item) for item in fresh]
-        return Plan(lambda: self._board.publish(fresh, replaced, ids), tuple(rows), frozenset(touches))
+        joint = Publication(fresh, replaced, ids)
+        return Plan(_nothing, tuple(rows), frozenset(touches), joint)
 
     def _accepted(self, new: NewObject, now_ms: int) -> LiveObject:
         object_id = self._board.take_object_id()
@@ -192,6 +225,18 @@ class Planner:
             frozenset({EVERYTHING}),
         )
 
+    def _plan_forget(self, command: c.Forget) -> Plan:
+        known = [self._board.sessions[one] for one in command.device_ids if one in self._board.sessions]
+        rows: list[Row] = []
+        for session in known:
+            if session.connection is None:
+                rows += [DeleteSubscription(session.device_id, number) for number in session.handles]
+            else:
+                rows.append(SetHeard(session.device_id))
+        gone = [session for session in known if session.connection is None]
+        touches = frozenset(("device", session.device_id) for session in known)
+        return Plan(lambda: self._board.forget(gone), tuple(rows), touches)
+
     def _plan_hello(self, command: c.Hello) -> Plan:
         checked_name(command.device_id, "hello.device_id", self._board.limits.name_length_max)
         checked_nonce(command.nonce)
@@ -209,7 +254,7 @@ class Planner:
         session = self._board.sessions.get(command.device_id)
         if session is not None:
             session.require_instance(command.nonce)
-            require_exact(self._specs(session, session.handles), command.margin_m, "hello.margin_m")
+            require_exact(self._regions(session, session.handles), command.margin_m, "hello.margin_m")
             if session.connection is command.connection:
                 raise RefusalError(
                     Reason.OUT_OF_ORDER, "hello", "second", "the first message of a device on a stream"
@@ -222,7 +267,7 @@ class Planner:
         spec = checked_top_k(command.spec, self._board.limits)
         checked_position(command.lon, command.lat)
         checked_margin(command.margin_m, self._board.limits)
-        require_exact((spec,), command.margin_m)
+        require_exact((spec.region,), command.margin_m)
         handle = session.handles.get(subscription_id)
         if handle is not None and self._board.ledger.spec(handle) != spec:
             raise RefusalError(
@@ -262,11 +307,13 @@ class Planner:
         checked_sequence(command.sequence)
         checked_position(command.lon, command.lat)
         for i, subscription_id in enumerate(command.subscription_ids):
-            self._require_subscription(session, subscription_id, f"subscription_ids[{i}]")
+            if subscription_id not in session.handles:
+                self._require_subscription(session, subscription_id, f"subscription_ids[{i}]")
         checked_margin(command.margin_m, self._board.limits)
         checked_motion(command.heading_deg, command.speed_mps)
-        require_exact(self._specs(session, command.subscription_ids), command.margin_m)
-        return Plan(lambda: None, report=command)
+        if command.margin_m:
+            require_exact(self._regions(session, command.subscription_ids), command.margin_m)
+        return Plan(_nothing, joint=command)
 
     def _speaker(self, command: c.DeviceCommand) -> Session:
         """Return the session of a command, if its connection is the one that carries the device."""
@@ -280,8 +327,8 @@ class Planner:
             )
         return session
 
-    def _specs(self, session: Session, subscription_ids: Iterable[int]) -> Iterator[TopK]:
-        return (self._board.ledger.spec(session.handles[number]) for number in subscription_ids)
+    def _regions(self, session: Session, subscription_ids: Iterable[int]) -> Iterator[RegionMode]:
+        return (self._board.ledger.region(session.handles[number]) for number in subscription_ids)
 
     def _require_subscription(self, session: Session, subscription_id: int, field: str) -> None:
         if subscription_id not in session.handles:
@@ -290,17 +337,81 @@ class Planner:
             )
 
 
+class Step(NamedTuple):
+    """Publications that are one batch; or reports that are one, and what is carried out after them."""
+
+    publications: list[tuple[int, Publication]]
+    reports: list[c.Report]
+    others: list[tuple[int, Plan]]
+    """Plans, like publications, with their places in the batch."""
+
+
+def steps(plans: Sequence[Plan]) -> Iterator[Step]:
+    """Divide plans into steps, in order.
+
+    Publications gather while they are neighbours, reports until something comes that concerns others.
+    """
+    step = Step([], [], [])
+    for place, plan in enumerate(plans):
+        is_publication = isinstance(plan.joint, Publication)
+        if step.publications if not is_publication else step.reports or step.others:
+            yield step
+            step = Step([], [], [])
+        if isinstance(plan.joint, Publication):
+            step.publications.append((place, plan.joint))
+        elif plan.joint is not None:
+            step.reports.append(plan.joint)
+        else:
+            step.others.append((place, plan))
+            if not plan.is_aside:
+                yield step
+                step = Step([], [], [])
+    if any(step):
+        yield step
+
+
+def carry_out(
+    board: Switchboard,
+    step: Step,
+    replies: list[object],
+    places: dict[int, Place],
+    seen: list[Ranking] | None = None,
+) -> None:
+    """Carry a step out, and note the replies to its plans at their places.
+
+    Parameters
+    ----------
+    board
+        What changes.
+    step
+        One of `steps`, those before it carried out.
+    replies
+        A place for each plan of the batch.
+    places
+        Where the reports say that subscriptions are: `Switchboard.hear`.
+    seen
+        What `Ledger.look` has said of these, if nothing has changed since.
+    """
+    if step.publications:
+        board.publish(
+            [item for _, one in step.publications for item in one.fresh],
+            [old_id for _, one in step.publications for old_id in one.replaced],
+        )
+    for place, publication in step.publications:
+        replies[place] = publication.ids
+    if places:
+        board.anchor(places, seen)
+    for place, plan in step.others:
+        replies[place] = plan.apply()
+
+
 def apply(board: Switchboard, plans: Sequence[Plan]) -> list[object]:
-    """Carry plans out in order; return a reply for each. Adjacent reports are one batch."""
-    replies: list[object] = []
-    reports: list[c.Report] = []
-    for plan in plans:
-        if plan.report is not None:
-            reports.append(plan.report)
-            replies.append(None)
-            continue
-        board.anchor(reports)
-        reports = []
-        replies.append(plan.apply())
-    board.anchor(reports)
+    """Carry plans out in order; return a reply for each."""
+    replies: list[object] = [None] * len(plans)
+    for step in steps(plans):
+        carry_out(board, step, replies, board.hear(step.reports))
     return replies
+
+
+def _nothing() -> None:
+    """Stand for what is carried out with others."""

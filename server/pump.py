@@ -20,7 +20,8 @@ from server import commands as c
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
 from server.lifecycle import ServerState, require_serving
-from server.planning import Plan, Planner, apply
+from server.planning import Plan, Planner, carry_out, steps
+from server.retention import Retention
 from server.rows import Row
 from server.session import Connection
 from server.store import SqliteStore
@@ -33,6 +34,11 @@ _IDLE_S = 1.0
 
 _CLEAN_MS = 10_000
 """How often an idle pump tells the store what has expired and how late it is."""
+
+_LATE_MAX = 5_000
+"""Rows nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
+_LOOKED_UP_ASIDE_MIN = 16
+"""Subscriptions whose retrieval takes a millisecond: less is not worth the 0.1 ms of another thread."""
 
 Waiting = tuple[c.Command, "asyncio.Future[Any] | None"]
 
@@ -60,6 +66,8 @@ class Pump:
         Wall clock in milliseconds; tells the time unless that is virtual, and who is late.
     steady_clock
         Monotonic clock in milliseconds; tells when leases end unless time is virtual.
+    retention
+        Tells who is to be forgotten; by default nobody.
     """
 
     def __init__(
@@ -68,6 +76,7 @@ class Pump:
         store: SqliteStore,
         clock: Callable[[], int] = wall_clock_ms,
         steady_clock: Callable[[], int] = steady_clock_ms,
+        retention: Retention | None = None,
     ) -> None:
         self.switchboard = switchboard
         self._planner = Planner(switchboard)
@@ -79,12 +88,15 @@ class Pump:
         self._room = asyncio.Event()
         self._room.set()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._kernels = ThreadPoolExecutor(1, thread_name_prefix="kernels")
         self.state = ServerState.SERVING
         """Whether commands are taken: set by whoever starts and stops the server."""
         self._stopping = False
         self._curious: list[tuple[int, asyncio.Future[None]]] = []  # who waits for answers up to a number
         self._committed_ms = 0
         self._lease_expired_count = 0
+        self._forgotten_count = 0
+        self._retention = retention or Retention(store, 0)
 
     async def ask(self, command: c.Command) -> Any:  # noqa: ANN401
         """Submit a command and wait for its reply.
@@ -109,13 +121,24 @@ class Pump:
         """Submit a device's command; a refusal goes to the device. Waits only for room."""
         await self._put(command, None)
 
+    def tell_at_once(self, command: c.DeviceCommand) -> bool:
+        """Submit a device's command if there is room; return whether there was."""
+        if not self._room.is_set():
+            return False
+        self._enqueue(command, None)
+        return True
+
     def tell_now(self, command: c.Detach) -> None:
         """Submit without waiting for room: for clean-up, which must not be cancelled."""
         self._waiting.append((command, None))
         self._arrived.set()
 
     async def _put(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
-        await self._room.wait()
+        while not self._room.is_set():  # others that waited may have taken the room
+            await self._room.wait()
+        self._enqueue(command, future)
+
+    def _enqueue(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
         self._waiting.append((command, future))
         self._arrived.set()
         if len(self._waiting) >= self.switchboard.limits.queue_max:
@@ -138,13 +161,17 @@ class Pump:
             self._pass_time()
             if self._waiting:
                 await self._pump_once()
-            elif self.switchboard.ledger.now_ms >= self._committed_ms + _CLEAN_MS:
+            elif self.switchboard.ledger.now_ms >= self._committed_ms + _CLEAN_MS or (
+                len(self.switchboard.late_rows) >= _LATE_MAX
+            ):
                 await self._clean()
             if not self._waiting:
                 self._arrived.clear()
             self._tell_curious()
+        await self._retention.stop()
         await self._clean()
         self._disk.shutdown()
+        self._kernels.shutdown()
 
     def stop(self) -> None:
         """Let `run` end when what waits is done."""
@@ -173,6 +200,11 @@ class Pump:
             count = expired_count - self._lease_expired_count
             _log.info("%d devices have said nothing for a lease and are parked", count)
             self._lease_expired_count = expired_count
+        if board.forgotten_count > self._forgotten_count:
+            count = board.forgotten_count - self._forgotten_count
+            _log.info("%d devices have not been heard of for long and are forgotten", count)
+            self._forgotten_count = board.forgotten_count
+        self._retention.pass_time(board.ledger.now_ms, lambda command: self._put(command, None))
 
     def _tell_curious(self) -> None:
         """Wake those whose questions have been answered; all of them when this is ending."""
@@ -197,7 +229,21 @@ class Pump:
             except StoreError as error:
                 _log.error("a batch of %d commands is refused: %s", len(batch), error)
                 planned = [_unless_readonly(plan) for plan in planned]
-        self._answer(batch, planned)
+        replies = await self._apply([plan for plan in planned if isinstance(plan, Plan)])
+        self._answer(batch, planned, replies)
+
+    async def _apply(self, plans: list[Plan]) -> list[object]:
+        """Carry plans out; while many reports are looked up, streams are read and written."""
+        board = self.switchboard
+        replies: list[object] = [None] * len(plans)
+        for step in steps(plans):
+            seen = None
+            places = board.hear(step.reports)
+            if len(places) >= _LOOKED_UP_ASIDE_MIN:
+                loop = asyncio.get_running_loop()
+                seen = await loop.run_in_executor(self._kernels, board.ledger.look, places)
+            carry_out(board, step, replies, places, seen)
+        return replies
 
     async def _clean(self) -> None:
         try:
@@ -207,19 +253,20 @@ class Pump:
 
     async def _commit(self, rows: list[Row]) -> None:
         board = self.switchboard
-        expired = board.expired_rows
-        board.expired_rows = []
+        late = [board.late_rows.popleft() for _ in range(min(len(board.late_rows), _LATE_MAX))]
         now_ms = board.ledger.now_ms
         loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(self._disk, self._store.commit, [*expired, *rows], now_ms)
+            await loop.run_in_executor(self._disk, self._store.commit, [*late, *rows], now_ms)
         except StoreError:
-            board.expired_rows = expired + board.expired_rows
+            board.late_rows.extendleft(reversed(late))
             raise
         self._committed_ms = now_ms
 
-    def _answer(self, batch: list[Waiting], planned: list[Plan | RefusalError]) -> None:
-        replies = iter(apply(self.switchboard, [p for p in planned if isinstance(p, Plan)]))
+    def _answer(
+        self, batch: list[Waiting], planned: list[Plan | RefusalError], found: list[object]
+    ) -> None:
+        replies = iter(found)
         for (command, future), plan in zip(batch, planned, strict=True):
             if isinstance(plan, RefusalError):
                 if future is None and isinstance(command, c.DeviceCommand):

@@ -1,9 +1,11 @@
-"""What has to be on disk before a command is acknowledged."""
+"""What has to be on disk before a command is acknowledged, and what a store gives back."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from index.batches import Floats, Ints
 from server.model import LiveObject, TopK
 
 
@@ -39,20 +41,62 @@ class DeleteSubscription:
 
 
 @dataclass(frozen=True, slots=True)
+class SetHeard:
+    """A device was heard of last at the time of the commit; written only if that is news."""
+
+    device_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetTime:
     """The virtual time was advanced."""
 
     time_ms: int
 
 
-Row = PutObject | DeleteObject | PutSubscription | DeleteSubscription | SetTime
+Row = PutObject | DeleteObject | PutSubscription | DeleteSubscription | SetHeard | SetTime
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectColumns:
+    """Live objects, a column a field."""
+
+    ids: Ints
+    lon: Floats
+    lat: Floats
+    keywords: Sequence[Sequence[str]]
+    created_ms: Ints
+    expiry_ms: Ints
+    payloads: Sequence[bytes]
+    keys: Sequence[str]
+    expired: Sequence[int]
+    """Ids of others found beside them, which have expired and are still to be deleted."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionColumns:
+    """Subscriptions, a column a field, those of a device together."""
+
+    device_ids: Sequence[str]
+    subscription_ids: Ints
+    keywords: Sequence[Sequence[str]]
+    k: Ints
+    alpha: Floats
+    similarity: Ints
+    region: Ints
+
+    def __len__(self) -> int:
+        return len(self.device_ids)
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What a store holds when it is opened."""
+    """What a store holds when it is opened; read in slices while it is iterated, objects first."""
 
     time_ms: int
     next_object_id: int
-    objects: tuple[LiveObject, ...]
-    subscriptions: tuple[PutSubscription, ...]
+    objects: Iterator[ObjectColumns]
+    subscriptions: Iterator[SubscriptionColumns]

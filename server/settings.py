@@ -78,6 +78,13 @@ class ServerSettings(BaseSettings):
         description="How long a device may say nothing before it is detached and parked; 0 for ever. "
         "Ten minutes if not given, in virtual time for ever.",
     )
+    subscription_retention_days: float | None = Field(
+        None,
+        ge=0.0,
+        le=36_500.0,
+        description="How long the subscriptions of a device are kept that is not heard of; 0 for ever. "
+        "90 days if not given, in virtual time for ever.",
+    )
     keepalive_ms: int = Field(
         30_000,
         ge=100,

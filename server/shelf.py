@@ -8,7 +8,7 @@ O(keywords), put and take O(1) an object.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -17,10 +17,12 @@ from index.tables import SlotTable
 from index.tables.growth import longer
 from safe_region.frame import Point
 from server.model import LiveObject
+from server.recent import Recent
+from server.rows import ObjectColumns
 from server.vocabulary import Vocabulary
 
 _RECENT_MAX = 4096
-"""Objects that are kept ready: what is new is told to many devices at once."""
+"""Objects kept ready, in each of two generations: what is told to one device is told to others."""
 
 
 class Gone(NamedTuple):
@@ -49,32 +51,47 @@ class Shelf(Mapping[int, LiveObject]):
         self._created_ms: Ints = np.zeros(16, dtype=np.int64)
         self._payloads: dict[int, bytes] = {}
         self._keys: dict[int, str] = {}
-        self._recent: dict[int, LiveObject] = {}
+        self._recent: Recent[int, LiveObject] = Recent(_RECENT_MAX)
 
     def put(self, items: Sequence[LiveObject]) -> None:
         """Add objects that the engine has rows of."""
-        slots = self._table.slots(np.array([item.object_id for item in items], dtype=np.int64))
-        self._lon = longer(self._lon, self._table.end)
-        self._lat = longer(self._lat, self._table.end)
-        self._created_ms = longer(self._created_ms, self._table.end)
-        self._lon[slots] = [item.lon for item in items]
-        self._lat[slots] = [item.lat for item in items]
-        self._created_ms[slots] = [item.created_ms for item in items]
+        self._put(
+            np.array([item.object_id for item in items], dtype=np.int64),
+            np.array([item.lon for item in items]),
+            np.array([item.lat for item in items]),
+            np.array([item.created_ms for item in items], dtype=np.int64),
+        )
         for item in items:
             if item.payload:
                 self._payloads[item.object_id] = item.payload
             if item.key:
                 self._keys[item.object_id] = item.key
-            self._remember(item)
+            self._recent.put(item.object_id, item)
+
+    def put_columns(self, columns: ObjectColumns) -> None:
+        """Add many objects that the engine has rows of."""
+        self._put(columns.ids, columns.lon, columns.lat, columns.created_ms)
+        ids = columns.ids.tolist()
+        self._payloads.update(pair for pair in zip(ids, columns.payloads, strict=True) if pair[1])
+        self._keys.update(pair for pair in zip(ids, columns.keys, strict=True) if pair[1])
+
+    def _put(self, ids: Ints, lon: Floats, lat: Floats, created_ms: Ints) -> None:
+        slots = self._table.slots(ids)
+        self._lon = longer(self._lon, self._table.end)
+        self._lat = longer(self._lat, self._table.end)
+        self._created_ms = longer(self._created_ms, self._table.end)
+        self._lon[slots], self._lat[slots], self._created_ms[slots] = lon, lat, created_ms
 
     def take(self, ids: Iterable[int]) -> list[Gone]:
         """Take objects off that the engine is about to remove, and give their keywords back."""
         gone = []
-        for object_id in ids:
-            (slot,) = self._table.slots(np.array([object_id], dtype=np.int64))
-            self._vocabulary.give_back(self._words(int(slot)))
+        wanted = list(ids)
+        slots = self._table.slots(np.array(wanted, dtype=np.int64)).tolist()
+        for object_id, slot in zip(wanted, slots, strict=True):
+            numbers = self._table.keywords(slot).tolist()
+            self._vocabulary.give_back(self._vocabulary.word(number) for number in numbers)
             self._payloads.pop(object_id, None)
-            self._recent.pop(object_id, None)
+            self._recent.discard(object_id)
             gone.append(Gone(object_id, self._keys.pop(object_id, "")))
         return gone
 
@@ -83,9 +100,17 @@ class Shelf(Mapping[int, LiveObject]):
         if found is None:
             if object_id not in self:
                 raise KeyError(object_id)
-            found = self._made(object_id)
-            self._remember(found)
+            (found,) = self._made([object_id])
         return found
+
+    def ready(self, ids: Sequence[int]) -> dict[int, LiveObject]:
+        """Return live objects by id; those that are not kept ready are made together."""
+        wanted = dict.fromkeys(ids)
+        found = {object_id: self._recent.get(object_id) for object_id in wanted}
+        missing = [object_id for object_id, item in found.items() if item is None]
+        if missing:
+            found.update(zip(missing, self._made(missing), strict=True))
+        return cast("dict[int, LiveObject]", found)
 
     def __contains__(self, object_id: object) -> bool:
         return isinstance(object_id, int) and self._table.ids.contains(object_id)
@@ -101,26 +126,35 @@ class Shelf(Mapping[int, LiveObject]):
         """Size of the columns; payloads and keys aside."""
         return self._lon.nbytes + self._lat.nbytes + self._created_ms.nbytes
 
-    def _remember(self, item: LiveObject) -> None:
-        if len(self._recent) >= _RECENT_MAX:
-            del self._recent[next(iter(self._recent))]
-        self._recent[item.object_id] = item
-
     def _words(self, slot: int) -> tuple[str, ...]:
         numbers = self._table.keywords(slot).tolist()
         return tuple(sorted(self._vocabulary.word(number) for number in numbers))
 
-    def _made(self, object_id: int) -> LiveObject:
-        slot = int(self._table.slots(np.array([object_id], dtype=np.int64))[0])
-        row = self._table.rows[slot]
-        return LiveObject(
-            object_id=object_id,
-            lon=float(self._lon[slot]),
-            lat=float(self._lat[slot]),
-            point=Point(float(row["x_m"]), float(row["y_m"])),
-            keywords=self._words(slot),
-            created_ms=int(self._created_ms[slot]),
-            expiry_ms=int(row["expiry_ms"]),
-            payload=self._payloads.get(object_id, b""),
-            key=self._keys.get(object_id, ""),
+    def _made(self, ids: Sequence[int]) -> list[LiveObject]:
+        slots = self._table.slots(np.array(ids, dtype=np.int64))
+        rows = self._table.rows
+        columns = (
+            slots.tolist(),
+            self._lon[slots].tolist(),
+            self._lat[slots].tolist(),
+            rows["x_m"][slots].tolist(),
+            rows["y_m"][slots].tolist(),
+            self._created_ms[slots].tolist(),
+            rows["expiry_ms"][slots].tolist(),
         )
+        made = []
+        for object_id, slot, lon, lat, x_m, y_m, created_ms, expiry_ms in zip(ids, *columns, strict=True):
+            item = LiveObject(
+                object_id=object_id,
+                lon=lon,
+                lat=lat,
+                point=Point(x_m, y_m),
+                keywords=self._words(slot),
+                created_ms=created_ms,
+                expiry_ms=expiry_ms,
+                payload=self._payloads.get(object_id, b""),
+                key=self._keys.get(object_id, ""),
+            )
+            self._recent.put(object_id, item)
+            made.append(item)
+        return made

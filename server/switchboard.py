@@ -6,8 +6,12 @@ are valid, what had to be durable is, and nothing below can fail.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
+import numpy as np
+
+from index.batches import Ranking
 from safe_region.frame import Frame
 from server import commands as c
 from server.counters import ParkReason
@@ -19,7 +23,7 @@ from server.ledger import Ledger
 from server.limits import Limits
 from server.model import Cause, Delta, LiveObject, Place
 from server.questions import Questions
-from server.rows import DeleteObject, PutSubscription, Recovered, Row
+from server.rows import DeleteObject, PutSubscription, Recovered, Row, SetHeard
 from server.session import (
     Connection,
     Detached,
@@ -29,7 +33,6 @@ from server.session import (
     Rejection,
     Session,
     Subscribed,
-    Unsubscribed,
     Welcome,
 )
 from server.shelf import Gone
@@ -68,12 +71,14 @@ class Switchboard:
         self.delivery = Delivery(self.ledger, self.limits)
         self.sessions = self.delivery.sessions
         self.counters = self.delivery.counters
-        self.expired_rows: list[Row] = []
+        self.late_rows: deque[Row] = deque()
+        """What must be on disk some day: expired objects, and when devices were heard of last."""
         self.wall_ms = 0
         """Real time, for those who wait for people: set by whoever drives this."""
         self.steady_ms = 0
         """The time of leases: monotonic, set by whoever drives this; virtual if time is."""
         self.leases = Leases(lease_ms)
+        self.forgotten_count = 0
         self.questions = Questions()
         self.id_of_key: dict[str, int] = {}
         self._next_object_id = 1
@@ -85,16 +90,25 @@ class Switchboard:
         """Take over what a store holds. Subscriptions come back parked."""
         self.ledger.advance(found.time_ms)
         self._next_object_id = found.next_object_id
-        for row in found.subscriptions:
-            self._own(self.delivery.session_of(row.device_id, parked=True), row)
-        self.ledger.publish(found.objects)
-        self.id_of_key.update({item.key: item.object_id for item in found.objects if item.key})
+        for objects in found.objects:
+            self.ledger.restore_objects(objects)
+            self.id_of_key.update(
+                (key, object_id)
+                for key, object_id in zip(objects.keys, objects.ids.tolist(), strict=True)
+                if key
+            )
+            self.late_rows.extend(DeleteObject(object_id) for object_id in objects.expired)
+        for subscriptions in found.subscriptions:
+            first, self._next_handle = self._next_handle, self._next_handle + len(subscriptions)
+            handles = np.arange(first, self._next_handle, dtype=np.int64)
+            self.ledger.restore_subscriptions(handles, subscriptions)
+            self.sessions.park(subscriptions, handles)
 
     def advance(self, now_ms: int) -> int:
-        """Set the time. What expires leaves rows to be deleted in `expired_rows`."""
+        """Set the time. What expires leaves rows to be deleted in `late_rows`."""
         for item in self.ledger.advance(now_ms):
             self._forget_key(item)
-            self.expired_rows.append(DeleteObject(item.object_id))
+            self.late_rows.append(DeleteObject(item.object_id))
         if self.virtual_time:
             self.steady_ms = now_ms
         self.end_leases()
@@ -119,14 +133,13 @@ class Switchboard:
         """Take what is to be sent on a connection, oldest first."""
         return self.delivery.take(connection, count_max)
 
-    def publish(self, fresh: list[LiveObject], replaced: list[int], ids: list[int]) -> list[int]:
-        """Add objects in place of those replaced; return the ids of all that were asked for."""
+    def publish(self, fresh: Sequence[LiveObject], replaced: Sequence[int]) -> None:
+        """Add objects in place of those replaced."""
         for old_id in replaced:
             self._forget_key(self.ledger.objects[old_id])
         self.id_of_key.update({item.key: item.object_id for item in fresh if item.key})
         self._route(self.ledger.publish(fresh, replaced))
         self._ask()
-        return ids
 
     def retract(self, ids: list[int]) -> None:
         """Remove live objects."""
@@ -168,9 +181,22 @@ class Switchboard:
         """Note that a device is gone, unless another stream has it already."""
         session = self.sessions.get(command.device_id)
         if session is not None and session.connection is command.connection:
-            session.detach()
+            self._leave(session)
             self.questions.answered(session.handles.values())
             self.delivery.forget_if_empty(session)
+
+    def _leave(self, session: Session) -> None:
+        session.detach()
+        if session.handles:
+            self.late_rows.append(SetHeard(session.device_id))
+
+    def forget(self, gone: Sequence[Session]) -> None:
+        """End the subscriptions of devices that nobody has heard of. There is nobody to tell."""
+        for session in gone:
+            for subscription_id in list(session.handles):
+                self.unsubscribe(session, subscription_id)
+            self.delivery.forget_if_empty(session)
+        self.forgotten_count += len(gone)
 
     def subscribe(self, session: Session, row: PutSubscription, place: Place) -> None:
         """Begin a subscription, or evaluate it again."""
@@ -191,14 +217,15 @@ class Switchboard:
         handle = self.delivery.disown(session, subscription_id)
         self.questions.answered([handle])
         self.ledger.unsubscribe(handle)
-        session.say(Unsubscribed(subscription_id))
+        session.unsubscribed(subscription_id)
 
-    def anchor(self, reports: Sequence[c.Report]) -> None:
-        """Give what devices reported new anchors, in one batch; the latest position counts.
+    def hear(self, reports: Sequence[c.Report]) -> dict[int, Place]:
+        """Take note of reports; return where subscriptions are to be evaluated anew.
 
-        A report that comes again, or after a later one, has been answered already.
+        The latest position counts. A report that comes again, or after a later one, has been answered
+        already.
         """
-        positions: dict[int, Place] = {}
+        found: dict[int, Place] = {}
         for report in reports:
             session = self.sessions[report.device_id]
             session.ack(report.version)
@@ -206,11 +233,24 @@ class Switchboard:
                 self.counters.reports_repeated += 1
                 continue
             session.report_sequence = report.sequence
+            handles = session.handles
             point = self.frame.project(report.lon, report.lat)
             place = Place(point, report.margin_m, report.heading_deg, report.speed_mps)
             for subscription_id in report.subscription_ids:
-                positions[session.handles[subscription_id]] = place
-        self._anchor(positions, Cause.REPORTED)
+                found[handles[subscription_id]] = place
+        return found
+
+    def anchor(self, places: dict[int, Place], seen: list[Ranking] | None = None) -> None:
+        """Give subscriptions whose devices have reported new anchors, in one batch.
+
+        Parameters
+        ----------
+        places
+            What `hear` has returned.
+        seen
+            What the ledger has retrieved there, if it has looked already.
+        """
+        self._anchor(places, Cause.REPORTED, seen)
 
     @staticmethod
     def ping(session: Session, command: c.Ping) -> None:
@@ -218,9 +258,9 @@ class Switchboard:
         session.ack(command.version)
         session.say(Pong(command.number))
 
-    def _anchor(self, positions: dict[int, Place], cause: Cause) -> None:
-        self.questions.answered(positions)
-        self._route(self.ledger.anchor(positions, cause))
+    def _anchor(self, places: dict[int, Place], cause: Cause, seen: list[Ranking] | None = None) -> None:
+        self.questions.answered(places)
+        self._route(self.ledger.anchor(places, cause, seen))
 
     # -- questions to devices --------------------------------------------------------------------
 
@@ -268,7 +308,7 @@ class Switchboard:
     def _give_up(self, session: Session, error: RefusalError, reason: ParkReason) -> None:
         """Detach and park a device; it may say hello again."""
         session.say(Detached(error))
-        session.detach()
+        self._leave(session)
         self.delivery.park(session, reason)
         self.questions.answered(session.handles.values())
         self.delivery.forget_if_empty(session)

@@ -31,24 +31,25 @@ def checked_keywords(
 ) -> tuple[str, ...]:
     """Sorted unique normalised keywords: printable, none empty, none too long, 1 to `count_max`."""
     given = list(keywords)
-    _require(len(given) > 0, field, "empty", f"1 to {count_max} keywords")
     # Judged before normalisation, so that a huge list costs nothing.
-    _require(len(given) <= count_max, field, f"{len(given)} keywords", f"1 to {count_max} keywords")
+    if not 1 <= len(given) <= count_max:
+        shown = f"{len(given)} keywords" if given else "empty"
+        raise RefusalError(Reason.INVALID_FIELD, field, shown, f"1 to {count_max} keywords")
     found: set[str] = set()
     for i, keyword in enumerate(given):
-        where = f"{field}[{i}]"
-        limit = f"1 to {length_max} printable characters"
         # NFKC may stretch a character to 18; a longer input cannot come out short enough to matter.
-        _require(len(keyword) <= 4 * length_max, where, repr(keyword), limit)
-        word = normalised_keyword(keyword)
-        _require(0 < len(word) <= length_max, where, repr(keyword), limit)
-        _require(word.isprintable(), where, repr(keyword), limit)
+        word = normalised_keyword(keyword) if len(keyword) <= 4 * length_max else ""
+        if not (0 < len(word) <= length_max and word.isprintable()):
+            limit = f"1 to {length_max} printable characters"
+            raise RefusalError(Reason.INVALID_FIELD, f"{field}[{i}]", repr(keyword), limit)
         found.add(word)
     return tuple(sorted(found))
 
 
 def checked_position(lon: float, lat: float, field: str = "position") -> tuple[float, float]:
     """Return a finite position on Earth; it may lie outside the service area."""
+    if -_LON_MAX_DEG <= lon <= _LON_MAX_DEG and -_LAT_MAX_DEG <= lat <= _LAT_MAX_DEG:
+        return lon, lat  # nearly always: what follows says what is wrong
     _require(
         math.isfinite(lon) and abs(lon) <= _LON_MAX_DEG,
         f"{field}.lon",
@@ -66,26 +67,25 @@ def checked_position(lon: float, lat: float, field: str = "position") -> tuple[f
 
 def checked_margin(margin_m: float, limits: Limits, field: str = "margin_m") -> float:
     """Return how far from its position a device may be."""
-    _require(
-        0.0 <= margin_m <= limits.margin_m_max, field, margin_m, f"0 to {limits.margin_m_max:g} metres"
-    )
+    if not 0.0 <= margin_m <= limits.margin_m_max:
+        raise RefusalError(Reason.INVALID_FIELD, field, margin_m, f"0 to {limits.margin_m_max:g} metres")
     return margin_m
 
 
 def checked_motion(heading_deg: float | None, speed_mps: float | None) -> None:
     """Require a finite heading and speed, where they are given."""
-    if heading_deg is not None:
+    if heading_deg is not None and not abs(heading_deg) <= _HEADING_MAX_DEG:
         limit = f"a finite number from -{_HEADING_MAX_DEG:g} to {_HEADING_MAX_DEG:g}"
-        _require(abs(heading_deg) <= _HEADING_MAX_DEG, "heading_deg", heading_deg, limit)
-    if speed_mps is not None:
+        raise RefusalError(Reason.INVALID_FIELD, "heading_deg", heading_deg, limit)
+    if speed_mps is not None and not 0.0 <= speed_mps <= _SPEED_MAX_MPS:
         limit = f"0 to {_SPEED_MAX_MPS:g} metres a second"
-        _require(0.0 <= speed_mps <= _SPEED_MAX_MPS, "speed_mps", speed_mps, limit)
+        raise RefusalError(Reason.INVALID_FIELD, "speed_mps", speed_mps, limit)
 
 
-def require_exact(specs: Iterable[TopK], margin_m: float, field: str = "margin_m") -> None:
+def require_exact(regions: Iterable[RegionMode], margin_m: float, field: str = "margin_m") -> None:
     """Refuse a margin if a subscription needs to know where its device is. O(1) without a margin."""
     _require(
-        margin_m == 0.0 or all(spec.region is not RegionMode.ELLIPSE for spec in specs),
+        margin_m == 0.0 or all(region is not RegionMode.ELLIPSE for region in regions),
         field,
         margin_m,
         "0 for a device with a subscription in the mode ELLIPSE",
@@ -115,20 +115,19 @@ def checked_object(new: NewObject, limits: Limits, frame: Frame, field: str) -> 
     keywords = checked_keywords(
         new.keywords, f"{field}.keywords", limits.object_keywords_max, limits.keyword_length_max
     )
-    _require(
-        1 <= new.ttl_ms <= limits.ttl_ms_max,
-        f"{field}.ttl_ms",
-        new.ttl_ms,
-        f"1 to {limits.ttl_ms_max}",
-    )
-    _require(
-        len(new.payload) <= limits.payload_bytes_max,
-        f"{field}.payload",
-        f"{len(new.payload)} bytes",
-        f"at most {limits.payload_bytes_max} bytes",
-    )
+    if not 1 <= new.ttl_ms <= limits.ttl_ms_max:
+        raise RefusalError(
+            Reason.INVALID_FIELD, f"{field}.ttl_ms", new.ttl_ms, f"1 to {limits.ttl_ms_max}"
+        )
+    if len(new.payload) > limits.payload_bytes_max:
+        raise RefusalError(
+            Reason.INVALID_FIELD,
+            f"{field}.payload",
+            f"{len(new.payload)} bytes",
+            f"at most {limits.payload_bytes_max} bytes",
+        )
     checked_name(new.key, f"{field}.key", limits.name_length_max, optional=True)
-    return replace(new, keywords=keywords)
+    return new if keywords == new.keywords else replace(new, keywords=keywords)
 
 
 def checked_objects(objects: Sequence[NewObject], limits: Limits, frame: Frame) -> list[NewObject]:
@@ -137,13 +136,11 @@ def checked_objects(objects: Sequence[NewObject], limits: Limits, frame: Frame) 
     checked = [checked_object(new, limits, frame, f"objects[{i}]") for i, new in enumerate(objects)]
     seen: set[str] = set()
     for i, new in enumerate(checked):
-        _require(
-            not new.key or new.key not in seen,
-            f"objects[{i}].key",
-            repr(new.key),
-            "different from the other keys of the request",
-        )
-        seen.add(new.key)
+        if new.key in seen:
+            limit = "different from the other keys of the request"
+            raise RefusalError(Reason.INVALID_FIELD, f"objects[{i}].key", repr(new.key), limit)
+        if new.key:
+            seen.add(new.key)
     return checked
 
 

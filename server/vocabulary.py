@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 
-from index.batches import KeywordIds
+from index.batches import KeywordIds, KeywordLists
 
 
 class Vocabulary:
@@ -25,19 +27,35 @@ class Vocabulary:
         """Numbers of the keywords, increasing; each is held until given back."""
         numbers = []
         for word in keywords:
-            number = self._number_of.get(word)
-            if number is None:
-                if self._free:
-                    number = self._free.pop()
-                    self._words[number] = word
-                else:
-                    number = len(self._words)
-                    self._words.append(word)
-                self._number_of[word] = number
-                self._uses[word] = 0
+            numbers.append(self._number(word))
             self._uses[word] += 1
-            numbers.append(number)
         return np.array(sorted(numbers), dtype=np.int32)
+
+    def _number(self, word: str) -> int:
+        """Return the number of a word, a new one if it has none."""
+        number = self._number_of.get(word)
+        if number is None:
+            if self._free:
+                number = self._free.pop()
+                self._words[number] = word
+            else:
+                number = len(self._words)
+                self._words.append(word)
+            self._number_of[word] = number
+            self._uses[word] = 0
+        return number
+
+    def take_all(self, rows: Sequence[Sequence[str]]) -> KeywordLists:
+        """Take the keywords of many rows, each without repetitions."""
+        counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        words = list(chain.from_iterable(rows))
+        for word, uses in Counter(words).items():
+            self._number(word)
+            self._uses[word] += uses
+        numbers = np.fromiter(map(self._number_of.__getitem__, words), dtype=np.int32, count=len(words))
+        owners = np.repeat(np.arange(len(rows)), counts)
+        offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+        return KeywordLists(offsets, numbers[np.lexsort((numbers, owners))])
 
     def word(self, number: int) -> str:
         """Return the keyword that has a number."""

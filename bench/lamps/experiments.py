@@ -20,7 +20,12 @@ from bench.lamps.run import Lamps, LampsParameters, Variant
 from bench.reports import Progress, Row
 from bench.variants import chosen
 from index.batches import Floats
-from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from index.catalogue import (
+    DEFAULT_OBJECT_INDEX,
+    DEFAULT_SUBSCRIPTION_INDEX,
+    OBJECT_INDEXES,
+    SUBSCRIPTION_INDEXES,
+)
 from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
 from server.engine import CostModel
@@ -48,9 +53,10 @@ def variants(data: Dataset) -> dict[str, Variant]:
         )
 
     def anchored(name: str, extra: int | None, costs: CostModel = _NOT_AHEAD) -> Variant:
-        index = SUBSCRIPTION_INDEXES["sq-plus-tree"]
+        index = SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]
+        objects = OBJECT_INDEXES[DEFAULT_OBJECT_INDEX]
         mode = RegionMode.ANCHORED
-        return Variant(name, mode, OBJECT_INDEXES["iqf"], lambda: index(square), extra, costs=costs)
+        return Variant(name, mode, objects, lambda: index(square), extra, costs=costs)
 
     found = [
         make("naive", "naive", "naive", has_regions=False),

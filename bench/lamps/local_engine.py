@@ -39,8 +39,9 @@ class LocalEngine(Engine):
         del pending_offsets, pending_ids
         return self.anchor(positions)
 
-    def anchor(self, positions: Positions) -> Rows:
+    def anchor(self, positions: Positions, seen: list[Ranking] | None = None) -> Rows:
         """Evaluate subscriptions anew where their devices are, and make their polygons."""
+        del seen
         slots = self.subscriptions.slots(positions.handles)
         interests = self._interests(slots)
         k = self.subscriptions.rows["k"][slots].astype(np.int64)

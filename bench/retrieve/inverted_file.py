@@ -15,7 +15,7 @@ import numpy as np
 from bench.retrieve import inverted_file_kernels as kernels
 from bench.retrieve.inverted_file_kernels import LIST_DTYPE, File
 from index.batches import Floats, InterestBatch, Ints, KeywordIds, ObjectBatch, Ranking
-from index.buckets.rankings import Answers, validate
+from index.buckets.rankings import Answers, asked_of, validate
 from index.contracts import InconsistentIndexError
 from index.naive.kernels import Rows
 from index.naive.layout import OBJECT_DTYPE
@@ -72,14 +72,8 @@ class InvertedFile:
         answers = Answers(np.minimum(count, len(self)), 0)
         kernels.best(
             self._file(),
-            interests.weight_m,
-            interests.similarity,
-            interests.keywords.offsets,
-            interests.keywords.ids,
-            x_m,
-            y_m,
-            bound_m,
-            *answers.columns,
+            asked_of(interests, x_m, y_m, bound_m),
+            answers.arrays,
             self._common,
             self._touched,
         )

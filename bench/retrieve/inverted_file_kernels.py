@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from index.batches import Floats, Ints, KeywordIds
+from index.batches import Ints, KeywordIds
+from index.buckets.question_kernels import Answered, Asked, close, kept_of, words_of
 from index.naive.kernels import Rows
 from index.tables.id_map_kernels import NO_VALUE, Values, find
-from index.tables.selection_kernels import drain, offer
+from index.tables.selection_kernels import offer
 from index.tables.slots import Slots
 from safe_region.jit import kernel
 from safe_region.scoring_kernels import length, text_distance
@@ -100,22 +101,12 @@ def leave(file: File, slots: Slots) -> None:
 @kernel
 def best(
     file: File,
-    weight_m: Floats,
-    similarity: npt.NDArray[np.int8],
-    keyword_offsets: Ints,
-    keyword_ids: KeywordIds,
-    x_m: Floats,
-    y_m: Floats,
-    bound_m: Floats,
-    starts: Ints,
-    sizes: Ints,
-    ids: Ints,
-    lengths: Floats,
-    shares: Floats,
+    asked: Asked,
+    answered: Answered,
     common: npt.NDArray[np.int16],
     touched: Slots,
 ) -> None:
-    """Write the best objects of interest i to `starts[i] : starts[i] + sizes[i]`, best first.
+    """Answer a batch of questions.
 
     Parameters
     ----------
@@ -124,8 +115,8 @@ def best(
     touched
         Room for every object.
     """
-    for i in range(weight_m.shape[0]):
-        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
+    for i in range(answered.sizes.shape[0]):
+        words = words_of(asked, i)
         touched_count = 0
         for word in words:
             one = find(file.keys, file.numbers, int(word))
@@ -138,18 +129,16 @@ def best(
                     touched[touched_count] = slot
                     touched_count += 1
                 common[slot] += 1
-        kept_lengths = lengths[starts[i] : starts[i + 1]]
-        kept_ids = ids[starts[i] : starts[i + 1]]
-        kept_shares = shares[starts[i] : starts[i + 1]]
+        kept = kept_of(answered, i)
         size = 0
         for j in range(touched_count):
             slot = touched[j]
             row = file.objects[slot]
-            distance = text_distance(similarity[i], common[slot], words.shape[0], row["keyword_count"])
+            word_count = words.shape[0]
+            distance = text_distance(asked.similarity[i], common[slot], word_count, row["keyword_count"])
             common[slot] = 0
-            share = weight_m[i] * distance
-            here = length(x_m[i] - row["x_m"], y_m[i] - row["y_m"], share)
-            if here <= bound_m[i]:
-                size = offer(kept_lengths, kept_ids, kept_shares, size, here, row["id"], share)
-        drain(kept_lengths, kept_ids, kept_shares, size)
-        sizes[i] = size
+            share = asked.weight_m[i] * distance
+            here = length(asked.x_m[i] - row["x_m"], asked.y_m[i] - row["y_m"], share)
+            if here <= asked.bound_m[i]:
+                size = offer(kept.lengths, kept.ids, kept.shares, size, here, row["id"], share)
+        close(answered, i, kept, size)

@@ -10,7 +10,12 @@ from bench.datasets import Dataset
 from bench.lamps.local_engine import LocalEngine
 from bench.silence.devices import Devices, RegionDevices, SetDevices
 from bench.silence.workload import SilenceWorkload
-from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from index.catalogue import (
+    DEFAULT_OBJECT_INDEX,
+    DEFAULT_SUBSCRIPTION_INDEX,
+    OBJECT_INDEXES,
+    SUBSCRIPTION_INDEXES,
+)
 from safe_region.anchored import RegionMode
 from server.engine import CostModel, Engine, EngineOptions
 
@@ -53,8 +58,8 @@ class Variant(NamedTuple):
         return self.engine(
             EngineOptions(
                 self.buffer_extra,
-                OBJECT_INDEXES["iqf"],
-                lambda: SUBSCRIPTION_INDEXES["sq-plus-tree"](square),
+                OBJECT_INDEXES[DEFAULT_OBJECT_INDEX],
+                lambda: SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX](square),
                 self.costs,
             )
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Floats, Ints, ObjectBatch, Ranking
+from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
+from index.buckets.question_kernels import Answered, Asked
 from index.tables.frontier_kernels import Frontier
 
 _KEYWORDS_MAX = int(np.iinfo(np.int16).max)
@@ -29,6 +30,13 @@ def validate(objects: ObjectBatch) -> None:
         raise ValueError("a position is not finite")
 
 
+def asked_of(interests: InterestBatch, x_m: Floats, y_m: Floats, bound_m: Floats) -> Asked:
+    """Arrays of a batch of questions, as kernels take them."""
+    keywords = interests.keywords
+    columns = (interests.weight_m, interests.similarity, keywords.offsets, keywords.ids)
+    return Asked(*columns, x_m, y_m, bound_m)
+
+
 class Answers:
     """Room for the ranking of a batch, and the scratch of its searches.
 
@@ -48,8 +56,8 @@ class Answers:
         self._ids: Ints = np.empty(total, dtype=np.int64)
         self._length_m: Floats = np.empty(total, dtype=np.float64)
         self._r_m: Floats = np.empty(total, dtype=np.float64)
-        self.columns = (self._starts, self._sizes, self._ids, self._length_m, self._r_m)
-        """Starts, sizes, ids, lengths and text shares, for a kernel to fill."""
+        self.arrays = Answered(self._starts, self._sizes, self._ids, self._length_m, self._r_m)
+        """For a kernel to fill."""
         self.frontier = Frontier(
             np.empty(node_count + 1, dtype=np.float64), np.empty(node_count + 1, dtype=np.int32)
         )

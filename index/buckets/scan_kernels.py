@@ -6,80 +6,23 @@ like the lengths they bound (see `least_share`); comparisons with the worst kept
 among equal lengths the id decides.
 Measured with IQF and a million objects, `best` takes 64 us on average, but 116 without signatures, and
 109 without the least number of keywords of each node (53 and 441 us if every object has five).
-
-`least_share` is Theorem 8 of lamps.txt for all three similarities: at i common keywords, Jaccard
-1 - i/|s|, Dice 1 - 2i/(|s|+i), set-cosine 1 - sqrt(i/|s|), each reached by an object that has no other
-keywords; an object that is known to have at least m > i keywords is farther.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from index.batches import Floats, Ints, KeywordIds
+from index.batches import KeywordIds
 from index.buckets.layout import Objects
+from index.buckets.question_kernels import Kept, Question, least_share, limit_of
 from index.tables.selection_kernels import offer
 from safe_region.jit import leaf
 from safe_region.scoring_kernels import length, text_distance
 
-COUNTED_MAX = 16
-"""Objects of more keywords are taken for ones of so many where a bound is looked for."""
-
 _ROUNDING = 1e-12
 """Relative tolerance of tests on squared distances, which are not rounded like lengths."""
-
-
-class Question(NamedTuple):
-    """A subscription at its place."""
-
-    x_m: float
-    y_m: float
-    weight_m: float
-    similarity: int
-    bound_m: float
-    words: KeywordIds  # strictly increasing
-    ranks: Ints  # for each word, when its postings are looked through
-    bits: Ints  # of the words that the index knows, by rank
-    least_m: npt.NDArray[np.float64]  # `least_share` by common keywords and the object's, up to the last
-
-
-class Kept(NamedTuple):
-    """The best so far, as `selection_kernels` keeps them."""
-
-    lengths: Floats
-    ids: Ints
-    shares: Floats
-
-
-@leaf
-def fill_least(question: Question) -> None:
-    """Fill `least_m`."""
-    size = question.words.shape[0]
-    for common in range(size + 1):
-        for count in range(COUNTED_MAX + 1):
-            question.least_m[common, count] = question.weight_m * text_distance(
-                question.similarity, common, size, max(1, common, count)
-            )
-
-
-@leaf
-def least_share(question: Question, common: int, keyword_min: int) -> float:
-    """Least text share of an object with at most `common` common and at least `keyword_min` keywords.
-
-    Every text distance that such an object can have is at least this one after rounding too.
-    """
-    return float(question.least_m[common, min(keyword_min, COUNTED_MAX)])
-
-
-@leaf
-def limit_of(question: Question, kept: Kept, size: int) -> float:
-    """Nothing of a greater length is of use."""
-    if size == kept.lengths.shape[0]:
-        return float(kept.lengths[0])
-    return question.bound_m
 
 
 @leaf

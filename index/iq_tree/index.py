@@ -24,7 +24,7 @@ from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
 from index.buckets import BucketTrees, Square, objects_of, square_of
 from index.buckets.kernels import plant
 from index.buckets.layout import OBJECT_DTYPE, Objects
-from index.buckets.rankings import Answers, validate
+from index.buckets.rankings import Answers, asked_of, validate
 from index.contracts import InconsistentIndexError
 from index.iq_tree import kernels
 from index.iq_tree.layout import Occurrences
@@ -104,14 +104,8 @@ class IqTreeObjectIndex:
             self._occurrences,
             self._objects(),
             self._root,
-            interests.weight_m,
-            interests.similarity,
-            interests.keywords.offsets,
-            interests.keywords.ids,
-            x_m,
-            y_m,
-            bound_m,
-            *answers.columns,
+            asked_of(interests, x_m, y_m, bound_m),
+            answers.arrays,
             answers.frontier,
         )
         return answers.ranking()

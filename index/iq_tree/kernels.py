@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from index.batches import Floats, Ints, KeywordIds
 from index.buckets.kernels import (
     BLOCK_CAPACITY,
     DEPTH_MAX,
@@ -19,21 +18,25 @@ from index.buckets.kernels import (
     take_out,
 )
 from index.buckets.layout import Objects, Trees
-from index.buckets.scan_kernels import (
-    COUNTED_MAX,
+from index.buckets.question_kernels import (
+    Answered,
+    Asked,
     Kept,
     Question,
-    fill_least,
+    close,
+    kept_of,
     least_share,
     limit_of,
-    scan,
+    question_of,
+    scratch_for,
+    words_of,
 )
+from index.buckets.scan_kernels import scan
 from index.iq_tree.layout import Occurrences
 from index.tables.frontier_kernels import Frontier, pop, push
 from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, NO_VALUE, find, find_cell
 from index.tables.id_map_kernels import pop as pop_key
 from index.tables.quad_kernels import NO_NODE, child_of, node_distance
-from index.tables.selection_kernels import drain
 from index.tables.signature_kernels import bit_of, signature_of
 from safe_region.jit import kernel, leaf
 
@@ -236,52 +239,19 @@ def best(
     occurrences: Occurrences,
     objects: Objects,
     root: int,
-    weight_m: Floats,
-    similarity: npt.NDArray[np.int8],
-    keyword_offsets: Ints,
-    keyword_ids: KeywordIds,
-    x_m: Floats,
-    y_m: Floats,
-    bound_m: Floats,
-    starts: Ints,
-    sizes: Ints,
-    ids: Ints,
-    lengths: Floats,
-    shares: Floats,
+    asked: Asked,
+    answered: Answered,
     frontier: Frontier,
 ) -> None:
-    """Write the best objects of interest i to `starts[i] : starts[i] + sizes[i]`, best first.
-
-    Room for each is `starts[i + 1] - starts[i]`.
-    """
-    most = 0
-    for i in range(weight_m.shape[0]):
-        most = max(most, keyword_offsets[i + 1] - keyword_offsets[i])
-    ranks = np.zeros(most, dtype=np.int64)
-    bits = np.empty(most, dtype=np.int64)
-    least_m = np.empty((most + 1, COUNTED_MAX + 1))
-    for i in range(weight_m.shape[0]):
-        first = starts[i]
-        end = starts[i + 1]
-        sizes[i] = 0
-        if first == end:
-            continue
-        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
+    """Answer a batch of questions."""
+    scratch = scratch_for(asked)
+    for i in range(answered.sizes.shape[0]):
+        words = words_of(asked, i)
         for j in range(words.shape[0]):
-            bits[j] = bit_of(words[j])
-        question = Question(
-            x_m[i],
-            y_m[i],
-            weight_m[i],
-            int(similarity[i]),
-            bound_m[i],
-            words,
-            ranks[: words.shape[0]],
-            bits[: words.shape[0]],
-            least_m,
-        )
-        fill_least(question)
-        kept = Kept(lengths[first:end], ids[first:end], shares[first:end])
-        size = _search(question, trees, occurrences, root, objects, frontier, kept)
-        drain(kept.lengths, kept.ids, kept.shares, size)
-        sizes[i] = size
+            scratch.bits[j] = bit_of(words[j])
+        question = question_of(asked, i, words.shape[0], scratch)
+        kept = kept_of(answered, i)
+        size = 0
+        if kept.ids.shape[0] > 0:
+            size = _search(question, trees, occurrences, root, objects, frontier, kept)
+        close(answered, i, kept, size)

@@ -40,7 +40,7 @@ import numpy as np
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
 from index.buckets import BucketTrees, Square, objects_of, square_of
 from index.buckets.layout import ENTRY_DTYPE, OBJECT_DTYPE, Objects
-from index.buckets.rankings import Answers, validate
+from index.buckets.rankings import Answers, asked_of, validate
 from index.iqf import kernels, list_kernels
 from index.iqf.invariants import check
 from index.iqf.layout import LIST_DTYPE, Files
@@ -48,11 +48,11 @@ from index.tables import SlotTable
 from index.tables.growth import longer
 from index.tables.id_map_kernels import NO_KEY, copy_all
 from index.tables.quad_kernels import NO_NODE
+from index.tables.runs import lengthened, new_runs
 
 _LISTS_MIN = 16
 _KEYS_MIN = 32
 _RUNS_MIN = 256
-_SIZE_CLASSES = 40
 
 _CHANGE = 2.0
 """Frequent keywords are decided anew when there are this many times more or fewer objects."""
@@ -86,8 +86,7 @@ class IqfObjectIndex:
             np.zeros(_LISTS_MIN, dtype=LIST_DTYPE),
             np.full(_KEYS_MIN, NO_KEY, dtype=np.int64),
             np.zeros(_KEYS_MIN, dtype=np.int32),
-            np.zeros(_RUNS_MIN, dtype=ENTRY_DTYPE),
-            np.full(_SIZE_CLASSES, list_kernels.NO_RUN, dtype=np.int64),
+            new_runs(ENTRY_DTYPE, _RUNS_MIN),
             meta,
         )
 
@@ -144,14 +143,8 @@ class IqfObjectIndex:
             self._files,
             self._trees.arrays,
             self._objects(),
-            interests.weight_m,
-            interests.similarity,
-            interests.keywords.offsets,
-            interests.keywords.ids,
-            x_m,
-            y_m,
-            bound_m,
-            *answers.columns,
+            asked_of(interests, x_m, y_m, bound_m),
+            answers.arrays,
             answers.frontier,
         )
         return answers.ranking()
@@ -163,7 +156,8 @@ class IqfObjectIndex:
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""
-        own = sum(array.nbytes for array in self._files)
+        files = self._files
+        own = sum(array.nbytes for array in (*files[:3], *files.runs, files.meta))
         return own + self._table.memory_bytes() + self._trees.memory_bytes()
 
     def check(self) -> None:
@@ -233,7 +227,7 @@ class IqfObjectIndex:
         elif status == list_kernels.LISTS_FULL:
             self._files = files._replace(lists=longer(files.lists, len(files.lists) + 1))
         elif status == list_kernels.RUNS_FULL:
-            self._files = files._replace(runs=longer(files.runs, len(files.runs) + 1))
+            self._files = files._replace(runs=lengthened(files.runs))
         else:
             keys = np.full(2 * len(files.keys), NO_KEY, dtype=np.int64)
             values = np.zeros(len(keys), dtype=np.int32)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy.typing as npt
 
-from index.batches import Ints
 from index.buckets import BucketTrees, Square, objects_of
 from index.buckets.trees import check_entry
 from index.contracts import InconsistentIndexError
@@ -15,6 +14,8 @@ from index.iqf.layout import Files
 from index.tables import SlotTable
 from index.tables.id_map_kernels import NO_KEY, find
 from index.tables.quad_kernels import NO_NODE
+from index.tables.run_kernels import NO_RUN, RUN_LEAST
+from index.tables.runs import check_runs
 
 Rows = npt.NDArray[Any]
 
@@ -47,9 +48,9 @@ def check(files: Files, trees: BucketTrees, table: SlotTable, square: Square) ->
     total = 0
     for number in live:
         row = lists[number]
-        if (row["root"] == NO_NODE) != (row["size_class"] != list_kernels.NO_RUN):
+        if (row["root"] == NO_NODE) != (row["size_class"] != NO_RUN):
             raise InconsistentIndexError(f"list {number} needs a run or a tree, and not both")
-        run = files.runs[row["start"] : row["start"] + row["count"]]
+        run = files.runs.records[row["start"] : row["start"] + row["count"]]
         for offset, entry in enumerate(run):
             check_entry(entry, offset, objects)
         count = _check_keyword(row, [run, *found[number]], table)
@@ -90,31 +91,13 @@ def _check_numbers(files: Files, live: list[int]) -> None:
 
 
 def _check_runs(files: Files, live: list[int]) -> None:
-    """Verify that runs, used and free, cover the arena, none of them twice."""
+    """Verify that lists do not overflow their runs, and that these cover the arena."""
     runs: list[tuple[int, int]] = []
     for number in live:
         row = files.lists[number]
-        if row["size_class"] == list_kernels.NO_RUN:
+        if row["size_class"] == NO_RUN:
             continue
-        capacity = list_kernels.RUN_LEAST << int(row["size_class"])
-        runs.append((int(row["start"]), capacity))
-        if row["count"] > capacity:
+        runs.append((int(row["start"]), int(row["size_class"])))
+        if row["count"] > RUN_LEAST << int(row["size_class"]):
             raise InconsistentIndexError(f"list {number} overflows its run")
-    runs += _free_runs(files.free_runs, files.runs)
-    end = 0
-    for start, capacity in sorted(runs):
-        if start != end:
-            raise InconsistentIndexError("runs overlap or leave a gap")
-        end = start + capacity
-    if end != files.meta[list_kernels.RUN_END]:
-        raise InconsistentIndexError("the arena of runs has lost its end")
-
-
-def _free_runs(firsts: Ints, runs: Rows) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for size_class, first in enumerate(firsts.tolist()):
-        start = first
-        while start != list_kernels.NO_RUN:
-            found.append((start, list_kernels.RUN_LEAST << size_class))
-            start = int(runs[start]["slot"])
-    return found
+    check_runs(files.runs, runs)

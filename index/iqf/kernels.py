@@ -5,24 +5,29 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from index.batches import Floats, Ints, KeywordIds
+from index.batches import Ints, KeywordIds
 from index.buckets.kernels import BLOCK_CAPACITY
 from index.buckets.layout import Objects, Trees
-from index.buckets.scan_kernels import (
-    COUNTED_MAX,
+from index.buckets.question_kernels import (
+    Answered,
+    Asked,
     Kept,
     Question,
-    fill_least,
+    Scratch,
+    close,
+    kept_of,
     least_share,
     limit_of,
-    scan,
+    question_of,
+    scratch_for,
+    words_of,
 )
+from index.buckets.scan_kernels import scan
 from index.iqf.layout import Files
 from index.iqf.list_kernels import DONE, add_posting, drop_posting, list_count
 from index.tables.frontier_kernels import Frontier, pop, push
 from index.tables.id_map_kernels import NO_VALUE, find
 from index.tables.quad_kernels import NO_NODE, node_distance
-from index.tables.selection_kernels import drain
 from index.tables.signature_kernels import bit_of, signature_of
 from safe_region.jit import kernel, leaf
 
@@ -65,11 +70,13 @@ def remove(files: Files, trees: Trees, objects: Objects, slots: npt.NDArray[np.i
 
 
 @leaf
-def _plan(files: Files, trees: Trees, words: KeywordIds, plan: Ints, counts: Ints, order: Ints) -> int:
+def _plan(files: Files, trees: Trees, words: KeywordIds, plan: Ints, scratch: Scratch) -> int:
     """Sort the lists of a subscription's keywords, shortest first; return how many there are.
 
-    Writes their numbers to `plan`, and to `order` which keyword each belongs to.
+    Writes their numbers to `plan`, which keyword each belongs to, and the ranks and bits of these.
     """
+    counts = scratch.counts
+    order = scratch.order
     known = 0
     for i in range(words.shape[0]):
         number = find(files.keys, files.values, int(words[i]))
@@ -86,6 +93,11 @@ def _plan(files: Files, trees: Trees, words: KeywordIds, plan: Ints, counts: Int
         plan[j] = number
         order[j] = i
         known += 1
+    for i in range(words.shape[0]):
+        scratch.ranks[i] = known
+    for rank in range(known):
+        scratch.ranks[order[rank]] = rank
+        scratch.bits[rank] = bit_of(words[order[rank]])
     return known
 
 
@@ -142,12 +154,16 @@ def _retrieve(
 ) -> int:
     """RetrieveObject, Algorithm 4, for the best of a subscription; return how many there are."""
     size = 0
+    if kept.ids.shape[0] == 0:
+        return size
     for rank in range(question.bits.shape[0]):
         if least_share(question, question.bits.shape[0] - rank, 0) > limit_of(question, kept, size):
             break
         row = files.lists[plan[rank]]
         if row["root"] == NO_NODE:
-            size = scan(question, rank, 0, files.runs, row["start"], row["count"], objects, kept, size)
+            size = scan(
+                question, rank, 0, files.runs.records, row["start"], row["count"], objects, kept, size
+            )
         else:
             size = _search_tree(question, rank, trees, row["root"], objects, frontier, kept, size)
     return size
@@ -158,58 +174,17 @@ def best(
     files: Files,
     trees: Trees,
     objects: Objects,
-    weight_m: Floats,
-    similarity: npt.NDArray[np.int8],
-    keyword_offsets: Ints,
-    keyword_ids: KeywordIds,
-    x_m: Floats,
-    y_m: Floats,
-    bound_m: Floats,
-    starts: Ints,
-    sizes: Ints,
-    ids: Ints,
-    lengths: Floats,
-    shares: Floats,
+    asked: Asked,
+    answered: Answered,
     frontier: Frontier,
 ) -> None:
-    """Write the best objects of interest i to `starts[i] : starts[i] + sizes[i]`, best first.
-
-    Room for each is `starts[i + 1] - starts[i]`.
-    """
-    most = 0
-    for i in range(weight_m.shape[0]):
-        most = max(most, keyword_offsets[i + 1] - keyword_offsets[i])
-    plan = np.empty(most, dtype=np.int64)
-    counts = np.empty(most, dtype=np.int64)
-    order = np.empty(most, dtype=np.int64)
-    ranks = np.empty(most, dtype=np.int64)
-    bits = np.empty(most, dtype=np.int64)
-    least_m = np.empty((most + 1, COUNTED_MAX + 1))
-    for i in range(weight_m.shape[0]):
-        first = starts[i]
-        end = starts[i + 1]
-        sizes[i] = 0
-        if first == end:
-            continue
-        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
-        known = _plan(files, trees, words, plan, counts, order)
-        ranks[: words.shape[0]] = known
-        for rank in range(known):
-            ranks[order[rank]] = rank
-            bits[rank] = bit_of(words[order[rank]])
-        question = Question(
-            x_m[i],
-            y_m[i],
-            weight_m[i],
-            int(similarity[i]),
-            bound_m[i],
-            words,
-            ranks[: words.shape[0]],
-            bits[:known],
-            least_m,
-        )
-        fill_least(question)
-        kept = Kept(lengths[first:end], ids[first:end], shares[first:end])
+    """Answer a batch of questions."""
+    scratch = scratch_for(asked)
+    plan = np.empty_like(scratch.order)
+    for i in range(answered.sizes.shape[0]):
+        words = words_of(asked, i)
+        known = _plan(files, trees, words, plan, scratch)
+        question = question_of(asked, i, known, scratch)
+        kept = kept_of(answered, i)
         size = _retrieve(question, plan, files, trees, objects, frontier, kept)
-        drain(kept.lengths, kept.ids, kept.shares, size)
-        sizes[i] = size
+        close(answered, i, kept, size)

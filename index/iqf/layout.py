@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from index.batches import Ints
+from index.tables.run_kernels import Runs
 
 Rows = npt.NDArray[Any]
 
@@ -32,6 +33,5 @@ class Files(NamedTuple):
     lists: Rows  # a posting list for each keyword that an object has
     keys: Ints  # keyword to row of `lists`: an id map
     values: npt.NDArray[np.int32]
-    runs: Rows  # ENTRY_DTYPE; each list without a quadtree is a contiguous run
-    free_runs: Ints  # first free run of each size class, NO_RUN if there is none; `slot` has the next
+    runs: Runs  # of ENTRY_DTYPE; each list without a quadtree is one
     meta: Ints  # counters, named in `list_kernels`

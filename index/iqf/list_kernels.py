@@ -1,9 +1,7 @@
 """The inverted file: contiguous posting lists that grow, shrink and turn into quadtrees.
 
-A list of an infrequent keyword is a run of entries, of a capacity that is a power of two; a full run
-moves into one twice as large, one that is a quarter full into one half as large. Runs given back are kept
-by size. The place of an entry in a run is its offset, so that moving a run changes no place. The entries
-of a frequent keyword lie in its quadtree instead, not twice.
+A list of an infrequent keyword is a run of entries. The place of an entry in a run is its offset, so that
+moving a run changes no place. The entries of a frequent keyword lie in its quadtree instead, not twice.
 
 Operations: add and drop O(1) amortised in a run, O(depth) in a tree; promote and demote O(entries).
 Whatever can run out of room returns a negative status having committed nothing.
@@ -28,14 +26,11 @@ from index.buckets.layout import Objects, Trees
 from index.iqf.layout import Files
 from index.tables.id_map_kernels import LOAD_MAX, NO_VALUE, find, pop, put
 from index.tables.quad_kernels import NO_NODE, free_group
+from index.tables.run_kernels import NO_RUN, RUN_LEAST, class_of, free_run, has_run, take_run
 from safe_region.jit import kernel, leaf
 
-NO_RUN = -1
 NO_KEYWORD = -1
 NO_LIST = -1
-
-RUN_LEAST = 4
-"""Most keywords are rare; a run of this size is 128 bytes."""
 
 LIST_END = 0
 """In meta: every row from here on is unused."""
@@ -43,9 +38,7 @@ LIST_FREE = 1
 """In meta: the first free row, NO_LIST if there is none."""
 LIST_COUNT = 2
 """In meta: lists in use."""
-RUN_END = 3
-"""In meta: every entry from here on is unused."""
-META_COUNT = 4
+META_COUNT = 3
 
 DONE = 0
 KEYS_FULL = -1
@@ -55,37 +48,14 @@ TREES_FULL = -4
 
 
 @leaf
-def _has_run(files: Files, size_class: int) -> bool:
-    end = files.meta[RUN_END] + (RUN_LEAST << size_class)
-    return bool(files.free_runs[size_class] != NO_RUN or end <= files.runs.shape[0])
-
-
-@leaf
-def _take_run(files: Files, size_class: int) -> int:
-    start = int(files.free_runs[size_class])
-    if start == NO_RUN:
-        start = int(files.meta[RUN_END])
-        files.meta[RUN_END] += RUN_LEAST << size_class
-    else:
-        files.free_runs[size_class] = files.runs[start]["slot"]
-    return start
-
-
-@leaf
-def _free_run(files: Files, start: int, size_class: int) -> None:
-    files.runs[start]["slot"] = files.free_runs[size_class]
-    files.free_runs[size_class] = start
-
-
-@leaf
 def _move_run(files: Files, number: int, size_class: int) -> None:
     """Give a list a run of another size; there is one."""
     row = files.lists[number]
-    start = _take_run(files, size_class)
+    start = take_run(files.runs, size_class)
     for offset in range(row["count"]):
-        files.runs[start + offset] = files.runs[row["start"] + offset]
+        files.runs.records[start + offset] = files.runs.records[row["start"] + offset]
     if row["size_class"] != NO_RUN:
-        _free_run(files, row["start"], row["size_class"])
+        free_run(files.runs, int(row["start"]), int(row["size_class"]))
     row["start"] = start
     row["size_class"] = size_class
 
@@ -115,7 +85,7 @@ def _free_list(files: Files, trees: Trees, number: int) -> None:
     row = files.lists[number]
     pop(files.keys, files.values, int(row["keyword"]))
     if row["size_class"] != NO_RUN:
-        _free_run(files, row["start"], row["size_class"])
+        free_run(files.runs, int(row["start"]), int(row["size_class"]))
     if row["root"] != NO_NODE:
         fell(trees, row["root"])
     row["keyword"] = NO_KEYWORD
@@ -142,11 +112,11 @@ def _room_for(files: Files, trees: Trees, number: int) -> int:
             return KEYS_FULL
         if meta[LIST_FREE] == NO_LIST and meta[LIST_END] >= files.lists.shape[0]:
             return LISTS_FULL
-        return DONE if _has_run(files, 0) else RUNS_FULL
+        return DONE if has_run(files.runs, 0) else RUNS_FULL
     row = files.lists[number]
     if row["root"] != NO_NODE:
         return DONE if has_room(trees) else TREES_FULL
-    if row["count"] == RUN_LEAST << row["size_class"] and not _has_run(files, row["size_class"] + 1):
+    if row["count"] == RUN_LEAST << row["size_class"] and not has_run(files.runs, row["size_class"] + 1):
         return RUNS_FULL
     return DONE
 
@@ -172,7 +142,7 @@ def add_posting(
     if row["count"] == RUN_LEAST << row["size_class"]:
         _move_run(files, number, row["size_class"] + 1)
     offset = row["count"]
-    entry = files.runs[row["start"] + offset]
+    entry = files.runs.records[row["start"] + offset]
     entry["x_m"] = objects.rows[slot]["x_m"]
     entry["y_m"] = objects.rows[slot]["y_m"]
     entry["signature"] = signature
@@ -196,12 +166,12 @@ def drop_posting(files: Files, trees: Trees, objects: Objects, slot: int, ordina
     else:
         last = row["count"] - 1
         if place != last:
-            files.runs[row["start"] + place] = files.runs[row["start"] + last]
-            moved = files.runs[row["start"] + place]
+            files.runs.records[row["start"] + place] = files.runs.records[row["start"] + last]
+            moved = files.runs.records[row["start"] + place]
             objects.places[objects.rows[moved["slot"]]["keyword_start"] + moved["ordinal"]] = place
         row["count"] = last
         smaller = row["size_class"] - 1
-        if smaller >= 0 and last <= (RUN_LEAST << smaller) // 2 and _has_run(files, smaller):
+        if smaller >= 0 and last <= (RUN_LEAST << smaller) // 2 and has_run(files.runs, smaller):
             _move_run(files, number, smaller)
     if list_count(files, trees, number) == 0:
         _free_list(files, trees, number)
@@ -216,7 +186,7 @@ def _empty_leaf(files: Files, trees: Trees, objects: Objects, number: int, leaf_
         taken = (trees.nodes[leaf_node]["count"] - 1) % BLOCK_CAPACITY + 1
         for place in range(block * BLOCK_CAPACITY, block * BLOCK_CAPACITY + taken):
             offset = row["count"]
-            files.runs[row["start"] + offset] = trees.entries[place]
+            files.runs.records[row["start"] + offset] = trees.entries[place]
             entry = trees.entries[place]
             objects.places[objects.rows[entry["slot"]]["keyword_start"] + entry["ordinal"]] = offset
             row["count"] += 1
@@ -242,11 +212,11 @@ def promote(
         while row["count"] > 0:
             if not has_room(trees):
                 return TREES_FULL
-            entry = files.runs[row["start"] + row["count"] - 1]
+            entry = files.runs.records[row["start"] + row["count"] - 1]
             insert(trees, objects, row["root"], entry["slot"], entry["signature"], entry["ordinal"])
             row["count"] -= 1
         if row["size_class"] != NO_RUN:
-            _free_run(files, row["start"], row["size_class"])
+            free_run(files.runs, int(row["start"]), int(row["size_class"]))
             row["size_class"] = NO_RUN
     return DONE
 
@@ -259,10 +229,8 @@ def demote(files: Files, trees: Trees, objects: Objects, numbers: Ints) -> int:
         row = files.lists[numbers[i]]
         if row["root"] == NO_NODE:
             continue
-        size_class = 0
-        while RUN_LEAST << size_class < trees.nodes[row["root"]]["count"]:
-            size_class += 1
-        if not _has_run(files, size_class):
+        size_class = class_of(int(trees.nodes[row["root"]]["count"]))
+        if not has_run(files.runs, size_class):
             return RUNS_FULL
         _move_run(files, numbers[i], size_class)
         stack[0] = row["root"]

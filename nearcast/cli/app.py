@@ -12,6 +12,7 @@ from nearcast.cli.replay import replay
 from nearcast.cli.serve import serve
 from nearcast.cli.simulate import simulate
 from nearcast.cli.status import status
+from nearcast.cli.store import store
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -26,3 +27,4 @@ app.add_command(simulate)
 app.add_command(replay)
 app.add_command(demo)
 app.add_command(bench)
+app.add_command(store)

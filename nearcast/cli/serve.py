@@ -63,6 +63,12 @@ READY = "serving on "
     help="How long a device may say nothing; 0 for ever.  [default: 600000, virtual time: 0]",
 )
 @click.option(
+    "--subscription-retention-days",
+    type=float,
+    help="How long subscriptions are kept of a device that is not heard of; 0 for ever.  "
+    "[default: 90, virtual time: 0]",
+)
+@click.option(
     "--keepalive-ms", type=int, help="Between signs of life of a quiet connection.  [default: 30000]"
 )
 @click.option("--late-ms", type=int, help="Deltas that wait longer are counted as late.  [default: 1000]")

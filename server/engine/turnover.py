@@ -23,9 +23,10 @@ class Turnover:
         if self._last_ms is not None:
             passed_s = (now_ms - self._last_ms) / _MS_PER_S
             kept = math.exp(-passed_s / _MEMORY_S)
-            # What came at the first moment is no rate but a stock.
-            self._count = self._count * kept + count
             self._object_s = self._object_s * kept + self._alive * passed_s
+            # What came at the first moment, in however many batches, is no rate but a stock.
+            if self._object_s > 0.0:
+                self._count = self._count * kept + count
         self._last_ms = now_ms
         self._alive = alive
 

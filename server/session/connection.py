@@ -100,6 +100,13 @@ class Connection:
             self._answers_taken += 1
         return item
 
+    def take_early(self, item: Queued) -> Event | None:
+        """Take an event without a version, from farther behind; it is not there any more."""
+        event = item.event
+        item.event = None
+        self._answers_taken += event is not None
+        return event
+
     def take_snapshots(self, marker: Queued, count: int) -> None:
         """Note that a marker became so many snapshots, which are to be written."""
         self._counters.deltas_queued += count

@@ -14,7 +14,8 @@ Versions: every delta gets the next one. Those that the device has not acknowled
 bounds, so the instance that was attached last can be given the difference; any other is given snapshots,
 since its version may be of another life of the server. When the outbox of a slow device overflows, its
 queued deltas coalesce: they are replaced by one marker, in the place of the first, which becomes a
-snapshot of every subscription when it is its turn. Nothing is lost, only the steps between.
+snapshot of every subscription when it is its turn. Nothing is lost, only the steps between. The ends of
+subscriptions that wait behind the marker go before the snapshots.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import Cause, Delta
 from server.session.connection import Connection, Queued
-from server.session.events import Detached, Event, SnapshotDue, VersionedDelta
+from server.session.events import Detached, Event, SnapshotDue, Unsubscribed, VersionedDelta
 from server.session.retained import Retained
 
 
@@ -107,6 +108,7 @@ class Session:
         self._unsent: deque[Queued] | None = None  # deltas in the outbox, while attached
         self._unsent_bytes = 0
         self._marker: Queued | None = None  # stands for the deltas that were coalesced
+        self._ended: deque[Queued] = deque()  # ends of subscriptions in the outbox, while attached
 
     @property
     def is_attached(self) -> bool:
@@ -213,6 +215,12 @@ class Session:
             return None
         return self.connection.put(self, self.device_id, event)
 
+    def unsubscribed(self, subscription_id: int) -> None:
+        """Queue the end of a subscription."""
+        item = self.say(Unsubscribed(subscription_id))
+        if item is not None and item.event is not None:
+            self._ended.append(item)
+
     def ack(self, version: int) -> None:
         """Forget retained deltas that the device has applied."""
         if self._retained is not None:
@@ -220,10 +228,24 @@ class Session:
 
     def sent(self, item: Queued) -> None:
         """Note that a queued event of this session has been taken for sending."""
+        if self._ended and self._ended[0] is item:
+            self._ended.popleft()
         if self._unsent and self._unsent[0] is item:
             self._unsent.popleft()
             if isinstance(item.event, VersionedDelta):
                 self._unsent_bytes -= item.event.size_bytes
+
+    def ended(self) -> list[Event]:
+        """Take the ends of subscriptions that wait behind the coalescing marker.
+
+        They go first: the snapshots may be of subscriptions that have begun since under the same numbers.
+        """
+        connection = self.connection
+        if connection is None:
+            return []
+        found = [connection.take_early(item) for item in self._ended]
+        self._ended.clear()
+        return [event for event in found if event is not None]
 
     def snapshots(self, snapshot: Callable[[int, Cause], Delta]) -> list[VersionedDelta]:
         """Turn the coalescing marker into the latest state of every subscription."""
@@ -290,6 +312,7 @@ class Session:
         self._unsent = None
         self._unsent_bytes = 0
         self._marker = None
+        self._ended.clear()
 
     def _move(self, command: Command) -> None:
         try:

@@ -1,9 +1,10 @@
 """A store in one SQLite file.
 
-Operations: open O(rows) to recover; commit one transaction and one fsync a batch, O(rows) in it.
-Nothing is returned from `commit` before it is on disk (WAL, synchronous=FULL).
+Operations: open O(1), O(rows) for an older version; recover O(rows); commit one transaction and one fsync
+a batch, O(rows) in it. Nothing is returned from `commit` before it is on disk (WAL, synchronous=FULL).
 
-Warnings: one process a store (an exclusive lock says so); not for several threads at once.
+Warnings: one server a store (a lock beside it says so), others may read; not for several threads at once
+but for `overdue`.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from safe_region.anchored import RegionMode
-from safe_region.frame import Area, Frame
-from safe_region.scoring import Similarity
+from safe_region.frame import Frame
 from server.errors import StoreError
-from server.model import LiveObject, TopK
+from server.model import LiveObject
 from server.rows import (
     DeleteObject,
     DeleteSubscription,
@@ -26,11 +27,33 @@ from server.rows import (
     PutSubscription,
     Recovered,
     Row,
+    SetHeard,
     SetTime,
 )
-from server.store import schema
+from server.store import opening, reading, schema
+from server.store.checksums import heard_checksum, object_checksum, subscription_checksum
+from server.store.upkeep import Upkeep
 
-_PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
+_Kind = TypeVar("_Kind")
+
+_HEARD_STEP_MS = 3_600_000
+"""When a device was heard of is written an hour late at most: it is weighed against days."""
+
+_FREE_SHARE = 4
+"""Pages are given back while more than one in so many is free; the others will be needed again."""
+_FREE_MIN = 256
+_GIVEN_BACK = 64
+"""Pages given back by a commit: under a millisecond."""
+
+_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+_DELETE_OBJECT = "DELETE FROM objects WHERE object_id = ?"
+_PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_DELETE_SUBSCRIPTION = "DELETE FROM subscriptions WHERE device_id = ? AND subscription_id = ?"
+_PUT_SUBSCRIPTION = "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SET_HEARD = (
+    "UPDATE subscriptions SET heard_ms = ?, heard_checksum = ? WHERE device_id = ? AND heard_ms < ?"
+)
 
 
 class SqliteStore:
@@ -46,96 +69,56 @@ class SqliteStore:
     Raises
     ------
     StoreError
-        If the file is no store, is in use, is of a newer version or of another frame.
+        If the file is no store, is in use, is damaged, of a newer version or of another frame.
     """
 
     def __init__(self, path: Path | str, frame: Frame) -> None:
         self.path = str(path)
-        self._frame = frame
-        try:
-            self._database = sqlite3.connect(
-                self.path, isolation_level=None, check_same_thread=False, timeout=0.5
-            )
-        except sqlite3.Error as error:
-            raise StoreError(f"store {self.path} cannot be opened: {error}") from error
-        try:
-            self._prepare()
-        except sqlite3.Error as error:
-            self._database.close()
-            raise StoreError(f"store {self.path} cannot be used: {_explained(error)}") from error
-        except StoreError:
-            self._database.close()
-            raise
-
-    def _prepare(self) -> None:
-        execute = self._database.execute
-        execute("PRAGMA locking_mode=EXCLUSIVE")
-        execute("PRAGMA journal_mode=WAL")
-        execute("PRAGMA synchronous=FULL")
-        execute("BEGIN IMMEDIATE")
-        try:
-            (table_count,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            if table_count == 0:
-                self._create()
-            self._require_version()
-            self._migrate()
-            self._require_frame()
-        except BaseException:
-            execute("ROLLBACK")
-            raise
-        execute("COMMIT")
-
-    def _create(self) -> None:
-        for statement in schema.TABLES.split(";"):
-            if statement.strip():
-                self._database.execute(statement)
-        self._database.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
-        self._database.execute(f"PRAGMA user_version={schema.SCHEMA_VERSION}")
-        self._put_meta(schema.META_AREA, json.dumps(self._frame.area))
-        self._put_meta(schema.META_TIME, "0")
-        self._put_meta(schema.META_NEXT_ID, "1")
-
-    def _require_version(self) -> None:
-        (application_id,) = self._database.execute("PRAGMA application_id").fetchone()
-        (version,) = self._database.execute("PRAGMA user_version").fetchone()
-        if application_id != schema.APPLICATION_ID:
-            raise StoreError(f"{self.path} is a database of another application, not a store")
-        if version > schema.SCHEMA_VERSION:
-            raise StoreError(
-                f"store {self.path} is of version {version}, this program reads up to "
-                f"{schema.SCHEMA_VERSION}: use a newer program or another store"
-            )
-
-    def _migrate(self) -> None:
-        """Bring an older store up to date; part of the transaction that opens it."""
-        (version,) = self._database.execute("PRAGMA user_version").fetchone()
-        for older in range(version, schema.SCHEMA_VERSION):
-            self._database.execute(schema.MIGRATIONS[older])
-        self._database.execute(f"PRAGMA user_version={schema.SCHEMA_VERSION}")
-
-    def _require_frame(self) -> None:
-        area = Area(*json.loads(self._meta(schema.META_AREA)))
-        if area != self._frame.area:
-            raise StoreError(
-                f"store {self.path} is of the area {tuple(area)}, the server was given "
-                f"{tuple(self._frame.area)}: give it the same area or another store"
-            )
+        self._upkeep: Upkeep | None = None
+        self._writing = threading.Lock()
+        with contextlib.ExitStack() as opened:
+            if self.path != opening.MEMORY:
+                self._lock = opened.enter_context(contextlib.closing(locked(self.path)))
+            self._database = opened.enter_context(contextlib.closing(opening.connected(self.path)))
+            try:
+                opening.prepare(self._database, self.path, frame)
+                if self.path != opening.MEMORY:
+                    self._upkeep = Upkeep(self.path, self._writing)
+            except (sqlite3.Error, UnicodeError) as error:
+                raise StoreError(f"store {self.path} cannot be used: {_explained(error)}") from error
+            self._opened = opened.pop_all()
 
     def recover(self) -> Recovered:
-        """Read everything that is alive."""
-        time_ms = int(self._meta(schema.META_TIME))
-        objects = self._database.execute(
-            "SELECT * FROM objects WHERE expiry_ms > ? ORDER BY object_id", (time_ms,)
-        )
-        subscriptions = self._database.execute(
-            "SELECT * FROM subscriptions ORDER BY device_id, subscription_id"
-        )
+        """Read everything that is alive, in slices.
+
+        Raises
+        ------
+        StoreError
+            Here or while the slices are read, if something is not what was written.
+        """
+        with reading.damage_named(self.path):
+            time_ms = int(opening.meta(self._database, self.path, schema.META_TIME))
+            next_object_id = int(opening.meta(self._database, self.path, schema.META_NEXT_ID))
         return Recovered(
             time_ms,
-            int(self._meta(schema.META_NEXT_ID)),
-            tuple(self._object(*row) for row in objects),
-            tuple(_subscription(*row) for row in subscriptions),
+            next_object_id,
+            reading.objects(self._database, self.path, time_ms),
+            reading.subscriptions(self._database, self.path),
         )
+
+    def overdue(self, before_ms: int, count_max: int) -> list[str]:
+        """Return devices last heard of before a time, or some of them. O(subscriptions), beside commits.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be read.
+        """
+        if self.path == opening.MEMORY:
+            with self._writing:
+                return reading.overdue(self._database, self.path, before_ms, count_max)
+        with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
+            return reading.overdue(database, self.path, before_ms, count_max)
 
     def commit(self, rows: Sequence[Row], time_ms: int) -> None:
         """Make rows durable, all or none, and note the time.
@@ -146,119 +129,98 @@ class SqliteStore:
             If they could not be written; none is.
         """
         try:
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
-                self._write(rows, time_ms)
-                self._database.execute("COMMIT")
-            except BaseException:
-                # A failed COMMIT of a full disk leaves the transaction open or has rolled it back.
-                with contextlib.suppress(sqlite3.Error):
-                    self._database.execute("ROLLBACK")
-                raise
+            with self._writing:
+                self._database.execute("BEGIN IMMEDIATE")
+                try:
+                    self._write(rows, time_ms)
+                    self._give_back_pages()
+                    self._database.execute("COMMIT")
+                except BaseException:
+                    # A failed COMMIT of a full disk leaves the transaction open or has rolled it back.
+                    with contextlib.suppress(sqlite3.Error):
+                        self._database.execute("ROLLBACK")
+                    raise
         except sqlite3.Error as error:
             raise StoreError(f"store {self.path} cannot be written: {error}") from error
+        if self._upkeep is not None:
+            self._upkeep.look()
 
     def _write(self, rows: Sequence[Row], time_ms: int) -> None:
+        deleted = _of(rows, DeleteObject)
+        puts = [row.item for row in _of(rows, PutObject)]
+        ended = _of(rows, DeleteSubscription)
+        begun = _of(rows, PutSubscription)
+        heard = _of(rows, SetHeard)
+        latest = max([time_ms, *(row.time_ms for row in _of(rows, SetTime))])
         write = self._database.executemany
-        puts = [row.item for row in rows if isinstance(row, PutObject)]
-        write("DELETE FROM objects WHERE object_id = ?", _deleted(rows))
-        write(
-            "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    item.object_id,
-                    item.lon,
-                    item.lat,
-                    json.dumps(item.keywords, ensure_ascii=False),
-                    item.created_ms,
-                    item.expiry_ms,
-                    item.payload,
-                    item.key,
-                )
-                for item in puts
-            ],
-        )
-        write(
-            "DELETE FROM subscriptions WHERE device_id = ? AND subscription_id = ?",
-            [(row.device_id, row.subscription_id) for row in rows if isinstance(row, DeleteSubscription)],
-        )
-        write(
-            "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    row.device_id,
-                    row.subscription_id,
-                    json.dumps(row.spec.keywords, ensure_ascii=False),
-                    row.spec.k,
-                    row.spec.alpha,
-                    int(row.spec.similarity),
-                    int(row.spec.region),
-                )
-                for row in rows
-                if isinstance(row, PutSubscription)
-            ],
-        )
+        if deleted:
+            write(_DELETE_OBJECT, [(row.object_id,) for row in deleted])
         if puts:
+            write(_PUT_OBJECT, [_object_values(item) for item in puts])
             highest = max(item.object_id for item in puts)
-            self._put_meta(schema.META_NEXT_ID, str(highest + 1))
-        times = [time_ms, *(row.time_ms for row in rows if isinstance(row, SetTime))]
-        self._put_meta(schema.META_TIME, str(max(times)))
+            opening.put_meta(self._database, schema.META_NEXT_ID, str(highest + 1))
+        if ended:
+            write(_DELETE_SUBSCRIPTION, [(row.device_id, row.subscription_id) for row in ended])
+        if begun:
+            write(_PUT_SUBSCRIPTION, [_subscription_values(row, time_ms) for row in begun])
+        if heard:
+            before_ms = time_ms - _HEARD_STEP_MS
+            devices = [row.device_id for row in heard]
+            write(
+                _SET_HEARD, [(time_ms, heard_checksum(one, time_ms), one, before_ms) for one in devices]
+            )
+        opening.put_meta(self._database, schema.META_TIME, str(latest))
+
+    def _give_back_pages(self) -> None:
+        (free,) = self._database.execute("PRAGMA freelist_count").fetchone()
+        if free > _FREE_MIN:
+            (pages,) = self._database.execute("PRAGMA page_count").fetchone()
+            if free * _FREE_SHARE > pages:
+                for _ in range(_GIVEN_BACK):  # the module takes one step of this statement, one page
+                    self._database.execute("PRAGMA incremental_vacuum(1)")
 
     def close(self) -> None:
         """Close the file. Nothing acknowledged depends on it."""
-        self._database.close()
-
-    def _meta(self, name: str) -> str:
-        row = self._database.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        if row is None:
-            raise StoreError(f"store {self.path} is damaged: it has no {name}")
-        return str(row[0])
-
-    def _put_meta(self, name: str, value: str) -> None:
-        self._database.execute(_PUT_META, (name, value))
-
-    def _object(
-        self,
-        object_id: int,
-        lon: float,
-        lat: float,
-        keywords: str,
-        created_ms: int,
-        expiry_ms: int,
-        payload: bytes,
-        key: str,
-    ) -> LiveObject:
-        return LiveObject(
-            object_id,
-            lon,
-            lat,
-            self._frame.project(lon, lat),
-            tuple(json.loads(keywords)),
-            created_ms,
-            expiry_ms,
-            payload,
-            key,
-        )
+        if self._upkeep is not None:
+            self._upkeep.close()
+        self._opened.close()
 
 
-def _deleted(rows: Iterable[Row]) -> list[tuple[int]]:
-    return [(row.object_id,) for row in rows if isinstance(row, DeleteObject)]
+def locked(path: str) -> sqlite3.Connection:
+    """Hold a lock beside a store for as long as the connection is open; it ends with the process.
+
+    A lock of its own, and not one of the store, so that others may read that. SQLite takes it, as it
+    knows how on every system.
+    """
+    lock = opening.connected(f"{path}.lock")
+    try:
+        lock.execute("PRAGMA journal_mode=MEMORY")  # no further file beside it
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        lock.close()
+        raise StoreError(f"store {path} cannot be used: {_explained(error)}") from error
+    return lock
 
 
-def _subscription(
-    device_id: str,
-    subscription_id: int,
-    keywords: str,
-    k: int,
-    alpha: float,
-    similarity: int,
-    region: int,
-) -> PutSubscription:
-    spec = TopK(tuple(json.loads(keywords)), k, alpha, Similarity(similarity), RegionMode(region))
-    return PutSubscription(device_id, subscription_id, spec)
+def _of(rows: Sequence[Row], kind: type[_Kind]) -> list[_Kind]:
+    return [row for row in rows if isinstance(row, kind)]
 
 
-def _explained(error: sqlite3.Error) -> str:
+def _object_values(item: LiveObject) -> tuple[object, ...]:
+    words = _encoded(item.keywords)
+    said = (item.lon, item.lat, words, item.created_ms, item.expiry_ms, item.payload, item.key)
+    return (item.object_id, object_checksum(item.object_id, *said), *said)
+
+
+def _subscription_values(row: PutSubscription, time_ms: int) -> tuple[object, ...]:
+    spec = row.spec
+    said = (_encoded(spec.keywords), spec.k, spec.alpha, int(spec.similarity), int(spec.region))
+    checksum = subscription_checksum(row.device_id, row.subscription_id, *said)
+    heard = (time_ms, heard_checksum(row.device_id, time_ms))
+    return (row.device_id, row.subscription_id, checksum, *said, *heard)
+
+
+def _explained(error: Exception) -> str:
     if "locked" in str(error):
         return "another server has it open"
     return str(error)

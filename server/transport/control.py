@@ -9,7 +9,6 @@ from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
 from server import commands as c
 from server.errors import RefusalError
 from server.pump import Pump
-from server.session import State
 from server.transport.devices import DeviceServicer
 from server.transport.gate import Context, Gate
 
@@ -67,7 +66,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
     def _gauges(self) -> dict[str, int]:
         board = self._pump.switchboard
         connections = [outlet.connection for outlet in self._devices.outlets]
-        states = {f"devices.{state.name}": board.counters.devices[state] for state in State}
+        states = {f"devices.{state.name}": count for state, count in board.delivery.devices().items()}
         return states | {
             "subscriptions": board.delivery.subscription_count,
             "objects": len(board.ledger.objects),

@@ -19,8 +19,7 @@ from server import session as s
 from server.errors import Reason, RefusalError
 from server.ledger import Ranked
 from server.limits import Limits
-from server.model import LiveObject, NewObject, TopK
-from server.transport.status import error_message
+from server.model import Cause, DropReason, LiveObject, NewObject, TopK
 
 _Choice = TypeVar("_Choice", bound=IntEnum)
 
@@ -82,10 +81,10 @@ def device_command_from(
 ) -> c.DeviceCommand:
     """Read any command of a device."""
     match message.WhichOneof("command"):
-        case "hello":
-            return hello_from(connection, message.hello)
         case "report":
             return _report_from(connection, device_id, message.report)
+        case "hello":
+            return hello_from(connection, message.hello)
         case "subscribe":
             return _subscribe_from(connection, device_id, message.subscribe)
         case "unsubscribe":
@@ -101,15 +100,16 @@ def device_command_from(
 def _report_from(
     connection: s.Connection, device_id: str, message: device_service_pb2.Report
 ) -> c.Report:
-    lon, lat = position_from(message.position, "report.position", present=message.HasField("position"))
-    ids = tuple(message.subscription_ids)
+    position = message.position
+    if not message.HasField("position"):
+        raise _missing("report.position")
     return c.Report(
         connection,
         device_id,
         message.sequence,
-        lon,
-        lat,
-        ids,
+        position.lon,
+        position.lat,
+        tuple(message.subscription_ids),
         message.margin_m,
         message.heading_deg if message.HasField("heading_deg") else None,
         message.speed_mps if message.HasField("speed_mps") else None,
@@ -174,28 +174,26 @@ def spec_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
 
 
 def delta_message(versioned: s.VersionedDelta) -> subscriptions_pb2.Delta:
-    """Write a delta."""
+    """Write a delta, but for the objects it adds."""
     delta = versioned.delta
     return subscriptions_pb2.Delta(
         version=versioned.version,
         subscription_id=versioned.subscription_id,
         anchor=geometry_pb2.Point(x_m=delta.anchor.x_m, y_m=delta.anchor.y_m),
         reach=subscriptions_pb2.Reach(length_m=delta.reach.length_m, object_id=delta.reach.object_id),
-        add=[
-            subscriptions_pb2.Entry(object=object_message(entry.item), r_m=entry.r_m)
-            for entry in delta.add
-        ],
         drop=[
-            subscriptions_pb2.Drop(
-                object_id=object_id, reason=subscriptions_pb2.DropReason.Name(int(reason))
-            )
+            subscriptions_pb2.Drop(object_id=object_id, reason=_DROP_REASONS[reason])
             for object_id, reason in delta.drop.items()
         ],
-        cause=subscriptions_pb2.Cause.Name(int(delta.cause)),
+        cause=_CAUSES[delta.cause],
         snapshot=delta.snapshot,
         report_sequence=versioned.report_sequence,
         time_ms=delta.time_ms,
     )
+
+
+_CAUSES = {cause: subscriptions_pb2.Cause.Name(int(cause)) for cause in Cause}
+_DROP_REASONS = {reason: subscriptions_pb2.DropReason.Name(int(reason)) for reason in DropReason}
 
 
 def search_message(
@@ -213,70 +211,3 @@ def search_message(
         ],
         time_ms=time_ms,
     )
-
-
-class EventWriter:
-    """Writes what sessions say, with what does not change already in wire form.
-
-    Parameters
-    ----------
-    frame, limits, virtual_time, lease_ms
-        What every welcome tells.
-    """
-
-    def __init__(self, frame: Frame, limits: Limits, *, virtual_time: bool, lease_ms: int = 0) -> None:
-        self._frame = frame_message(frame)
-        self._limits = limits_message(limits)
-        self._virtual_time = virtual_time
-        self._lease_ms = lease_ms
-
-    def response(  # noqa: PLR0911 - one an event
-        self, event: s.Event
-    ) -> device_service_pb2.AttachResponse:
-        """Write one event."""
-        response = device_service_pb2.AttachResponse
-        match event:
-            case s.VersionedDelta():
-                return response(delta=delta_message(event))
-            case s.Welcome():
-                return response(welcome=self._welcome(event))
-            case s.Unsubscribed():
-                unsubscribed = device_service_pb2.Unsubscribed(
-                    subscription_id=event.subscription_id,
-                    reason=device_service_pb2.EndReason.Name(int(event.reason)),
-                )
-                return response(unsubscribed=unsubscribed)
-            case s.Pong():
-                return response(pong=device_service_pb2.Pong(number=event.number))
-            case s.Rejection():
-                rejection = device_service_pb2.Rejection(
-                    number=event.number,
-                    command=device_service_pb2.Rejection.Command.Name(int(event.command)),
-                    error=error_message(event.error),
-                )
-                return response(rejection=rejection)
-            case s.Locate():
-                locate = device_service_pb2.Locate(subscription_ids=event.subscription_ids)
-                return response(locate=locate)
-            case s.Detached():
-                detached = device_service_pb2.Detached(error=error_message(event.error))
-                return response(detached=detached)
-            case _:
-                raise TypeError(f"{type(event).__name__} is never sent")
-
-    def _welcome(self, event: s.Welcome) -> device_service_pb2.Welcome:
-        return device_service_pb2.Welcome(
-            frame=self._frame,
-            time_ms=event.time_ms,
-            virtual_time=self._virtual_time,
-            limits=self._limits,
-            subscriptions=[
-                subscriptions_pb2.Subscription(
-                    subscription_id=one.subscription_id, spec=spec_message(one.spec)
-                )
-                for one in event.subscriptions
-            ],
-            version=event.version,
-            resumed=event.resumed,
-            lease_ms=self._lease_ms,
-        )

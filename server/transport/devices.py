@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+import grpc
+
 from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
 from server import commands as c
 from server.errors import Reason, RefusalError
@@ -15,6 +17,7 @@ from server.session import Connection, Detached, Event
 from server.transport import converters
 from server.transport.gate import Context, Gate
 from server.transport.outlet import Outlet
+from server.transport.writer import EventWriter
 
 
 class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
@@ -24,7 +27,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         self._pump = pump
         self._gate = gate
         board = pump.switchboard
-        self._writer = converters.EventWriter(
+        self._writer = EventWriter(
             board.frame,
             board.limits,
             virtual_time=board.virtual_time,
@@ -38,10 +41,11 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         self, request_iterator: AsyncIterator[device_service_pb2.AttachRequest], context: Context
     ) -> None:
         """Carry one device."""
+        writer = self._writer
 
         async def write(events: Sequence[tuple[str, Event]]) -> None:
             for _, event in events:
-                await context.write(self._writer.response(event))
+                await context.write(writer.response(event))
 
         await self._require_serving(context)
         outlet = Outlet(self._pump.switchboard, write, single=True)
@@ -53,14 +57,10 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         context: Context,
     ) -> None:
         """Carry many devices."""
+        writer = self._writer
 
         async def write(events: Sequence[tuple[str, Event]]) -> None:
-            entry = device_service_pb2.AttachFleetResponse.Entry
-            entries = [
-                entry(device_id=device_id, response=self._writer.response(event))
-                for device_id, event in events
-            ]
-            await context.write(device_service_pb2.AttachFleetResponse(entries=entries))
+            await context.write(writer.fleet_response(events))
 
         await self._require_serving(context)
         outlet = Outlet(self._pump.switchboard, write, single=False)
@@ -126,7 +126,9 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         async for request in requests:
             if not device_id:
                 device_id = request.hello.device_id
-            await self._receive(outlet.connection, device_id, request)
+            command = self._command(outlet.connection, device_id, request)
+            if command is not None and not self._pump.tell_at_once(command):
+                await self._pump.tell(command)
             await outlet.room()
 
     async def _read_fleet(
@@ -135,25 +137,28 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         connection = outlet.connection
         async for request in requests:
             for entry in request.entries:
+                command: c.DeviceCommand | None
                 if entry.HasField("request"):
-                    await self._receive(connection, entry.device_id, entry.request)
+                    command = self._command(connection, entry.device_id, entry.request)
                 else:
-                    await self._pump.tell(c.Detach(connection, entry.device_id))
+                    command = c.Detach(connection, entry.device_id)
+                if command is not None and not self._pump.tell_at_once(command):
+                    await self._pump.tell(command)
             await outlet.room()
 
-    async def _receive(
+    def _command(
         self, connection: Connection, device_id: str, request: device_service_pb2.AttachRequest
-    ) -> None:
+    ) -> c.DeviceCommand | None:
+        """Read what a device says; None if that cannot be read, which it is told."""
         self._pump.heard(connection, device_id)
         try:
-            if request.WhichOneof("command") == "hello":
+            if request.HasField("hello"):
                 self._gate.access.require(request.hello.token)
                 self._require_same_device(device_id, request.hello.device_id)
-            command = converters.device_command_from(connection, device_id, request)
+            return converters.device_command_from(connection, device_id, request)
         except RefusalError as error:
             self._pump.switchboard.reject(_outline(connection, device_id, request), error)
-            return
-        await self._pump.tell(command)
+            return None
 
     @staticmethod
     def _require_same_device(device_id: str, hello_id: str) -> None:
@@ -164,6 +169,26 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 repr(hello_id),
                 f"the entry's, {device_id!r}",
             )
+
+
+def device_handler(servicer: DeviceServicer) -> grpc.GenericRpcHandler:
+    """Return the service's methods, of which the streams answer with what is written already."""
+    pb2 = device_service_pb2
+    methods: dict[str, Any] = {
+        "Attach": grpc.stream_stream_rpc_method_handler(
+            servicer.Attach, request_deserializer=pb2.AttachRequest.FromString
+        ),
+        "AttachFleet": grpc.stream_stream_rpc_method_handler(
+            servicer.AttachFleet, request_deserializer=pb2.AttachFleetRequest.FromString
+        ),
+        "Search": grpc.unary_unary_rpc_method_handler(
+            servicer.Search,
+            request_deserializer=pb2.SearchRequest.FromString,
+            response_serializer=pb2.SearchResponse.SerializeToString,
+        ),
+    }
+    name = pb2.DESCRIPTOR.services_by_name["DeviceService"].full_name
+    return grpc.method_handlers_generic_handler(name, methods)
 
 
 def _outline(

@@ -14,14 +14,13 @@ from nearcast.v1 import (
     control_service_pb2,
     control_service_pb2_grpc,
     device_service_pb2,
-    device_service_pb2_grpc,
     publisher_service_pb2,
     publisher_service_pb2_grpc,
 )
 from server.pump import Pump
 from server.transport.access import Access
 from server.transport.control import ControlServicer
-from server.transport.devices import DeviceServicer
+from server.transport.devices import DeviceServicer, device_handler
 from server.transport.gate import Gate
 from server.transport.publishers import PublisherServicer
 
@@ -87,7 +86,7 @@ class Listener:
         self._devices = DeviceServicer(pump, gate)
         self._publishers = PublisherServicer(pump, gate)
         self._health = health.aio.HealthServicer()
-        device_service_pb2_grpc.add_DeviceServiceServicer_to_server(self._devices, self._server)
+        self._server.add_generic_rpc_handlers((device_handler(self._devices),))
         publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, self._server)
         control_service_pb2_grpc.add_ControlServiceServicer_to_server(
             ControlServicer(pump, gate, self._devices), self._server

@@ -72,7 +72,7 @@ def test_the_command_writes_rows_and_a_picture(run_bench):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--variant=best"], "variant is 'best', must be one of naive, iqf, iq-tree"),
+        (["--variant=best"], "variant is 'best', must be one of naive, iqf, iqf-plus, iq-tree"),
         (["--data=osm"], "set NEARCAST_DATA to the folder that holds text/pois_malta.csv.gz"),
         (["--extra=-1"], "-1 is not in the range 0<=x<=1000"),
     ],

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from bench.retrieve.inverted_file import InvertedFile
-from index.buckets.scan_kernels import COUNTED_MAX, Question, fill_least, least_share
+from index.buckets.question_kernels import COUNTED_MAX, Question, fill_least, least_share
 from index.contracts import InconsistentIndexError
 from index.iq_tree import IqTreeObjectIndex
 from index.iqf import IqfObjectIndex
+from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveObjectIndex
 from safe_region.scoring import text_distance
 from tests.index.brute import SIMILARITIES, Dice, Interest, Object, ids, interest_batch, object_batch
@@ -19,6 +20,8 @@ FACTORIES = {
     "iqf": IqfObjectIndex,
     "iq-tree": IqTreeObjectIndex,
     "iqf, all keywords frequent": lambda: IqfObjectIndex(100.0),
+    "iqf-plus": IqfPlusObjectIndex,
+    "iqf-plus, nearly all keywords long": lambda: IqfPlusObjectIndex(1),
     "inverted-file": InvertedFile,
 }
 
@@ -343,13 +346,14 @@ def damage_list_count(index):
 
 
 def damage_run(index):
-    index._files.meta[3] += 4
+    index._files.runs.ends[0] += 4
 
 
 def damage_entry(index):
     longest = int(index._files.lists["count"].argmax())
     start = int(index._files.lists[longest]["start"])
-    index._files.runs[start] = index._files.runs[start + 1]
+    records = index._files.runs.records
+    records[start] = records[start + 1]
 
 
 def damage_map(index):

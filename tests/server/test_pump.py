@@ -11,10 +11,11 @@ from server import commands as c
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, TopK
-from server.pump import Pump
+from server.pump import _LATE_MAX, Pump
 from server.session import Connection, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
 from server.switchboard import Switchboard
+from tests.support.stored import ids_of
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 SUSHI = TopK(("sushi",), 3, 0.5)
@@ -52,7 +53,7 @@ async def pump(tmp_path, clock):
 
 
 def ids_on_disk(pump: Pump) -> list[int]:
-    return [item.object_id for item in pump._store.recover().objects]
+    return ids_of(pump._store.recover())
 
 
 async def test_an_answer_means_that_it_is_on_disk(pump):
@@ -168,3 +169,87 @@ async def test_a_hello_whose_stream_has_ended_attaches_nobody(pump):
     await pump.tell(c.Hello(other, "device", b"two", 0, 14.5, 35.5))
     await pump.ask(c.Sync())
     assert [type(event) for _, event in pump.switchboard.take(other, 10)] == [Welcome]
+
+
+def commits(pump: Pump) -> list[str]:
+    """Note every commit from now on."""
+    seen: list[str] = []
+    pump._store._database.set_trace_callback(
+        lambda statement: seen.append(statement) if statement == "COMMIT" else None
+    )
+    return seen
+
+
+async def waiting(pump: Pump, count: int) -> None:
+    """Wait until so many commands wait."""
+    async with asyncio.timeout(20.0):
+        while len(pump._waiting) != count:  # noqa: ASYNC110 - what is waited for has no event to offer
+            await asyncio.sleep(0)
+
+
+async def test_publishers_that_wait_share_a_commit(pump):
+    await pump.ask(c.Publish((an_object(),)))
+    seen = commits(pump)
+    with pump._store._writing:  # a disk that takes its time
+        first = asyncio.create_task(pump.ask(c.Publish((an_object(),))))
+        await waiting(pump, 1)
+        await waiting(pump, 0)  # its commit waits for the disk
+        others = [asyncio.create_task(pump.ask(c.Publish((an_object(),)))) for _ in range(40)]
+        await waiting(pump, 40)
+        assert not first.done()
+        assert ids_on_disk(pump) == [1], "nothing is acknowledged before it is on disk"
+    answers = await asyncio.gather(first, *others)
+    assert len(seen) == 2
+    assert ids_on_disk(pump) == [1, *(ids[0] for ids in answers)]
+
+
+async def test_a_disk_that_stands_still_keeps_commands_waiting_and_bounded(pump):
+    await pump.ask(c.Publish((an_object(),)))
+    with pump._store._writing:
+        asked = [asyncio.create_task(pump.ask(c.Publish((an_object(),)))) for _ in range(300)]
+        queue_max = pump.switchboard.limits.queue_max
+        await waiting(pump, queue_max)
+        for _ in range(100):
+            await asyncio.sleep(0)
+            assert len(pump._waiting) <= queue_max
+        assert not any(one.done() for one in asked)
+    answers = await asyncio.gather(*asked)
+    assert len({ids[0] for ids in answers}) == 300
+    assert len(ids_on_disk(pump)) == 301
+
+
+async def test_many_that_expire_at_once_are_deleted_a_few_a_commit(pump, clock):
+    count = 2 * _LATE_MAX + 100
+    for start in range(0, count, 1000):
+        some = min(1000, count - start)
+        await pump.ask(c.Publish(tuple(an_object(ttl_ms=1_000) for _ in range(some))))
+    (kept,) = await pump.ask(c.Publish((an_object(),)))
+    clock.now_ms += 1_000
+
+    def rows_on_disk():
+        return pump._store._database.execute("SELECT count(*) FROM objects").fetchone()[0]
+
+    await pump.ask(c.Sync())
+    assert list(pump.switchboard.ledger.objects) == [kept]
+    before, steps = rows_on_disk(), []
+    while before > 4:
+        await pump.ask(c.Publish((an_object(),)))
+        steps.append(before + 1 - rows_on_disk())
+        before = rows_on_disk()
+    assert steps == [_LATE_MAX, _LATE_MAX, 100]
+
+
+async def test_what_a_full_disk_did_not_delete_is_deleted_later(pump, clock):
+    await pump.ask(c.Publish(tuple(an_object(ttl_ms=1_000) for _ in range(50))))
+    clock.now_ms += 1_000
+    await pump.ask(c.Sync())
+    (pages,) = pump._store._database.execute("PRAGMA page_count").fetchone()
+    pump._store._database.execute(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(RefusalError):
+        await pump.ask(c.Publish(tuple(an_object(payload=bytes(16_000)) for _ in range(50))))
+    assert len(pump.switchboard.late_rows) == 50
+    pump._store._database.execute("PRAGMA max_page_count=1000000")
+    (after,) = await pump.ask(c.Publish((an_object(),)))
+    assert not pump.switchboard.late_rows
+    rows = pump._store._database.execute("SELECT object_id FROM objects").fetchall()
+    assert rows == [(after,)]

@@ -88,6 +88,8 @@ class App:
                 self.apply(event)
             case Unsubscribed():
                 self.memory.held.pop(event.subscription_id, None)
+                if self.fresh is not None:
+                    self.fresh.discard(event.subscription_id)
             case Detached():
                 self.connection = None
             case Pong():
@@ -153,8 +155,8 @@ class DeliveryRule(RuleBasedStateMachine):
         if isinstance(plan, RefusalError):
             raise plan
         assert isinstance(plan, Plan)
-        self.store.commit([*self.board.expired_rows, *plan.rows], self.board.ledger.now_ms)
-        self.board.expired_rows = []
+        self.store.commit([*self.board.late_rows, *plan.rows], self.board.ledger.now_ms)
+        self.board.late_rows.clear()
         return apply(self.board, [plan])[0]
 
     def attached(self, name: str) -> App | None:

@@ -31,7 +31,8 @@ from server.planning import Plan, Planner, apply
 from server.session import Connection
 from server.store import SqliteStore
 from server.switchboard import Switchboard
-from server.transport.converters import EventWriter, device_command_from
+from server.transport.converters import device_command_from
+from server.transport.writer import EventWriter
 
 SIDE = 12
 PLANE = Frame(Area(-SIDE, -SIDE, SIDE, SIDE), 0.0, 0.0, 1.0, 1.0, 34.0)
@@ -159,8 +160,8 @@ class World:
         if isinstance(plan, RefusalError):
             raise plan
         assert isinstance(plan, Plan)
-        self.store.commit([*self.board.expired_rows, *plan.rows], self.board.ledger.now_ms)
-        self.board.expired_rows = []
+        self.store.commit([*self.board.late_rows, *plan.rows], self.board.ledger.now_ms)
+        self.board.late_rows.clear()
         return apply(self.board, [plan])[0]
 
     def deliver(self, *, part: bool = False) -> None:
@@ -189,7 +190,7 @@ class World:
             self._receive(stream.connection, device.conversation.device_id, request)
         for _, event in self.board.take(stream.connection, 3):
             busy = True
-            data = self.writer.response(event).SerializeToString()
+            data = self.writer.response(event)
             response = device_service_pb2.AttachResponse.FromString(data)
             device.hear(response)
             device.conversation.receive(response)

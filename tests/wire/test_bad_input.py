@@ -18,6 +18,7 @@ from nearcast.v1 import (
     publisher_service_pb2,
     subscriptions_pb2,
 )
+from tests.support.stored import objects_of, subscriptions_of
 
 Position = geometry_pb2.Position
 HERE = Position(lon=14.5, lat=35.5)
@@ -40,8 +41,8 @@ def state(server):
     return (
         dict(board.ledger.objects),
         {device: dict(session.handles) for device, session in board.sessions.items()},
-        found.objects,
-        found.subscriptions,
+        objects_of(found, board.frame),
+        subscriptions_of(found),
     )
 
 

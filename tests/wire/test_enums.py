@@ -56,6 +56,7 @@ def test_what_devices_are_told_are_limits_of_the_server():
         "late_ms",
         "queue_max",
         "batch_max",
+        "batch_rows_max",
         "message_bytes_max",
     }
     assert told <= kept

@@ -6,7 +6,10 @@ import click
 
 from nearcast.cli.bench.lamps import lamps
 from nearcast.cli.bench.match import match
+from nearcast.cli.bench.publish import publish
+from nearcast.cli.bench.recovery import recovery
 from nearcast.cli.bench.retrieve import retrieve
+from nearcast.cli.bench.server import server
 from nearcast.cli.bench.silence import silence
 
 
@@ -22,5 +25,8 @@ def bench() -> None:
 
 bench.add_command(lamps)
 bench.add_command(match)
+bench.add_command(publish)
+bench.add_command(recovery)
 bench.add_command(retrieve)
+bench.add_command(server)
 bench.add_command(silence)

@@ -62,8 +62,10 @@ def finish(
     rows: list[dict[str, Any]],
     json_path: Path | None,
     plot: Path | None,
+    *,
+    failed: bool = False,
 ) -> None:
-    """Show rows, write the files asked for, and exit with 1 if a list was wrong."""
+    """Show rows, write the files asked for, and exit with 1 if it failed or a list was wrong."""
     from bench import plots, reports  # noqa: PLC0415 - an extra
 
     for line in reports.lines(rows):
@@ -77,4 +79,4 @@ def finish(
     mismatches = sum(row["mismatches"] for row in rows)
     lists = sum(row["lists_audited"] for row in rows)
     click.echo(f"audit: {lists} lists, {mismatches} mismatches")
-    raise SystemExit(1 if mismatches else 0)
+    raise SystemExit(1 if mismatches or failed else 0)

@@ -1,0 +1,1 @@
+"""How many objects a second a server makes durable and tells devices about."""

@@ -1,0 +1,186 @@
+"""`bench recovery`: a store is written by a process that then dies as if killed; another takes it over.
+
+Memory is what the second process has grown by, so it counts what arrays have in reserve, too. Kernels are
+compiled before, with a small store.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.audits import Audit, sample
+from bench.recovery.workload import RecoveryParameters, RecoveryWorkload, options_of
+from bench.reports import Progress, Row
+from safe_region.frame import Frame
+from server.engine import Positions
+from server.rows import Recovered
+from server.store import SqliteStore
+from server.switchboard import Switchboard
+
+_TRIAL = 2_000
+"""Objects and subscriptions of the run that compiles kernels."""
+_MB = 1 << 20
+
+
+def measure(parameters: RecoveryParameters, folder: Path | None, progress: Progress) -> Row:
+    """Write a store and recover it.
+
+    Parameters
+    ----------
+    parameters
+        Size and shape.
+    folder
+        Where the store is written, and deleted afterwards; by default where temporary files are.
+    progress
+        Is told how far it is.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        path = Path(temporary) / "store.db"
+        written = _in_process(_fill, (parameters, path), progress)
+        frame = written.pop("frame")
+        size = sum(part.stat().st_size for part in path.parent.glob("store.db*"))
+        found = _in_process(_recover, (parameters, frame, path), progress)
+    return {**written, "store_mb": round(size / _MB, 1), **found}
+
+
+def _in_process(work: Callable[..., None], arguments: tuple[Any, ...], progress: Progress) -> Row:
+    """Run something in a process of its own, which says how far it is and, at last, its row."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=work, args=(*arguments, there))
+    process.start()
+    there.close()
+    try:
+        while isinstance(said := here.recv(), tuple):
+            progress(*said)
+    except EOFError:
+        process.join()
+        raise ChildProcessError(f"a process of the benchmark ended with {process.exitcode}") from None
+    process.join()
+    row: Row = said
+    return row
+
+
+# -- in the process that writes ------------------------------------------------------------------
+
+
+def _fill(parameters: RecoveryParameters, path: Path, report: Connection) -> None:
+    workload = RecoveryWorkload(parameters)
+    spent = {"objects": 0.0, "subscriptions": 0.0}
+    for stage, done, total, seconds in workload.fill(SqliteStore(path, workload.frame)):
+        spent[stage] = seconds
+        report.send((f"{stage} stored", done, total))
+    report.send(
+        {
+            "frame": workload.frame,
+            "objects_committed_per_s": round(parameters.objects / spent["objects"]),
+            "subscriptions_committed_per_s": round(parameters.subscriptions / spent["subscriptions"]),
+        }
+    )
+    report.close()
+    os._exit(0)  # nothing is closed, the log stays as it is
+
+
+# -- in the process that recovers ----------------------------------------------------------------
+
+
+def _recover(parameters: RecoveryParameters, frame: Frame, path: Path, report: Connection) -> None:
+    with tempfile.TemporaryDirectory(dir=path.parent) as trial:
+        _rehearse(replace(parameters, objects=_TRIAL, subscriptions=_TRIAL), Path(trial) / "store.db")
+    gc.collect()
+    before = _resident_bytes()
+    began = time.perf_counter()
+    store = SqliteStore(path, frame)
+    opened_s = time.perf_counter() - began
+    board = Switchboard(frame, None, options_of(frame))
+    watch = _Watch(store.recover(), parameters, report)
+    board.recover(watch.recovered)
+    seconds = time.perf_counter() - began
+    began = time.perf_counter()
+    store.commit([], board.ledger.now_ms)
+    row = {
+        "seconds": round(seconds, 2),
+        "open_s": round(opened_s, 2),
+        "objects_s": round(watch.objects_s, 2),
+        "subscriptions_s": round(seconds - opened_s - watch.objects_s, 2),
+        "first_commit_ms": round(1e3 * (time.perf_counter() - began), 1),
+        "bytes_per_object": round((watch.objects_bytes - before) / parameters.objects),
+        "bytes_per_subscription": round(
+            (_resident_bytes() - watch.objects_bytes) / parameters.subscriptions
+        ),
+        "resident_mb": round(_resident_bytes() / _MB, 1),
+    }
+    report.send({**row, **_audited(board, parameters, report)})
+    store.close()
+
+
+class _Watch:
+    """What a store gives back; looks at clock and memory between objects and subscriptions."""
+
+    def __init__(self, recovered: Recovered, parameters: RecoveryParameters, report: Connection) -> None:
+        self._began = time.perf_counter()
+        self._report = report
+        self.objects_s = 0.0
+        self.objects_bytes = 0
+        self.recovered = replace(
+            recovered,
+            objects=self._told("objects", recovered.objects, parameters.objects),
+            subscriptions=self._told("subscriptions", recovered.subscriptions, parameters.subscriptions),
+        )
+
+    def _told(self, stage: str, parts: Any, total: int) -> Any:  # noqa: ANN401
+        done = 0
+        for part in parts:
+            yield part
+            done += len(part)
+            self._report.send((f"{stage} back", done, total))
+        if stage == "objects":
+            self.objects_s = time.perf_counter() - self._began
+            self.objects_bytes = _resident_bytes()
+
+
+def _rehearse(parameters: RecoveryParameters, path: Path) -> None:
+    """Recover a small store, and wake what is in it, so that all kernels are there."""
+    workload = RecoveryWorkload(parameters)
+    store = SqliteStore(path, workload.frame)
+    for _ in workload.fill(store):
+        pass
+    board = Switchboard(workload.frame, None, options_of(workload.frame))
+    board.recover(store.recover())
+    store.close()
+
+
+def _resident_bytes() -> int:
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _audited(board: Switchboard, parameters: RecoveryParameters, report: Connection) -> Row:
+    """Wake some subscriptions and compare their lists with the oracle; see that all are there."""
+    workload = RecoveryWorkload(parameters)
+    audit = Audit(workload.subscriptions, workload.frame.maxdist_m)
+    report.send(("audit", 0, parameters.audited))
+    audit.publish(workload.objects)
+    handles = sample(
+        parameters.subscriptions, parameters.audited, np.random.default_rng([parameters.seed, 37])
+    )
+    x_m = workload.subscriptions.x_m[handles - 1]
+    y_m = workload.subscriptions.y_m[handles - 1]
+    engine = board.ledger.engine
+    engine.anchor(Positions(handles, x_m, y_m))
+    audit.compare(engine, handles, x_m, y_m)
+    report.send(("audit", len(handles), len(handles)))
+    missing = parameters.objects - len(engine.objects)
+    missing += parameters.subscriptions - len(engine.subscriptions)
+    return {"lists_audited": audit.lists, "missing": missing, "mismatches": audit.mismatches + missing}

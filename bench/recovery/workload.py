@@ -1,0 +1,163 @@
+"""The workload of `bench recovery`: a store as a server that was killed leaves it."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.datasets import SOURCES, Subscriptions, distinct_subscriptions, keyword_sets
+from bench.portions import object_part
+from index.batches import ObjectBatch
+from index.catalogue import (
+    DEFAULT_OBJECT_INDEX,
+    DEFAULT_SUBSCRIPTION_INDEX,
+    OBJECT_INDEXES,
+    SUBSCRIPTION_INDEXES,
+)
+from safe_region.frame import Area, Frame
+from safe_region.scoring import Similarity
+from server.engine import EngineOptions
+from server.model import LiveObject, TopK
+from server.rows import PutObject, PutSubscription
+from server.store import SqliteStore
+
+CHUNK = 1_000
+"""Rows a commit: what a busy server has in a batch."""
+_NOW_MS = 1_000
+_EXPIRY_MS = 10**12
+_MARGIN_DEG = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryParameters:
+    """Size and shape of a run.
+
+    Parameters
+    ----------
+    objects, subscriptions
+        How many the store holds; a device has one subscription.
+    payload_bytes
+        Of each object.
+    k_max
+        k is uniform from 1 to this.
+    audited
+        Subscriptions that are woken afterwards, their lists compared with the oracle.
+    """
+
+    objects: int = 100_000
+    subscriptions: int = 100_000
+    data: str = "synthetic"
+    payload_bytes: int = 64
+    k_max: int = 10
+    similarity: Similarity = Similarity.JACCARD
+    audited: int = 100
+    seed: int = 1
+
+
+class RecoveryWorkload:
+    """What is written, and then must be there.
+
+    Parameters
+    ----------
+    parameters
+        Size and shape.
+    """
+
+    def __init__(self, parameters: RecoveryParameters) -> None:
+        self.parameters = parameters
+        chance = np.random.default_rng([parameters.seed, 31])
+        data = SOURCES[parameters.data]()
+        self.subscriptions: Subscriptions = distinct_subscriptions(
+            data, parameters.subscriptions, parameters.k_max, parameters.similarity, chance
+        )
+        drawn = data.objects(parameters.objects, 1, chance)
+        self.frame = _frame_about(drawn)
+        # Where objects are once their degrees have been through the store.
+        self._lon = self.frame.lon0_deg + drawn.x_m / self.frame.x_m_per_deg
+        self._lat = self.frame.lat0_deg + drawn.y_m / self.frame.y_m_per_deg
+        self.objects = ObjectBatch(
+            drawn.ids,
+            (self._lon - self.frame.lon0_deg) * self.frame.x_m_per_deg,
+            (self._lat - self.frame.lat0_deg) * self.frame.y_m_per_deg,
+            drawn.keywords,
+        )
+
+    def fill(self, store: SqliteStore) -> Iterator[tuple[str, int, int, float]]:
+        """Fill a store; yield the stage, rows written, rows in all and seconds spent in commits."""
+        chance = random.Random(self.parameters.seed)
+        spent = 0.0
+        total = self.parameters.objects
+        for first in range(0, total, CHUNK):
+            rows = self.object_rows(first, min(first + CHUNK, total), chance)
+            began = time.perf_counter()
+            store.commit(rows, _NOW_MS)
+            spent += time.perf_counter() - began
+            yield "objects", first + len(rows), total, spent
+        spent = 0.0
+        total = self.parameters.subscriptions
+        words = keyword_sets(self.subscriptions.interests.keywords)
+        for first in range(0, total, CHUNK):
+            started = [
+                self._subscription_row(row, words[row].tolist())
+                for row in range(first, min(first + CHUNK, total))
+            ]
+            began = time.perf_counter()
+            store.commit(started, _NOW_MS)
+            spent += time.perf_counter() - began
+            yield "subscriptions", first + len(started), total, spent
+
+    def object_rows(self, first: int, end: int, chance: random.Random) -> list[PutObject]:
+        """Return some objects, to be committed."""
+        some = object_part(self.objects, first, end)
+        words = keyword_sets(some.keywords)
+        columns = (some.ids.tolist(), self._lon[first:end].tolist(), self._lat[first:end].tolist(), words)
+        return [
+            PutObject(
+                LiveObject(
+                    object_id,
+                    lon,
+                    lat,
+                    self.frame.project(lon, lat),
+                    named(numbers.tolist()),
+                    _NOW_MS,
+                    _EXPIRY_MS,
+                    chance.randbytes(self.parameters.payload_bytes),
+                    "",
+                )
+            )
+            for object_id, lon, lat, numbers in zip(*columns, strict=True)
+        ]
+
+    def _subscription_row(self, row: int, words: list[int]) -> PutSubscription:
+        drawn = self.subscriptions
+        alpha, k = float(drawn.alpha[row]), int(drawn.k[row])
+        spec = TopK(named(words), k, alpha, self.parameters.similarity)
+        # In the order of their names, so that handles are rows + 1.
+        return PutSubscription(f"device-{row:08d}", 1, spec)
+
+
+def named(words: list[int]) -> tuple[str, ...]:
+    """Return words for keyword ids."""
+    return tuple(sorted(map(str, words)))
+
+
+def _frame_about(objects: ObjectBatch) -> Frame:
+    """Return a frame about the equator that covers all objects."""
+    unit = Frame.of(Area(-1.0, -1.0, 1.0, 1.0))
+    east = float(np.abs(objects.x_m).max()) / unit.x_m_per_deg + _MARGIN_DEG
+    north = float(np.abs(objects.y_m).max()) / unit.y_m_per_deg + _MARGIN_DEG
+    return Frame.of(Area(-east, -north, east, north))
+
+
+def options_of(frame: Frame) -> EngineOptions:
+    """Return the engine's options as the server has them by default."""
+    low = frame.project(frame.area.lon_min, frame.area.lat_min)
+    square = (0.0, 0.0, max(-low.x_m, -low.y_m))
+    index = SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]
+    return EngineOptions(
+        None, OBJECT_INDEXES[DEFAULT_OBJECT_INDEX], subscription_index=lambda: index(square)
+    )

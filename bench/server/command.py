@@ -1,0 +1,65 @@
+"""`nearcast bench server`: from options to rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.datasets import SOURCES
+from bench.reports import Progress, Row
+from bench.retrieve.run import Retrieve, RetrieveParameters
+from bench.server.processes import require_files
+from bench.server.run import ServerParameters, measure
+from bench.server.soak import soak
+from index.catalogue import DEFAULT_OBJECT_INDEX
+from server.engine import CostModel
+
+_RETRIEVE_S = 30.0
+
+
+def run(sizes: tuple[int, ...], options: dict[str, Any], progress: Progress) -> list[Row]:
+    """Measure each number of devices.
+
+    Raises
+    ------
+    ProcessError
+        If a process does not start, or more devices are asked for than files may be open.
+    DataMissingError
+        If a file is not there.
+    """
+    require_files(max(sizes))
+    data = SOURCES[options["data"]]()
+    soak_s = options["soak_s"]
+    parameters = ServerParameters(
+        objects=options["objects"],
+        k_max=options["k_max"],
+        seconds=options["seconds"],
+        rounds=options["rounds"],
+        seed=options["seed"],
+    )
+    common = {"experiment": "server", "data": data.name}
+    if soak_s is not None:
+        return [common | soak(data, max(sizes), soak_s, parameters, progress)]
+    wanted = RetrieveParameters(objects=options["objects"], k_max=options["k_max"], seed=options["seed"])
+    extra = CostModel().extra_max
+    (allowed,) = Retrieve(data, wanted).measure(DEFAULT_OBJECT_INDEX, (extra,), _RETRIEVE_S, progress)
+    rows: list[Row] = []
+    for devices in sorted(sizes):
+        found = measure(data, devices, parameters, progress)
+        rows.extend(common | row | _beside(row, allowed) for row in found)
+    return rows
+
+
+def _beside(row: Row, allowed: Row) -> Row:
+    """Compare re-anchors with retrieval alone: one subscription a call, and all in one."""
+    if "reanchors_per_s" not in row:
+        return {}
+    single = 1e6 / allowed["us_per_subscription_mean"]
+    batch = 1e6 / allowed["us_per_subscription_batch"]
+    return {
+        "retrieve_per_s": round(single),
+        "retrieve_batch_per_s": round(batch),
+        "reanchors_ratio": round(row["reanchors_per_s"] / single, 3),
+        "reanchors_batch_ratio": round(row["reanchors_per_s"] / batch, 3),
+        "lists_audited": allowed["lists_audited"],
+        "mismatches": allowed["mismatches"],
+    }

@@ -1,0 +1,230 @@
+"""One connection per device: rates and latencies beside an echo server, memory, a stalled device."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from bench.reports import Progress, Row
+from bench.server import lines as ways
+from bench.server.echo import METHOD, REPLY_BYTES
+from bench.server.lines import Awaited, Line, in_portions, opened
+from bench.server.listeners import Listeners
+from bench.server.measures import Rate, closed_loop, paced, pushes
+from bench.server.processes import Process, files_max
+from bench.server.workload import ROUND, AttachRequest, Workload
+
+LATENCY_PER_S = 1_000.0
+"""Reports, and deltas of published objects, a second while latencies are measured."""
+STALLED_RUNS = 5
+_ECHO_MAX = 2_000
+"""Connections to the echo server: twice ten thousand do not hold in one load generator."""
+_ATTACH_S = 120.0
+_VICTIM = 0
+_VICTIM_PER_S = 40.0
+_VICTIM_BYTES = 12_000
+"""Of the objects published for the device that stalls: far more than its stream takes unread."""
+_FANOUT_PER_S = 100.0
+"""Objects a second while is found how many devices one concerns."""
+PING = AttachRequest(ping={"number": 1}).SerializeToString()
+
+
+class Connections:
+    """Lines of as many devices, and as many to the echo server.
+
+    Parameters
+    ----------
+    workload
+        The messages.
+    server, echo
+        Both processes.
+    seconds, rounds
+        Length of a measurement; how often each of the two is measured, in turn.
+    """
+
+    def __init__(
+        self, workload: Workload, server: Process, echo: Process, seconds: float, rounds: int
+    ) -> None:
+        self._workload = workload
+        self._server = server
+        self._echo = echo
+        self._seconds = seconds
+        self._rounds = rounds
+
+    async def measure(self, progress: Progress) -> Row:
+        """Return the row."""
+        workload, devices = self._workload, self._workload.devices
+        stage = f"{devices} connections"
+        steps = 6 + 2 * STALLED_RUNS
+        before = self._server.rss_bytes()
+        async with AsyncExitStack() as stack:
+            lines = await stack.enter_async_context(opened(devices, self._server.address, ways.ATTACH))
+            listeners = Listeners(workload, lines)
+            await attach(lines, workload)
+            progress(stage, 1, steps)
+            row: Row = {"devices": devices, "rss_mb": round(self._server.rss_bytes() / 1e6, 1)}
+            row["kb_per_device"] = round((self._server.rss_bytes() - before) / 1e3 / devices, 1)
+            row |= await self._beside_echo("pings", lines, [[PING]] * devices)
+            progress(stage, 2, steps)
+            reports = [
+                [workload.report(device, corner).SerializeToString() for corner in range(ROUND)]
+                for device in range(devices)
+            ]
+            row |= await self._beside_echo("reports", lines, reports)
+            progress(stage, 3, steps)
+            found = await paced(lines, reports, LATENCY_PER_S, self._seconds)
+            row |= found.row("report")
+            progress(stage, 4, steps)
+            await self._at_home(lines)
+            publisher, annoyer = await self._publishers(stack)
+            per_s, row["objects_per_s"] = await self._pace(lines, publisher)
+            progress(stage, 5, steps)
+            found = await pushes(lines, self._publish(publisher), per_s, self._seconds)
+            row |= found.row("publish") | {"deltas_per_s": round(len(found.ns) / self._seconds)}
+            progress(stage, 6, steps)
+            async with self._flooded(annoyer):
+                row |= await self._stalled(
+                    lines, publisher, per_s, lambda i: progress(stage, 6 + i, steps)
+                )
+            row["rss_mb_end"] = round(self._server.rss_bytes() / 1e6, 1)
+            row |= await listeners.audit()
+        return row
+
+    async def _beside_echo(self, name: str, lines: list[Line], messages: list[list[bytes]]) -> Row:
+        """Measure an exchange and that of the echo server with the same sizes, in turn."""
+        ours: list[Rate] = []
+        theirs: list[Rate] = []
+        count = min(len(lines), _ECHO_MAX, files_max() - len(lines))
+        reply: list[tuple[str, str]] = []
+        for _ in range(self._rounds):
+            ours.append(await closed_loop(lines, messages, self._server, self._seconds))
+            if not reply:
+                reply.append((REPLY_BYTES, str(round(ours[0].bytes_mean))))
+            async with opened(count, self._echo.address, METHOD, reply) as echoing:
+                await in_portions(echoing, _begin)
+                theirs.append(await closed_loop(echoing, messages, self._echo, self._seconds))
+        per_s, echo_per_s = (statistics.median(one.per_s for one in side) for side in (ours, theirs))
+        cpu_us, echo_cpu_us = (statistics.median(one.cpu_us for one in side) for side in (ours, theirs))
+        return {
+            f"{name}_per_s": round(per_s),
+            f"echo_{name}_per_s": round(echo_per_s),
+            f"{name}_ratio": round(per_s / echo_per_s, 3),
+            f"{name}_cpu_us": round(cpu_us, 1),
+            f"echo_{name}_cpu_us": round(echo_cpu_us, 1),
+            f"{name}_answer_bytes": round(ours[0].bytes_mean),
+            f"echo_{name}_connections": count,
+        }
+
+    async def _at_home(self, lines: list[Line]) -> None:
+        """Let every device report from where it began."""
+        await answered(
+            lines, lambda line: self._workload.report(line.number, 0).SerializeToString(), _ATTACH_S
+        )
+
+    async def _publishers(self, stack: AsyncExitStack) -> list[Line]:
+        """Return a publisher, and one for the device that stalls."""
+        lines = await stack.enter_async_context(opened(2, self._server.address, ways.PUBLISH))
+        for line in lines:
+            await line.start()
+        return lines
+
+    def _publish(self, publisher: Line) -> Callable[[int], Awaitable[None]]:
+        async def publish(count: int) -> None:
+            await publisher.say(self._workload.pushed(count).SerializeToString())
+
+        return publish
+
+    async def _pace(self, lines: list[Line], publisher: Line) -> tuple[float, float]:
+        """Find how many objects a second make the deltas that are wanted."""
+        per_s = _FANOUT_PER_S
+        for _ in range(2):
+            found = await pushes(lines, self._publish(publisher), per_s, max(1.0, self._seconds / 2))
+            per_s *= LATENCY_PER_S / max(1.0, len(found.ns) / max(1.0, self._seconds / 2))
+        return per_s, round(per_s, 1)
+
+    async def _stalled(
+        self, lines: list[Line], publisher: Line, per_s: float, done: Callable[[int], None]
+    ) -> Row:
+        """Compare the others' latency while one device reads and while it does not."""
+        p99: dict[bool, list[float]] = {False: [], True: []}
+        victim = lines[_VICTIM]
+        for run in range(2 * STALLED_RUNS):
+            is_stalled = run % 2 == 1
+            victim.stall(stalled=is_stalled)
+            aside = frozenset({_VICTIM})
+            found = await pushes(lines, self._publish(publisher), per_s, self._seconds, aside=aside)
+            p99[is_stalled].append(found.row("x")["x_ms_p99"])
+            victim.stall(stalled=False)
+            await asyncio.sleep(1.0)
+            done(run + 1)
+        read, stalled = statistics.median(p99[False]), statistics.median(p99[True])
+        spread = max(p99[False]) - min(p99[False])
+        return {
+            "stalled_ms_p99": stalled,
+            "reading_ms_p99": read,
+            "stalled_effect_ms": round(stalled - read, 2),
+            "reading_spread_ms": round(spread, 2),
+            "stalled_runs_ms_p99": p99[True],
+            "reading_runs_ms_p99": p99[False],
+        }
+
+    @asynccontextmanager
+    async def _flooded(self, annoyer: Line) -> AsyncIterator[None]:
+        """Publish large objects for the device that stalls, whether it reads or not."""
+        ended = asyncio.Event()
+
+        async def flood() -> None:
+            while not ended.is_set():
+                pushed = self._workload.pushed(1, _VICTIM, _VICTIM_BYTES)
+                await annoyer.say(pushed.SerializeToString())
+                await asyncio.sleep(1.0 / _VICTIM_PER_S)
+
+        flooding = asyncio.create_task(flood())
+        try:
+            yield
+        finally:
+            ended.set()
+            await flooding
+
+
+async def _begin(line: Line) -> None:
+    await line.start()
+
+
+async def attach(lines: list[Line], workload: Workload) -> None:
+    """Say hello and subscribe on every line; wait for a welcome and a delta on each."""
+    heard = Awaited()
+    both = [0] * len(lines)
+    complete = [asyncio.Event() for _ in lines]
+
+    def hear(number: int, _message: bytes) -> tuple[bytes, ...]:
+        both[number] += 1
+        if both[number] == 2:  # noqa: PLR2004 - the welcome and the delta
+            complete[number].set()
+        heard.add(1)
+        return ()
+
+    async def begin(line: Line) -> None:
+        line.hear = hear
+        await line.start()
+        await line.say(workload.hello(line.number).SerializeToString())
+        await line.say(workload.subscribe(line.number).SerializeToString())
+        await complete[line.number].wait()
+
+    await asyncio.wait_for(in_portions(lines, begin), _ATTACH_S)
+
+
+async def answered(lines: list[Line], message: Callable[[Line], bytes], within_s: float) -> None:
+    """Say something on every line and wait for as many answers."""
+    heard = Awaited()
+
+    def hear(_number: int, _message: bytes) -> tuple[bytes, ...]:
+        heard.add(1)
+        return ()
+
+    for line in lines:
+        line.hear = hear
+    await in_portions(lines, lambda line: line.say(message(line)))
+    await heard.reach(len(lines), within_s)

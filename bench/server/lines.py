@@ -1,0 +1,175 @@
+"""Raw gRPC streams: bytes out, bytes in. The load generator decodes nothing that it need not.
+
+A line is one stream on a connection of its own, with one task that reads. What arrives goes to `hear`,
+which the measurement at hand sets; what that returns is written, so that an exchange costs two awaits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+
+from bench.server.processes import ProcessError
+
+ATTACH = "/nearcast.v1.DeviceService/Attach"
+ATTACH_FLEET = "/nearcast.v1.DeviceService/AttachFleet"
+PUBLISH = "/nearcast.v1.PublisherService/Publish"
+
+Hear = Callable[[int, bytes], Sequence[bytes]]
+_OPTIONS = (
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.max_receive_message_length", -1),
+)
+_OPENING = 200
+"""Connections that are made at once: below the backlog of a listening socket."""
+
+
+def silent(_line: int, _message: bytes) -> Sequence[bytes]:
+    """Hear a message and say nothing."""
+    return ()
+
+
+class Line:
+    """One stream on its own connection.
+
+    Parameters
+    ----------
+    number
+        Which of many it is.
+    address, method
+        Where it leads.
+    metadata
+        Of the call.
+    """
+
+    def __init__(
+        self, number: int, address: str, method: str, metadata: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self.number = number
+        self.hear: Hear = silent
+        self.tape: list[bytes] | None = None
+        """What was heard, if it is to be audited."""
+        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._method = method
+        self._metadata = metadata
+        self._call: Any = None
+        self._reading: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()  # a stream takes one message at a time
+        self._reads = asyncio.Event()
+        self._reads.set()
+
+    async def start(self) -> None:
+        """Connect, then begin to read. Thousands that connected at once would overrun the listener."""
+        await self._channel.channel_ready()
+        self._call = self._channel.stream_stream(self._method)(metadata=self._metadata)
+        self._reading = asyncio.create_task(self._read())
+
+    def stall(self, *, stalled: bool) -> None:
+        """Cease to read what comes, or go on."""
+        (self._reads.clear if stalled else self._reads.set)()
+
+    async def say(self, message: bytes) -> None:
+        """Write a message.
+
+        Raises
+        ------
+        ProcessError
+            If the stream has ended.
+        """
+        try:
+            async with self._writing:
+                await self._call.write(message)
+        except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
+            code, details = await self._call.code(), await self._call.details()
+            raise ProcessError(f"stream {self.number} has ended: {code.name} {details}") from None
+
+    async def _read(self) -> None:
+        while (message := await self._call.read()) is not grpc.aio.EOF:
+            if not self._reads.is_set():
+                await self._reads.wait()
+            if self.tape is not None:
+                self.tape.append(message)
+            for answer in self.hear(self.number, message):
+                await self.say(answer)
+
+    async def close(self) -> None:
+        """End the stream and its connection."""
+        if self._reading is not None:
+            self._reading.cancel()
+            self._call.cancel()
+        await self._channel.close()
+
+
+@asynccontextmanager
+async def opened(
+    count: int, address: str, method: str, metadata: Sequence[tuple[str, str]] = ()
+) -> AsyncIterator[list[Line]]:
+    """Open lines; close them when the block ends."""
+    lines = [Line(number, address, method, metadata) for number in range(count)]
+    try:
+        yield lines
+    finally:
+        for start in range(0, count, _OPENING):
+            await asyncio.gather(*(line.close() for line in lines[start : start + _OPENING]))
+        # Closed channels are cycles and keep their sockets until they are collected.
+        lines.clear()
+        gc.collect()
+
+
+async def in_portions(lines: Iterable[Line], act: Callable[[Line], Any]) -> None:
+    """Do the same on all lines, some at a time."""
+    room = asyncio.Semaphore(_OPENING)
+
+    async def one(line: Line) -> None:
+        async with room:
+            await act(line)
+
+    await asyncio.gather(*(one(line) for line in lines))
+
+
+class Awaited:
+    """Counts what is heard, and lets one wait for a number of it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._wanted = 0
+        self._reached = asyncio.Event()
+
+    def add(self, count: int) -> None:
+        """Note that so many more were heard."""
+        self.count += count
+        if self.count >= self._wanted:
+            self._reached.set()
+
+    async def reach(self, wanted: int, within_s: float) -> bool:
+        """Wait until the count is so large; return whether it became."""
+        self._wanted = wanted
+        if self.count < wanted:
+            self._reached.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._reached.wait(), within_s)
+        return self.count >= wanted
+
+
+def entry_count(message: bytes) -> int:
+    """Return how many entries an AttachFleetResponse has, without decoding them."""
+    place, count = 0, 0
+    while place < len(message):
+        place += 1  # the tag
+        size, shift = 0, 0
+        while True:
+            byte = message[place]
+            place += 1
+            size |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:  # noqa: PLR2004 - a varint's last byte
+                break
+        place += size
+        count += 1
+    return count

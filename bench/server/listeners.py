@@ -1,0 +1,89 @@
+"""A sample of devices whose messages are kept, and audited: what they show against the oracle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+
+from bench.audits import Audit, sample
+from bench.reports import Row
+from bench.server.lines import Awaited, Line
+from bench.server.workload import PUSHED_TTL_MS, Workload, object_batch
+from nearcast.v1.device_service_pb2 import AttachResponse
+from safe_region.anchored import AnchoredRegion, Buffered
+from safe_region.frame import Point
+
+AUDITED = 20
+_ANSWER_S = 20.0
+
+
+class Listeners:
+    """A sample of lines with tapes.
+
+    Parameters
+    ----------
+    workload
+        Who asked for what.
+    lines
+        All devices' lines.
+    """
+
+    def __init__(self, workload: Workload, lines: Sequence[Line]) -> None:
+        self._workload = workload
+        chosen = sample(len(lines), AUDITED, np.random.default_rng(3)) - 1
+        self._lines = [lines[number] for number in chosen.tolist()]
+        for line in self._lines:
+            line.tape = []
+
+    async def audit(self) -> Row:
+        """Wait until what was pushed has expired, let the sample report, compare."""
+        await asyncio.sleep(PUSHED_TTL_MS / 1000.0 + 1.0)
+        heard = Awaited()
+
+        def hear(_number: int, _message: bytes) -> tuple[bytes, ...]:
+            heard.add(1)
+            return ()
+
+        for line in self._lines:
+            line.hear = hear
+            await line.say(self._workload.report(line.number, 0).SerializeToString())
+        await heard.reach(len(self._lines), _ANSWER_S)
+        workload = self._workload
+        audit = Audit(workload.asked, workload.frame.maxdist_m)
+        audit.publish(object_batch(workload))
+        for line in self._lines:
+            lon_lat = workload.frame.unproject(*workload.place(line.number, 0))
+            point = workload.frame.project(*lon_lat)
+            shown = _shown(line.tape or [], int(workload.asked.k[line.number]), point)
+            audit.compare_list(line.number + 1, shown, point.x_m, point.y_m)
+        return {"lists_audited": audit.lists, "mismatches": audit.mismatches}
+
+
+def _shown(tape: Sequence[bytes], k: int, point: Point) -> list[int] | None:
+    """Apply all deltas; return what the device shows, None if it knows that this is not exact."""
+    held: dict[int, Buffered] = {}
+    region = AnchoredRegion(k)
+    version, now_ms = 0, 0
+    for message in tape:
+        response = AttachResponse.FromString(message)
+        if response.WhichOneof("event") != "delta" or response.delta.version <= version:
+            continue
+        delta = response.delta
+        version, now_ms = delta.version, delta.time_ms
+        if delta.snapshot:
+            held.clear()
+        for drop in delta.drop:
+            held.pop(drop.object_id, None)
+        for entry in delta.add:
+            place = entry.object.point
+            held[entry.object.id] = Buffered(
+                entry.object.id, place.x_m, place.y_m, entry.r_m, entry.object.expiry_ms
+            )
+        alive = [one for one in held.values() if one.expiry_ms > now_ms]
+        region.update(
+            Point(delta.anchor.x_m, delta.anchor.y_m), delta.reach.length_m, delta.reach.object_id, alive
+        )
+    evaluation = region.evaluate(point.x_m, point.y_m, now_ms)
+    return [object_id for _, object_id in evaluation.best] if evaluation.exact else None

@@ -1,0 +1,291 @@
+"""What is measured on lines: how many messages a second, and how long one takes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bench.reports import Row
+from bench.server.lines import Line, entry_count, silent
+from bench.server.processes import Process
+from bench.server.workload import sent_ns
+
+_SETTLE_S = 0.7
+"""Before a rate is measured: until everybody has a message under way."""
+_TICK_S = 0.005
+"""How often a paced load sends what is due."""
+_AFTER_S = 1.0
+"""What is still under way may arrive so much later."""
+
+
+@dataclass(slots=True)
+class Rate:
+    """Messages a second, and what one costs the server."""
+
+    per_s: float
+    cpu_us: float
+    bytes_mean: float
+
+
+@dataclass(slots=True)
+class Latencies:
+    """How long each message took."""
+
+    ns: list[int] = field(default_factory=list)
+    seconds: float = 1.0
+
+    def row(self, name: str) -> Row:
+        """Return columns."""
+        found = np.array(self.ns or [0]) / 1e6
+        return {
+            f"{name}_ms_p50": round(float(np.quantile(found, 0.5)), 2),
+            f"{name}_ms_p99": round(float(np.quantile(found, 0.99)), 2),
+            f"{name}_count": len(self.ns),
+        }
+
+
+async def closed_loop(
+    lines: Sequence[Line], messages: Sequence[Sequence[bytes]], process: Process, seconds: float
+) -> Rate:
+    """Let every line say its next message as soon as the last is answered.
+
+    Parameters
+    ----------
+    messages
+        Of each line, said again and again.
+    process
+        Who answers.
+    """
+    answers = 0
+    heard_bytes = 0
+    going = True
+    places = [0] * len(lines)
+
+    def hear(number: int, message: bytes) -> Sequence[bytes]:
+        nonlocal answers, heard_bytes
+        answers += 1
+        heard_bytes += len(message)
+        if not going:
+            places[number] = -1
+            return ()
+        mine = messages[number]
+        places[number] = place = (places[number] + 1) % len(mine)
+        return (mine[place],)
+
+    for line in lines:
+        line.hear = hear
+    await asyncio.gather(*(line.say(messages[line.number][0]) for line in lines))
+    await asyncio.sleep(_SETTLE_S)
+    began, cpu, first, first_bytes = time.perf_counter(), process.cpu_s(), answers, heard_bytes
+    await asyncio.sleep(seconds)
+    spent, cpu = time.perf_counter() - began, process.cpu_s() - cpu
+    count, size = answers - first, heard_bytes - first_bytes
+    going = False
+    for _ in range(200):
+        if max(places) < 0:
+            break
+        await asyncio.sleep(0.05)
+    for line in lines:
+        line.hear = silent
+    return Rate(count / spent, 1e6 * cpu / max(count, 1), size / max(count, 1))
+
+
+async def paced(
+    lines: Sequence[Line], messages: Sequence[Sequence[bytes]], per_s: float, seconds: float
+) -> Latencies:
+    """Let random lines speak at a given rate; tell how long the answers take."""
+    asked: list[int] = [0] * len(lines)
+    found = Latencies(seconds=seconds)
+    turns = [0] * len(lines)
+
+    def hear(number: int, _message: bytes) -> Sequence[bytes]:
+        if asked[number]:
+            found.ns.append(time.perf_counter_ns() - asked[number])
+            asked[number] = 0
+        return ()
+
+    for line in lines:
+        line.hear = hear
+    chance = random.Random(7)
+
+    async def send(count: int) -> None:
+        for number in chance.sample(range(len(lines)), min(count, len(lines))):
+            if not asked[number]:
+                turns[number] += 1
+                asked[number] = time.perf_counter_ns()
+                await lines[number].say(messages[number][turns[number] % len(messages[number])])
+
+    await at_pace(send, per_s, seconds)
+    await asyncio.sleep(_AFTER_S)
+    for line in lines:
+        line.hear = silent
+    return found
+
+
+async def pushes(
+    lines: Sequence[Line],
+    publish: Callable[[int], Awaitable[None]],
+    per_s: float,
+    seconds: float,
+    *,
+    aside: frozenset[int] = frozenset(),
+) -> Latencies:
+    """Publish stamped objects at a pace; tell how long each takes to each device.
+
+    Parameters
+    ----------
+    publish
+        Publishes so many.
+    aside
+        Devices that do not count.
+    """
+    found = Latencies(seconds=seconds)
+
+    def hear(number: int, message: bytes) -> Sequence[bytes]:
+        if number not in aside:
+            sent = sent_ns(message)
+            if sent:
+                found.ns.append(time.perf_counter_ns() - sent)
+        return ()
+
+    for line in lines:
+        line.hear = hear
+    await at_pace(publish, per_s, seconds)
+    await asyncio.sleep(_AFTER_S)
+    for line in lines:
+        line.hear = silent
+    return found
+
+
+async def at_pace(send: Callable[[int], Awaitable[None]], per_s: float, seconds: float) -> None:
+    """Send so many a second, what is due at once together."""
+    began = time.perf_counter()
+    sent = 0
+    while (passed := time.perf_counter() - began) < seconds:
+        due = int(passed * per_s) - sent
+        if due:
+            sent += due
+            await send(due)
+        await asyncio.sleep(_TICK_S)
+
+
+# -- fleets --------------------------------------------------------------------------------------
+
+
+async def windowed(
+    lines: Sequence[Line],
+    messages: Sequence[Sequence[bytes]],
+    entries: int,
+    window: int,
+    process: Process,
+    seconds: float,
+) -> Rate:
+    """Keep a window of entries under way on every fleet stream; count those that are answered.
+
+    Parameters
+    ----------
+    messages
+        Of each stream, in turn; `entries` entries in each.
+    """
+    answers = 0
+    heard_bytes = 0
+    going = True
+    open_entries = [0] * len(lines)
+    places = [1] * len(lines)
+
+    def next_of(number: int) -> list[bytes]:
+        mine = messages[number]
+        found = []
+        while going and open_entries[number] + entries <= window:
+            open_entries[number] += entries
+            found.append(mine[places[number] % len(mine)])
+            places[number] += 1
+        return found
+
+    def hear(number: int, message: bytes) -> Sequence[bytes]:
+        nonlocal answers, heard_bytes
+        count = entry_count(message)
+        answers += count
+        heard_bytes += len(message)
+        open_entries[number] -= count
+        return next_of(number)
+
+    for line in lines:
+        line.hear = hear
+    for line in lines:
+        # One message each: the first answer fills the window, so that nobody else writes on the line.
+        open_entries[line.number] = entries
+        await line.say(messages[line.number][0])
+    await asyncio.sleep(_SETTLE_S)
+    began, cpu, first, first_bytes = time.perf_counter(), process.cpu_s(), answers, heard_bytes
+    await asyncio.sleep(seconds)
+    spent, cpu = time.perf_counter() - began, process.cpu_s() - cpu
+    count, size = answers - first, heard_bytes - first_bytes
+    going = False
+    for _ in range(200):
+        if max(open_entries) <= 0:
+            break
+        await asyncio.sleep(0.05)
+    for line in lines:
+        line.hear = silent
+    return Rate(count / spent, 1e6 * cpu / max(count, 1), size / max(count, 1))
+
+
+async def flooded(
+    lines: Sequence[Line],
+    messages: Sequence[Sequence[bytes]],
+    ends: Sequence[bytes],
+    entries: int,
+    seconds: float,
+) -> tuple[float, float]:
+    """Say all that the streams take; then ask each for a pong, which is behind all of it.
+
+    Returns
+    -------
+    tuple
+        Entries accepted a second until the last pong, and the share of them that was answered by deltas.
+    """
+    heard = 0
+    last_heard = asyncio.Event()
+    ended: set[int] = set()
+
+    def hear(number: int, message: bytes) -> Sequence[bytes]:
+        nonlocal heard
+        heard += entry_count(message)
+        if message.endswith(_PONG):
+            ended.add(number)
+            if len(ended) == len(lines):
+                last_heard.set()
+        return ()
+
+    for line in lines:
+        line.hear = hear
+    began = time.perf_counter()
+    said = 0
+
+    async def flood(line: Line) -> None:
+        nonlocal said
+        turn = 0
+        mine = messages[line.number]
+        while time.perf_counter() - began < seconds:
+            await line.say(mine[turn % len(mine)])
+            turn += 1
+            said += entries
+        await line.say(ends[line.number])
+
+    await asyncio.gather(*(flood(line) for line in lines))
+    await last_heard.wait()
+    spent = time.perf_counter() - began
+    for line in lines:
+        line.hear = silent
+    return said / spent, (heard - len(lines)) / max(said, 1)
+
+
+PONG_NUMBER = 2**40 + 7
+"""A number that a message ends with only if it is the pong that was asked for."""
+_PONG = bytes([0x87, 0x80, 0x80, 0x80, 0x80, 0x20])

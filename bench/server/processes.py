@@ -1,0 +1,105 @@
+"""Server processes: started, looked at from outside, stopped."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+_STOP_S = 20.0
+_FILES_SPARE = 200
+"""Open files of a process besides its connections."""
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class ProcessError(Exception):
+    """A process does not start, or what is asked for does not fit this machine."""
+
+
+class Process:
+    """A server that runs as a process of its own.
+
+    Parameters
+    ----------
+    pid
+        Its number.
+    address
+        Where it listens.
+    """
+
+    def __init__(self, pid: int, address: str) -> None:
+        self.pid = pid
+        self.address = address
+
+    def rss_bytes(self) -> int:
+        """Return how much memory it occupies."""
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+
+    def cpu_s(self) -> float:
+        """Return how long it has computed, all threads together."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+
+
+@contextmanager
+def running(arguments: Sequence[str], ready: str, log: Path) -> Iterator[Process]:
+    """Run a Python module until the block ends.
+
+    Parameters
+    ----------
+    arguments
+        Module and its arguments.
+    ready
+        How the line begins with which it says where it listens.
+    log
+        Where its messages go.
+
+    Raises
+    ------
+    ProcessError
+        If it ends before it listens.
+    """
+    with log.open("w") as messages:
+        process = subprocess.Popen(  # noqa: S603 - ours
+            [sys.executable, "-m", *arguments], stdout=subprocess.PIPE, stderr=messages, text=True
+        )
+        try:
+            line = process.stdout.readline() if process.stdout is not None else ""
+            if not line.startswith(ready):
+                raise ProcessError(f"{arguments[0]} does not start:\n{log.read_text()[-2000:]}")
+            yield Process(process.pid, line.removeprefix(ready).strip())
+        finally:
+            process.terminate()
+            try:
+                process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def files_max() -> int:
+    """Return how many connections this process may have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if hard == resource.RLIM_INFINITY else hard - _FILES_SPARE
+
+
+def require_files(connections: int) -> None:
+    """Let this process and those it starts have so many connections.
+
+    Raises
+    ------
+    ProcessError
+        If the system does not allow it.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if connections > files_max():
+        raise ProcessError(
+            f"devices is {connections}, must be at most {files_max()} here: "
+            f"a process may open {hard} files (ulimit -Hn)"
+        )

@@ -1,0 +1,124 @@
+"""`bench server`: a real server process under load, and a bare echo server beside it.
+
+The load generator is the process of the command. It sends messages that were written before and looks
+into as few of what arrives as it can, so that the server is what is measured. Both servers run on uvloop
+in processes of their own; each device has a connection of its own. They are measured in turn, several
+times; rows have medians, and ratios to the echo server of the same run.
+
+A ping is the cheapest message of the protocol that changes nothing: it passes through the same queue as
+every other command and is answered, in order, by a pong. A report is answered by a delta.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvloop
+
+from bench.datasets import Dataset
+from bench.reports import Progress, Row
+from bench.server import echo as echoing
+from bench.server import lines as ways
+from bench.server.connections import Connections
+from bench.server.fleets import Fleets
+from bench.server.lines import Awaited, opened
+from bench.server.processes import Process, running
+from bench.server.workload import PUBLISHED_MAX, Workload
+
+READY = "serving on "
+_WAITING_MAX = 4
+"""Requests to publish that are under way at once."""
+_PUBLISH_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerParameters:
+    """Size and shape of a run.
+
+    Parameters
+    ----------
+    objects
+        How many are there.
+    k_max
+        k is uniform from 1 to this.
+    seconds
+        Length of one measurement.
+    rounds
+        How often each is repeated.
+    """
+
+    objects: int = 100_000
+    k_max: int = 10
+    seconds: float = 5.0
+    rounds: int = 3
+    seed: int = 1
+
+
+@contextmanager
+def serving(workload: Workload, folder: Path) -> Iterator[Process]:
+    """Run a server with an empty store."""
+    area = ",".join(repr(bound) for bound in workload.area)
+    store = folder / "store.db"
+    arguments = ["nearcast.cli", "serve", f"--area={area}", "--port=0", f"--store={store}"]
+    with running(arguments, READY, folder / "server.log") as process:
+        yield process
+
+
+async def published(workload: Workload, server: Process, progress: Progress) -> float:
+    """Publish all objects in full requests, a few under way; return how many became durable a second."""
+    requests = [request.SerializeToString() for request in workload.requests()]
+    answers = Awaited()
+    room = asyncio.Semaphore(_WAITING_MAX)
+
+    def hear(_number: int, _message: bytes) -> tuple[bytes, ...]:
+        answers.add(1)
+        room.release()
+        progress(
+            "objects", min(answers.count * PUBLISHED_MAX, len(workload.objects)), len(workload.objects)
+        )
+        return ()
+
+    async with opened(1, server.address, ways.PUBLISH) as (line,):
+        line.hear = hear
+        await line.start()
+        began = time.perf_counter()
+        for request in requests:
+            await room.acquire()
+            await line.say(request)
+        await answers.reach(len(requests), _PUBLISH_S)
+        return len(workload.objects) / (time.perf_counter() - began)
+
+
+def measure(data: Dataset, devices: int, parameters: ServerParameters, progress: Progress) -> list[Row]:
+    """Measure one number of devices: a row for connections, one for fleet streams."""
+    workload = Workload(data, parameters.objects, devices, parameters.k_max, parameters.seed)
+    rows: list[Row] = []
+
+    async def one(server: Process, echo: Process) -> None:
+        per_s = await published(workload, server, progress)
+        common = {"objects": parameters.objects, "publishes_per_s": round(per_s)}
+        seconds, rounds = parameters.seconds, parameters.rounds
+        row = await Connections(workload, server, echo, seconds, rounds).measure(progress)
+        rows.append({"variant": "connections", **common, **row})
+        row = await Fleets(workload, server, seconds, rounds).measure(progress)
+        rows.append({"variant": "fleet", **common, **row})
+
+    # The load generator's own stalls are nobody's latency.
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(workload, Path(folder)) as server,
+        running([echoing.__name__], echoing.READY, Path(folder) / "echo.log") as echo,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        runner.run(one(server, echo))
+    return rows

@@ -1,0 +1,195 @@
+"""A long run that shows whether the server's memory stays flat under a mixed load.
+
+Devices report, acknowledge and ping on connections of their own; some drop their connection at any moment
+and come back; a publisher posts objects that live for seconds. The memory is read now and then.
+
+The rule: after the warm-up, a fifth of the run in which regions, caches and heaps fill, a straight line
+is fitted to the samples. The run fails if the line rises, until the end of the run, by more than the
+noise of the samples (their peak-to-peak distance from the line) and by more than 2 % of their mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import uvloop
+
+from bench.datasets import Dataset
+from bench.reports import Progress, Row
+from bench.server import lines as ways
+from bench.server.connections import PING, attach
+from bench.server.lines import Line, in_portions, opened
+from bench.server.listeners import Listeners
+from bench.server.measures import at_pace
+from bench.server.processes import Process
+from bench.server.run import ServerParameters, published, serving
+from bench.server.workload import ROUND, AttachRequest, Workload, version_of
+
+WARM_UP_SHARE = 0.2
+RISE_SHARE_MAX = 0.02
+"""Of the mean: heaps of this size move by so much by themselves when what is in them changes."""
+_SAMPLES = 300
+_SAMPLE_S_MIN = 0.2
+_REPORTS_PER_S = 300.0
+_PINGS_PER_S = 300.0
+_OBJECTS_PER_S = 200.0
+_RECONNECTS_PER_S = 5.0
+_STEADY_SHARE = 0.5
+"""Of the devices: they never drop their connection, and a sample of them is audited."""
+_ACK_EVERY = 32
+"""Deltas between two acks, as devices do."""
+_MB = 1e6
+
+
+def rise(samples: list[tuple[float, float]]) -> tuple[float, float, float]:
+    """Fit a line to (seconds, megabytes) after the warm-up.
+
+    Returns
+    -------
+    tuple
+        By how much it rises, the noise about it, and the mean, all in megabytes.
+    """
+    begin = samples[0][0] + WARM_UP_SHARE * (samples[-1][0] - samples[0][0])
+    late = np.array([one for one in samples if one[0] >= begin])
+    slope, level = np.polyfit(late[:, 0], late[:, 1], 1)
+    away = late[:, 1] - (slope * late[:, 0] + level)
+    risen = float(slope * (late[-1, 0] - late[0, 0]))
+    return risen, float(away.max() - away.min()), float(late[:, 1].mean())
+
+
+def is_flat(risen: float, noise: float, mean: float) -> bool:
+    """Tell whether memory keeps within the rule."""
+    return risen <= max(noise, RISE_SHARE_MAX * mean)
+
+
+class Soak:
+    """One long run.
+
+    Parameters
+    ----------
+    workload
+        The messages.
+    server
+        What is watched.
+    """
+
+    def __init__(self, workload: Workload, server: Process) -> None:
+        self._workload = workload
+        self._server = server
+        self._chance = random.Random(11)
+        self.samples: list[tuple[float, float]] = []
+        self.reconnects = 0
+        self._steady = int(_STEADY_SHARE * workload.devices)
+        self._versions = [0] * workload.devices
+
+    async def run(self, seconds: float, progress: Progress) -> Row:
+        """Keep all of it going for so long."""
+        workload, address = self._workload, self._server.address
+        steady = self._steady
+        async with (
+            opened(workload.devices, address, ways.ATTACH) as lines,
+            opened(1, address, ways.PUBLISH) as (publisher,),
+        ):
+            listeners = Listeners(workload, lines[:steady])
+            await attach(lines, workload)
+            for line in lines:
+                line.hear = self._hear
+            await publisher.start()
+            staying = lines[:steady]
+
+            async def publish(count: int) -> None:
+                await publisher.say(workload.pushed(count).SerializeToString())
+
+            async def report(count: int) -> None:
+                for line in self._some(staying, count):
+                    await line.say(_ack(self._versions[line.number]))
+                    corner = self._chance.randrange(ROUND)
+                    await line.say(workload.report(line.number, corner).SerializeToString())
+
+            async def ping(count: int) -> None:
+                for line in self._some(staying, count):
+                    await line.say(PING)
+
+            async def both(count: int) -> None:
+                await report(count)
+                await ping(round(count * _PINGS_PER_S / _REPORTS_PER_S))
+
+            async def reconnect(count: int) -> None:
+                for number in self._chance.sample(range(steady, len(lines)), count):
+                    await lines[number].close()
+                    lines[number] = Line(number, address, ways.ATTACH)
+                    lines[number].hear = self._hear
+                    await in_portions([lines[number]], self._hello)
+                    self.reconnects += 1
+
+            await asyncio.gather(
+                at_pace(publish, _OBJECTS_PER_S, seconds),
+                at_pace(both, _REPORTS_PER_S, seconds),
+                at_pace(reconnect, _RECONNECTS_PER_S, seconds),
+                self._watch(seconds, progress),
+            )
+            row = await listeners.audit()
+        risen, noise, mean = rise(self.samples)
+        return row | {
+            "seconds": round(seconds),
+            "devices": workload.devices,
+            "reconnects": self.reconnects,
+            "rss_mb_mean": round(mean, 1),
+            "rise_mb": round(risen, 2),
+            "noise_mb": round(noise, 2),
+            "is_flat": is_flat(risen, noise, mean),
+            "samples": [(round(at, 1), round(mb, 2)) for at, mb in self.samples],
+        }
+
+    def _hear(self, number: int, message: bytes) -> tuple[bytes, ...]:
+        version = version_of(message)
+        if version <= self._versions[number]:
+            return ()
+        self._versions[number] = version
+        # Those that stay are spoken for by the pace of reports; two must not write on one line at once.
+        if number < self._steady or version % _ACK_EVERY:
+            return ()
+        return (_ack(version),)
+
+    def _some(self, lines: list[Line], count: int) -> list[Line]:
+        return self._chance.sample(lines, min(count, len(lines)))
+
+    async def _hello(self, line: Line) -> None:
+        await line.start()
+        await line.say(self._workload.hello(line.number).SerializeToString())
+
+    async def _watch(self, seconds: float, progress: Progress) -> None:
+        began = time.perf_counter()
+        every = max(_SAMPLE_S_MIN, seconds / _SAMPLES)
+        while (passed := time.perf_counter() - began) < seconds:
+            self.samples.append((passed, self._server.rss_bytes() / _MB))
+            progress("soak, seconds", int(passed), int(seconds))
+            await asyncio.sleep(every)
+        progress("soak, seconds", int(seconds), int(seconds))
+
+
+def _ack(version: int) -> bytes:
+    return AttachRequest(ack={"version": version}).SerializeToString()
+
+
+def soak(
+    data: Dataset, devices: int, seconds: float, parameters: ServerParameters, progress: Progress
+) -> Row:
+    """Run a server for so long under mixed load; return its row."""
+    workload = Workload(data, parameters.objects, devices, parameters.k_max, parameters.seed)
+
+    async def one(server: Process) -> Row:
+        await published(workload, server, progress)
+        return await Soak(workload, server).run(seconds, progress)
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(workload, Path(folder)) as server,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        return {"variant": "soak", "objects": parameters.objects, **runner.run(one(server))}

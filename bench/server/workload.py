@@ -1,0 +1,234 @@
+"""What the load consists of: a city's objects, a subscription a device, a round of reports for each.
+
+Messages are written before they are needed, so that sending one costs the load generator nothing but the
+call. A device's reports go round a polygon of `ROUND` corners, one `STEP_M` after the other: about as far
+as devices get on one region (`nearcast bench silence`: 10 to 13 reports an hour at car speed).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from bench.datasets import Dataset, distinct_subscriptions, keyword_sets
+from index.batches import ObjectBatch
+from nearcast.v1 import device_service_pb2, geometry_pb2, objects_pb2, subscriptions_pb2
+from nearcast.v1.publisher_service_pb2 import PublishRequest
+from safe_region.frame import Area, Frame
+from safe_region.scoring import Similarity
+
+ROUND = 16
+STEP_M = 1_000.0
+PUBLISHED_MAX = 1_000
+"""Objects a request: what the server accepts."""
+PUSHED_TTL_MS = 5_000
+_STAMP = struct.Struct("<q")
+_PUBLISHED = (subscriptions_pb2.CAUSE_PUBLISHED, subscriptions_pb2.CAUSE_REPLACED)
+_PUSHED_M = 500.0
+_NEARER = 0.999
+"""Every object published for a device is nearer than the last: it matters however many there are."""
+_FOREVER_MS = 24 * 3600 * 1000
+_SPEED_MPS = 12.0
+_LAT_DEG = 36.0
+_WIDER = 1.001
+_SUBSCRIPTION_ID = 1
+
+AttachRequest = device_service_pb2.AttachRequest
+FleetRequest = device_service_pb2.AttachFleetRequest
+
+
+class Workload:
+    """Messages of so many devices.
+
+    Parameters
+    ----------
+    data
+        Where objects and subscriptions are drawn from.
+    objects, devices
+        How many.
+    k_max
+        k is uniform from 1 to this.
+    seed
+        Another seed, other devices.
+    """
+
+    def __init__(self, data: Dataset, objects: int, devices: int, k_max: int, seed: int) -> None:
+        chance = np.random.default_rng([seed, 31])
+        self.devices = devices
+        centre_x, centre_y, half = data.square()
+        self._centre = (centre_x, centre_y)
+        self.area = _area(half * _WIDER)
+        self.frame = Frame.of(self.area)
+        self.objects = data.objects(objects, 1, chance)
+        self.asked = distinct_subscriptions(data, devices, k_max, Similarity.JACCARD, chance)
+        self._words = keyword_sets(self.asked.interests.keywords)
+        self._turn = chance.uniform(0.0, math.tau, devices)
+        self._half = half
+        self._pushed = _in_turn(devices, chance)
+        self._pushed_count = [0] * devices
+
+    def device_id(self, device: int) -> str:
+        """Return a device's name."""
+        return f"device-{device:06d}"
+
+    def place(self, device: int, corner: int) -> tuple[float, float]:
+        """Return where on the plane a device is at a corner of its round."""
+        radius_m = STEP_M / (2.0 * math.sin(math.pi / ROUND))
+        angle = float(self._turn[device]) + math.tau * corner / ROUND
+        x_m = float(self.asked.x_m[device]) - self._centre[0] + radius_m * math.cos(angle)
+        y_m = float(self.asked.y_m[device]) - self._centre[1] + radius_m * math.sin(angle)
+        return min(max(x_m, -self._half), self._half), min(max(y_m, -self._half), self._half)
+
+    def keywords(self, device: int) -> list[str]:
+        """Return what a device asks for."""
+        return [f"word{number}" for number in self._words[device].tolist()]
+
+    def _position(self, x_m: float, y_m: float) -> geometry_pb2.Position:
+        lon, lat = self.frame.unproject(x_m, y_m)
+        return geometry_pb2.Position(lon=lon, lat=lat)
+
+    def hello(self, device: int) -> AttachRequest:
+        """Return a device's first message."""
+        return AttachRequest(
+            hello=device_service_pb2.Hello(
+                device_id=self.device_id(device),
+                instance_nonce=b"load",
+                position=self._position(*self.place(device, 0)),
+            )
+        )
+
+    def subscribe(self, device: int) -> AttachRequest:
+        """Return a device's second message."""
+        spec = subscriptions_pb2.SubscriptionSpec(
+            top_k=subscriptions_pb2.TopK(
+                keywords=self.keywords(device),
+                k=int(self.asked.k[device]),
+                alpha=float(self.asked.alpha[device]),
+                similarity=subscriptions_pb2.SIMILARITY_JACCARD,
+            )
+        )
+        place = self._position(*self.place(device, 0))
+        return AttachRequest(
+            subscribe=device_service_pb2.Subscribe(
+                subscription_id=_SUBSCRIPTION_ID, spec=spec, position=place
+            )
+        )
+
+    def report(self, device: int, corner: int) -> AttachRequest:
+        """Return the report of a device that has come to a corner."""
+        angle = float(self._turn[device]) + math.tau * (corner + 0.5) / ROUND
+        return AttachRequest(
+            report=device_service_pb2.Report(
+                sequence=corner + 1,
+                position=self._position(*self.place(device, corner)),
+                subscription_ids=[_SUBSCRIPTION_ID],
+                heading_deg=math.degrees(-angle) % 360.0,
+                speed_mps=_SPEED_MPS,
+            )
+        )
+
+    def _near(self, device: int) -> geometry_pb2.Position:
+        """Return a place nearer to where a device began than the last one."""
+        self._pushed_count[device] += 1
+        x_m, y_m = self.place(device, 0)
+        away_m = _PUSHED_M * _NEARER ** self._pushed_count[device]
+        return self._position(x_m - math.copysign(away_m, x_m), y_m)
+
+    # -- objects ---------------------------------------------------------------------------------
+
+    def requests(self) -> Iterator[PublishRequest]:
+        """Return all objects that are there from the beginning, in full requests."""
+        words = keyword_sets(self.objects.keywords)
+        for start in range(0, len(self.objects), PUBLISHED_MAX):
+            stop = min(start + PUBLISHED_MAX, len(self.objects))
+            columns = (self.objects.x_m, self.objects.y_m, words)
+            yield PublishRequest(
+                sequence=start,
+                objects=[
+                    objects_pb2.NewObject(
+                        position=self._position(*self.inside(float(x_m), float(y_m))),
+                        keywords=[f"word{number}" for number in row.tolist()],
+                        ttl_ms=_FOREVER_MS,
+                    )
+                    for x_m, y_m, row in zip(*(column[start:stop] for column in columns), strict=True)
+                ],
+            )
+
+    def inside(self, x_m: float, y_m: float) -> tuple[float, float]:
+        """Return a place of the data as one of the frame's, within the area."""
+        x_m, y_m = x_m - self._centre[0], y_m - self._centre[1]
+        return min(max(x_m, -self._half), self._half), min(max(y_m, -self._half), self._half)
+
+    def pushed(self, count: int, device: int | None = None, payload: int = 0) -> PublishRequest:
+        """Return objects that concern devices, one each, that are stamped with the time.
+
+        Parameters
+        ----------
+        count
+            How many.
+        device
+            Whom they concern; by default the devices in turn.
+        payload
+            Bytes beside the stamp.
+        """
+        stamp = _STAMP.pack(time.perf_counter_ns()) + bytes(payload)
+        objects = []
+        for _ in range(count):
+            whom = next(self._pushed) if device is None else device
+            objects.append(
+                objects_pb2.NewObject(
+                    position=self._near(whom),
+                    keywords=self.keywords(whom),
+                    ttl_ms=PUSHED_TTL_MS,
+                    payload=stamp,
+                )
+            )
+        return PublishRequest(objects=objects)
+
+
+def sent_ns(message: bytes) -> int:
+    """Return when the oldest object was sent that a message brings as published; 0 if there is none."""
+    delta = device_service_pb2.AttachResponse.FromString(message).delta
+    if delta.cause not in _PUBLISHED:
+        return 0
+    payloads = [entry.object.payload for entry in delta.add]
+    return min((_STAMP.unpack_from(one)[0] for one in payloads if one), default=0)
+
+
+def version_of(message: bytes) -> int:
+    """Return the version of a delta, 0 for other messages."""
+    return device_service_pb2.AttachResponse.FromString(message).delta.version
+
+
+def _in_turn(devices: int, chance: np.random.Generator) -> Iterator[int]:
+    """Yield devices in random order, again and again."""
+    order = chance.permutation(devices).tolist()
+    while True:
+        yield from order
+
+
+def _area(half_m: float) -> Area:
+    """Return an area that reaches so far from its centre to every side."""
+    unit = Frame.of(Area(0.0, _LAT_DEG - 1.0, 1.0, _LAT_DEG + 1.0))
+    lon, lat = half_m / unit.x_m_per_deg, half_m / unit.y_m_per_deg
+    return Area(-lon, _LAT_DEG - lat, lon, _LAT_DEG + lat)
+
+
+def object_batch(workload: Workload) -> ObjectBatch:
+    """Return the objects with their places of the frame; ids are given by the server in this order."""
+    objects = workload.objects
+    places = [
+        workload.inside(x, y) for x, y in zip(objects.x_m.tolist(), objects.y_m.tolist(), strict=True)
+    ]
+    # As the server will have them, through degrees and back.
+    points = [workload.frame.project(*workload.frame.unproject(*place)) for place in places]
+    return ObjectBatch(
+        objects.ids,
+        np.array([point.x_m for point in points]),
+        np.array([point.y_m for point in points]),
+        objects.keywords,
+    )

@@ -1,0 +1,163 @@
+"""Batches of questions to an object index, each of them as a search sees it, and what it keeps.
+
+`least_share` is Theorem 8 of lamps.txt for all three similarities: at i common keywords, Jaccard
+1 - i/|s|, Dice 1 - 2i/(|s|+i), set-cosine 1 - sqrt(i/|s|), each reached by an object that has no other
+keywords; an object that is known to have at least m > i keywords is farther.
+
+Operations: open a question O(keywords), close it O(n log n) for n kept.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Floats, Ints, KeywordIds
+from index.tables.selection_kernels import drain
+from safe_region.jit import kernel, leaf
+from safe_region.scoring_kernels import text_distance
+
+COUNTED_MAX = 16
+"""Objects of more keywords are taken for ones of so many where a bound is looked for."""
+
+
+class Asked(NamedTuple):
+    """Interests at their places: a row for each."""
+
+    weight_m: Floats
+    similarity: npt.NDArray[np.int8]
+    keyword_offsets: Ints
+    keyword_ids: KeywordIds
+    x_m: Floats
+    y_m: Floats
+    bound_m: Floats
+
+
+class Answered(NamedTuple):
+    """The best objects of interest i go to `starts[i] : starts[i] + sizes[i]`, best first.
+
+    Room for each is `starts[i + 1] - starts[i]`.
+    """
+
+    starts: Ints
+    sizes: Ints
+    ids: Ints
+    lengths: Floats
+    shares: Floats
+
+
+class Scratch(NamedTuple):
+    """Room for what is derived from a question: a place for each keyword."""
+
+    counts: Ints
+    order: Ints
+    ranks: Ints
+    bits: Ints
+    least_m: npt.NDArray[np.float64]
+
+
+class Question(NamedTuple):
+    """A subscription at its place."""
+
+    x_m: float
+    y_m: float
+    weight_m: float
+    similarity: int
+    bound_m: float
+    words: KeywordIds  # strictly increasing
+    ranks: Ints  # for each word, when its postings are looked through
+    bits: Ints  # of the words that the index knows, by rank
+    least_m: npt.NDArray[np.float64]  # `least_share` by common keywords and the object's, up to the last
+
+
+class Kept(NamedTuple):
+    """The best so far, as `selection_kernels` keeps them."""
+
+    lengths: Floats
+    ids: Ints
+    shares: Floats
+
+
+@leaf
+def fill_least(question: Question) -> None:
+    """Fill `least_m`."""
+    size = question.words.shape[0]
+    for common in range(size + 1):
+        for count in range(COUNTED_MAX + 1):
+            question.least_m[common, count] = question.weight_m * text_distance(
+                question.similarity, common, size, max(1, common, count)
+            )
+
+
+@leaf
+def least_share(question: Question, common: int, keyword_min: int) -> float:
+    """Least text share of an object with at most `common` common and at least `keyword_min` keywords.
+
+    Every text distance that such an object can have is at least this one after rounding too.
+    """
+    return float(question.least_m[common, min(keyword_min, COUNTED_MAX)])
+
+
+@leaf
+def limit_of(question: Question, kept: Kept, size: int) -> float:
+    """Nothing of a greater length is of use."""
+    if size == kept.lengths.shape[0]:
+        return float(kept.lengths[0])
+    return question.bound_m
+
+
+@kernel
+def scratch_for(asked: Asked) -> Scratch:
+    """Return room for any question of a batch."""
+    most = 0
+    for i in range(asked.weight_m.shape[0]):
+        most = max(most, asked.keyword_offsets[i + 1] - asked.keyword_offsets[i])
+    return Scratch(
+        np.empty(most, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        np.zeros(most, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        np.empty((most + 1, COUNTED_MAX + 1)),
+    )
+
+
+@kernel
+def words_of(asked: Asked, i: int) -> KeywordIds:
+    """Return the keywords of an interest."""
+    return asked.keyword_ids[asked.keyword_offsets[i] : asked.keyword_offsets[i + 1]]
+
+
+@kernel
+def question_of(asked: Asked, i: int, known: int, scratch: Scratch) -> Question:
+    """Return a question whose ranks, and bits of `known` keywords, are in the scratch."""
+    words = words_of(asked, i)
+    question = Question(
+        asked.x_m[i],
+        asked.y_m[i],
+        asked.weight_m[i],
+        int(asked.similarity[i]),
+        asked.bound_m[i],
+        words,
+        scratch.ranks[: words.shape[0]],
+        scratch.bits[:known],
+        scratch.least_m,
+    )
+    fill_least(question)
+    return question
+
+
+@kernel
+def kept_of(answered: Answered, i: int) -> Kept:
+    """Return the room for what is kept for an interest."""
+    first = answered.starts[i]
+    end = answered.starts[i + 1]
+    return Kept(answered.lengths[first:end], answered.ids[first:end], answered.shares[first:end])
+
+
+@leaf
+def close(answered: Answered, i: int, kept: Kept, size: int) -> None:
+    """Note an answer."""
+    drain(kept.lengths, kept.ids, kept.shares, size)
+    answered.sizes[i] = size

@@ -1,0 +1,181 @@
+"""IQF+: an inverted file whose long lists are quadtrees, with a list for each pair of long keywords too.
+
+Operations: insert and remove O(depth) an entry, amortised, of which an object has one for each keyword
+and one for each pair of long ones; best O(entries of the subscription's keywords) at worst.
+
+Where it comes from: IQF (lamps.txt section 5) looks through the objects of a subscription's keywords,
+rarest first, nearest first, and stops when what is left, having few keywords in common, cannot be good
+enough. Most of its time goes into lists of two frequent keywords, where nearly every object has only one
+of the two, and the bound has to allow for both. A list of those that have both ends that.
+
+Plan of `best`. The keywords of a subscription are ranked by the length of their lists. Every object that
+has one is offered once, where its rarest common keyword, rank r, is met, and
+
+1. for r ascending: if keyword r is not long, in its list; if it is, and another long one, rank s, is
+   common, in the list of the pair (r, s), s the rarest; if it has many keywords, in the list of the wide;
+2. last, for each long r, in its tree, objects that have no other long keyword in common. Here one keyword
+   is common, nearly always, so the bound is exact but for the distance, and most of these searches end
+   at once.
+
+Each list has its own bound on how many keywords may be common, hence on the text share (Theorem 8, as in
+`index.buckets.scan_kernels`), and is passed over if that is above the worst kept length.
+
+Decisions:
+
+* Entries are 20 bytes: a position rounded to float32, and a mark (`mark_kernels`). Bounds give way by the
+  largest rounding there has been; lengths come from the object itself.
+* Nothing leads from an object to its entries. Its position leads to the leaf, or its list is short.
+* Keywords become long and cease to be one at a time, when their lists say so (`list_kernels`).
+* Trees begin with a small root and rise to what they must hold (`tree_kernels`); nothing is laid out anew
+  when the number of objects changes.
+
+Measured (`nearcast bench retrieve --data places`, a million objects): the figures are in
+docs/performance.md. LONG_MIN 64 takes more memory and 256 more time; so do leaves of 16 entries.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
+from index.buckets.layout import OBJECT_DTYPE
+from index.buckets.rankings import Answers, asked_of, validate
+from index.iqf_plus import kernels, list_kernels, node_kernels, tree_kernels
+from index.iqf_plus.invariants import check
+from index.iqf_plus.layout import ENTRY_DTYPE, LIST_DTYPE, NODE_DTYPE, Lists, Objects
+from index.tables import SlotTable
+from index.tables.growth import longer
+from index.tables.id_map_kernels import NO_KEY, copy_all
+from index.tables.quad_kernels import NO_NODE
+from index.tables.runs import lengthened, new_runs
+
+_LISTS_MIN = 16
+_KEYS_MIN = 32
+_NODES_MIN = 64
+_RUNS_MIN = 256
+
+
+class IqfPlusObjectIndex:
+    """See `index.contracts.ObjectIndex`.
+
+    Parameters
+    ----------
+    long_min
+        Entries that a list has at most without a tree.
+    """
+
+    def __init__(self, long_min: int = 128) -> None:
+        if long_min < 1:
+            raise ValueError(f"long_min is {long_min}, must be at least 1")
+        self._table = SlotTable(OBJECT_DTYPE)
+        meta = np.zeros(list_kernels.META_COUNT, dtype=np.int64)
+        meta[list_kernels.LIST_FREE] = list_kernels.NO_LIST
+        meta[list_kernels.LONG_MIN] = long_min
+        meta[node_kernels.NODE_FREE] = NO_NODE
+        self._lists = Lists(
+            np.zeros(_LISTS_MIN, dtype=LIST_DTYPE),
+            np.full(_KEYS_MIN, NO_KEY, dtype=np.int64),
+            np.zeros(_KEYS_MIN, dtype=np.int32),
+            np.zeros(_NODES_MIN, dtype=NODE_DTYPE),
+            new_runs(ENTRY_DTYPE, _RUNS_MIN),
+            meta,
+            np.zeros(1),
+            np.zeros(node_kernels.STACK_MAX, dtype=np.int32),
+        )
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def insert(self, objects: ObjectBatch) -> None:
+        """Add objects. O(keywords * depth) each, amortised.
+
+        Raises
+        ------
+        KeyError
+            If an id is there already, or twice in the batch. Nothing is inserted.
+        ValueError
+            If an object has no or too many keywords, a negative keyword or no finite position. Nothing is
+            inserted.
+        """
+        validate(objects)
+        slots = self._table.append(
+            objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m}
+        )
+        cursor = np.zeros(2, dtype=np.int64)
+        while True:
+            status = kernels.insert(self._lists, self._objects(), slots, cursor)
+            if status == node_kernels.DONE:
+                return
+            self._grow(status)
+
+    def remove(self, ids: Ints) -> None:
+        """Remove objects. O(keywords * depth) each, amortised.
+
+        Raises
+        ------
+        KeyError
+            If an id is not there, or twice in the batch. Nothing is removed.
+        """
+        slots = self._table.take(ids)
+        kernels.remove(self._lists, self._objects(), slots)
+        self._table.discard(slots)
+
+    def best(
+        self,
+        interests: InterestBatch,
+        x_m: Floats,
+        y_m: Floats,
+        count: Ints,
+        bound_m: Floats,
+    ) -> Ranking:
+        """For each interest at its position, the `count` objects of least (length, id)."""
+        answers = Answers(np.minimum(count, len(self)), int(self._lists.meta[node_kernels.NODE_END]))
+        kernels.best(
+            self._lists,
+            self._objects(),
+            asked_of(interests, x_m, y_m, bound_m),
+            answers.arrays,
+            answers.frontier,
+        )
+        return answers.ranking()
+
+    def long_keywords(self) -> list[int]:
+        """Keywords whose lists are trees, increasing."""
+        lists = self._lists.lists[: self._lists.meta[list_kernels.LIST_END]]
+        is_word = (lists["key"] >= 0) & (lists["key"] < list_kernels.PAIR_KEY_MIN)
+        return sorted(lists["key"][is_word & (lists["root"] != NO_NODE)].tolist())
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        lists = self._lists
+        own = (lists.lists, lists.keys, lists.values, lists.nodes, *lists.runs, lists.meta, lists.stack)
+        return sum(array.nbytes for array in own) + self._table.memory_bytes()
+
+    def check(self) -> None:
+        """Verify every invariant.
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+        self._table.check()
+        check(self._lists, self._table)
+
+    def _objects(self) -> Objects:
+        return Objects(self._table.rows, self._table.pool)
+
+    def _grow(self, status: int) -> None:
+        """Lengthen what a kernel ran out of."""
+        lists = self._lists
+        if status == node_kernels.RUNS_FULL:
+            self._lists = lists._replace(runs=lengthened(lists.runs, tree_kernels.SPLIT_ROOM))
+        elif status == node_kernels.NODES_FULL:
+            self._lists = lists._replace(nodes=longer(lists.nodes, len(lists.nodes) + 4))
+        elif status == list_kernels.LISTS_FULL:
+            self._lists = lists._replace(lists=longer(lists.lists, len(lists.lists) + 1))
+        else:
+            keys = np.full(2 * len(lists.keys), NO_KEY, dtype=np.int64)
+            values = np.zeros(len(keys), dtype=np.int32)
+            copy_all(lists.keys, lists.values, keys, values)
+            self._lists = lists._replace(keys=keys, values=values)

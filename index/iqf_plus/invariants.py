@@ -1,0 +1,157 @@
+"""The invariants of IQF+, from the definitions, in plain Python."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import combinations
+
+from index.contracts import InconsistentIndexError
+from index.iqf_plus import list_kernels
+from index.iqf_plus.layout import Lists
+from index.iqf_plus.list_kernels import NARROW_MAX, pair_key, wide_key
+from index.iqf_plus.mark_kernels import MANY, keyword_count_of, mark_of
+from index.iqf_plus.node_kernels import INNER, NODE_END, NODE_FREE, rounded
+from index.tables import SlotTable
+from index.tables.id_map_kernels import NO_KEY, find
+from index.tables.quad_kernels import NO_NODE
+from index.tables.run_kernels import NO_RUN, RUN_LEAST
+from index.tables.runs import check_runs
+
+_Runs = list[tuple[int, int]]
+_FREE = -1
+
+
+def check(lists: Lists, table: SlotTable) -> None:
+    """Verify lists, runs and trees. O(entries).
+
+    Raises
+    ------
+    InconsistentIndexError
+        Naming what does not hold.
+    """
+    rows = lists.lists[: lists.meta[list_kernels.LIST_END]]
+    live = [number for number, row in enumerate(rows) if row["run_count"] != _FREE]
+    _check_numbers(lists, live)
+    runs: _Runs = []
+    groups: list[int] = []
+    found: dict[int, list[int]] = {}
+    for number in live:
+        slots = _list_slots(lists, number, table, runs, groups)
+        found[int(rows[number]["key"])] = slots
+        if not slots or len(set(slots)) != len(slots):
+            raise InconsistentIndexError(f"list {rows[number]['key']} is empty, or has an object twice")
+    check_runs(lists.runs, runs)
+    _check_groups(lists, groups)
+    long = {int(rows[number]["key"]) for number in live if rows[number]["root"] != NO_NODE}
+    expected = _expected(table, long)
+    if {key: sorted(slots) for key, slots in found.items()} != expected:
+        raise InconsistentIndexError("objects are not in the lists where they belong")
+    if lists.meta[list_kernels.RIPENED] or lists.meta[list_kernels.RIPENED_OTHERS]:
+        raise InconsistentIndexError("a keyword has been left half ripe")
+
+
+def _expected(table: SlotTable, long: set[int]) -> dict[int, list[int]]:
+    """Which objects belong to each key."""
+    expected: dict[int, list[int]] = defaultdict(list)
+    for slot in table.used().tolist():
+        words = table.keywords(slot).tolist()
+        if len(words) > NARROW_MAX:
+            keys = [wide_key(word) for word in words]
+        else:
+            pairs = combinations([word for word in words if word in long], 2)
+            keys = words + [pair_key(one, other) for one, other in pairs]
+        for key in keys:
+            expected[key].append(slot)
+    return dict(expected)
+
+
+def _check_numbers(lists: Lists, live: list[int]) -> None:
+    """Verify that keys find their lists, and that the other rows are free."""
+    for number in live:
+        if find(lists.keys, lists.values, int(lists.lists[number]["key"])) != number:
+            raise InconsistentIndexError(f"key {lists.lists[number]['key']} has lost its list")
+    free_count, number = 0, int(lists.meta[list_kernels.LIST_FREE])
+    while number != list_kernels.NO_LIST:
+        free_count, number = free_count + 1, int(lists.lists[number]["start"])
+    used = int(lists.meta[list_kernels.LIST_END])
+    if len(live) + free_count != used or len(live) != (lists.keys != NO_KEY).sum():
+        raise InconsistentIndexError("IQF+ has lost count of its lists")
+
+
+def _list_slots(lists: Lists, number: int, table: SlotTable, runs: _Runs, groups: list[int]) -> list[int]:
+    """Return the objects of a list; note its runs and the first nodes of its groups."""
+    row = lists.lists[number]
+    if (row["root"] == NO_NODE) == (row["size_class"] == NO_RUN):
+        raise InconsistentIndexError(f"list {row['key']} needs a run or a tree, and not both")
+    if row["root"] == NO_NODE:
+        count = int(row["run_count"])
+        if count > lists.meta[list_kernels.LONG_MIN]:
+            raise InconsistentIndexError(f"list {row['key']} is too long to be without a tree")
+        return _run_slots(lists, int(row["start"]), count, int(row["size_class"]), table, runs)
+    root = int(row["root"])
+    groups.append(root)
+    slots = _tree_slots(lists, root, table, runs, groups)
+    if len(slots) != row["tree_count"] or row["run_count"] != 0:
+        raise InconsistentIndexError(f"list {row['key']} has lost count of its entries")
+    return slots
+
+
+def _run_slots(
+    lists: Lists, start: int, count: int, size_class: int, table: SlotTable, runs: _Runs
+) -> list[int]:
+    """Return the objects of a run, whose entries must say of them what is true."""
+    runs.append((start, size_class))
+    if not 0 < count <= RUN_LEAST << size_class:
+        raise InconsistentIndexError(f"the run at {start} overflows or is empty")
+    slots: list[int] = []
+    for entry in lists.runs.records[start : start + count]:
+        slot = int(entry["slot"])
+        place = table.rows[slot]
+        off_m = 0.0
+        for name in ("x_m", "y_m"):
+            off_m += abs(float(place[name]) - float(entry[name]))
+            if rounded(float(place[name])) != float(entry[name]):
+                raise InconsistentIndexError(f"an entry of slot {slot} is elsewhere")
+        if entry["mark"] != mark_of(table.keywords(slot)) or off_m > lists.slack_m[0]:
+            raise InconsistentIndexError(f"an entry of slot {slot} promises too much")
+        slots.append(slot)
+    return slots
+
+
+def _tree_slots(lists: Lists, node: int, table: SlotTable, runs: _Runs, groups: list[int]) -> list[int]:
+    """Return the objects below a node, which must hold what its cell and its fields say."""
+    row = lists.nodes[node]
+    x_m, y_m, half_m = (float(row[name]) for name in ("x_m", "y_m", "half_m"))
+    below, least, slots = int(row["below"]), MANY, []
+    if row["count"] == INNER:
+        groups.append(below)
+        for child in range(below, below + 4):
+            other = lists.nodes[child]
+            side = (1 if (child - below) % 2 else -1, 1 if child - below >= 2 else -1)  # noqa: PLR2004
+            middle = (x_m + side[0] * half_m / 2, y_m + side[1] * half_m / 2, half_m / 2)
+            if (float(other["x_m"]), float(other["y_m"]), float(other["half_m"])) != middle:
+                raise InconsistentIndexError(f"node {child} is not a quarter of node {node}")
+            slots += _tree_slots(lists, child, table, runs, groups)
+            least = min(least, int(other["keyword_min"]))
+    elif row["count"] > 0:
+        slots = _run_slots(lists, below, int(row["count"]), int(row["size_class"]), table, runs)
+        for entry in lists.runs.records[below : below + int(row["count"])]:
+            dx, dy = float(entry["x_m"]) - x_m, float(entry["y_m"]) - y_m
+            if not (-half_m <= dx < half_m and -half_m <= dy < half_m):
+                raise InconsistentIndexError(f"an entry of leaf {node} is outside of it")
+            least = min(least, keyword_count_of(int(entry["mark"])))
+    elif row["size_class"] != NO_RUN:
+        raise InconsistentIndexError(f"leaf {node} is empty and has a run")
+    if row["keyword_min"] != least:
+        raise InconsistentIndexError(f"node {node} is wrong about the least number of keywords")
+    return slots
+
+
+def _check_groups(lists: Lists, used: list[int]) -> None:
+    """Verify that groups of nodes, used and free, are all there are."""
+    free, group = [], int(lists.meta[NODE_FREE])
+    while group != NO_NODE:
+        free.append(group)
+        group = int(lists.nodes[group]["below"])
+    if sorted([*used, *free]) != list(range(0, int(lists.meta[NODE_END]), 4)):
+        raise InconsistentIndexError("IQF+ has lost count of its nodes")

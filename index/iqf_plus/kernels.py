@@ -1,0 +1,187 @@
+"""The batch operations of IQF+: see `index.iqf_plus.index` for the plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from index.batches import Ints, KeywordIds
+from index.buckets.question_kernels import (
+    Answered,
+    Asked,
+    Scratch,
+    close,
+    kept_of,
+    question_of,
+    scratch_for,
+    words_of,
+)
+from index.iqf_plus.layout import Lists, Objects
+from index.iqf_plus.list_kernels import (
+    NARROW_MAX,
+    count_of,
+    is_long,
+    number_of,
+    pair_key,
+    post,
+    post_keyword,
+    unpair,
+    unpost,
+    wide_key,
+)
+from index.iqf_plus.mark_kernels import mark_bit, mark_of
+from index.iqf_plus.node_kernels import DONE, rounded
+from index.iqf_plus.search_kernels import retrieve
+from index.tables.frontier_kernels import Frontier
+from index.tables.slots import Slots
+from safe_region.jit import kernel, leaf
+
+_ROUNDING = 1e-15
+"""Of differences between coordinates, relative to these."""
+
+CURSOR_ROW = 0
+"""In a cursor: rows of the batch that are done."""
+CURSOR_STEP = 1
+"""In a cursor: entries of the next row that are done."""
+
+
+@leaf
+def _enter_pairs(lists: Lists, objects: Objects, slot: int, mark: int, cursor: Ints) -> int:
+    """Enter a narrow object under the pairs of its long keywords, from a step on; return a status."""
+    row = objects.rows[slot]
+    x_m = rounded(row["x_m"])
+    y_m = rounded(row["y_m"])
+    start = int(row["keyword_start"])
+    count = int(row["keyword_count"])
+    step = count
+    for i in range(start, start + count):
+        if not is_long(lists, int(objects.pool[i])):
+            continue
+        for j in range(i + 1, start + count):
+            if not is_long(lists, int(objects.pool[j])):
+                continue
+            if step == cursor[CURSOR_STEP]:
+                key = pair_key(int(objects.pool[i]), int(objects.pool[j]))
+                status = post(lists, key, x_m, y_m, slot, mark)
+                if status != DONE:
+                    return status
+                cursor[CURSOR_STEP] += 1
+            step += 1
+    return DONE
+
+
+@leaf
+def _enter_object(lists: Lists, objects: Objects, slot: int, cursor: Ints) -> int:
+    """Enter an object wherever it belongs, from a step on; return a status."""
+    row = objects.rows[slot]
+    x_m = rounded(row["x_m"])
+    y_m = rounded(row["y_m"])
+    start = int(row["keyword_start"])
+    count = int(row["keyword_count"])
+    mark = mark_of(objects.pool[start : start + count])
+    while cursor[CURSOR_STEP] < count:
+        keyword = int(objects.pool[start + cursor[CURSOR_STEP]])
+        if count > NARROW_MAX:
+            status = post(lists, wide_key(keyword), x_m, y_m, slot, mark)
+        else:
+            status = post_keyword(lists, objects, keyword, x_m, y_m, slot, mark)
+        if status != DONE:
+            return status
+        cursor[CURSOR_STEP] += 1
+    if count > NARROW_MAX:
+        return DONE
+    return _enter_pairs(lists, objects, slot, mark, cursor)
+
+
+@leaf
+def _slack(row: Any) -> float:  # noqa: ANN401
+    """How far an object may be from where its entries say it is, and from what cells make of that."""
+    off_m = abs(row["x_m"] - rounded(row["x_m"])) + abs(row["y_m"] - rounded(row["y_m"]))
+    return float(off_m + (abs(row["x_m"]) + abs(row["y_m"])) * _ROUNDING)
+
+
+@kernel
+def insert(lists: Lists, objects: Objects, slots: Slots, cursor: Ints) -> int:
+    """Enter objects, from `cursor` on, which says how far it is; return a status."""
+    for i in range(cursor[CURSOR_ROW], slots.shape[0]):
+        lists.slack_m[0] = max(lists.slack_m[0], _slack(objects.rows[slots[i]]))
+        status = _enter_object(lists, objects, slots[i], cursor)
+        if status != DONE:
+            cursor[CURSOR_ROW] = i
+            return status
+        cursor[CURSOR_STEP] = 0
+    return DONE
+
+
+@leaf
+def _drop(lists: Lists, objects: Objects, keyword: int, x_m: float, y_m: float, slot: int) -> None:
+    """Take an object out from under one keyword."""
+    number = number_of(lists, keyword)
+    if unpost(lists, number, x_m, y_m, slot):
+        unpair(lists, objects, number)
+
+
+@kernel
+def remove(lists: Lists, objects: Objects, slots: Slots) -> None:
+    """Take objects out from wherever they are."""
+    for slot in slots:
+        row = objects.rows[slot]
+        x_m = rounded(row["x_m"])
+        y_m = rounded(row["y_m"])
+        start = int(row["keyword_start"])
+        end = start + int(row["keyword_count"])
+        if row["keyword_count"] > NARROW_MAX:
+            for i in range(start, end):
+                unpost(lists, number_of(lists, wide_key(int(objects.pool[i]))), x_m, y_m, slot)
+            continue
+        for i in range(start, end):
+            if not is_long(lists, int(objects.pool[i])):
+                continue
+            for j in range(i + 1, end):
+                if is_long(lists, int(objects.pool[j])):
+                    key = pair_key(int(objects.pool[i]), int(objects.pool[j]))
+                    unpost(lists, number_of(lists, key), x_m, y_m, slot)
+        for i in range(start, end):
+            _drop(lists, objects, int(objects.pool[i]), x_m, y_m, slot)
+
+
+@leaf
+def _plan(lists: Lists, words: KeywordIds, long: Ints, scratch: Scratch) -> None:
+    """Rank a subscription's keywords, those of the shortest lists first, and note which are long."""
+    counts = scratch.counts
+    order = scratch.order
+    for i in range(words.shape[0]):
+        count = count_of(lists, int(words[i])) + count_of(lists, wide_key(int(words[i])))
+        j = i
+        while j > 0 and counts[j - 1] > count:
+            counts[j] = counts[j - 1]
+            order[j] = order[j - 1]
+            j -= 1
+        counts[j] = count
+        order[j] = i
+    for rank in range(words.shape[0]):
+        word = int(words[order[rank]])
+        scratch.ranks[order[rank]] = rank
+        scratch.bits[rank] = mark_bit(word)
+        long[rank] = is_long(lists, word)
+
+
+@kernel
+def best(
+    lists: Lists,
+    objects: Objects,
+    asked: Asked,
+    answered: Answered,
+    frontier: Frontier,
+) -> None:
+    """Answer a batch of questions."""
+    scratch = scratch_for(asked)
+    long = np.empty_like(scratch.order)
+    for i in range(answered.sizes.shape[0]):
+        words = words_of(asked, i)
+        _plan(lists, words, long, scratch)
+        question = question_of(asked, i, words.shape[0], scratch)
+        kept = kept_of(answered, i)
+        size = retrieve(question, scratch.order, long, lists, objects, frontier, kept)
+        close(answered, i, kept, size)

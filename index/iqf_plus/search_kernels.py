@@ -1,0 +1,248 @@
+"""Searching IQF+ for a subscription: see `index.iqf_plus.index` for the plan.
+
+An entry is ruled out by its distance, then by the length that its object would have if it shared every
+keyword that the entry's mark admits, and only then by its object's keywords. Entries and cells are where
+float32 puts them: every bound gives way by `slack_m`. Comparisons with the worst kept length are strict,
+for among equal lengths the id decides.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from index.batches import Ints, KeywordIds
+from index.buckets.question_kernels import Kept, Question, least_share, limit_of
+from index.iqf_plus.layout import Lists, Objects
+from index.iqf_plus.list_kernels import NARROW_MAX, NO_LIST, number_of, pair_key, wide_key
+from index.iqf_plus.mark_kernels import keyword_count_of
+from index.iqf_plus.node_kernels import INNER
+from index.tables.frontier_kernels import Frontier, pop, push
+from index.tables.quad_kernels import NO_NODE
+from index.tables.selection_kernels import offer
+from safe_region.jit import leaf
+from safe_region.scoring_kernels import length, text_distance
+
+_ROUNDING = 1e-12
+"""Relative tolerance of tests on distances, which are not rounded like lengths."""
+
+ANY = -1
+"""Of a second keyword: objects are not asked for it."""
+
+NONE = 1 << 30
+"""Of a second keyword: no long one but the first may be common."""
+
+
+class Sought(NamedTuple):
+    """What is looked for in a list: objects that nothing else offers."""
+
+    rank: int  # of the rarest common keyword
+    second: int  # rank of the rarest long one behind it; or ANY, or NONE
+    most: int  # how many keywords may be common
+    long: Ints  # of each rank, whether its keyword is long
+
+
+@leaf
+def _reach2(limit_m: float, share_m: float, slack_m: float) -> float:
+    """Squared distance beyond which an entry of at least this share is above the limit."""
+    reach_m = (limit_m - share_m) + slack_m + limit_m * _ROUNDING
+    if reach_m < 0.0:
+        return -1.0
+    return reach_m * reach_m * (1.0 + _ROUNDING)
+
+
+@leaf
+def _common(question: Question, sought: Sought, words: KeywordIds) -> int:
+    """How many keywords are common; 0 if the object is offered elsewhere."""
+    i = 0
+    j = 0
+    common = 0
+    second = NONE
+    while i < question.words.shape[0] and j < words.shape[0]:
+        if question.words[i] == words[j]:
+            rank = int(question.ranks[i])
+            if rank < sought.rank:
+                return 0
+            if sought.rank < rank < second and sought.long[rank]:
+                second = rank
+            common += 1
+            i += 1
+            j += 1
+        elif question.words[i] < words[j]:
+            i += 1
+        else:
+            j += 1
+    return common if sought.second in (ANY, second) else 0
+
+
+@leaf
+def _scan(
+    question: Question,
+    sought: Sought,
+    keyword_min: int,
+    lists: Lists,
+    start: int,
+    count: int,
+    objects: Objects,
+    kept: Kept,
+    size: int,
+) -> int:
+    """Offer the objects of a run's entries; return the new size."""
+    slack_m = float(lists.slack_m[0])
+    floor = least_share(question, sought.most, keyword_min)
+    limit = limit_of(question, kept, size)
+    reach2 = _reach2(limit, floor, slack_m)
+    word_count = question.words.shape[0]
+    for place in range(start, start + count):
+        entry = lists.runs.records[place]
+        dx = question.x_m - float(entry["x_m"])
+        dy = question.y_m - float(entry["y_m"])
+        away2 = dx * dx + dy * dy
+        if away2 > reach2:
+            continue
+        mark = int(entry["mark"])
+        keyword_count = keyword_count_of(mark)
+        admitted = min(sought.most, keyword_count)
+        if admitted > 1:
+            seen = 0
+            for rank in range(sought.rank, question.bits.shape[0]):
+                seen += (mark & question.bits[rank]) != 0
+            admitted = min(seen, admitted)
+        share = least_share(question, admitted, keyword_count)
+        if away2 > _reach2(limit, share, slack_m):
+            continue
+        row = objects.rows[entry["slot"]]
+        first = row["keyword_start"]
+        keyword_count = int(row["keyword_count"])
+        common = _common(question, sought, objects.pool[first : first + keyword_count])
+        if common == 0:
+            continue
+        share = question.weight_m * text_distance(question.similarity, common, word_count, keyword_count)
+        here = length(question.x_m - row["x_m"], question.y_m - row["y_m"], share)
+        if here > limit:
+            continue
+        size = offer(kept.lengths, kept.ids, kept.shares, size, here, row["id"], share)
+        limit = limit_of(question, kept, size)
+        reach2 = _reach2(limit, floor, slack_m)
+    return size
+
+
+@leaf
+def _cell_distance(lists: Lists, node: int, x_m: float, y_m: float) -> float:
+    """Distance from a point to a node's cell, 0 inside."""
+    row = lists.nodes[node]
+    half_m = float(row["half_m"])
+    dx = max(0.0, abs(x_m - float(row["x_m"])) - half_m)
+    dy = max(0.0, abs(y_m - float(row["y_m"])) - half_m)
+    return math.sqrt(dx * dx + dy * dy)
+
+
+@leaf
+def _search_tree(
+    question: Question,
+    sought: Sought,
+    lists: Lists,
+    root: int,
+    objects: Objects,
+    frontier: Frontier,
+    kept: Kept,
+    size: int,
+) -> int:
+    """Offer the objects of a tree, nearest cells first; return the new size."""
+    nodes = lists.nodes
+    slack_m = float(lists.slack_m[0])
+    waiting = push(frontier, 0, 0.0, root)
+    while waiting > 0:
+        node = int(frontier.nodes[0])
+        limit = limit_of(question, kept, size)
+        if frontier.bounds[0] > limit + limit * _ROUNDING:
+            break
+        waiting = pop(frontier, waiting)
+        row = nodes[node]
+        if row["count"] != INNER:
+            below = int(row["below"])
+            keyword_min = int(row["keyword_min"])
+            size = _scan(question, sought, keyword_min, lists, below, row["count"], objects, kept, size)
+            continue
+        for child in range(row["below"], row["below"] + 4):
+            if nodes[child]["count"] == 0:
+                continue
+            away_m = _cell_distance(lists, child, question.x_m, question.y_m)
+            away_m = away_m - slack_m if away_m > slack_m else 0.0
+            bound = away_m + least_share(question, sought.most, int(nodes[child]["keyword_min"]))
+            if bound <= limit + limit * _ROUNDING:
+                waiting = push(frontier, waiting, bound, child)
+    return size
+
+
+@leaf
+def _look(
+    question: Question,
+    sought: Sought,
+    number: int,
+    keyword_min: int,
+    lists: Lists,
+    objects: Objects,
+    frontier: Frontier,
+    kept: Kept,
+    size: int,
+) -> int:
+    """Offer the objects of a list; return the new size."""
+    if number == NO_LIST:
+        return size
+    limit = limit_of(question, kept, size)
+    if least_share(question, sought.most, keyword_min) > limit:
+        return size
+    row = lists.lists[number]
+    if row["root"] != NO_NODE:
+        return _search_tree(question, sought, lists, int(row["root"]), objects, frontier, kept, size)
+    start = int(row["start"])
+    return _scan(question, sought, keyword_min, lists, start, row["run_count"], objects, kept, size)
+
+
+@leaf
+def retrieve(
+    question: Question,
+    order: Ints,
+    long: Ints,
+    lists: Lists,
+    objects: Objects,
+    frontier: Frontier,
+    kept: Kept,
+) -> int:
+    """Find the best objects of a subscription; return how many there are.
+
+    `order` has the places of its keywords by rank.
+    """
+    size = 0
+    if kept.ids.shape[0] == 0:
+        return size
+    known = question.bits.shape[0]
+    for rank in range(known):
+        if least_share(question, known - rank, 0) > limit_of(question, kept, size):
+            break
+        word = int(question.words[order[rank]])
+        wide = Sought(rank, ANY, known - rank, long)
+        number = number_of(lists, wide_key(word))
+        size = _look(question, wide, number, NARROW_MAX + 1, lists, objects, frontier, kept, size)
+        if not long[rank]:
+            number = number_of(lists, word)
+            size = _look(question, wide, number, 0, lists, objects, frontier, kept, size)
+            continue
+        most = known - rank
+        for second in range(rank + 1, known):
+            if long[second]:
+                other = int(question.words[order[second]])
+                pair = Sought(rank, second, most, long)
+                number = number_of(lists, pair_key(word, other))
+                size = _look(question, pair, number, 0, lists, objects, frontier, kept, size)
+                most -= 1
+    for rank in range(known):
+        if long[rank]:
+            most = 1
+            for later in range(rank + 1, known):
+                most += 1 - long[later]
+            number = number_of(lists, int(question.words[order[rank]]))
+            alone = Sought(rank, NONE, most, long)
+            size = _look(question, alone, number, 0, lists, objects, frontier, kept, size)
+    return size

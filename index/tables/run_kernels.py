@@ -1,0 +1,67 @@
+"""Runs: contiguous stretches of an arena of records, of a capacity that is a power of two.
+
+A full run moves into one twice as large, one that is a quarter full into one half as large. Runs given
+back are kept by size; the first record of a free run says in `slot` where the next free one is.
+
+Operations: take and free O(1).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+from index.batches import Ints
+from safe_region.jit import leaf
+
+NO_RUN = -1
+
+RUN_LEAST = 4
+"""Records of the smallest run."""
+
+RUN_END = 0
+"""In `ends`: every record from here on is unused."""
+
+
+class Runs(NamedTuple):
+    """An arena; its records have a field `slot`."""
+
+    records: npt.NDArray[Any]
+    free: Ints  # first free run of each size class, NO_RUN if there is none
+    ends: Ints
+
+
+@leaf
+def has_run(runs: Runs, size_class: int) -> bool:
+    """Whether a run of a size can be taken."""
+    end = runs.ends[RUN_END] + (RUN_LEAST << size_class)
+    return bool(runs.free[size_class] != NO_RUN or end <= runs.records.shape[0])
+
+
+@leaf
+def take_run(runs: Runs, size_class: int) -> int:
+    """Take a run; return its first record. The caller has made sure that there is one."""
+    start = int(runs.free[size_class])
+    if start == NO_RUN:
+        start = int(runs.ends[RUN_END])
+        runs.ends[RUN_END] += RUN_LEAST << size_class
+    else:
+        runs.free[size_class] = runs.records[start]["slot"]
+    return start
+
+
+@leaf
+def free_run(runs: Runs, start: int, size_class: int) -> None:
+    """Give a run back."""
+    runs.records[start]["slot"] = runs.free[size_class]
+    runs.free[size_class] = start
+
+
+@leaf
+def class_of(count: int) -> int:
+    """Size class of the smallest run for so many records."""
+    size_class = 0
+    while RUN_LEAST << size_class < count:
+        size_class += 1
+    return size_class

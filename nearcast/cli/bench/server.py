@@ -1,0 +1,71 @@
+"""`nearcast bench server`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nearcast.cli.bench import options as shared
+from nearcast.cli.failures import reported
+from nearcast.cli.progress import bars
+
+
+@click.command(epilog="Example: nearcast bench server --devices 100 --devices 1000 --devices 10000")
+@click.option(
+    "--devices",
+    "sizes",
+    type=click.IntRange(4, 1_000_000),
+    multiple=True,
+    default=(100, 1_000, 10_000),
+    show_default=True,
+    help="Connected devices; repeat for a series.",
+)
+@shared.objects_option
+@shared.k_max_option
+@shared.data_option
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.2, 600),
+    default=5.0,
+    show_default=True,
+    help="Length of one measurement.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="How often the server and the echo server are measured, in turn.",
+)
+@click.option(
+    "--soak-s",
+    type=click.FloatRange(1),
+    help="Instead: a mixed load for so many seconds; fails if the server's memory grows.",
+)
+@shared.seed_option
+@shared.output_options
+def server(
+    sizes: tuple[int, ...],
+    json_path: Path | None,
+    plot: Path | None,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Put a server process under load, beside a bare grpc.aio echo server in the same run.
+
+    Each device has a connection of its own; then the same devices share four fleet streams. Rates,
+    latencies, memory, and what a device that does not read does to the others.
+    """
+    with reported():
+        from bench.datasets import DataMissingError  # noqa: PLC0415
+        from bench.server.command import run  # noqa: PLC0415
+        from bench.server.processes import ProcessError  # noqa: PLC0415
+
+        with reported(DataMissingError, ProcessError, ValueError), bars() as progress:
+            rows = run(sizes, options, progress)
+    grown = [row for row in rows if row.get("is_flat") is False]
+    for row in grown:
+        click.echo(f"memory rose by {row['rise_mb']} MB, {row['noise_mb']} MB are noise", err=True)
+    parameters = {"devices": sizes, **options}
+    shared.finish("server", parameters, rows, json_path, plot, failed=bool(grown))

@@ -1,0 +1,85 @@
+"""`nearcast store`: what an operator does to a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nearcast.cli.failures import reported
+from nearcast.cli.progress import bars
+
+_PATH = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.group()
+def store() -> None:
+    """Look after a store: copy it, check it, bring it back. A server may have it open meanwhile."""
+
+
+@store.command(epilog="Example: nearcast store backup nearcast.db backups/monday.db")
+@click.argument("source", metavar="STORE", type=_PATH)
+@click.argument("target", metavar="BACKUP", type=_PATH)
+def backup(source: Path, target: Path) -> None:
+    """Copy STORE to the file BACKUP, while a server goes on writing or not.
+
+    The copy has everything that was acknowledged before it began. It is checked before it gets its name.
+    """
+    with reported():
+        from server.errors import StoreError  # noqa: PLC0415
+        from server.store import backup as copy  # noqa: PLC0415
+
+        with reported(StoreError), bars() as progress:
+            copy(source, target, progress)
+    click.echo(f"{target}: {target.stat().st_size:,} bytes")
+
+
+@store.command(epilog="Example: nearcast store restore backups/monday.db nearcast.db")
+@click.argument("source", metavar="BACKUP", type=_PATH)
+@click.argument("target", metavar="STORE", type=_PATH)
+def restore(source: Path, target: Path) -> None:
+    """Make STORE of the file BACKUP. There must be no STORE: move a damaged one away first.
+
+    The backup is checked first; the store is there whole, or not at all.
+    """
+    with reported():
+        from server.errors import StoreError  # noqa: PLC0415
+        from server.store import restore as copy  # noqa: PLC0415
+
+        with reported(StoreError), bars() as progress:
+            copy(source, target, progress)
+    click.echo(f"{target}: {target.stat().st_size:,} bytes")
+
+
+@store.command(epilog="Example: nearcast store check nearcast.db")
+@click.argument("path", metavar="STORE", type=_PATH)
+def check(path: Path) -> None:
+    """Say what is wrong with STORE, or a backup: the file, single rows, or what they mean.
+
+    Exits with status 1 if anything is.
+    """
+    with reported():
+        from server.errors import StoreError  # noqa: PLC0415
+        from server.store import check as checked  # noqa: PLC0415
+
+        with reported(StoreError), bars() as progress:
+            found = checked(path, progress)
+    for problem in found:
+        click.echo(problem)
+    click.echo(f"{path}: {len(found)} problems")
+    raise SystemExit(1 if found else 0)
+
+
+@store.command(epilog="Example: nearcast store info nearcast.db")
+@click.argument("path", metavar="STORE", type=_PATH)
+def info(path: Path) -> None:
+    """Say what STORE holds, how large it is, and whether a server has it open."""
+    with reported():
+        from server.errors import StoreError  # noqa: PLC0415
+        from server.store import facts  # noqa: PLC0415
+
+        with reported(StoreError):
+            found = facts(path)
+    for name, value in found.items():
+        shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
+        click.echo(f"{name.replace('_', ' '):<16} {shown}")

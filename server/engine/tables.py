@@ -1,0 +1,106 @@
+"""What the engine has: rows of objects and subscriptions, buffers, two indexes; and how to read them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index.batches import Floats, InterestBatch, Ints, KeywordLists, Ranking, ReachBatch
+from index.tables import SlotTable
+from index.tables.slots import Slots
+from server.engine import region_kernels
+from server.engine.batches import EngineOptions
+from server.engine.buffers import Buffers
+from server.engine.layout import OBJECT_DTYPE, SUBSCRIPTION_DTYPE, Rows
+from server.engine.turnover import Turnover
+
+
+class Tables:
+    """Objects, subscriptions, and what devices hold.
+
+    Parameters
+    ----------
+    options
+        Buffer size and the choice of indexes.
+    """
+
+    def __init__(self, options: EngineOptions | None = None) -> None:
+        self.options = options or EngineOptions()
+        self.now_ms = 0
+        self.objects = SlotTable(OBJECT_DTYPE)
+        self.subscriptions = SlotTable(SUBSCRIPTION_DTYPE)
+        self.buffers = Buffers()
+        self.object_index = self.options.object_index()
+        self.subscription_index = self.options.subscription_index()
+        self._arrivals = Turnover()
+        self._departures = Turnover()
+
+    def is_awake(self, handle: int) -> bool:
+        """Whether a subscription is evaluated."""
+        return bool(self.row(handle)["is_awake"])
+
+    def are_awake(self, handles: Ints) -> list[bool]:
+        """Whether each subscription is evaluated."""
+        awake: list[bool] = (self.rows(handles)["is_awake"] == 1).tolist()
+        return awake
+
+    def rows(self, handles: Ints) -> Rows:
+        """Return the rows of subscriptions, copied (`layout.SUBSCRIPTION_DTYPE`)."""
+        found: Rows = self.subscriptions.rows[self.subscriptions.slots(handles)]
+        return found
+
+    def row(self, handle: int) -> np.void:
+        """Return the row of one subscription (`layout.SUBSCRIPTION_DTYPE`)."""
+        (slot,) = self.subscriptions.slots(np.array([handle], dtype=np.int64))
+        found: np.void = self.subscriptions.rows[slot]
+        return found
+
+    def buffer(self, handle: int) -> tuple[Ints, Floats]:
+        """Return ids and text shares of what the device of a subscription holds."""
+        row = self.row(handle)
+        start = int(row["buffer_start"])
+        held = self.buffers.holdings[start : start + int(row["buffer_count"])]
+        return self.objects.rows["id"][held["object"]], held["r_m"].copy()
+
+    def search(self, interests: InterestBatch, k: Ints, x_m: Floats, y_m: Floats) -> Ranking:
+        """Return the k best at each place, now, for nobody in particular."""
+        return self.object_index.best(interests, x_m, y_m, k, np.full(len(k), np.inf))
+
+    def regions_of(self, handles: Ints) -> ReachBatch:
+        """Return where the subscription index looks for subscriptions, and how far."""
+        return self._regions(self.subscriptions.slots(handles))
+
+    def _interests(self, slots: Slots) -> InterestBatch:
+        table = self.subscriptions
+        counts = table.rows["keyword_count"][slots].astype(np.int64)
+        offsets = np.zeros(len(slots) + 1, dtype=np.int64)
+        np.cumsum(counts, out=offsets[1:])
+        places = np.repeat(table.rows["keyword_start"][slots] - offsets[:-1], counts)
+        words = table.pool[places + np.arange(offsets[-1])]
+        return InterestBatch(
+            table.rows["weight_m"][slots], table.rows["similarity"][slots], KeywordLists(offsets, words)
+        )
+
+    def _regions(self, slots: Slots) -> ReachBatch:
+        rows = self.subscriptions.rows
+        count = len(slots)
+        batch = ReachBatch(
+            rows["id"][slots],
+            np.empty(count),
+            np.empty(count),
+            np.empty(count),
+            np.empty(count),
+            np.empty(count, dtype=np.int64),
+        )
+        region_kernels.fill_reaches(
+            self.objects.rows,
+            rows,
+            self.buffers.holdings,
+            slots,
+            batch.x_m,
+            batch.y_m,
+            batch.radius_m,
+            batch.reach_m,
+            batch.reach_id,
+            np.empty((3, int(rows["buffer_room"][slots].max()))),
+        )
+        return batch

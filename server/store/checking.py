@@ -1,0 +1,210 @@
+"""Checking a store: whether the file is whole, rows are what was written, and all of it makes sense.
+
+O(rows), a few microseconds each, in one snapshot of the file; a server may write meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from safe_region.anchored import RegionMode
+from safe_region.frame import Area
+from safe_region.scoring import Similarity
+from server.errors import StoreError
+from server.store import opening, reading, schema
+from server.store.checksums import heard_checksum, object_checksum, subscription_checksum
+
+Progress = Callable[[str, int, int], None]
+"""Is told a stage, how much of it is done, and how much there is."""
+
+_SLICE = 10_000
+_PROBLEMS_MAX = 100
+"""Named; a file that has more is beyond naming."""
+_HEARD = "SELECT DISTINCT device_id, heard_ms, heard_checksum FROM subscriptions"
+
+
+def check(path: Path, progress: Progress) -> list[str]:
+    """Return what is wrong with a store or a backup, as sentences; nothing if it is whole.
+
+    Raises
+    ------
+    StoreError
+        If it is not there, is no store, or not of this version.
+    """
+    if not path.is_file():
+        raise StoreError(f"store {path} is not there")
+    with contextlib.closing(opening.connected(str(path), read_only=True)) as database:
+        return problems(database, str(path), progress)
+
+
+def problems(database: sqlite3.Connection, path: str, progress: Progress) -> list[str]:
+    """Return what is wrong with a store, as sentences; nothing if it is whole.
+
+    Raises
+    ------
+    StoreError
+        If it is no store, or not of this version.
+    """
+    found: list[str] = []
+    try:
+        version = opening.require_store(database, path)
+        if version < schema.SCHEMA_VERSION:
+            raise StoreError(
+                f"store {path} is of version {version}, checked are those of {schema.SCHEMA_VERSION}: "
+                "a server that opens it brings it up to date"
+            )
+        opening.require_tables(database, path)
+        database.execute("BEGIN")  # one snapshot
+        for problem in _all(database, path, progress):
+            found.append(problem)
+            if len(found) >= _PROBLEMS_MAX:
+                break
+        database.execute("ROLLBACK")
+    except (sqlite3.Error, UnicodeError) as error:
+        found.append(f"the file is damaged: {error}")
+    return found
+
+
+def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterator[str]:
+    progress("file", 0, 1)
+    for (said,) in database.execute(f"PRAGMA integrity_check({_PROBLEMS_MAX})"):
+        if said != "ok":
+            yield f"the file is damaged: {said}"
+    progress("file", 1, 1)
+    settings = {}
+    for name in (schema.META_AREA, schema.META_TIME, schema.META_NEXT_ID):
+        try:
+            settings[name] = json.loads(opening.meta(database, path, name))
+        except (StoreError, ValueError) as error:
+            yield str(error)
+    area, time_ms, next_id = (
+        settings.get(name, default)
+        for name, default in (
+            (schema.META_AREA, [-180, -90, 180, 90]),
+            (schema.META_TIME, 2**63),
+            (schema.META_NEXT_ID, 2**63),
+        )
+    )
+    wrong = _ObjectRules(Area(*area), time_ms, next_id)
+    yield from _rows(database, "objects", reading.OBJECTS, object_checksum, wrong, progress)
+    yield from _rows(
+        database,
+        "subscriptions",
+        reading.SUBSCRIPTIONS,
+        subscription_checksum,
+        _subscription_wrong,
+        progress,
+    )
+    for device_id, heard_ms, checksum in database.execute(_HEARD):
+        if heard_checksum(device_id, heard_ms) != checksum or heard_ms > time_ms:
+            yield f"when device {device_id!r} was heard of last is not what was written"
+
+
+def _rows(
+    database: sqlite3.Connection,
+    table: str,
+    query: str,
+    checksum_of: Callable[..., int],
+    wrong: Callable[..., str | None],
+    progress: Progress,
+) -> Iterator[str]:
+    """Look at all rows of a table, which begin with their checksums."""
+    (expected,) = database.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+    count = total = 0
+    cursor = database.execute(query)
+    progress(table, 0, expected)
+    while rows := cursor.fetchmany(_SLICE):
+        for row in rows:
+            problem = _row_wrong(row, table, checksum_of, wrong)
+            if problem is not None:
+                yield problem
+            total += row[0]
+        count += len(rows)
+        progress(table, count, expected)
+    try:
+        reading.require_totals(database, table, count, total)
+    except reading.Damage as damage:
+        yield str(damage)
+
+
+def _row_wrong(
+    row: tuple[Any, ...], table: str, checksum_of: Callable[..., int], wrong: Callable[..., str | None]
+) -> str | None:
+    try:
+        reading.verified([row], table, checksum_of)
+        found = wrong(*row[1:])
+    except reading.Damage as damage:
+        return str(damage)
+    except (TypeError, ValueError) as error:
+        found = f"cannot be read: {error}"
+    return None if found is None else f"row {row[1]!r} of {table} {found}"
+
+
+class _ObjectRules:
+    """What holds for every object. Called with a row it returns what does not."""
+
+    def __init__(self, area: Area, time_ms: int, next_id: int) -> None:
+        self._area = area
+        self._time_ms = time_ms
+        self._next_id = next_id
+        self._keys: set[str] = set()
+
+    def __call__(
+        self,
+        object_id: int,
+        lon: float,
+        lat: float,
+        keywords: str,
+        created_ms: int,
+        expiry_ms: int,
+        _payload: bytes,
+        key: str,
+    ) -> str | None:
+        if not 0 < object_id < self._next_id:
+            return f"has an id that is not below {self._next_id}, the next one"
+        area = self._area
+        if not (area.lon_min <= lon <= area.lon_max and area.lat_min <= lat <= area.lat_max):
+            return f"lies at ({lon}, {lat}), outside the service area"
+        if not created_ms < expiry_ms:
+            return f"expires at {expiry_ms}, not after {created_ms}, when it was created"
+        if created_ms > self._time_ms:
+            return f"was created at {created_ms}, after {self._time_ms}, the time of the store"
+        if key and expiry_ms > self._time_ms:
+            if key in self._keys:
+                return f"has the key {key!r} of another"
+            self._keys.add(key)
+        return _keywords_wrong(keywords)
+
+
+def _subscription_wrong(
+    _device_id: str,
+    subscription_id: int,
+    keywords: str,
+    k: int,
+    alpha: float,
+    similarity: int,
+    region: int,
+) -> str | None:
+    if subscription_id < 1:
+        return f"has the number {subscription_id}, below 1"
+    if k < 1:
+        return f"has k {k}, below 1"
+    if not 0.0 < alpha < 1.0:
+        return f"has alpha {alpha}, not between 0 and 1"
+    Similarity(similarity)
+    RegionMode(region)
+    return _keywords_wrong(keywords)
+
+
+def _keywords_wrong(text: str) -> str | None:
+    words = json.loads(text)
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        return f"has keywords {text!r}, not a list of words"
+    if words != sorted(set(words)):
+        return f"has keywords {text!r}, not sorted or not unique"
+    return None

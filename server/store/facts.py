@@ -1,0 +1,70 @@
+"""What there is to know about a store without opening it to write."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from server.errors import StoreError
+from server.store import opening, reading, schema
+
+_COUNTS = {
+    "objects": "SELECT count(*) FROM objects",
+    "objects_expired": "SELECT count(*) FROM objects WHERE expiry_ms <= ?",
+    "subscriptions": "SELECT count(*) FROM subscriptions",
+    "devices": "SELECT count(DISTINCT device_id) FROM subscriptions",
+}
+
+
+def facts(path: Path) -> dict[str, Any]:
+    """Return what a store holds, how large it is, and whether a server has it open. O(rows).
+
+    Raises
+    ------
+    StoreError
+        If it is not there, is no store, or is damaged.
+    """
+    name = str(path)
+    if not path.is_file():
+        raise StoreError(f"store {name} is not there")
+    with (
+        contextlib.closing(opening.connected(name, read_only=True)) as database,
+        reading.damage_named(name),
+    ):
+        version = opening.require_store(database, name)
+        if version < schema.SCHEMA_VERSION:
+            return {"path": name, "version": version, "file_bytes": path.stat().st_size}
+        database.execute("BEGIN")
+        time_ms = int(opening.meta(database, name, schema.META_TIME))
+        counts = {}
+        for what, query in _COUNTS.items():
+            (counts[what],) = database.execute(query, (time_ms,) * query.count("?")).fetchone()
+        (free,) = database.execute("PRAGMA freelist_count").fetchone()
+        (page_bytes,) = database.execute("PRAGMA page_size").fetchone()
+        log = path.with_name(f"{path.name}-wal")
+        return {
+            "path": name,
+            "version": version,
+            "in_use": _in_use(name),
+            "area": ", ".join(str(bound) for bound in opening.stored_area(database, name)),
+            "time_ms": time_ms,
+            "next_object_id": int(opening.meta(database, name, schema.META_NEXT_ID)),
+            **counts,
+            "file_bytes": path.stat().st_size,
+            "free_bytes": free * page_bytes,
+            "log_bytes": log.stat().st_size if log.exists() else 0,
+        }
+
+
+def _in_use(path: str) -> bool:
+    """Whether a server holds the lock beside the store."""
+    if not Path(f"{path}.lock").exists():
+        return False
+    with contextlib.closing(opening.connected(f"{path}.lock", read_only=True)) as lock:
+        try:
+            lock.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        except sqlite3.OperationalError:
+            return True
+    return False

@@ -1,0 +1,188 @@
+"""Opening a store: whose it is, of which version and frame; making one, bringing an old one to date."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from pathlib import Path
+
+from safe_region.frame import Area, Frame
+from server.errors import StoreError
+from server.store import checksums, schema
+
+_log = logging.getLogger(__name__)
+
+_INCREMENTAL = 2
+"""SQLite's number for auto_vacuum=INCREMENTAL: free pages are given back when that is asked for."""
+
+_WAIT_S = 0.5
+"""How long a connection waits for a lock of another: checkpoints and copies hold them for moments."""
+
+MEMORY = ":memory:"
+
+_FILE_BYTES_MIN = 512
+"""Of a database: SQLite's smallest page."""
+
+PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
+
+
+def connected(path: str, *, read_only: bool = False) -> sqlite3.Connection:
+    """Connect to a file. Transactions are explicit; the connection may go from thread to thread.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be opened.
+    """
+    # To SQLite a name is an URI only if it is asked for, so what is in a name does not matter.
+    name = f"file:{_quoted(path)}?mode=ro" if read_only else path
+    try:
+        return sqlite3.connect(
+            name, uri=read_only, isolation_level=None, check_same_thread=False, timeout=_WAIT_S
+        )
+    except sqlite3.Error as error:
+        raise StoreError(f"store {path} cannot be opened: {error}") from error
+
+
+def _quoted(path: str) -> str:
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def prepare(database: sqlite3.Connection, path: str, frame: Frame) -> None:
+    """Make a connection ready to write: a new file becomes a store, an older store one of today.
+
+    Raises
+    ------
+    StoreError
+        If the file is no store, is damaged, of a newer version or of another frame. It is as it was.
+    """
+    execute = database.execute
+    (table_count,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if table_count:
+        require_store(database, path)
+    elif path != MEMORY and 0 < Path(path).stat().st_size < _FILE_BYTES_MIN:
+        raise StoreError(f"store {path} is damaged: it has been cut short")  # to SQLite it is empty
+    execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")
+    execute("PRAGMA journal_mode=WAL")
+    execute("PRAGMA synchronous=FULL")
+    execute("PRAGMA wal_autocheckpoint=0")  # `upkeep` does it
+    execute("PRAGMA journal_size_limit=0")
+    execute("PRAGMA recursive_triggers=ON")  # what INSERT OR REPLACE replaces counts as deleted
+    execute("BEGIN IMMEDIATE")
+    try:
+        if table_count == 0:
+            _create(database, frame)
+        _migrate(database)
+        require_tables(database, path)
+        _require_frame(database, path, frame)
+    except BaseException:
+        execute("ROLLBACK")
+        raise
+    execute("COMMIT")
+    _make_incremental(database, path)
+
+
+def _create(database: sqlite3.Connection, frame: Frame) -> None:
+    for statement in schema.CREATE:
+        database.execute(statement)
+    database.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
+    database.execute(f"PRAGMA user_version={schema.SCHEMA_VERSION}")
+    put_meta(database, schema.META_AREA, json.dumps(frame.area))
+    put_meta(database, schema.META_TIME, "0")
+    put_meta(database, schema.META_NEXT_ID, "1")
+
+
+def require_store(database: sqlite3.Connection, path: str) -> int:
+    """Return the version of a store.
+
+    Raises
+    ------
+    StoreError
+        If it is a database of another application, of a newer version, or of none.
+    """
+    (application_id,) = database.execute("PRAGMA application_id").fetchone()
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if application_id != schema.APPLICATION_ID:
+        raise StoreError(f"{path} is a database of another application, not a store")
+    if version < 1:
+        raise StoreError(f"store {path} is damaged: its version is {version}")
+    if version > schema.SCHEMA_VERSION:
+        raise StoreError(
+            f"store {path} is of version {version}, this program reads up to "
+            f"{schema.SCHEMA_VERSION}: use a newer program or another store"
+        )
+    return int(version)
+
+
+def require_tables(database: sqlite3.Connection, path: str) -> None:
+    """Verify that the tables and triggers of a store of this version are as they were made.
+
+    Raises
+    ------
+    StoreError
+        If they are not.
+    """
+    rows = database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    if {schema.plain(str(sql)) for (sql,) in rows} != schema.TABLES:
+        raise StoreError(f"store {path} is damaged: its tables are not those of a store")
+
+
+def _migrate(database: sqlite3.Connection) -> None:
+    """Bring an older store up to date; part of the transaction that opens it."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version == schema.SCHEMA_VERSION:
+        return
+    checksums.add_to(database)
+    for older in range(version, schema.SCHEMA_VERSION):
+        for statement in schema.MIGRATIONS[older]:
+            database.execute(statement)
+    database.execute(f"PRAGMA user_version={schema.SCHEMA_VERSION}")
+
+
+def _require_frame(database: sqlite3.Connection, path: str, frame: Frame) -> None:
+    area = stored_area(database, path)
+    if area != frame.area:
+        raise StoreError(
+            f"store {path} is of the area {tuple(area)}, the server was given "
+            f"{tuple(frame.area)}: give it the same area or another store"
+        )
+
+
+def _make_incremental(database: sqlite3.Connection, path: str) -> None:
+    """Let a store of before version 3 give free pages back, which takes writing it anew, once."""
+    (mode,) = database.execute("PRAGMA auto_vacuum").fetchone()
+    if mode == _INCREMENTAL:
+        return
+    try:
+        database.execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")
+        database.execute("VACUUM")
+    except sqlite3.Error as error:
+        _log.warning("store %s will not shrink until there is room to write it anew: %s", path, error)
+
+
+def stored_area(database: sqlite3.Connection, path: str) -> Area:
+    """Return the service area of a store."""
+    return Area(*json.loads(meta(database, path, schema.META_AREA)))
+
+
+def meta(database: sqlite3.Connection, path: str, name: str) -> str:
+    """Return a setting.
+
+    Raises
+    ------
+    StoreError
+        If it is not there, or is not what was written.
+    """
+    row = database.execute("SELECT value, checksum FROM meta WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise StoreError(f"store {path} is damaged: it has no {name}")
+    value, checksum = row
+    if checksums.meta_checksum(name, value) != checksum:
+        raise StoreError(f"store {path} is damaged: {name} is not what was written")
+    return str(value)
+
+
+def put_meta(database: sqlite3.Connection, name: str, value: str) -> None:
+    """Write a setting."""
+    database.execute(PUT_META, (name, value, checksums.meta_checksum(name, value)))

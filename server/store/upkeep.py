@@ -1,0 +1,80 @@
+"""Checkpoints beside commits: what the write-ahead log holds goes into the file, the log begins anew.
+
+SQLite would do that within the commit that makes the log too long, and whoever waits for that commit
+would wait for all of it. Here a second connection, in a thread of its own, copies while commits go on,
+then once more what came meanwhile, with commits held up for that moment: nothing is left, and the next
+commit begins the log anew. A reader from outside (a backup, say) keeps the log from that until it has
+ended; the log grows meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from server.store import opening
+
+_log = logging.getLogger(__name__)
+
+LOG_BYTES = 4 * 1024 * 1024
+"""A log of this size is copied. With 16 MB the longest of 10,000 commits took 13 ms, with 4 MB 7 ms."""
+
+
+class Upkeep:
+    """Looks after the log of a store.
+
+    Parameters
+    ----------
+    path
+        The database file.
+    writing
+        Held by whoever writes.
+    """
+
+    def __init__(self, path: str, writing: threading.Lock) -> None:
+        self._log_path = f"{path}-wal"
+        self._writing = writing
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._running: Future[None] | None = None
+        self._due_bytes = LOG_BYTES
+        self._database = opening.connected(path)
+        self._database.execute("PRAGMA synchronous=FULL")
+
+    def look(self) -> None:
+        """Begin a checkpoint if the log is too long and none is under way. Microseconds."""
+        size = self.log_bytes()
+        if size < self._due_bytes or not (self._running is None or self._running.done()):
+            return
+        self._due_bytes = LOG_BYTES
+        self._running = self._worker.submit(self._checkpoint)
+
+    def log_bytes(self) -> int:
+        """Return the size of the log."""
+        try:
+            return os.stat(self._log_path).st_size  # noqa: PTH116 - at every commit
+        except FileNotFoundError:
+            return 0
+
+    def _checkpoint(self) -> None:
+        try:
+            self._copy()
+            with self._writing:
+                is_whole = self._copy()
+        except sqlite3.Error as error:
+            _log.warning("the log of the store cannot be copied, and grows: %s", error)
+            is_whole = False
+        if not is_whole:  # again when there is as much more
+            self._due_bytes = self.log_bytes() + LOG_BYTES
+
+    def _copy(self) -> bool:
+        """Copy what nobody outside still reads; return whether that is all."""
+        _, frames, copied = self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return bool(frames == copied)
+
+    def close(self) -> None:
+        """Wait for what is under way."""
+        self._worker.shutdown()
+        self._database.close()

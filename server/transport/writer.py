@@ -1,0 +1,134 @@
+"""What sessions say, in wire form. What does not change is written once."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from nearcast.v1 import device_service_pb2, subscriptions_pb2
+from safe_region.frame import Frame
+from server import session as s
+from server.limits import Limits
+from server.model import LiveObject
+from server.recent import Recent
+from server.transport.converters import (
+    delta_message,
+    frame_message,
+    limits_message,
+    object_message,
+    spec_message,
+)
+from server.transport.pieces import field
+from server.transport.status import error_message
+
+_OBJECTS_MAX = 8192
+"""Objects kept in wire form, in each of two generations: what is told to one device is told to others."""
+
+_RESPONSE = device_service_pb2.AttachResponse.DESCRIPTOR.fields_by_name
+_DELTA = subscriptions_pb2.Delta.DESCRIPTOR.fields_by_name
+_ENTRY = subscriptions_pb2.Entry.DESCRIPTOR.fields_by_name
+_FLEET = device_service_pb2.AttachFleetResponse.DESCRIPTOR.fields_by_name
+_FLEET_ENTRY = device_service_pb2.AttachFleetResponse.Entry.DESCRIPTOR.fields_by_name
+
+_IN_RESPONSE = _RESPONSE["delta"].number
+_IN_DELTA = _DELTA["add"].number
+_OBJECT = _ENTRY["object"].number
+_R_M = struct.Struct("<Bd")
+_R_M_TAG = _ENTRY["r_m"].number << 3 | 1
+_IN_FLEET = _FLEET["entries"].number
+_DEVICE_ID = _FLEET_ENTRY["device_id"].number
+_IN_ENTRY = _FLEET_ENTRY["response"].number
+
+
+class EventWriter:
+    """Writes events as serialized responses.
+
+    Parameters
+    ----------
+    frame, limits, virtual_time, lease_ms
+        What every welcome tells.
+    """
+
+    def __init__(self, frame: Frame, limits: Limits, *, virtual_time: bool, lease_ms: int = 0) -> None:
+        self._frame = frame_message(frame)
+        self._limits = limits_message(limits)
+        self._virtual_time = virtual_time
+        self._lease_ms = lease_ms
+        self._objects: Recent[int, bytes] = Recent(_OBJECTS_MAX)
+
+    def response(self, event: s.Event) -> bytes:
+        """Write one event as an AttachResponse."""
+        if isinstance(event, s.VersionedDelta):
+            return field(_IN_RESPONSE, self._delta(event))
+        return self._message(event).SerializeToString()
+
+    def fleet_response(self, events: Iterable[tuple[str, s.Event]]) -> bytes:
+        """Write events of many devices as an AttachFleetResponse."""
+        return b"".join(
+            field(
+                _IN_FLEET,
+                field(_DEVICE_ID, device_id.encode()) + field(_IN_ENTRY, self.response(event)),
+            )
+            for device_id, event in events
+        )
+
+    def _delta(self, event: s.VersionedDelta) -> bytes:
+        head = delta_message(event).SerializeToString()
+        added = [
+            field(_IN_DELTA, field(_OBJECT, self._object(entry.item)) + _R_M.pack(_R_M_TAG, entry.r_m))
+            for entry in event.delta.add
+        ]
+        return head + b"".join(added) if added else head
+
+    def _object(self, item: LiveObject) -> bytes:
+        found = self._objects.get(item.object_id)
+        if found is None:
+            found = object_message(item).SerializeToString()
+            self._objects.put(item.object_id, found)
+        return found
+
+    def _message(self, event: s.Event) -> device_service_pb2.AttachResponse:
+        response = device_service_pb2.AttachResponse
+        match event:
+            case s.Welcome():
+                return response(welcome=self._welcome(event))
+            case s.Unsubscribed():
+                unsubscribed = device_service_pb2.Unsubscribed(
+                    subscription_id=event.subscription_id,
+                    reason=device_service_pb2.EndReason.Name(int(event.reason)),
+                )
+                return response(unsubscribed=unsubscribed)
+            case s.Pong():
+                return response(pong=device_service_pb2.Pong(number=event.number))
+            case s.Rejection():
+                rejection = device_service_pb2.Rejection(
+                    number=event.number,
+                    command=device_service_pb2.Rejection.Command.Name(int(event.command)),
+                    error=error_message(event.error),
+                )
+                return response(rejection=rejection)
+            case s.Locate():
+                locate = device_service_pb2.Locate(subscription_ids=event.subscription_ids)
+                return response(locate=locate)
+            case s.Detached():
+                detached = device_service_pb2.Detached(error=error_message(event.error))
+                return response(detached=detached)
+            case _:
+                raise TypeError(f"{type(event).__name__} is never sent")
+
+    def _welcome(self, event: s.Welcome) -> device_service_pb2.Welcome:
+        return device_service_pb2.Welcome(
+            frame=self._frame,
+            time_ms=event.time_ms,
+            virtual_time=self._virtual_time,
+            limits=self._limits,
+            subscriptions=[
+                subscriptions_pb2.Subscription(
+                    subscription_id=one.subscription_id, spec=spec_message(one.spec)
+                )
+                for one in event.subscriptions
+            ],
+            version=event.version,
+            resumed=event.resumed,
+            lease_ms=self._lease_ms,
+        )

@@ -1,0 +1,45 @@
+"""The benchmark of recovery: all comes back, and it would be noticed if it did not."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from bench.recovery import run as recovery
+from bench.recovery.run import measure
+from bench.recovery.workload import RecoveryParameters
+
+SMALL = RecoveryParameters(objects=700, subscriptions=500, audited=40)
+
+
+def quiet(_stage, _done, _total):
+    """Nobody is told."""
+
+
+def test_the_command_writes_rows_and_a_picture(run_bench):
+    (small, large) = run_bench("recovery", "--size=400", "--size=900", "--payload-bytes=10")
+    assert (small["objects"], large["objects"]) == (400, 900)
+    for row in (small, large):
+        assert (row["lists_audited"], row["mismatches"], row["missing"]) == (100, 0, 0)
+        assert row["seconds"] > 0.0
+        assert row["bytes_per_subscription"] < 100_000
+
+
+def test_the_audit_notices_what_is_missing(monkeypatch, tmp_path):
+    """Between the two processes some rows are taken away."""
+    in_process = recovery._in_process
+
+    def robbed(work, arguments, progress):
+        row = in_process(work, arguments, progress)
+        if work is recovery._fill:
+            database = sqlite3.connect(arguments[1])
+            database.execute("DELETE FROM objects WHERE object_id <= 300")
+            database.execute("DELETE FROM subscriptions WHERE device_id = 'device-00000499'")
+            database.commit()
+            database.close()
+        return row
+
+    monkeypatch.setattr(recovery, "_in_process", robbed)
+    row = measure(SMALL, tmp_path, quiet)
+    assert row["missing"] == 301
+    assert row["mismatches"] > 301
+    assert list(tmp_path.iterdir()) == []

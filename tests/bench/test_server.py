@@ -1,0 +1,83 @@
+"""The benchmark of a server process: it runs, is audited, and would notice what it looks for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.server.lines import entry_count
+from bench.server.measures import _PONG, PONG_NUMBER
+from bench.server.soak import is_flat, rise
+from bench.server.workload import Workload, sent_ns
+from nearcast.v1 import device_service_pb2, subscriptions_pb2
+
+SMALL = ["--objects=500", "--seconds=0.3", "--rounds=1"]
+
+
+def test_the_command_writes_rows_and_a_picture(run_bench):
+    rows = run_bench("server", "--devices=12", *SMALL)
+    connections, fleet = rows
+    assert (connections["variant"], fleet["variant"]) == ("connections", "fleet")
+    for kind in ("pings", "reports"):
+        ratio = connections[f"{kind}_per_s"] / connections[f"echo_{kind}_per_s"]
+        assert connections[f"{kind}_ratio"] == pytest.approx(ratio, abs=0.002)
+    assert connections["lists_audited"] == 12
+    assert connections["report_count"] > 0
+    assert connections["publish_count"] > 0
+    assert connections["kb_per_device"] > 0
+    assert len(connections["stalled_runs_ms_p99"]) == len(connections["reading_runs_ms_p99"]) == 5
+    assert fleet["accepted_per_s"] > 0
+    assert fleet["reanchors_ratio"] > 0
+    assert 0 < fleet["answered_share"] <= 1
+
+
+def test_a_soak_says_whether_memory_is_flat(run_bench):
+    (row,) = run_bench("server", "--devices=12", "--soak-s=3", *SMALL)
+    assert row["reconnects"] > 0
+    assert len(row["samples"]) >= 10
+    assert row["is_flat"] is is_flat(*rise(row["samples"]))
+    assert row["lists_audited"] == 6
+
+
+@pytest.mark.parametrize(("leak_mb_per_s", "flat"), [(0.0, True), (0.002, True), (0.05, False)])
+def test_memory_that_grows_is_noticed(leak_mb_per_s, flat):
+    chance = np.random.default_rng(3)
+    times = np.arange(0.0, 1800.0, 6.0)
+    warming = 40.0 * (1.0 - np.exp(-times / 60.0))
+    samples = 200.0 + warming + leak_mb_per_s * times + chance.normal(0.0, 0.5, len(times))
+    assert is_flat(*rise(list(zip(times.tolist(), samples.tolist(), strict=True)))) is flat
+
+
+def test_messages_are_looked_into_without_decoding_them():
+    response = device_service_pb2.AttachResponse(pong={"number": PONG_NUMBER})
+    entry = device_service_pb2.AttachFleetResponse.Entry
+    for names in ([], ["a"], ["a" * 300, "b", "c" * 20_000]):
+        entries = [entry(device_id=name, response=response) for name in names]
+        message = device_service_pb2.AttachFleetResponse(entries=entries).SerializeToString()
+        assert entry_count(message) == len(names)
+        assert message.endswith(_PONG) is bool(names)
+
+
+def test_only_what_was_published_is_timed(city):
+    workload = Workload(city, 10, 5, 10, 1)
+    (pushed,) = workload.pushed(1).objects
+    entry = {"object": {"id": 1, "payload": pushed.payload}}
+    for cause, is_timed in (
+        (subscriptions_pb2.CAUSE_PUBLISHED, True),
+        (subscriptions_pb2.CAUSE_REPORTED, False),
+    ):
+        delta = subscriptions_pb2.Delta(cause=cause, add=[entry])
+        message = device_service_pb2.AttachResponse(delta=delta).SerializeToString()
+        assert (sent_ns(message) > 0) is is_timed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--devices=900000"], "devices is 900000, must be at most"),
+        (["--devices=1"], "1 is not in the range 4<=x<=1000000"),
+        (["--devices=10", "--data=osm"], "set NEARCAST_DATA"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
+    assert said in refused("server", *arguments)

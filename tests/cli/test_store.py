@@ -1,0 +1,85 @@
+"""`nearcast store` beside a server, and after it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import nearcast
+from nearcast import GeoObject, TopK
+from tests.cli.test_serve import AREA, COMMAND, ROOT, Process, refused
+
+
+def run(*arguments, status=0):
+    done = subprocess.run(
+        [*COMMAND, "store", *map(str, arguments)], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+async def filled(process):
+    async with nearcast.connect(process.target) as client:
+        objects = [GeoObject({"sushi"}, 14.0 + 0.01 * i, 35.5, 3600.0) for i in range(50)]
+        ids = await client.publisher().publish(objects)
+        device = await client.attach("d", lon=14.5, lat=35.5)
+        await device.subscribe(TopK({"sushi"}, k=100))
+    return ids
+
+
+async def test_a_backup_of_a_running_server_serves_in_its_place(tmp_path):
+    store, copy, again = (tmp_path / name for name in ("s.db", "copy.db", "again.db"))
+    process = Process(AREA, "--port=0", f"--store={store}")
+    ids = await filled(process)
+    assert "in use           True" in run("info", store)
+    run("backup", store, copy)
+    async with nearcast.connect(process.target) as client:
+        await client.publisher().retract(ids[0])
+    assert run("check", store) == f"{store}: 0 problems\n"
+    process.signal(signal.SIGKILL)
+    assert "objects          49" in run("info", store)
+    run("restore", copy, again)
+    process = Process(AREA, "--port=0", f"--store={again}")
+    try:
+        async with nearcast.connect(process.target) as client:
+            device = await client.attach("d", lon=14.5, lat=35.5)
+            await client.sync()
+            (subscription,) = device.subscriptions
+            assert sorted(match.object.id for match in subscription.results()) == ids
+    finally:
+        process.signal(signal.SIGTERM)
+
+
+async def test_damage_is_named_and_found_by_the_server_too(tmp_path):
+    store = tmp_path / "s.db"
+    process = Process(AREA, "--port=0", f"--store={store}")
+    await filled(process)
+    assert process.signal(signal.SIGTERM) == 0
+    data = store.read_bytes()
+    store.write_bytes(data.replace(b'["sushi"]', b'["sashi"]', 1))
+    said = run("check", store, status=1)
+    assert "is not what was written" in said
+    assert said.endswith(f"{store}: 1 problems\n")
+    assert "is not what was written" in refused("serve", AREA, "--port=0", f"--store={store}")
+    assert "is damaged" in refused("store", "backup", str(store), str(tmp_path / "copy.db"))
+
+
+@pytest.mark.parametrize("command", ["info", "check"])
+def test_what_is_not_there(tmp_path, command):
+    assert "is not there" in refused("store", command, str(tmp_path / "s.db"))
+
+
+def test_help():
+    done = subprocess.run(
+        [sys.executable, "-m", "nearcast.cli", "store", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    for command in ("backup", "restore", "check", "info"):
+        assert command in done.stdout

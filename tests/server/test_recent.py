@@ -1,0 +1,17 @@
+"""What is kept ready is bounded, and what was used last is there."""
+
+from __future__ import annotations
+
+from server.recent import Recent
+
+
+def test_what_was_used_last_is_kept_and_the_rest_is_bounded():
+    recent = Recent(4)
+    for number in range(100):
+        recent.put(number, str(number))
+        assert recent.get(0) == "0"  # used all the time
+        assert recent.get(number) == str(number)
+        assert len(recent) <= 8
+    assert recent.get(50) is None
+    recent.discard(0)
+    assert recent.get(0) is None

@@ -1,0 +1,153 @@
+"""Devices that nobody hears of any more are forgotten; those that are there, or were lately, are not."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from server import commands as c
+from server.limits import Limits
+from server.model import TopK
+from server.pump import Pump
+from server.retention import DAY_MS, LOOK_MS, Retention
+from server.session import Connection, VersionedDelta, Welcome
+from server.store import SqliteStore
+from server.switchboard import Switchboard
+from tests.server.test_pump import FRAME, Clock, an_object
+from tests.support.stored import subscriptions_of
+
+SUSHI = TopK(("sushi",), 3, 0.5)
+DAYS = 30
+
+
+class Place:
+    """A store, and whoever pumps on it."""
+
+    def __init__(self, path, clock) -> None:
+        self.path = path
+        self.clock = clock
+
+    async def start(self, days=DAYS):
+        self.store = SqliteStore(self.path, FRAME)
+        board = Switchboard(FRAME, Limits())
+        board.recover(self.store.recover())
+        self.pump = Pump(board, self.store, self.clock, retention=Retention(self.store, days))
+        self._running = asyncio.create_task(self.pump.run())
+        await self.pump.ask(c.Sync())
+
+    async def stop(self):
+        self.pump.stop()
+        await self._running
+        self.store.close()
+
+    async def subscribe(self, device_id, subscriptions=1):
+        line = Connection()
+        await self.pump.tell(c.Hello(line, device_id, b"n", 0, 14.5, 35.5))
+        for number in range(1, subscriptions + 1):
+            await self.pump.tell(c.Subscribe(line, device_id, number, SUSHI, 14.5, 35.5))
+        await self.pump.ask(c.Sync())
+        return line
+
+    async def leave(self, device_id, line):
+        self.pump.tell_now(c.Detach(line, device_id))
+        await self.pump.ask(c.Sync())
+
+    async def pass_days(self, days):
+        """Let time pass, and the look that is due then be done."""
+        self.clock.now_ms += int(days * DAY_MS)
+        await self.pump.ask(c.Sync())
+        while (look := self.pump._retention._looking) is not None and not look.done():
+            await look
+        await self.pump.ask(c.Sync())
+
+    def on_disk(self):
+        return [row.device_id for row in subscriptions_of(self.store.recover())]
+
+    def known(self):
+        return sorted(self.pump.switchboard.sessions)
+
+
+@pytest.fixture
+async def place(tmp_path):
+    place = Place(tmp_path / "store.db", Clock())
+    await place.start()
+    yield place
+    await place.stop()
+
+
+async def test_who_was_not_heard_of_for_the_time_is_forgotten_and_nobody_else(place):
+    await place.leave("gone", await place.subscribe("gone", subscriptions=2))
+    line = await place.subscribe("there")
+    await place.pass_days(DAYS - 1)
+    await place.leave("lately", await place.subscribe("lately"))
+    assert place.on_disk() == ["gone", "gone", "lately", "there"]
+    await place.pass_days(1.5)
+    assert place.on_disk() == ["lately", "there"]
+    assert place.known() == ["lately", "there"]
+    assert place.pump.switchboard.forgotten_count == 1
+    place.pump.switchboard.check()
+    # Who is there goes on hearing everything.
+    place.pump.switchboard.take(line, 100)
+    await place.pump.ask(c.Publish((an_object(),)))
+    assert [type(event) for _, event in place.pump.switchboard.take(line, 100)] == [VersionedDelta]
+
+
+async def test_being_there_counts_until_the_moment_of_leaving(place):
+    line = await place.subscribe("d")
+    await place.pass_days(DAYS + 10)
+    await place.leave("d", line)
+    await place.pass_days(DAYS - 1)
+    assert place.on_disk() == ["d"]
+    await place.pass_days(2)
+    assert place.on_disk() == []
+
+
+async def test_a_device_that_is_there_when_the_server_dies_is_remembered_from_the_last_look_on(place):
+    await place.subscribe("d")
+    await place.pass_days(DAYS + 10)
+    await place.pump.ask(c.Publish((an_object(),)))
+    # The process ends without a word: the device was never detached.
+    place.pump.stop()
+    await place._running
+    place.store.close()
+    await place.start()
+    await place.pass_days(DAYS - 1)
+    assert place.on_disk() == ["d"]
+    await place.pass_days(2)
+    assert place.on_disk() == []
+    assert place.known() == []
+
+
+async def test_after_a_start_there_is_an_hour_to_come_back(place):
+    await place.leave("d", await place.subscribe("d"))
+    await place.stop()
+    place.clock.now_ms += 10 * DAYS * DAY_MS
+    await place.start()
+    await place.pass_days(0.9 * LOOK_MS / DAY_MS)
+    assert place.on_disk() == ["d"]
+    line = Connection()
+    await place.pump.tell(c.Hello(line, "d", b"n", 0, 14.5, 35.5))
+    await place.pass_days(0.2 * LOOK_MS / DAY_MS)
+    assert place.on_disk() == ["d"]
+    events = [type(event) for _, event in place.pump.switchboard.take(line, 10)]
+    assert events == [Welcome, VersionedDelta]
+
+
+async def test_a_forgotten_device_may_begin_anew(place):
+    await place.leave("d", await place.subscribe("d"))
+    await place.pass_days(DAYS + 1)
+    assert place.known() == []
+    line = await place.subscribe("d")
+    welcome = place.pump.switchboard.take(line, 1)[0][1]
+    assert welcome.subscriptions == ()
+    assert place.on_disk() == ["d"]
+
+
+async def test_without_a_time_nobody_is_forgotten(tmp_path):
+    place = Place(tmp_path / "other.db", Clock())
+    await place.start(days=0)
+    await place.leave("d", await place.subscribe("d"))
+    await place.pass_days(100_000)
+    assert place.on_disk() == ["d"]
+    await place.stop()

@@ -1,0 +1,162 @@
+"""What `check` finds: it names the row and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+from server.errors import StoreError
+from server.rows import PutObject, PutSubscription
+from server.store import SqliteStore, check, checksums
+from tests.store.conftest import FRAME, SPEC, an_object, quiet
+
+
+@pytest.fixture
+def edit(path):
+    """A store of some rows, which can be changed behind its back, with right checksums."""
+    store = SqliteStore(path, FRAME)
+    rows = [PutObject(an_object(number)) for number in range(1, 5)]
+    store.commit([*rows, PutSubscription("d", 1, SPEC)], 7)
+    store.close()
+
+    def run(statement, *values):
+        database = sqlite3.connect(path, isolation_level=None)
+        checksums.add_to(database)
+        database.execute(statement, values)
+        database.execute(
+            "UPDATE objects SET checksum = object_checksum(object_id, lon, lat, keywords, created_ms, "
+            "expiry_ms, payload, object_key)"
+        )
+        database.execute(
+            "UPDATE subscriptions SET checksum = subscription_checksum(device_id, subscription_id, "
+            "keywords, k, alpha, similarity, region), "
+            "heard_checksum = heard_checksum(device_id, heard_ms)"
+        )
+        database.execute(
+            "UPDATE meta SET checksum = meta_checksum(name, value) "
+            "WHERE name NOT IN ('objects', 'subscriptions')"
+        )
+        for table in ("objects", "subscriptions"):
+            database.execute(
+                f"UPDATE meta SET (value, checksum) = (SELECT count(*), sum(checksum) FROM {table}) "  # noqa: S608
+                f"WHERE name = '{table}'"
+            )
+        database.close()
+
+    return run
+
+
+def test_a_store_that_is_whole(path, edit):
+    assert check(path, quiet) == []
+    edit("UPDATE objects SET payload = zeroblob(9) WHERE object_id = 1")
+    assert check(path, quiet) == [], "what is allowed is allowed"
+
+
+WRONG = {
+    "outside": (
+        "UPDATE objects SET lon = 16 WHERE object_id = 2",
+        "row 2 of objects lies at (16.0, ",
+    ),
+    "an id to come": (
+        "UPDATE meta SET value = '3' WHERE name = 'next_object_id'",
+        "row 3 of objects has an id that is not below 3",
+    ),
+    "never alive": (
+        "UPDATE objects SET expiry_ms = 5 WHERE object_id = 2",
+        "objects expires at 5",
+    ),
+    "of the future": (
+        "UPDATE objects SET created_ms = 8 WHERE object_id = 2",
+        "created at 8, after 7",
+    ),
+    "a key twice": (
+        "UPDATE objects SET object_key = 'k1' WHERE object_id = 2",
+        "row 2 of objects has the key 'k1' of another",
+    ),
+    "no list": (
+        "UPDATE objects SET keywords = '{}' WHERE object_id = 2",
+        "row 2 of objects has keywords",
+    ),
+    "no words": ("UPDATE objects SET keywords = '[]' WHERE object_id = 2", "not a list of words"),
+    "no JSON": (
+        "UPDATE objects SET keywords = '[' WHERE object_id = 2",
+        "row 2 of objects cannot be",
+    ),
+    "not sorted": (
+        """UPDATE objects SET keywords = '["b","a"]' WHERE object_id = 2""",
+        "not sorted or not unique",
+    ),
+    "k": ("UPDATE subscriptions SET k = 0", "row 'd' of subscriptions has k 0"),
+    "alpha": ("UPDATE subscriptions SET alpha = 1.0", "alpha 1.0, not between 0 and 1"),
+    "similarity": ("UPDATE subscriptions SET similarity = 9", "row 'd' of subscriptions cannot be read"),
+    "region": ("UPDATE subscriptions SET region = 9", "row 'd' of subscriptions cannot be read"),
+    "number": ("UPDATE subscriptions SET subscription_id = 0", "has the number 0, below 1"),
+    "heard": ("UPDATE subscriptions SET heard_ms = 99", "when device 'd' was heard of last"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_makes_no_sense_is_named(path, edit, name):
+    statement, said = WRONG[name]
+    edit(statement)
+    found = check(path, quiet)
+    assert found
+    assert said in found[0]
+
+
+@pytest.mark.usefixtures("edit")
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE objects SET payload = 'x' WHERE object_id = 3", "row 3 of objects is not what was"),
+        ("UPDATE subscriptions SET k = 4", "row 'd' of subscriptions is not what was"),
+        ("UPDATE subscriptions SET heard_ms = 1", "when device 'd' was heard of last"),
+        ("UPDATE meta SET value = '8' WHERE name = 'time_ms'", "time_ms is not what was written"),
+        ("DELETE FROM meta WHERE name = 'time_ms'", "it has no time_ms"),
+        ("UPDATE meta SET value = 3 WHERE name = 'objects'", "objects has 4 rows where 3 were written"),
+    ],
+)
+def test_what_was_changed_by_others_is_named(path, statement, said):
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute(statement)
+    database.close()
+    assert any(said in problem for problem in check(path, quiet))
+
+
+@pytest.mark.usefixtures("edit")
+def test_tables_that_are_not_ours(path):
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("DROP TRIGGER objects_DELETE")
+    database.close()
+    for work in (lambda: check(path, quiet), lambda: SqliteStore(path, FRAME)):
+        with pytest.raises(StoreError, match="its tables are not those of a store"):
+            work()
+
+
+@pytest.mark.usefixtures("edit")
+def test_a_file_with_a_hole(path):
+    data = bytearray(path.read_bytes())
+    (page,) = (
+        sqlite3.connect(path)
+        .execute("SELECT rootpage FROM sqlite_schema WHERE name = 'objects'")
+        .fetchone()
+    )
+    data[(page - 1) * 4096 : page * 4096] = bytes(4096)
+    path.write_bytes(data)
+    assert any("the file is damaged" in problem for problem in check(path, quiet))
+    store = SqliteStore(path, FRAME)
+    with pytest.raises(StoreError, match="is damaged"):
+        list(store.recover().objects)
+    store.close()
+
+
+def test_all_problems_are_named_at_once(path, edit):
+    edit("UPDATE objects SET keywords = ? WHERE object_id < 3", json.dumps(["b", "a"]))
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("UPDATE subscriptions SET k = 4")
+    database.close()
+    found = check(path, quiet)
+    assert len(found) == 3
+    assert [one.split(" ")[:2] for one in found] == [["row", "1"], ["row", "2"], ["row", "'d'"]]

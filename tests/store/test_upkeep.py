@@ -1,0 +1,188 @@
+"""The log stays short, the file gives back what it does not need, and a full disk is a passing thing."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from server.rows import DeleteObject, PutObject, PutSubscription, SetHeard
+from server.store import SqliteStore, check, facts, upkeep
+from server.store.sqlite import _GIVEN_BACK, _HEARD_STEP_MS
+from tests.store.conftest import FRAME, SPEC, an_object, quiet
+from tests.support.stored import ids_of
+
+ROOT = Path(__file__).resolve().parents[2]
+LATE_MS = 10**9
+LOG_BYTES = 200_000
+
+
+@pytest.fixture
+def short_log(monkeypatch):
+    monkeypatch.setattr(upkeep, "LOG_BYTES", LOG_BYTES)
+
+
+def write(store, first, count, payload=2_000):
+    """Commit objects one by one; return the longest log there was."""
+    longest = 0
+    for number in range(first, first + count):
+        store.commit([PutObject(an_object(number, LATE_MS, bytes(payload)))], number)
+        longest = max(longest, store._upkeep.log_bytes())
+        if store._upkeep._running is not None:
+            store._upkeep._running.result()
+    return longest
+
+
+@pytest.mark.usefixtures("short_log")
+def test_the_log_is_copied_and_begun_anew(path):
+    store = SqliteStore(path, FRAME)
+    longest = write(store, 1, 500)
+    assert LOG_BYTES <= longest < 1.5 * LOG_BYTES
+    assert path.stat().st_size > 500 * 2_000 - 1.5 * LOG_BYTES, "what left the log is in the file"
+    store.close()
+    assert check(path, quiet) == []
+
+
+@pytest.mark.usefixtures("short_log")
+def test_a_reader_keeps_the_log_until_it_has_ended(path):
+    store = SqliteStore(path, FRAME)
+    write(store, 1, 10)
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    before = reader.execute("SELECT count(*) FROM objects").fetchone()
+    grown = write(store, 11, 500)
+    assert grown > 5 * LOG_BYTES
+    assert reader.execute("SELECT count(*) FROM objects").fetchone() == before
+    reader.close()
+    write(store, 511, 100)
+    assert store._upkeep.log_bytes() < 1.5 * LOG_BYTES
+    store.close()
+    assert len(ids_of(SqliteStore(path, FRAME).recover())) == 610
+
+
+@pytest.mark.usefixtures("short_log")
+def test_a_checkpoint_that_fails_is_told_and_tried_again(path, caplog):
+    store = SqliteStore(path, FRAME)
+    database = store._upkeep._database
+    store._upkeep._database = sqlite3.connect(":memory:")
+    store._upkeep._database.close()
+    with caplog.at_level(logging.WARNING):
+        grown = write(store, 1, 200)
+    assert grown > 1.5 * LOG_BYTES
+    assert "the log of the store cannot be copied" in caplog.text
+    store._upkeep._database = database
+    write(store, 201, 200)
+    assert store._upkeep.log_bytes() < 1.5 * LOG_BYTES
+    store.close()
+    assert check(path, quiet) == []
+
+
+def test_the_file_shrinks_by_a_few_pages_a_commit(path):
+    store = SqliteStore(path, FRAME)
+    numbers = range(1, 2_001)
+    store.commit([PutObject(an_object(number, payload=bytes(4_000))) for number in numbers], 1)
+    store.commit([PutSubscription("d", 1, SPEC)], 1)
+
+    def pages():
+        return store._database.execute("PRAGMA page_count").fetchone()[0]
+
+    full = pages()
+    store.commit([DeleteObject(number) for number in numbers], 1)
+    sizes = [pages()]
+    assert full - sizes[0] <= _GIVEN_BACK + 1
+    while len(sizes) < 2 or sizes[-1] < sizes[-2]:
+        store.commit([], 1)
+        sizes.append(pages())
+        assert sizes[-2] - sizes[-1] <= _GIVEN_BACK + 1  # one more that says where pages are
+    assert sizes[-1] < full / 4
+    store.close()
+    assert check(path, quiet) == []
+    assert facts(path)["file_bytes"] < 2_000 * 4_000 / 4
+
+
+def test_when_a_device_was_heard_of_is_written_only_if_it_is_news(path):
+    store = SqliteStore(path, FRAME)
+    store.commit([PutSubscription("d", 1, SPEC), PutSubscription("d", 2, SPEC)], 1_000)
+
+    def changed(time_ms):
+        before = store._database.total_changes
+        store.commit([SetHeard("d")], time_ms)
+        return store._database.total_changes - before - 1  # the time is written in any case
+
+    assert changed(1_000 + _HEARD_STEP_MS) == 0
+    assert changed(1_001 + _HEARD_STEP_MS) == 2
+    assert changed(1_002 + _HEARD_STEP_MS) == 0
+    assert store.overdue(1_001 + _HEARD_STEP_MS, 9) == []
+    assert store.overdue(1_002 + _HEARD_STEP_MS, 9) == ["d"]
+    store.close()
+
+
+def test_a_device_was_heard_of_when_it_subscribed_last(path):
+    store = SqliteStore(path, FRAME)
+    store.commit([PutSubscription("d", 1, SPEC)], 1)
+    store.commit([PutSubscription("d", 2, SPEC)], 1_000)
+    assert store.overdue(1_000, 9) == []
+    assert store.overdue(1_001, 9) == ["d"]
+    store.close()
+
+
+FULL = """
+import resource, signal, sys
+from server.errors import StoreError
+from server.rows import PutObject
+from server.store import SqliteStore, upkeep
+from tests.store.conftest import FRAME, an_object
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+upkeep.LOG_BYTES = int(sys.argv[2])
+store = SqliteStore(sys.argv[1], FRAME)
+number = 0
+kept, refused = [], []
+
+def put():
+    global number
+    number += 1
+    try:
+        store.commit([PutObject(an_object(number, 10**9, bytes(1_500))) for _ in range(1)], number)
+    except StoreError as error:
+        assert "cannot be written" in str(error), error
+        refused.append(number)
+    else:
+        kept.append(number)
+
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+for room in (300_000, 600_000, 1_200_000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    before = len(refused)
+    while len(refused) < before + 20:
+        put()
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+before = len(refused)
+for _ in range(50):
+    put()
+assert len(refused) == before, "there is room again"
+print(kept)
+"""
+
+
+@pytest.mark.parametrize("log_bytes", [100_000, 10**9])
+def test_a_full_disk_refuses_whole_commits_until_there_is_room(path, log_bytes):
+    """No file of the process may grow beyond a size: the log fills up, or the file, or both."""
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(path), str(log_bytes)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    kept = [int(one) for one in done.stdout.strip("[]\n").split(", ")]
+    assert len(kept) > 100
+    store = SqliteStore(path, FRAME)
+    assert ids_of(store.recover()) == kept
+    store.close()
+    assert check(path, quiet) == []
