@@ -24,6 +24,10 @@ _COMING_BACK = (Reason.DRAINING, Reason.RECOVERING)
 _Answer = TypeVar("_Answer")
 
 
+class UnsentError(UnavailableError):
+    """The server cannot be reached, and has not seen the request."""
+
+
 def refusal(error: grpc.aio.AioRpcError) -> NearcastError:
     """Return what a failed call means."""
     for key, value in error.trailing_metadata() or ():
@@ -37,7 +41,9 @@ def is_coming_back(error: NearcastError) -> bool:
     return isinstance(error, RefusedError) and error.reason in _COMING_BACK
 
 
-async def patiently(call: Callable[[bool], Awaitable[_Answer]], tries: int = 1) -> _Answer:
+async def patiently(
+    call: Callable[[bool], Awaitable[_Answer]], tries: int = 1, *, is_returning: bool = False
+) -> _Answer:
     """Make a call, again while the server is stopping or starting.
 
     Parameters
@@ -46,6 +52,8 @@ async def patiently(call: Callable[[bool], Awaitable[_Answer]], tries: int = 1) 
         Makes it. Is told whether to wait for a connection: once the server has said that it will be back.
     tries
         How often a call may be made whose fate is not known because the connection broke.
+    is_returning
+        Whether the server is expected to be there or to come back, so that it is waited for at once.
 
     Raises
     ------
@@ -57,7 +65,6 @@ async def patiently(call: Callable[[bool], Awaitable[_Answer]], tries: int = 1) 
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _PATIENCE_S
     jitter = random.Random()
-    is_returning = False
     for attempt in itertools.count(1):
         try:
             async with asyncio.timeout_at(deadline if is_returning else None):
@@ -70,6 +77,8 @@ async def patiently(call: Callable[[bool], Awaitable[_Answer]], tries: int = 1) 
             failure = error
         if is_coming_back(failure):
             is_returning = True
+        elif is_returning and isinstance(failure, UnsentError):
+            pass
         elif isinstance(failure, UnavailableError) and tries > 1:
             tries -= 1
         else:

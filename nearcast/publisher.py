@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
 import grpc
 
-from nearcast.calls import patiently
+from nearcast.calls import UnsentError, patiently, refusal
 from nearcast.errors import ClosedError, RefusedError, UnavailableError
 from nearcast.line import Line
 from nearcast.model import GeoObject
@@ -22,6 +23,10 @@ _TRIES_MAX = 5
 """How often a request whose objects all have keys is sent again after a broken stream."""
 
 
+_ACCEPTED = "nearcast-accepted"
+"""In the initial metadata of a stream that the server has taken on."""
+
+
 class Publisher:
     """Publishes over one stream, kept open. Made by `Client.publisher`."""
 
@@ -31,14 +36,15 @@ class Publisher:
         self._lock = asyncio.Lock()
         self._sequence = 0
         self._closed = False
+        self._is_known = False  # the server has answered before: it is worth waiting for
 
     async def publish(self, objects: Iterable[GeoObject]) -> list[int]:
         """Post objects; return their ids in order, once they are on the server's disk.
 
         Up to 1,000 objects are accepted or refused together; a longer list goes in several requests,
         each on its own. If the connection breaks before the answer, a request is sent again when all its
-        objects have keys, which makes that safe. A server that is stopping or starting is waited for: it
-        says that it has done nothing.
+        objects have keys, which makes that safe. A server that is stopping or starting, or that is gone
+        before it has seen the request, is waited for, up to a minute.
 
         Raises
         ------
@@ -88,7 +94,11 @@ class Publisher:
                 raise ClosedError("the publisher is closed")
             self._sequence += 1
             request.sequence = self._sequence
-            return await patiently(lambda is_returning: self._exchange(request, is_returning), tries)
+            return await patiently(
+                lambda is_returning: self._exchange(request, is_returning),
+                tries,
+                is_returning=self._is_known,
+            )
 
     async def _exchange(
         self,
@@ -97,20 +107,13 @@ class Publisher:
     ) -> Iterable[int]:
         answered = False
         try:
-            call = self._call
-            if call is None or call.done():  # ended between two requests: nothing is lost
-                self._call = call = self._line.publishers.Publish(
-                    metadata=self._line.metadata, wait_for_ready=wait_for_ready
-                )
-            await call.write(request)
+            call = await self._sent(request, wait_for_ready)
             response = await call.read()
             if response is grpc.aio.EOF:
                 raise UnavailableError("the connection was lost before the answer")
-            answered = True
+            answered = self._is_known = True
         except (asyncio.InvalidStateError, asyncio.CancelledError):
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
+            _require_wanted()
             raise UnavailableError("the connection was lost before the answer") from None
         finally:
             if not answered:  # the stream is broken, or somebody cancelled between question and answer
@@ -119,7 +122,54 @@ class Publisher:
             raise RefusedError.from_wire(response.error)
         return list(response.ids)
 
+    async def _sent(
+        self,
+        request: publisher_service_pb2.PublishRequest,
+        wait_for_ready: bool,  # noqa: FBT001
+    ) -> Any:  # noqa: ANN401
+        """Write a request; return the stream that took it, a new one if the last has ended.
+
+        A stream that does not take a request has not sent it, whatever status it then has.
+        """
+        call = self._call
+        if call is not None:
+            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                await call.write(request)
+                return call
+        try:
+            self._call = call = await self._opened(wait_for_ready)
+            await call.write(request)
+        except asyncio.CancelledError:
+            _require_wanted()
+            raise UnsentError("the connection was lost before the request") from None
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+            failure = refusal(error) if isinstance(error, grpc.aio.AioRpcError) else error
+            if isinstance(failure, RefusedError):
+                raise failure from None
+            raise UnsentError(f"the server cannot be reached: {failure}") from None
+        return call
+
+    async def _opened(self, wait_for_ready: bool) -> Any:  # noqa: ANN401, FBT001
+        """Open a stream and wait until the server has taken it on: then it answers, or says why not."""
+        call = self._line.publishers.Publish(metadata=self._line.metadata, wait_for_ready=wait_for_ready)
+        is_accepted = False
+        try:
+            is_accepted = _ACCEPTED in (await call.initial_metadata() or ())
+            if not is_accepted:
+                await call.read()  # raises why
+        finally:
+            if not is_accepted:
+                call.cancel()
+        return call
+
     def _drop_stream(self) -> None:
         if self._call is not None:
             self._call.cancel()
             self._call = None
+
+
+def _require_wanted() -> None:
+    """Raise CancelledError if it was the caller who cancelled, and not a stream that was let go."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError

@@ -54,6 +54,8 @@ class PublisherServiceServicer:
     def Publish(self, request_iterator, context):
         """Publishes objects. Requests are answered in order; each is accepted or refused whole, and an
         accepted one is on disk before it is answered. A refusal does not end the stream.
+        The server takes a stream on with the initial metadata "nearcast-accepted". One that then ends with
+        DRAINING has answered all that was done; what it has not answered may be sent again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -13,6 +13,8 @@ from server.transport import converters
 from server.transport.gate import Context, Gate
 from server.transport.status import error_message
 
+_ACCEPTED = (("nearcast-accepted", "1"),)
+
 
 class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     """Publish, Retract."""
@@ -40,12 +42,14 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     ) -> AsyncIterator[publisher_service_pb2.PublishResponse]:
         """Accept objects, answering in order.
 
-        A stream that ends because the server drains says so: what it has not answered was not done.
+        Its initial metadata say that the stream is taken on. One that ends because the server drains says
+        so: what it has not answered was not done.
         """
         self._stream_count += 1
         self._idle.clear()
         try:
             self._gate.require(context)
+            await context.send_initial_metadata(_ACCEPTED)
             async for request in _until(self._draining, request_iterator):
                 yield await self._publish(request)
             if self._draining.is_set():

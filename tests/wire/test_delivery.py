@@ -1,0 +1,168 @@
+"""The delivery rule on the wire: versions, resumes, reports that come again, ends with reasons."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+
+from nearcast.v1 import (
+    control_service_pb2,
+    device_service_pb2,
+    geometry_pb2,
+    publisher_service_pb2,
+    subscriptions_pb2,
+)
+from tests.wire.test_bad_input import a_spec, an_object, attached, subscribe, tell
+from tests.wire.test_locate import publish
+
+Position = geometry_pb2.Position
+Ping = device_service_pb2.Ping
+
+
+def report(sequence, lon=14.5, version=0):
+    return device_service_pb2.Report(
+        sequence=sequence,
+        position=Position(lon=lon, lat=35.5),
+        subscription_ids=[1],
+        version=version,
+    )
+
+
+async def left(stubs, device):
+    """Half-close a stream, read what is left, wait until the server knows."""
+    await device.done_writing()
+    rest = []
+    while (answer := await device.read()) is not grpc.aio.EOF:
+        rest.append(answer)
+    await stubs.control.Sync(control_service_pb2.SyncRequest())
+    return rest
+
+
+async def counters(stubs):
+    return (await stubs.control.Status(control_service_pb2.StatusRequest())).counters
+
+
+async def test_what_was_missed_comes_again_under_the_same_versions(stubs):
+    device = await attached(stubs)
+    await tell(device, subscribe=subscribe(1, a_spec()))
+    ids = await publish(stubs, an_object())
+    first = (await device.read()).delta
+    assert [entry.object.id for entry in first.add] == ids
+    await left(stubs, device)
+    (missed,) = await publish(stubs, an_object())
+    for version, versions in ((1, [2, 3]), (1, [2, 3]), (2, [3])):
+        again = await attached(stubs, version=version)
+        deltas = [(await again.read()).delta for _ in versions]
+        assert [delta.version for delta in deltas] == versions
+        assert not any(delta.snapshot for delta in deltas)
+        assert deltas[-1].add[0].object.id == missed
+        if version == 1:
+            assert deltas[0] == first
+        await left(stubs, again)
+    # A hello acknowledges: what came before its version is not kept any more.
+    older = await attached(stubs, version=1)
+    assert (await older.read()).delta.snapshot
+    older.cancel()
+    assert (await counters(stubs))["deltas_resent"] == 5
+
+
+@pytest.mark.parametrize("how", ["ack", "ping", "report"])
+async def test_what_is_acknowledged_is_not_kept(stubs, server, how):
+    device = await attached(stubs)
+    await tell(device, subscribe=subscribe(1, a_spec()))
+    for _ in range(3):
+        await publish(stubs, an_object())
+        await device.read()
+    retained = server.switchboard.sessions["device"]._retained
+    assert len(retained) == 4
+    if how == "ack":
+        ack = device_service_pb2.Ack(version=3)
+        await device.write(device_service_pb2.AttachRequest(ack=ack))
+        await tell(device, ping=Ping(number=1))
+        assert len(retained) == 1
+    elif how == "ping":
+        await tell(device, ping=Ping(number=1, version=3))
+        assert len(retained) == 1
+    else:
+        await tell(device, report=report(1, version=3))
+        assert len(retained) == 2, "and the answer"
+    assert retained.floor == 3
+    device.cancel()
+
+
+async def test_a_report_that_comes_again_or_late_changes_nothing(stubs, server):
+    device = await attached(stubs)
+    await tell(device, subscribe=subscribe(1, a_spec()))
+    for sequence, lon in ((1, 14.5), (2, 14.6), (3, 14.7)):
+        answer = (await tell(device, report=report(sequence, lon))).delta
+        assert answer.report_sequence == sequence
+    handle = server.switchboard.sessions["device"].handles[1]
+    before = list(server.switchboard.ledger.engine.row(handle))
+    for sequence in (3, 3, 1, 2):
+        request = device_service_pb2.AttachRequest(report=report(sequence, 14.1))
+        await device.write(request)
+    pong = await tell(device, ping=Ping(number=1))
+    assert pong.pong.number == 1, "and nothing before it"
+    assert str(list(server.switchboard.ledger.engine.row(handle))) == str(before)
+    assert (await counters(stubs))["reports_repeated"] == 4
+    answer = (await tell(device, report=report(4, 14.1))).delta
+    assert (answer.version, answer.report_sequence) == (5, 4)
+    device.cancel()
+
+
+async def test_reports_are_counted_from_one(stubs):
+    device = await attached(stubs)
+    await tell(device, subscribe=subscribe(1, a_spec()))
+    error = (await tell(device, report=report(0))).rejection.error
+    assert (error.field, error.value) == ("report.sequence", "0")
+    device.cancel()
+
+
+async def test_ends_and_retractions_say_why_and_who_never_held_it_hears_nothing(stubs):
+    near = [an_object(position=Position(lon=14.5 + 0.001 * i, lat=35.5)) for i in range(20)]
+    ids = await publish(stubs, *near)
+    device = await attached(stubs)
+    first = (await tell(device, subscribe=subscribe(1, a_spec(k=1)))).delta
+    held = {entry.object.id for entry in first.add}
+    assert len(held) == 9
+    far = next(one for one in ids if one not in held)
+    await stubs.publishers.Retract(publisher_service_pb2.RetractRequest(ids=[far]))
+    await stubs.publishers.Retract(publisher_service_pb2.RetractRequest(ids=[min(held)]))
+    (drop,) = (await device.read()).delta.drop
+    assert (drop.object_id, drop.reason) == (min(held), subscriptions_pb2.DROP_REASON_RETRACTED)
+    unsubscribe = device_service_pb2.Unsubscribe(subscription_id=1)
+    ended = (await tell(device, unsubscribe=unsubscribe)).unsubscribed
+    assert (ended.subscription_id, ended.reason) == (1, device_service_pb2.END_REASON_UNSUBSCRIBED)
+    device.cancel()
+
+
+async def test_status_tells_what_there_is(stubs):
+    device = await attached(stubs)
+    await tell(device, subscribe=subscribe(1, a_spec()))
+    await tell(device, subscribe=subscribe(2, a_spec(k=0)))
+    await publish(stubs, an_object())
+    await device.read()
+    away = await attached(stubs, device_id="away")
+    await tell(away, subscribe=subscribe(1, a_spec()))
+    await left(stubs, away)
+    status = await stubs.control.Status(control_service_pb2.StatusRequest())
+    assert status.state == control_service_pb2.SERVER_STATE_SERVING
+    assert status.time_ms > 0
+    assert dict(status.gauges) == {
+        "devices.IN_SYNC": 1,
+        "devices.CATCHING_UP": 0,
+        "devices.DETACHED": 1,
+        "devices.PARKED": 0,
+        "subscriptions": 2,
+        "objects": 1,
+        "streams": 1,
+        "commands_waiting": 0,
+        "events_waiting": 0,
+    }
+    found = dict(status.counters)
+    assert found["rejected.INVALID_FIELD"] == 1
+    assert found["snapshots_sent"] == 2
+    assert found["deltas_sent"] == 3
+    assert found["deltas_queued"] == found["deltas_sent"]
+    assert status.limits["retained_max"] == 256.0
+    device.cancel()
