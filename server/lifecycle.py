@@ -11,7 +11,7 @@ class ServerState(IntEnum):
     """The numbers equal those on the wire."""
 
     RECOVERING = 1
-    """It reads its store; commands are refused."""
+    """It loads its kernels and reads its store; commands are refused."""
     SERVING = 2
     DRAINING = 3
     """It is about to stop: commands are refused, what was accepted is finished."""

@@ -39,9 +39,10 @@ class Limits:
     """Deltas waiting for a slow device; beyond, they coalesce into snapshots of the latest state."""
     outbox_bytes_max: int = 1024 * 1024
     """The same in bytes, roughly."""
-    retained_max: int = 256
-    """Deltas kept for a resume; beyond, a detached device is parked and resumes with snapshots."""
-    retained_bytes_max: int = 1024 * 1024
+    retained_max: int = 64
+    """Deltas kept for a resume; beyond, a detached device is parked and resumes with snapshots, which are
+    smaller by then."""
+    retained_bytes_max: int = 256 * 1024
     """The same in bytes, roughly."""
     answers_max: int = 10_000
     """Answers waiting to be written on a stream; beyond, it is not read until some have been."""

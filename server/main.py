@@ -104,7 +104,8 @@ class Server:
             self._listener = Listener(self._pump, Access(settings.tokens), settings.keepalive_ms)
             self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
             try:
-                await asyncio.to_thread(self._recover, options)
+                await asyncio.to_thread(self._warm_up)
+                await asyncio.to_thread(self._recover)
             except BaseException:
                 await self._listener.stop(0.0)
                 raise
@@ -123,12 +124,14 @@ class Server:
             settings.store,
         )
 
-    def _recover(self, options: EngineOptions) -> None:
+    def _warm_up(self) -> None:
         began = time.monotonic()
-        warm_up(self._frame, options)
+        warm_up(self._frame, self.switchboard.ledger.engine.options)
         spent_s = time.monotonic() - began
         if spent_s > _SLOW_S:
             _log.info("compiled kernels in %.0f s; they are kept for the next start", spent_s)
+
+    def _recover(self) -> None:
         self.switchboard.recover(self._store.recover())
 
     async def stop(self) -> None:

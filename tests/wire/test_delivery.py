@@ -164,5 +164,5 @@ async def test_status_tells_what_there_is(stubs):
     assert found["snapshots_sent"] == 2
     assert found["deltas_sent"] == 3
     assert found["deltas_queued"] == found["deltas_sent"]
-    assert status.limits["retained_max"] == 256.0
+    assert status.limits["retained_max"] == 64.0
     device.cancel()
