@@ -3,7 +3,7 @@
 Every command goes through two steps, so that what is acknowledged is on disk first:
 
     plan       validates, decides, and says which rows must be durable; changes nothing
-    apply      changes engine and sessions and gives the reply; cannot fail
+    apply      changes engine and sessions and gives the reply; cannot fail (`server/plans.py`)
 
 Between the two the caller makes the rows durable. Plans of one batch do not touch the same things
 (`Plan.touches`): `plan_batch` closes a batch before the first that does.
@@ -11,15 +11,13 @@ Between the two the caller makes the rows durable. Plans of one batch do not tou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-from index.batches import Ranking
 from safe_region.anchored import RegionMode
 from server import commands as c
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject, Place
+from server.plans import EVERYTHING, Plan, Publication, left_to_others
 from server.rows import (
     DeleteObject,
     DeleteSubscription,
@@ -46,35 +44,10 @@ from server.validation import (
     require_exact,
 )
 
-EVERYTHING = "everything"
-"""What a plan touches that must be the last of its batch."""
-
 
 def _device(command: c.DeviceCommand) -> Hashable:
     """Return what a command that changes a device's session or subscriptions touches."""
     return ("device", command.device_id)
-
-
-class Publication(NamedTuple):
-    """What a publish command comes to."""
-
-    fresh: Sequence[LiveObject]
-    replaced: Sequence[int]
-    ids: list[int]
-    """Of all that were asked for."""
-
-
-@dataclass(slots=True)
-class Plan:
-    """A validated command: what must be durable, what it touches, and how to carry it out."""
-
-    apply: Callable[[], object]
-    rows: tuple[Row, ...] = ()
-    touches: frozenset[Hashable] = frozenset()
-    joint: Publication | c.Report | None = None
-    """Set instead of `apply` being called: neighbours of a kind are carried out as one batch."""
-    is_aside: bool = False
-    """Whether it changes only what its own device is told: reports on both sides of it are one batch."""
 
 
 class Planner:
@@ -176,7 +149,7 @@ class Planner:
             ids.append(item.object_id)
         rows = [DeleteObject(old_id) for old_id in replaced] + [PutObject(item) for item in fresh]
         joint = Publication(fresh, replaced, ids)
-        return Plan(_nothing, tuple(rows), frozenset(touches), joint)
+        return Plan(left_to_others, tuple(rows), frozenset(touches), joint)
 
     def _accepted(self, new: NewObject, now_ms: int) -> LiveObject:
         object_id = self._board.take_object_id()
@@ -313,7 +286,7 @@ class Planner:
         checked_motion(command.heading_deg, command.speed_mps)
         if command.margin_m:
             require_exact(self._regions(session, command.subscription_ids), command.margin_m)
-        return Plan(_nothing, joint=command)
+        return Plan(left_to_others, joint=command)
 
     def _speaker(self, command: c.DeviceCommand) -> Session:
         """Return the session of a command, if its connection is the one that carries the device."""
@@ -335,83 +308,3 @@ class Planner:
             raise RefusalError(
                 Reason.UNKNOWN_SUBSCRIPTION, field, subscription_id, "a subscription of the device"
             )
-
-
-class Step(NamedTuple):
-    """Publications that are one batch; or reports that are one, and what is carried out after them."""
-
-    publications: list[tuple[int, Publication]]
-    reports: list[c.Report]
-    others: list[tuple[int, Plan]]
-    """Plans, like publications, with their places in the batch."""
-
-
-def steps(plans: Sequence[Plan]) -> Iterator[Step]:
-    """Divide plans into steps, in order.
-
-    Publications gather while they are neighbours, reports until something comes that concerns others.
-    """
-    step = Step([], [], [])
-    for place, plan in enumerate(plans):
-        is_publication = isinstance(plan.joint, Publication)
-        if step.publications if not is_publication else step.reports or step.others:
-            yield step
-            step = Step([], [], [])
-        if isinstance(plan.joint, Publication):
-            step.publications.append((place, plan.joint))
-        elif plan.joint is not None:
-            step.reports.append(plan.joint)
-        else:
-            step.others.append((place, plan))
-            if not plan.is_aside:
-                yield step
-                step = Step([], [], [])
-    if any(step):
-        yield step
-
-
-def carry_out(
-    board: Switchboard,
-    step: Step,
-    replies: list[object],
-    places: dict[int, Place],
-    seen: list[Ranking] | None = None,
-) -> None:
-    """Carry a step out, and note the replies to its plans at their places.
-
-    Parameters
-    ----------
-    board
-        What changes.
-    step
-        One of `steps`, those before it carried out.
-    replies
-        A place for each plan of the batch.
-    places
-        Where the reports say that subscriptions are: `Switchboard.hear`.
-    seen
-        What `Ledger.look` has said of these, if nothing has changed since.
-    """
-    if step.publications:
-        board.publish(
-            [item for _, one in step.publications for item in one.fresh],
-            [old_id for _, one in step.publications for old_id in one.replaced],
-        )
-    for place, publication in step.publications:
-        replies[place] = publication.ids
-    if places:
-        board.anchor(places, seen)
-    for place, plan in step.others:
-        replies[place] = plan.apply()
-
-
-def apply(board: Switchboard, plans: Sequence[Plan]) -> list[object]:
-    """Carry plans out in order; return a reply for each."""
-    replies: list[object] = [None] * len(plans)
-    for step in steps(plans):
-        carry_out(board, step, replies, board.hear(step.reports))
-    return replies
-
-
-def _nothing() -> None:
-    """Stand for what is carried out with others."""

@@ -20,7 +20,8 @@ from server import commands as c
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
 from server.lifecycle import ServerState, require_serving
-from server.planning import Plan, Planner, carry_out, steps
+from server.planning import Planner
+from server.plans import Plan, carry_out, steps
 from server.retention import Retention
 from server.rows import Row
 from server.session import Connection

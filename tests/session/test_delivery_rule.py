@@ -27,7 +27,8 @@ from server.engine import EngineOptions
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, TopK
-from server.planning import Plan, Planner, apply
+from server.planning import Planner
+from server.plans import Plan, apply
 from server.session import (
     Connection,
     Detached,

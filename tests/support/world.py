@@ -27,7 +27,8 @@ from server.engine import CostModel, EngineOptions
 from server.errors import RefusalError
 from server.limits import Limits
 from server.model import NewObject
-from server.planning import Plan, Planner, apply
+from server.planning import Planner
+from server.plans import Plan, apply
 from server.session import Connection
 from server.store import SqliteStore
 from server.switchboard import Switchboard
