@@ -49,7 +49,7 @@ DEVICES = ("d1", "d2")
 
 devices = st.sampled_from(DEVICES)
 instances = st.sampled_from((0, 1))
-numbers = st.integers(1, 3)
+numbers = st.integers(1, 2)
 places = st.tuples(st.integers(-9, 9), st.integers(-9, 9))
 
 
@@ -177,14 +177,19 @@ class DeliveryRule(RuleBasedStateMachine):
 
     # -- devices ---------------------------------------------------------------------------------
 
-    @rule(name=devices, which=instances, kind=st.sampled_from(["right", "right", "backup", "future"]))
-    def greet(self, name: str, which: int, kind: str) -> None:
-        self.hello(name, which, kind)
+    @rule(
+        name=devices,
+        which=instances,
+        kind=st.sampled_from(["right", "right", "backup", "future"]),
+        back=st.integers(0, 8),
+    )
+    def greet(self, name: str, which: int, kind: str, back: int) -> None:
+        self.hello(name, which, kind, back)
 
-    def hello(self, name: str, which: int, kind: str) -> None:
+    def hello(self, name: str, which: int, kind: str, back: int = 0) -> None:
         app, other = self.apps[name][which], self.attached(name)
         if kind == "backup":
-            app.memory = copy.deepcopy(app.backups[app.memory.version % len(app.backups)])
+            app.memory = copy.deepcopy(app.backups[-1 - back % len(app.backups)])
         version = app.memory.version + (100 if kind == "future" else 0)
         connection = self.connection()
         command = c.Hello(connection, name, app.nonce, version, 0.0, 0.0)
@@ -220,7 +225,7 @@ class DeliveryRule(RuleBasedStateMachine):
     @rule(name=devices, number=numbers, word=st.sampled_from(WORDS), place=places)
     def subscribe(self, name: str, number: int, word: str, place: tuple[int, int]) -> None:
         app = self.speaker(name)
-        spec = self.subscriptions[name].setdefault(number, TopK((word,), 2, 0.5))
+        spec = self.subscriptions[name].setdefault(number, TopK((word,), 4, 0.5))
         lon, lat = place
         self.say(c.Subscribe(self.line(app), name, number, spec, float(lon), float(lat)))
 
@@ -287,21 +292,58 @@ class DeliveryRule(RuleBasedStateMachine):
             app.hear(event)
         connection.wrote()
 
-    @rule(name=devices, count=st.integers(1, 4))
-    def lose_what_was_written(self, name: str, count: int) -> None:
-        """The network takes it and breaks: the server has sent it, nobody hears it."""
+    @rule(name=devices, count=st.integers(1, 4), heard=st.integers(0, 2))
+    def lose_what_was_written(self, name: str, count: int, heard: int) -> None:
+        """The network takes it and breaks: the server has sent it, and only the first is heard."""
         app = self.attached(name)
         if app is None:
             return
         connection = self.line(app)
         events = [event for _, event in self.board.take(connection, count)]
         connection.wrote()
-        self.lost_count += sum(isinstance(event, VersionedDelta) for event in events)
+        for event in events[:heard]:
+            app.hear(event)
+        self.lost_count += sum(isinstance(event, VersionedDelta) for event in events[heard:])
         app.connection = None
         self.missed[name] = None
         connection.close()
         if name in self.board.sessions:
             self.carry_out(c.Detach(connection, name))
+
+    # -- what seldom comes together by chance ----------------------------------------------------
+
+    @rule(name=devices, place=places)
+    def overflow(self, name: str, place: tuple[int, int]) -> None:
+        """It asks and asks and does not read."""
+        self.subscribe(name, 1, "a", place)
+        for _ in range(LIMITS.outbox_max + 1):
+            self.report(name, place, "next")
+
+    @rule(name=devices, number=numbers, word=st.sampled_from(WORDS), place=places)
+    def change_its_mind(self, name: str, number: int, word: str, place: tuple[int, int]) -> None:
+        """One subscription ends, and another one begins under its number."""
+        self.unsubscribe(name, number)
+        self.subscribe(name, number, word, place)
+
+    @rule(name=devices, count=st.integers(1, 9), place=places)
+    def miss(self, name: str, count: int, place: tuple[int, int]) -> None:
+        """It is away while something happens near it."""
+        for number in (1, 2):
+            self.subscribe(name, number, "a", place)
+        self.leave(name)
+        self.publish([place] * count, "a", 30)
+
+    @rule(name=devices, back=st.integers(0, 8), place=places)
+    def go_back(self, name: str, back: int, place: tuple[int, int]) -> None:
+        """It has acknowledged, and is restored from a backup of before."""
+        app = self.speaker(name)
+        self.subscribe(name, 1, "a", place)
+        self.report(name, place, "next")
+        self.read(name, 9)
+        if app.connection is not None:
+            self.acknowledge(name, "ack")
+            self.leave(name)
+            self.hello(name, self.apps[name].index(app), "backup", back)
 
     @rule(name=devices, which=instances, index=st.integers(0, 1_000))
     def duplicate(self, name: str, which: int, index: int) -> None:
@@ -319,7 +361,7 @@ class DeliveryRule(RuleBasedStateMachine):
     @rule(
         at=st.lists(places, min_size=1, max_size=8),
         word=st.sampled_from(WORDS),
-        ttl_ms=st.sampled_from([3, 30, 10_000]),
+        ttl_ms=st.sampled_from([3, 30, 300]),
     )
     def publish(self, at: list[tuple[int, int]], word: str, ttl_ms: int) -> None:
         for place in at:
