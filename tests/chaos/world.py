@@ -1,0 +1,84 @@
+"""A server, its crowd, its publishers and its books, and the round that every fault is put into."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import nearcast
+from safe_region.frame import Area, Frame
+from tests.chaos.audit import audit_lists, audit_searches, audit_store, settle
+from tests.chaos.books import Books
+from tests.chaos.crowd import Crowd
+from tests.chaos.load import Load
+from tests.chaos.servers import AREA, ServerProcess
+from tests.support.proxy import Proxy
+
+_BEGIN_MS = 1_000_000
+_PUBLISHERS = 4
+
+
+class World:
+    """Everything that a fault can strike, in virtual time.
+
+    Parameters
+    ----------
+    folder
+        Where the server keeps its store and its log.
+    device_count
+        How many devices.
+    seed
+        Decides everything but the timing.
+    """
+
+    def __init__(self, folder: Path, device_count: int, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.violations: list[str] = []
+        self.lists = 0
+        """Lists compared with the oracle's."""
+        self.server = ServerProcess(folder)
+        self.proxy = Proxy(self.server.target)
+        self.books = Books(Frame.of(Area(*map(float, AREA.split(",")))))
+        self.crowd = Crowd(self.books, self.violations, self.chance)
+        self._device_count = device_count
+
+    async def __aenter__(self) -> World:
+        await self.server.start()
+        far = await self.proxy.start()
+        self._clients = [await self._client(target) for target in (self.server.target, far)]
+        publishers = [self._clients[i % 2][1].publisher() for i in range(_PUBLISHERS)]
+        self.load = Load(self.crowd, publishers, self.books)
+        self.admin = self._clients[0][1]
+        await self.admin.advance_clock(_BEGIN_MS)
+        self.load.now_ms = _BEGIN_MS
+        await self.crowd.gather(self._device_count, self.server.target, far)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.crowd.leave()
+        for context, _client in self._clients:
+            await context.__aexit__(None, None, None)
+        await self.proxy.stop()
+        await self.server.stop()
+
+    async def advance(self, seconds: float) -> None:
+        """Let virtual time pass, for everybody who is awake."""
+        now_ms = self.load.now_ms + round(seconds * 1000)
+        self.load.now_ms = now_ms
+        self.books.pass_time(now_ms)
+        await self.admin.advance_clock(now_ms)
+        await asyncio.gather(*(group.client.advance_clock(now_ms) for group in self.crowd.awake))
+
+    async def audit(self) -> None:
+        """Wait for rest and compare everything."""
+        await self.load.rest()
+        await settle(self.crowd)
+        now_ms = self.load.now_ms
+        self.lists += audit_lists(self.crowd, self.books, now_ms, self.violations)
+        await audit_searches(self.admin, self.crowd, self.books, now_ms, self.violations)
+        audit_store(self.server, self.crowd, self.books, now_ms, self.violations)
+
+    async def _client(self, target: str):
+        context = nearcast.connect(target)
+        return context, await context.__aenter__()
