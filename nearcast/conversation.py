@@ -143,6 +143,8 @@ class Conversation:
             case "welcome":
                 self._receive_welcome(response.welcome)
             case "pong":
+                for number in self.roster.take_refused_ends():
+                    self._voice.unsubscribe(number)
                 self._pongs.pop(response.pong.number, lambda: None)()
             case "unsubscribed":
                 self._receive_unsubscribed(response.unsubscribed.subscription_id)
@@ -230,7 +232,10 @@ class Conversation:
                         subscription.forgotten()
                         self._voice.subscribe(subscription)
             case device_service_pb2.Rejection.COMMAND_UNSUBSCRIBE:
-                self.roster.ended(rejection.number)
+                if error.reason is Reason.UNKNOWN_SUBSCRIPTION:
+                    self.roster.ended(rejection.number)
+                else:
+                    self.roster.end_refused(rejection.number)
             case _:
                 _log.warning("device %s: %s", self.device_id, error)
 

@@ -32,7 +32,8 @@ async def settle(crowd: Crowd) -> None:
         async with asyncio.timeout(_PATIENCE_S):
             while True:
                 try:
-                    await asyncio.gather(*(group.client.sync() for group in crowd.awake))
+                    for _ in range(2):  # what was refused is asked again at the first
+                        await asyncio.gather(*(group.client.sync() for group in crowd.awake))
                 except UnavailableError:
                     await asyncio.sleep(0.05)
                     continue

@@ -33,6 +33,7 @@ class ServerProcess:
     def __init__(self, folder: Path, *, virtual_time: bool = True) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.store = folder / "store.db"
+        self.log_of_store = folder / "store.db-wal"
         self.log = folder / "server.log"
         self._control = folder / "control"
         self._virtual_time = virtual_time

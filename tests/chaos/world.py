@@ -7,16 +7,19 @@ import random
 from pathlib import Path
 
 import nearcast
+from nearcast import UnavailableError
 from safe_region.frame import Area, Frame
 from tests.chaos.audit import audit_lists, audit_searches, audit_store, settle
 from tests.chaos.books import Books
-from tests.chaos.crowd import Crowd
+from tests.chaos.crowd import Crowd, Group, is_online
 from tests.chaos.load import Load
 from tests.chaos.servers import AREA, ServerProcess
 from tests.support.proxy import Proxy
 
 _BEGIN_MS = 1_000_000
 _PUBLISHERS = 4
+_PATIENCE_S = 2.0
+"""How long devices may take to come back by themselves; most do."""
 
 
 class World:
@@ -38,28 +41,32 @@ class World:
         self.lists = 0
         """Lists compared with the oracle's."""
         self.server = ServerProcess(folder)
-        self.proxy = Proxy(self.server.target)
+        self.devices_proxy = Proxy(self.server.target)
+        self.proxies = (self.devices_proxy, Proxy(self.server.target))
+        """What is between the server and half of the devices, and half of the publishers."""
         self.books = Books(Frame.of(Area(*map(float, AREA.split(",")))))
         self.crowd = Crowd(self.books, self.violations, self.chance)
         self._device_count = device_count
 
     async def __aenter__(self) -> World:
         await self.server.start()
-        far = await self.proxy.start()
-        self._clients = [await self._client(target) for target in (self.server.target, far)]
+        near = self.server.target
+        far, far_for_publishers = [await proxy.start() for proxy in self.proxies]
+        self._clients = [await self._client(target) for target in (near, far_for_publishers)]
         publishers = [self._clients[i % 2][1].publisher() for i in range(_PUBLISHERS)]
         self.load = Load(self.crowd, publishers, self.books)
         self.admin = self._clients[0][1]
         await self.admin.advance_clock(_BEGIN_MS)
         self.load.now_ms = _BEGIN_MS
-        await self.crowd.gather(self._device_count, self.server.target, far)
+        await self.crowd.gather(self._device_count, near, far)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.crowd.leave()
         for context, _client in self._clients:
             await context.__aexit__(None, None, None)
-        await self.proxy.stop()
+        for proxy in self.proxies:
+            await proxy.stop()
         await self.server.stop()
 
     async def advance(self, seconds: float) -> None:
@@ -70,14 +77,35 @@ class World:
         await self.admin.advance_clock(now_ms)
         await asyncio.gather(*(group.client.advance_clock(now_ms) for group in self.crowd.awake))
 
+    async def wake(self, groups: list[Group]) -> None:
+        """Tell devices what time it is, as their own clocks would, once they have a connection."""
+        for group in groups:
+            while True:
+                try:
+                    await group.client.advance_clock(self.load.now_ms)
+                    break
+                except UnavailableError:
+                    await asyncio.sleep(0.05)
+
     async def audit(self) -> None:
         """Wait for rest and compare everything."""
-        await self.load.rest()
-        await settle(self.crowd)
+        hurrying = asyncio.create_task(self._hurry())
+        try:
+            await self.load.rest()
+            await settle(self.crowd)
+        finally:
+            hurrying.cancel()
         now_ms = self.load.now_ms
         self.lists += audit_lists(self.crowd, self.books, now_ms, self.violations)
         await audit_searches(self.admin, self.crowd, self.books, now_ms, self.violations)
         audit_store(self.server, self.crowd, self.books, now_ms, self.violations)
+
+    async def _hurry(self) -> None:
+        """Tell who is not back in a moment that the network has changed, so as not to wait for backoffs."""
+        while True:
+            await asyncio.sleep(_PATIENCE_S)
+            late = [group.client for group in self.crowd.groups if not is_online(group)]
+            await asyncio.gather(*(client.network_changed() for client in late))
 
     async def _client(self, target: str):
         context = nearcast.connect(target)
