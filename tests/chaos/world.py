@@ -23,7 +23,7 @@ _PATIENCE_S = 2.0
 
 
 class World:
-    """Everything that a fault can strike, in virtual time.
+    """Everything that a fault can strike.
 
     Parameters
     ----------
@@ -33,20 +33,36 @@ class World:
         How many devices.
     seed
         Decides everything but the timing.
+    lifetimes_s
+        Shortest and longest life of an object.
+    virtual_time
+        Whether `advance` drives the time.
     """
 
-    def __init__(self, folder: Path, device_count: int, seed: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        device_count: int,
+        seed: int,
+        lifetimes_s: tuple[float, float] = (60.0, 7200.0),
+        *,
+        virtual_time: bool = True,
+    ) -> None:
         self.chance = random.Random(seed)
         self.violations: list[str] = []
         self.lists = 0
         """Lists compared with the oracle's."""
-        self.server = ServerProcess(folder)
+        self.clock_offset_s = 0.0
+        """How far ahead the server's wall clock has ever been, in real time."""
+        self.server = ServerProcess(folder, virtual_time=virtual_time)
         self.devices_proxy = Proxy(self.server.target)
         self.proxies = (self.devices_proxy, Proxy(self.server.target))
         """What is between the server and half of the devices, and half of the publishers."""
         self.books = Books(Frame.of(Area(*map(float, AREA.split(",")))))
         self.crowd = Crowd(self.books, self.violations, self.chance)
         self._device_count = device_count
+        self._lifetimes_s = lifetimes_s
+        self._virtual_time = virtual_time
 
     async def __aenter__(self) -> World:
         await self.server.start()
@@ -54,10 +70,11 @@ class World:
         far, far_for_publishers = [await proxy.start() for proxy in self.proxies]
         self._clients = [await self._client(target) for target in (near, far_for_publishers)]
         publishers = [self._clients[i % 2][1].publisher() for i in range(_PUBLISHERS)]
-        self.load = Load(self.crowd, publishers, self.books)
+        self.load = Load(self.crowd, publishers, self.books, self._lifetimes_s)
         self.admin = self._clients[0][1]
-        await self.admin.advance_clock(_BEGIN_MS)
-        self.load.now_ms = _BEGIN_MS
+        if self._virtual_time:
+            await self.admin.advance_clock(_BEGIN_MS)
+            self.load.now_ms = _BEGIN_MS
         await self.crowd.gather(self._device_count, near, far)
         return self
 
@@ -87,14 +104,18 @@ class World:
                 except UnavailableError:
                     await asyncio.sleep(0.05)
 
-    async def audit(self) -> None:
-        """Wait for rest and compare everything."""
+    async def rest(self) -> None:
+        """End the load, and wait until every device is back and nothing is under way."""
         hurrying = asyncio.create_task(self._hurry())
         try:
             await self.load.rest()
             await settle(self.crowd)
         finally:
             hurrying.cancel()
+
+    async def audit(self) -> None:
+        """Come to rest and compare everything."""
+        await self.rest()
         now_ms = self.load.now_ms
         self.lists += audit_lists(self.crowd, self.books, now_ms, self.violations)
         await audit_searches(self.admin, self.crowd, self.books, now_ms, self.violations)
