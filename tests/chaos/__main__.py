@@ -41,7 +41,9 @@ def main(
     if path is not None:
         about = {"devices": devices, "seed": seed, "python": platform.python_version()}
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({**about, "faults": [asdict(one) for one in tallies]}, indent=1) + "\n")
+        path.write_text(
+            json.dumps({**about, "faults": [asdict(one) for one in tallies]}, indent=1) + "\n"
+        )
     wrong = [f"{one.fault}: {text}" for one in tallies for text in one.violations]
     for text in wrong[:_SHOWN]:
         click.echo(text[:1000], err=True)

@@ -74,7 +74,9 @@ def audit_lists(crowd: Crowd, books: Books, now_ms: int, violations: list[str]) 
     return count
 
 
-async def audit_searches(client: Client, crowd: Crowd, books: Books, now_ms: int, violations: list[str]) -> None:
+async def audit_searches(
+    client: Client, crowd: Crowd, books: Books, now_ms: int, violations: list[str]
+) -> None:
     """Ask the server itself for the hundred best at a few places."""
     candidates = books.candidates()
     for _ in range(_SEARCHES):
@@ -85,7 +87,9 @@ async def audit_searches(client: Client, crowd: Crowd, books: Books, now_ms: int
             violations.append(f"a search at {lon}, {lat} finds {shown}")
 
 
-def audit_store(server: ServerProcess, crowd: Crowd, books: Books, now_ms: int, violations: list[str]) -> None:
+def audit_store(
+    server: ServerProcess, crowd: Crowd, books: Books, now_ms: int, violations: list[str]
+) -> None:
     """Read the store beside the running server: what was acknowledged is there, and nothing else."""
     path = str(server.store)
     with contextlib.closing(opening.connected(path, read_only=True)) as database:

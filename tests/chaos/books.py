@@ -11,7 +11,7 @@ from safe_region.frame import Frame
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """An acknowledged object. `created_ms` is known in virtual time only."""
+    """An acknowledged object. In real time `created_ms` is when it was asked for: it lives no shorter."""
 
     object_id: int
     what: GeoObject
@@ -34,7 +34,6 @@ class Books:
     objects: dict[int, Posted] = field(default_factory=dict)
     payloads: set[bytes] = field(default_factory=set)
     """Of all that was ever handed to the SDK: nothing else may be shown."""
-    id_max: int = 0
 
     def posted(self, what: GeoObject, object_id: int, now_ms: int) -> None:
         """Note an acknowledged object; one of the same key is replaced."""
@@ -44,11 +43,9 @@ class Books:
         if old is not None:
             del self.objects[old.object_id]
         self.objects[object_id] = Posted(object_id, what, now_ms)
-        self.id_max = max(self.id_max, object_id)
 
-    def retracted(self, object_ids: list[int]) -> None:
-        for object_id in object_ids:
-            self.objects.pop(object_id, None)
+    def retracted(self, object_id: int) -> None:
+        self.objects.pop(object_id, None)
 
     def pass_time(self, now_ms: int) -> None:
         """Forget what has expired."""

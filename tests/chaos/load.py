@@ -45,7 +45,7 @@ class Load:
         lifetimes_s: tuple[float, float] = (60.0, 7200.0),
     ) -> None:
         self.now_ms = 0
-        """Virtual time; it only advances at rest."""
+        """Virtual time, which only advances at rest; in real time, what the server said last."""
         self.acknowledged = 0
         self.refused = 0
         self._crowd = crowd
@@ -76,10 +76,10 @@ class Load:
             mine = [one for one in self._books.objects.values() if one.what.key.startswith(f"p{own}-")]
             is_full = len(self._books.objects) > _OBJECTS_MAX
             if mine and self._chance.random() < (0.7 if is_full else 0.3):
-                ids = [one.object_id for one in self._chance.sample(mine, min(len(mine), 3))]
-                if await self._until_answered(lambda ids=ids: self._retract(publisher, ids)):
-                    self._books.retracted(ids)
-                    self.acknowledged += len(ids)
+                object_id = self._chance.choice(mine).object_id
+                if await self._until_answered(lambda one=object_id: self._retract(publisher, one)):
+                    self._books.retracted(object_id)
+                    self.acknowledged += 1
             else:
                 await self._post(own, publisher, [one.what.key for one in mine])
             await asyncio.sleep(self._chance.uniform(0.0, 0.02))
@@ -93,9 +93,10 @@ class Load:
             key = self._chance.choice(keys) if is_replacing else f"p{own}-{self._number}"
             objects[key] = self._object(key)
         self._books.payloads |= {one.payload for one in objects.values()}
+        now_ms = self.now_ms
         ids = await self._until_answered(lambda: publisher.publish(objects.values()))
         for one, object_id in zip(objects.values(), ids or (), strict=bool(ids)):
-            self._books.posted(one, object_id, self.now_ms)
+            self._books.posted(one, object_id, now_ms)
             self.acknowledged += 1
 
     def _object(self, key: str) -> GeoObject:
@@ -105,10 +106,10 @@ class Load:
         ttl_s = round(chance.uniform(*self._lifetimes_s), 3)
         return GeoObject(words, lon, lat, ttl_s, f"{key} {self._number}".encode(), key)
 
-    async def _retract(self, publisher: Publisher, ids: list[int]) -> bool:
-        """Retract; if they are unknown, an earlier try of the same question has done it."""
+    async def _retract(self, publisher: Publisher, object_id: int) -> bool:
+        """Retract; if it is unknown, it has expired or an earlier try of the same question has done it."""
         try:
-            await publisher.retract(*ids)
+            await publisher.retract(object_id)
         except RefusedError as error:
             if error.reason is not Reason.UNKNOWN_OBJECT:
                 raise

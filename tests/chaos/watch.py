@@ -12,8 +12,8 @@ class Watch:
     """Looks over the shoulder of one device, through all its streams.
 
     What it calls a violation: a version that goes backwards or leaves one out, an object that nobody
-    published, a subscription that was acknowledged and that the server no longer knows, one that has ended
-    and is back.
+    published, a subscription that was acknowledged and that the server no longer knows, one that has
+    ended and is back.
 
     Parameters
     ----------

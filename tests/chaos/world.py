@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from pathlib import Path
+from typing import Self
 
 import nearcast
 from nearcast import UnavailableError
@@ -64,7 +65,7 @@ class World:
         self._lifetimes_s = lifetimes_s
         self._virtual_time = virtual_time
 
-    async def __aenter__(self) -> World:
+    async def __aenter__(self) -> Self:
         await self.server.start()
         near = self.server.target
         far, far_for_publishers = [await proxy.start() for proxy in self.proxies]
@@ -122,7 +123,7 @@ class World:
         audit_store(self.server, self.crowd, self.books, now_ms, self.violations)
 
     async def _hurry(self) -> None:
-        """Tell who is not back in a moment that the network has changed, so as not to wait for backoffs."""
+        """Tell who is not back in a moment that the network has changed, not to wait for backoffs."""
         while True:
             await asyncio.sleep(_PATIENCE_S)
             late = [group.client for group in self.crowd.groups if not is_online(group)]

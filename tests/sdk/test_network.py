@@ -219,7 +219,7 @@ async def test_a_refusal_is_not_tried_again(client):
         await client.publisher().publish([GeoObject({"a"}, 80.0, 35.5, 3600.0, key="k")])
 
 
-async def test_a_call_under_way_when_the_network_changes(client, proxy, far):
+async def test_a_call_under_way_when_the_network_changes(proxy, far):
     """It is not cancelled: nobody has cancelled the caller. It says that its connection is gone."""
     await far.publisher().publish(row(1))
     proxy.stall()
