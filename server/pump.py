@@ -65,8 +65,8 @@ class Pump:
     clock
         Wall clock in milliseconds; tells the time unless that is virtual, and who is late.
     steady_clock
-        Monotonic clock in milliseconds; tells when leases end unless time is virtual, and how time goes on
-        while the wall clock lags behind it.
+        Monotonic clock in milliseconds; tells when leases end unless time is virtual, and how time goes
+        on while the wall clock lags behind it.
     retention
         Tells who is to be forgotten; by default nobody.
     """

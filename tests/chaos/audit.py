@@ -87,9 +87,7 @@ async def audit_searches(
             violations.append(f"a search at {lon}, {lat} finds {shown}")
 
 
-def audit_store(
-    server: ServerProcess, crowd: Crowd, books: Books, now_ms: int, violations: list[str]
-) -> None:
+def audit_objects(server: ServerProcess, books: Books, now_ms: int, violations: list[str]) -> None:
     """Read the store beside the running server: what was acknowledged is there, and nothing else."""
     path = str(server.store)
     with contextlib.closing(opening.connected(path, read_only=True)) as database:
@@ -98,9 +96,6 @@ def audit_store(
         for columns in reading.objects(database, path, now_ms):
             rows = zip(columns.ids, columns.keys, columns.payloads, columns.expiry_ms, strict=True)
             stored |= {int(one): (key, payload, int(expiry)) for one, key, payload, expiry in rows}
-        kept = set()
-        for columns in reading.subscriptions(database, path):
-            kept |= set(zip(columns.device_ids, map(int, columns.subscription_ids), strict=True))
     expected = {
         one.object_id: (one.what.key, one.what.payload, one.expiry_ms) for one in books.objects.values()
     }
@@ -109,6 +104,16 @@ def audit_store(
         ("is on disk and should not be", stored.items() - expected.items()),
     ):
         violations.extend(f"object {one} {text}" for one, _ in difference)
+
+
+def audit_subscriptions(server: ServerProcess, crowd: Crowd, violations: list[str]) -> None:
+    """Read the store beside the running server: all subscriptions are there, and no others."""
+    path = str(server.store)
+    kept = set()
+    with contextlib.closing(opening.connected(path, read_only=True)) as database:
+        database.execute("BEGIN")
+        for columns in reading.subscriptions(database, path):
+            kept |= set(zip(columns.device_ids, map(int, columns.subscription_ids), strict=True))
     wanted = {(member.device.id, number) for member in crowd.members for number in member.specs}
     violations.extend(f"subscription {one} is acknowledged and not on disk" for one in wanted - kept)
     violations.extend(f"subscription {one} is on disk and should not be" for one in kept - wanted)

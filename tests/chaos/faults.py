@@ -59,7 +59,7 @@ async def full_disk(world: World) -> None:
     try:
         async with asyncio.timeout(_NOTICED_S):
             before = world.load.refused
-            while world.load.refused < before + world.chance.randint(1, 10):
+            while world.load.refused < before + world.chance.randint(1, 10):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
     except TimeoutError:
         raise Missed("nothing was refused") from None
@@ -160,7 +160,7 @@ async def _tamper(world: World, late_s: float) -> None:
     tampers = [Tamper(member, world.chance, late_s) for member in world.crowd.members]
     try:
         async with asyncio.timeout(_NOTICED_S):
-            while sum(one.count for one in tampers) < len(tampers) // 10:
+            while sum(one.count for one in tampers) < len(tampers) // 10:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
     except TimeoutError:
         raise Missed("too few devices had anything to report") from None

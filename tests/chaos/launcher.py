@@ -3,8 +3,8 @@
     python -m tests.chaos.launcher CONTROL serve ...
 
 CONTROL is a file of two numbers, mapped into memory, that the test writes while the server runs: how far
-the wall clock is off, in nanoseconds, and how long every commit takes longer, in seconds. The server's own
-code runs unchanged; only `time.time_ns` and `SqliteStore.commit` are wrapped.
+the wall clock is off, in nanoseconds, and how much longer every commit takes, in seconds. The server's
+own code runs unchanged; only `time.time_ns` and `SqliteStore.commit` are wrapped.
 """
 
 from __future__ import annotations

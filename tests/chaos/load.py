@@ -34,7 +34,7 @@ class Load:
     books
         Where what is acknowledged goes.
     lifetimes_s
-        Shortest and longest life of an object.
+        Shortest and longest life of an object; all magnitudes between are as frequent.
     """
 
     def __init__(
@@ -103,11 +103,12 @@ class Load:
         chance = self._chance
         words = frozenset(chance.sample(KEYWORDS, chance.randint(1, 3)))
         lon, lat = chance.uniform(WEST, EAST), chance.uniform(SOUTH, NORTH)
-        ttl_s = round(chance.uniform(*self._lifetimes_s), 3)
+        shortest_s, longest_s = self._lifetimes_s
+        ttl_s = round(shortest_s * (longest_s / shortest_s) ** chance.random(), 3)
         return GeoObject(words, lon, lat, ttl_s, f"{key} {self._number}".encode(), key)
 
     async def _retract(self, publisher: Publisher, object_id: int) -> bool:
-        """Retract; if it is unknown, it has expired or an earlier try of the same question has done it."""
+        """Retract; if it is unknown, it has expired, or an earlier try has done it."""
         try:
             await publisher.retract(object_id)
         except RefusedError as error:

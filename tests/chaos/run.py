@@ -82,20 +82,20 @@ async def _jump(
     tally: Tally, count: int, folder: Path, device_count: int, seed: int, progress: Progress
 ) -> None:
     began = time.perf_counter()
-    async with World(folder, device_count, seed, clocks.LIFETIMES_S, virtual_time=False) as world:
-        async with clocks.watched(world):
-            for _ in range(count):
-                try:
-                    world.load.start()
-                    await clocks.clock_jump(world)
-                    tally.injected += 1
-                    await clocks.audit(world)
-                except Unrest as error:
-                    world.violations.append(str(error))
-                    break
-                finally:
-                    _count(world, tally, began)
-                progress(tally.fault, tally.injected, count)
+    world = World(folder, device_count, seed, clocks.LIFETIMES_S, virtual_time=False)
+    async with world, clocks.watched(world):
+        for _ in range(count):
+            try:
+                world.load.start()
+                await clocks.clock_jump(world)
+                tally.injected += 1
+                await clocks.audit(world)
+            except Unrest as error:
+                world.violations.append(str(error))
+                break
+            finally:
+                _count(world, tally, began)
+            progress(tally.fault, tally.injected, count)
 
 
 def _count(world: World, tally: Tally, began: float) -> None:

@@ -57,7 +57,7 @@ class ServerProcess:
         if self._virtual_time:
             flags.append("--virtual-time")
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: ASYNC220 - a millisecond
                 [*command, *flags], stdout=subprocess.PIPE, stderr=log, cwd=ROOT
             )
         line = await asyncio.to_thread(self._process.stdout.readline)

@@ -1,8 +1,8 @@
 """Tear the last write of a store whose server was killed: bytes behind the last commit, never before it.
 
 SQLite's log is a header and frames, each a header and a page. A frame belongs to the log if it carries
-the header's salts; those of an earlier round may follow. What was acknowledged ends with a frame that says
-how large the database is, the mark of a commit.
+the header's salts; those of an earlier round may follow. What was acknowledged ends with a frame that
+says how large the database is, the mark of a commit.
 """
 
 from __future__ import annotations

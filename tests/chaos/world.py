@@ -10,7 +10,7 @@ from typing import Self
 import nearcast
 from nearcast import UnavailableError
 from safe_region.frame import Area, Frame
-from tests.chaos.audit import audit_lists, audit_searches, audit_store, settle
+from tests.chaos.audit import audit_lists, audit_objects, audit_searches, audit_subscriptions, settle
 from tests.chaos.books import Books
 from tests.chaos.crowd import Crowd, Group, is_online
 from tests.chaos.load import Load
@@ -120,7 +120,8 @@ class World:
         now_ms = self.load.now_ms
         self.lists += audit_lists(self.crowd, self.books, now_ms, self.violations)
         await audit_searches(self.admin, self.crowd, self.books, now_ms, self.violations)
-        audit_store(self.server, self.crowd, self.books, now_ms, self.violations)
+        audit_objects(self.server, self.books, now_ms, self.violations)
+        audit_subscriptions(self.server, self.crowd, self.violations)
 
     async def _hurry(self) -> None:
         """Tell who is not back in a moment that the network has changed, not to wait for backoffs."""
