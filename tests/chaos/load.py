@@ -69,6 +69,12 @@ class Load:
         await asyncio.gather(*self._tasks)
         self._tasks = []
 
+    async def abandon(self) -> None:
+        """End it where it stands."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
     # -- publishers --------------------------------------------------------------------------------
 
     async def _publish(self, own: int, publisher: Publisher) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nearcast import NearcastError
 from tests.chaos import clocks
 from tests.chaos.audit import Unrest
 from tests.chaos.faults import FAULTS, Missed
@@ -20,6 +21,10 @@ Progress = Callable[[str, int, int], None]
 _TRIES = 3
 """Rounds, for each that is asked for, in which a fault may find nothing to strike."""
 _STEP_S = 60.0
+"""Virtual time between two rounds, at most."""
+_ROUND_S = 180.0
+"""A guard against waiting for ever: a round takes seconds."""
+_BROKEN = (Unrest, NearcastError, RuntimeError, TimeoutError)
 
 
 @dataclass(slots=True)
@@ -62,20 +67,25 @@ async def _strike(world: World, tally: Tally, count: int, progress: Progress) ->
         if tally.injected == count:
             break
         try:
-            await world.advance(world.chance.uniform(1.0, _STEP_S))
-            world.load.start()
-            try:
-                await FAULTS[tally.fault](world)
-                tally.injected += 1
-            except Missed:
-                pass
-            await world.audit()
-        except Unrest as error:
-            world.violations.append(str(error))
+            async with asyncio.timeout(_ROUND_S):
+                await _round(world, tally)
+        except _BROKEN as error:
+            world.violations.append(f"a round broke off: {error!r}; {world.server.last_words()}")
             break
         finally:
             _count(world, tally, began)
         progress(tally.fault, tally.injected, count)
+
+
+async def _round(world: World, tally: Tally) -> None:
+    await world.advance(world.chance.uniform(1.0, _STEP_S))
+    world.load.start()
+    try:
+        await FAULTS[tally.fault](world)
+        tally.injected += 1
+    except Missed:
+        pass
+    await world.audit()
 
 
 async def _jump(
@@ -86,12 +96,13 @@ async def _jump(
     async with world, clocks.watched(world):
         for _ in range(count):
             try:
-                world.load.start()
-                await clocks.clock_jump(world)
-                tally.injected += 1
-                await clocks.audit(world)
-            except Unrest as error:
-                world.violations.append(str(error))
+                async with asyncio.timeout(_ROUND_S):
+                    world.load.start()
+                    await clocks.clock_jump(world)
+                    tally.injected += 1
+                    await clocks.audit(world)
+            except _BROKEN as error:
+                world.violations.append(f"a round broke off: {error!r}; {world.server.last_words()}")
                 break
             finally:
                 _count(world, tally, began)

@@ -62,8 +62,14 @@ class ServerProcess:
             )
         line = await asyncio.to_thread(self._process.stdout.readline)
         if not line.startswith(READY.encode()):
-            raise RuntimeError(f"the server did not start: {self.log.read_text()[-2000:]}")
+            raise RuntimeError(f"the server did not start: {self.last_words()}")
         self.starts += 1
+
+    def last_words(self) -> str:
+        """Return whether it runs, and the end of its log."""
+        status = self._process.poll()
+        runs = "it runs" if status is None else f"it ended with {status}"
+        return f"{runs}; its log ends {self.log.read_text()[-300:]!r}"
 
     @property
     def pid(self) -> int:

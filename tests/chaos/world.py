@@ -19,7 +19,7 @@ from tests.support.proxy import Proxy
 
 _BEGIN_MS = 1_000_000
 _PUBLISHERS = 4
-_PATIENCE_S = 2.0
+_PATIENCE_S = 1.5
 """How long devices may take to come back by themselves; most do."""
 
 
@@ -80,6 +80,7 @@ class World:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.load.abandon()
         await self.crowd.leave()
         for context, _client in self._clients:
             await context.__aexit__(None, None, None)
