@@ -32,7 +32,8 @@ async def settle(crowd: Crowd) -> None:
         async with asyncio.timeout(_PATIENCE_S):
             while True:
                 try:
-                    for _ in range(2):  # what was refused is asked again at the first
+                    _give_signs_of_life(crowd)
+                    for _ in range(2):  # after the first they have their answers, and have acted on them
                         await asyncio.gather(*(group.client.sync() for group in crowd.awake))
                 except UnavailableError:
                     await asyncio.sleep(0.05)
@@ -42,6 +43,14 @@ async def settle(crowd: Crowd) -> None:
                 await asyncio.sleep(0.02)
     except TimeoutError:
         raise Unrest(f"no rest within {_PATIENCE_S:.0f} s: {_restless(crowd)[:5]}") from None
+
+
+def _give_signs_of_life(crowd: Crowd) -> None:
+    """Let devices that were refused the end of a subscription ping, as all do in time, and ask again."""
+    for member in (one for group in crowd.awake for one in group.members):
+        conversation = member.device._conversation
+        if conversation.is_online and conversation.roster._refused_ids:
+            conversation.ping(lambda: None)
 
 
 def _restless(crowd: Crowd) -> list[str]:
