@@ -160,6 +160,7 @@ class Conversation:
 
     def _receive_welcome(self, welcome: device_service_pb2.Welcome) -> None:
         self.clock.adjust(welcome.time_ms, is_virtual=welcome.virtual_time)
+        self._forget_expired()
         self._voice.frame = frame(welcome.frame)
         self.point = self.where.project(self.frame)
         self._voice.margin_m_max = welcome.limits.margin_m_max
@@ -181,7 +182,9 @@ class Conversation:
         was_caught_up = self.is_caught_up
         if not self._versions.take(delta.version, is_snapshot=delta.snapshot):
             return
-        self.clock.observe(delta.time_ms)
+        if delta.time_ms > self.clock.now_ms():  # the server's clock has leaped
+            self.clock.observe(delta.time_ms)
+            self._forget_expired()
         self.counters.deltas += 1
         subscription = self.subscriptions.get(delta.subscription_id)
         if subscription is not None:
@@ -273,6 +276,11 @@ class Conversation:
                 self._check((subscription,))
         if self.clock.is_virtual:
             self.beat()
+
+    def _forget_expired(self) -> None:
+        now_ms = self.clock.now_ms()
+        for subscription in self.subscriptions.values():
+            subscription.pass_time(now_ms)
 
     def next_expiry_ms(self) -> int:
         """When the next object in any buffer expires; 0 for never."""

@@ -114,7 +114,7 @@ async def duplicated_reports(world: World) -> None:
 
 
 async def delayed_reports(world: World) -> None:
-    """Send every second report up to half a second late, behind newer ones, and some once more."""
+    """Send every second report up to half a second late, in order, and some again when out of date."""
     await _tamper(world, 0.5)
 
 
