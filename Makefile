@@ -12,6 +12,8 @@ DEVICES ?= 500
 SECONDS ?= 600
 SEED ?= 1
 MAP ?=
+KILLS ?= 100
+OTHERS ?= 20
 
 KERNEL_TESTS := tests/index tests/safe_region tests/engine tests/simulator/test_graph.py
 
@@ -19,7 +21,7 @@ PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo bench-lamps bench-topk bench-server soak test test-nojit test-boundscheck proto proto-check lint format clean
+.PHONY: help install java demo bench-lamps bench-topk bench-server soak chaos test test-nojit test-boundscheck proto proto-check lint format clean
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,11 +64,16 @@ bench-server: $(STAMP)  ## Put a server process under load beside a bare echo se
 		--json runs/bench/server.json --plot runs/bench/server.png
 
 # What is given on the command line wins.
+chaos: DEVICES := 200
 soak: DEVICES := 1000
 soak: SECONDS := 1800
 soak: $(STAMP)  ## Half an hour of mixed load; fails if the server's memory grows (SECONDS=1800 DEVICES=1000)
 	$(BIN)/nearcast bench server --devices $(DEVICES) --soak-s $(SECONDS) \
 		--json runs/bench/soak.json --plot runs/bench/soak.png
+
+chaos: $(STAMP)  ## Strike real servers with faults, audit after each, 20 minutes (KILLS=100 OTHERS=20 DEVICES=200)
+	$(BIN)/python -m tests.chaos --kills $(KILLS) --others $(OTHERS) --devices $(DEVICES) --seed $(SEED) \
+		--json runs/chaos.json
 
 test: $(STAMP)  ## Check the import contract, then run all tests
 	$(BIN)/lint-imports --no-logo

@@ -73,6 +73,11 @@ async def patiently(
             failure = refusal(error)
         except TimeoutError:
             raise UnavailableError(f"the server did not come back within {_PATIENCE_S:.0f} s") from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            failure = UnavailableError("the connection was closed before the answer")
         except NearcastError as error:
             failure = error
         if is_coming_back(failure):

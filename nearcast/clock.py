@@ -24,8 +24,9 @@ class Clock:
         self._latest_ms = max(self._latest_ms, server_ms)
 
     def observe(self, server_ms: int) -> None:
-        """Note that the server's clock has reached a time."""
+        """Note that the server's clock has reached a time, and goes on from there."""
         self._latest_ms = max(self._latest_ms, server_ms)
+        self._offset_ms = max(self._offset_ms, server_ms - _monotonic_ms())
 
     def now_ms(self) -> int:
         """Milliseconds of server time."""

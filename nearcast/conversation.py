@@ -143,6 +143,8 @@ class Conversation:
             case "welcome":
                 self._receive_welcome(response.welcome)
             case "pong":
+                for number in self.roster.take_refused_ends():
+                    self._voice.unsubscribe(number)
                 self._pongs.pop(response.pong.number, lambda: None)()
             case "unsubscribed":
                 self._receive_unsubscribed(response.unsubscribed.subscription_id)
@@ -158,6 +160,7 @@ class Conversation:
 
     def _receive_welcome(self, welcome: device_service_pb2.Welcome) -> None:
         self.clock.adjust(welcome.time_ms, is_virtual=welcome.virtual_time)
+        self._forget_expired()
         self._voice.frame = frame(welcome.frame)
         self.point = self.where.project(self.frame)
         self._voice.margin_m_max = welcome.limits.margin_m_max
@@ -179,7 +182,9 @@ class Conversation:
         was_caught_up = self.is_caught_up
         if not self._versions.take(delta.version, is_snapshot=delta.snapshot):
             return
-        self.clock.observe(delta.time_ms)
+        if delta.time_ms > self.clock.now_ms():  # the server's clock has leaped
+            self.clock.observe(delta.time_ms)
+            self._forget_expired()
         self.counters.deltas += 1
         subscription = self.subscriptions.get(delta.subscription_id)
         if subscription is not None:
@@ -230,7 +235,10 @@ class Conversation:
                         subscription.forgotten()
                         self._voice.subscribe(subscription)
             case device_service_pb2.Rejection.COMMAND_UNSUBSCRIBE:
-                self.roster.ended(rejection.number)
+                if error.reason is Reason.UNKNOWN_SUBSCRIPTION:
+                    self.roster.ended(rejection.number)
+                else:
+                    self.roster.end_refused(rejection.number)
             case _:
                 _log.warning("device %s: %s", self.device_id, error)
 
@@ -268,6 +276,11 @@ class Conversation:
                 self._check((subscription,))
         if self.clock.is_virtual:
             self.beat()
+
+    def _forget_expired(self) -> None:
+        now_ms = self.clock.now_ms()
+        for subscription in self.subscriptions.values():
+            subscription.pass_time(now_ms)
 
     def next_expiry_ms(self) -> int:
         """When the next object in any buffer expires; 0 for never."""

@@ -13,6 +13,9 @@ from nearcast.model import Counters, Match, TopK
 from nearcast.subscription import Subscription
 from safe_region.frame import Frame
 
+_LEAP_S = 0.1
+"""Clocks that differ by less are the same."""
+
 
 class Device:
     """A device attached to the server. Made by `Client.attach` and `Fleet.attach`."""
@@ -141,7 +144,7 @@ class Device:
         """Be there when the next object in a buffer expires: nobody will tell."""
         clock = self._conversation.clock
         expiry_ms = self._conversation.next_expiry_ms()
-        if expiry_ms == self._timer_ms:
+        if expiry_ms == self._timer_ms and not self._is_timer_late():
             return
         self._timer_ms = expiry_ms
         if self._timer is not None:
@@ -150,6 +153,14 @@ class Device:
         if expiry_ms and not clock.is_virtual:
             delay_s = max(0.0, (expiry_ms - clock.now_ms()) / 1000.0)
             self._timer = asyncio.get_running_loop().call_later(delay_s, self._expire)
+
+    def _is_timer_late(self) -> bool:
+        """Whether the server's clock has leaped ahead since the timer was set."""
+        if self._timer is None:
+            return False
+        left_s = self._timer.when() - asyncio.get_running_loop().time()
+        clock = self._conversation.clock
+        return left_s > (self._timer_ms - clock.now_ms()) / 1000.0 + _LEAP_S
 
     def _expire(self) -> None:
         self._timer = None

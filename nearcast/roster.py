@@ -42,6 +42,7 @@ class Roster:
         # Ended here, but the server may not know yet; and whom to tell when it does.
         self._ended_ids: set[int] = set()
         self._on_ended: dict[int, Callable[[], None]] = {}
+        self._refused_ids: set[int] = set()
 
     def begin(self, spec: TopK) -> Subscription:
         """Begin a subscription under the next free number."""
@@ -64,7 +65,19 @@ class Roster:
     def ended(self, subscription_id: int) -> None:
         """Note that the server knows of an end."""
         self._ended_ids.discard(subscription_id)
+        self._refused_ids.discard(subscription_id)
         self._on_ended.pop(subscription_id, lambda: None)()
+
+    def end_refused(self, subscription_id: int) -> None:
+        """Note that the server could not end a subscription: its disk is full, say. It is told again."""
+        self._refused_ids.add(subscription_id)
+        self._on_ended.pop(subscription_id, lambda: None)()
+
+    def take_refused_ends(self) -> list[int]:
+        """Take the numbers of subscriptions whose end was refused, to tell the server again."""
+        taken = [*self._refused_ids]
+        self._refused_ids.clear()
+        return taken
 
     def interrupted(self) -> None:
         """Let those go who wait for the server to know: there is no stream."""
@@ -80,6 +93,7 @@ class Roster:
             if number not in self._ended_ids:
                 self._adopt(number, spec)
         self._ended_ids &= listed.keys()
+        self._refused_ids.clear()
         unknown = [one for number, one in self.subscriptions.items() if number not in listed]
         return Difference(ended, unknown)
 

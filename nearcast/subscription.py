@@ -124,7 +124,8 @@ class Subscription:
     async def unsubscribe(self) -> None:
         """End the subscription; return when the server knows, or as soon as there is no stream.
 
-        In the latter case the server is told at the next one.
+        In the latter case the server is told at the next one. One that cannot write is told again
+        with the next sign of life.
         """
         loop = asyncio.get_running_loop()
         known: asyncio.Future[None] = loop.create_future()

@@ -8,6 +8,7 @@ Python under a debugger.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Callable
@@ -43,8 +44,22 @@ numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 
 def kernel(function: _Kernel) -> _Kernel:
-    """Compile an entry kernel: cached on disk, without the GIL, never fastmath."""
-    return cast("_Kernel", numba.njit(cache=True, nogil=True)(function))
+    """Compile an entry kernel: cached on disk, if that has room, without the GIL, never fastmath."""
+    compiled = numba.njit(cache=True, nogil=True)(function)
+    cache = getattr(compiled, "_cache", None)  # none with the JIT off
+    if cache is not None:
+        cache.save_overload = _unless_full(cache.save_overload)
+    return cast("_Kernel", compiled)
+
+
+def _unless_full(save: Callable[..., None]) -> Callable[..., None]:
+    """Do without the cache where it cannot be written: a full disk must not end a server."""
+
+    def save_if_possible(*arguments: object) -> None:
+        with contextlib.suppress(OSError):
+            save(*arguments)
+
+    return save_if_possible
 
 
 def leaf(function: _Kernel) -> _Kernel:

@@ -66,7 +66,8 @@ class Pump:
     clock
         Wall clock in milliseconds; tells the time unless that is virtual, and who is late.
     steady_clock
-        Monotonic clock in milliseconds; tells when leases end unless time is virtual.
+        Monotonic clock in milliseconds; tells when leases end unless time is virtual, and how time goes
+        on while the wall clock lags behind it.
     retention
         Tells who is to be forgotten; by default nobody.
     """
@@ -95,6 +96,7 @@ class Pump:
         self._stopping = False
         self._curious: list[tuple[int, asyncio.Future[None]]] = []  # who waits for answers up to a number
         self._committed_ms = 0
+        self._passed_ms = 0  # steady time of the last look at the clock
         self._lease_expired_count = 0
         self._forgotten_count = 0
         self._retention = retention or Retention(store, 0)
@@ -194,8 +196,11 @@ class Pump:
         board.wall_ms = self._clock()
         board.detach_silent()
         if not board.virtual_time:
-            board.steady_ms = self._steady_clock()
-            board.advance(max(board.ledger.now_ms, board.wall_ms))
+            board.steady_ms = steady_ms = self._steady_clock()
+            # A wall clock that is set back does not hold time up: devices' clocks go on, too.
+            gone_ms = steady_ms - self._passed_ms if self._passed_ms else 0
+            self._passed_ms = steady_ms
+            board.advance(max(board.ledger.now_ms + gone_ms, board.wall_ms))
         expired_count = board.counters.parked[ParkReason.LEASE_EXPIRED]
         if expired_count > self._lease_expired_count:
             count = expired_count - self._lease_expired_count

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from safe_region import scoring, scoring_kernels
-from safe_region.jit import kernel_sources
+from safe_region.jit import kernel, kernel_sources
 from safe_region.keywords import normalised_keyword
 
 
@@ -60,3 +60,16 @@ def test_devices_need_neither_arrays_nor_kernels(module):
 def test_keywords_have_one_normal_form(given, normal):
     assert normalised_keyword(given) == normal
     assert normalised_keyword(normal) == normal
+
+
+def test_a_kernel_whose_cache_cannot_be_written_is_compiled_all_the_same():
+    def twice(number):
+        return 2 * number
+
+    def full(*_):
+        raise OSError("no space left on device")
+
+    compiled = kernel(twice)
+    if hasattr(compiled, "_cache"):
+        compiled._cache._save_overload = full
+    assert compiled(21) == 42

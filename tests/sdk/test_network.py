@@ -8,6 +8,7 @@ import pytest
 
 import nearcast
 from nearcast import GeoObject, RefusedError, SubscriptionState, TopK, UnavailableError
+from nearcast.clock import Clock
 from tests.sdk.conftest import Place, until
 from tests.sdk.test_reconnect import SPEC, ids, is_exact, row
 from tests.support.proxy import Proxy
@@ -216,3 +217,23 @@ async def test_a_cancelled_publish_is_cancelled(proxy, far):
 async def test_a_refusal_is_not_tried_again(client):
     with pytest.raises(RefusedError):
         await client.publisher().publish([GeoObject({"a"}, 80.0, 35.5, 3600.0, key="k")])
+
+
+async def test_a_call_under_way_when_the_network_changes(proxy, far):
+    """It is not cancelled: nobody has cancelled the caller. It says that its connection is gone."""
+    await far.publisher().publish(row(1))
+    proxy.stall()
+    search = asyncio.create_task(far.search(SPEC, lon=14.5, lat=35.5))
+    await asyncio.sleep(0.05)
+    await far.network_changed()
+    with pytest.raises(UnavailableError):
+        await search
+
+
+async def test_a_clock_that_leaps_ahead_goes_on_from_there():
+    clock = Clock()
+    clock.adjust(1_000_000, is_virtual=False)
+    clock.observe(5_000_000)
+    before_ms = clock.now_ms()
+    assert before_ms >= 5_000_000
+    await until(lambda: clock.now_ms() > before_ms)

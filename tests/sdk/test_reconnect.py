@@ -8,6 +8,7 @@ import random
 import nearcast
 from nearcast import GeoObject, SubscriptionState, TopK
 from nearcast.backoff import BACKOFF_FIRST_S, BACKOFF_MAX_S, backoff_s
+from server.errors import StoreError
 from tests.sdk.conftest import until
 
 SPEC = TopK({"sushi"}, k=3, alpha=0.9)
@@ -100,6 +101,25 @@ async def test_a_publisher_with_keys_does_not_notice(place, client):
     again = asyncio.create_task(publisher.publish([GeoObject({"sushi"}, 14.5, 35.5, 3600.0, key="k")]))
     await place.start()
     assert await again == first
+
+
+async def test_an_end_that_the_disk_refuses_is_told_again(place, client, monkeypatch):
+    await client.publisher().publish(row(10, start=14.5))
+    device = await client.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(SPEC)
+    handles = place.server.switchboard.sessions["d"].handles
+
+    def full(*_):
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(place.server._store, "commit", full)
+        await subscription.unsubscribe()
+        assert handles
+    await client.sync()
+    await client.sync()
+    assert not handles
+    assert device.subscriptions == []
 
 
 def test_backoff_doubles_under_full_jitter():

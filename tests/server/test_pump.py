@@ -26,7 +26,7 @@ def an_object(key: str = "", payload: bytes = b"", ttl_ms: int = 60_000) -> NewO
 
 
 class Clock:
-    """A wall clock that the test sets."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now_ms = 1_000_000
@@ -41,10 +41,15 @@ def clock():
 
 
 @pytest.fixture
-async def pump(tmp_path, clock):
+def steady_clock():
+    return Clock()
+
+
+@pytest.fixture
+async def pump(tmp_path, clock, steady_clock):
     store = SqliteStore(tmp_path / "store.db", FRAME)
     board = Switchboard(FRAME, Limits(queue_max=50))
-    pump = Pump(board, store, clock)
+    pump = Pump(board, store, clock, steady_clock)
     running = asyncio.create_task(pump.run())
     yield pump
     pump.stop()
@@ -151,6 +156,18 @@ async def test_time_passes_and_never_backwards(pump, clock):
     before = await pump.ask(c.Sync())
     assert len((await pump.ask(c.Search(SUSHI, 14.5, 35.5)))[0]) == 1
     clock.now_ms = before + 1_000
+    assert (await pump.ask(c.Search(SUSHI, 14.5, 35.5)))[0] == []
+    assert await pump.ask(c.Sync()) == before + 1_000
+
+
+async def test_a_wall_clock_that_is_set_back_does_not_hold_time_up(pump, clock, steady_clock):
+    """Devices' clocks go on, too: they would drop objects that the server still has."""
+    await pump.ask(c.Publish((an_object(ttl_ms=1_000),)))
+    before = await pump.ask(c.Sync())
+    clock.now_ms -= 500_000
+    steady_clock.now_ms += 999
+    assert len((await pump.ask(c.Search(SUSHI, 14.5, 35.5)))[0]) == 1
+    steady_clock.now_ms += 1
     assert (await pump.ask(c.Search(SUSHI, 14.5, 35.5)))[0] == []
     assert await pump.ask(c.Sync()) == before + 1_000
 

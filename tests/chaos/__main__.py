@@ -1,0 +1,65 @@
+"""`python -m tests.chaos`: real server processes, real faults, and an audit after each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import platform
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from nearcast.cli.progress import bars
+from tests.chaos.run import KILL, NAMES, Tally, run
+
+_SHOWN = 20
+
+
+@click.command()
+@click.option("--kills", default=100, show_default=True, help="Times the server is killed.")
+@click.option("--others", default=20, show_default=True, help="Times for each other fault.")
+@click.option("--devices", default=200, show_default=True, help="Devices at each server.")
+@click.option("--seed", default=1, show_default=True, help="Decides everything but the timing.")
+@click.option("--fault", "faults", multiple=True, type=click.Choice(NAMES), help="Only these; repeat.")
+@click.option("--json", "path", type=click.Path(path_type=Path), help="Where to write the figures.")
+def main(
+    kills: int, others: int, devices: int, seed: int, faults: tuple[str, ...], path: Path | None
+) -> None:
+    """Strike servers with faults under load; fail if anything acknowledged is lost or any list is wrong.
+
+    About 25 minutes on two cores as it stands.
+    """
+    wanted = {name: kills if name == KILL else others for name in faults or NAMES}
+    with tempfile.TemporaryDirectory(prefix="nearcast-chaos-") as folder, bars() as progress:
+        tallies = asyncio.run(run(wanted, Path(folder), devices, seed, progress))
+    Console().print(_table(tallies))
+    if path is not None:
+        about = {"devices": devices, "seed": seed, "python": platform.python_version()}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            json.dumps({**about, "faults": [asdict(one) for one in tallies]}, indent=1) + "\n"
+        )
+    wrong = [f"{one.fault}: {text}" for one in tallies for text in one.violations]
+    for text in wrong[:_SHOWN]:
+        click.echo(text[:1000], err=True)
+    sys.exit(bool(wrong) or any(one.injected < wanted[one.fault] for one in tallies))
+
+
+def _table(tallies: list[Tally]) -> Table:
+    table = Table(title="Faults and what they broke")
+    table.add_column("fault")
+    for title in ("injected", "violations", "lists audited", "acknowledged", "refused", "seconds"):
+        table.add_column(title, justify="right")
+    for one in tallies:
+        counts = (one.injected, len(one.violations), one.lists, one.commands, one.refused)
+        table.add_row(one.fault, *(f"{count:,}" for count in counts), f"{one.seconds:.0f}")
+    return table
+
+
+if __name__ == "__main__":
+    main()
