@@ -6,10 +6,9 @@ import pytest
 
 from tests.chaos.run import NAMES, run
 
-
 _OPEN = pytest.mark.xfail(
     strict=False,
-    reason="after a leap of the clock, a device that shares a client may keep a stale list: docs/reliability.md",
+    reason="after a leap of the clock a device may keep a stale list: docs/reliability.md",
 )
 
 
