@@ -26,7 +26,15 @@ from index.buckets.layout import Objects, Trees
 from index.iqf.layout import Files
 from index.tables.id_map_kernels import LOAD_MAX, NO_VALUE, find, pop, put
 from index.tables.quad_kernels import NO_NODE, free_group
-from index.tables.run_kernels import NO_RUN, RUN_LEAST, class_of, free_run, has_run, take_run
+from index.tables.run_kernels import (
+    NO_RUN,
+    RUN_LEAST,
+    class_of,
+    free_run,
+    has_run,
+    is_wasteful,
+    moved_run,
+)
 from safe_region.jit import kernel, leaf
 
 NO_KEYWORD = -1
@@ -51,12 +59,8 @@ TREES_FULL = -4
 def _move_run(files: Files, number: int, size_class: int) -> None:
     """Give a list a run of another size; there is one."""
     row = files.lists[number]
-    start = take_run(files.runs, size_class)
-    for offset in range(row["count"]):
-        files.runs.records[start + offset] = files.runs.records[row["start"] + offset]
-    if row["size_class"] != NO_RUN:
-        free_run(files.runs, int(row["start"]), int(row["size_class"]))
-    row["start"] = start
+    old_class = int(row["size_class"])
+    row["start"] = moved_run(files.runs, int(row["start"]), int(row["count"]), old_class, size_class)
     row["size_class"] = size_class
 
 
@@ -170,9 +174,8 @@ def drop_posting(files: Files, trees: Trees, objects: Objects, slot: int, ordina
             moved = files.runs.records[row["start"] + place]
             objects.places[objects.rows[moved["slot"]]["keyword_start"] + moved["ordinal"]] = place
         row["count"] = last
-        smaller = row["size_class"] - 1
-        if smaller >= 0 and last <= (RUN_LEAST << smaller) // 2 and has_run(files.runs, smaller):
-            _move_run(files, number, smaller)
+        if is_wasteful(files.runs, int(last), int(row["size_class"])):
+            _move_run(files, number, int(row["size_class"]) - 1)
     if list_count(files, trees, number) == 0:
         _free_list(files, trees, number)
 

@@ -18,10 +18,19 @@ from __future__ import annotations
 
 from index.iqf_plus.layout import Lists, Objects
 from index.iqf_plus.node_kernels import DONE, RUNS_FULL, plant
-from index.iqf_plus.tree_kernels import gather, insert, place_of, take_out
+from index.iqf_plus.tree_kernels import gather, insert, place_of, set_entry, take_out
 from index.tables.id_map_kernels import LOAD_MAX, NO_VALUE, find, pop, put
 from index.tables.quad_kernels import NO_NODE
-from index.tables.run_kernels import NO_RUN, RUN_LEAST, class_of, free_run, has_run, take_run
+from index.tables.run_kernels import (
+    NO_RUN,
+    RUN_LEAST,
+    class_of,
+    free_run,
+    has_run,
+    is_wasteful,
+    moved_run,
+    take_run,
+)
 from safe_region.jit import leaf
 
 KEYS_FULL = -3
@@ -127,13 +136,8 @@ def _make_list(lists: Lists, key: int) -> int:
 def _move_run(lists: Lists, number: int, size_class: int) -> None:
     """Give a list a run of another size; there is one."""
     row = lists.lists[number]
-    records = lists.runs.records
-    start = take_run(lists.runs, size_class)
-    for offset in range(row["run_count"]):
-        records[start + offset] = records[row["start"] + offset]
-    if row["size_class"] != NO_RUN:
-        free_run(lists.runs, int(row["start"]), int(row["size_class"]))
-    row["start"] = start
+    old_class = int(row["size_class"])
+    row["start"] = moved_run(lists.runs, int(row["start"]), int(row["run_count"]), old_class, size_class)
     row["size_class"] = size_class
 
 
@@ -180,11 +184,7 @@ def _enter(lists: Lists, number: int, x_m: float, y_m: float, slot: int, mark: i
         if not has_run(lists.runs, int(row["size_class"]) + 1):
             return RUNS_FULL
         _move_run(lists, number, int(row["size_class"]) + 1)
-    entry = lists.runs.records[row["start"] + row["run_count"]]
-    entry["x_m"] = x_m
-    entry["y_m"] = y_m
-    entry["slot"] = slot
-    entry["mark"] = mark
+    set_entry(lists, int(row["start"]) + int(row["run_count"]), x_m, y_m, slot, mark)
     row["run_count"] += 1
     return DONE
 
@@ -284,11 +284,10 @@ def unpost(lists: Lists, number: int, x_m: float, y_m: float, slot: int) -> bool
     records[place_of(lists, start, int(row["run_count"]), slot)] = records[last]
     row["run_count"] -= 1
     count = int(row["run_count"])
-    smaller = int(row["size_class"]) - 1
     if count == 0:
         _free_list(lists, number)
-    elif smaller >= 0 and count <= (RUN_LEAST << smaller) // 2 and has_run(lists.runs, smaller):
-        _move_run(lists, number, smaller)
+    elif is_wasteful(lists.runs, count, int(row["size_class"])):
+        _move_run(lists, number, int(row["size_class"]) - 1)
     return False
 
 

@@ -32,6 +32,8 @@ from index.tables.run_kernels import (
     class_of,
     free_run,
     has_run,
+    is_wasteful,
+    moved_run,
     take_run,
 )
 from safe_region.jit import leaf
@@ -47,16 +49,21 @@ MERGE_MAX = 16
 
 
 @leaf
+def set_entry(lists: Lists, place: int, x_m: float, y_m: float, slot: int, mark: int) -> None:
+    """Write an entry."""
+    entry = lists.runs.records[place]
+    entry["x_m"] = x_m
+    entry["y_m"] = y_m
+    entry["slot"] = slot
+    entry["mark"] = mark
+
+
+@leaf
 def _move_run(lists: Lists, node: int, size_class: int) -> None:
     """Give a leaf a run of another size; there is one."""
     row = lists.nodes[node]
-    records = lists.runs.records
-    start = take_run(lists.runs, size_class)
-    for offset in range(row["count"]):
-        records[start + offset] = records[row["below"] + offset]
-    if row["size_class"] != NO_RUN:
-        free_run(lists.runs, int(row["below"]), int(row["size_class"]))
-    row["below"] = start
+    old_class = int(row["size_class"])
+    row["below"] = moved_run(lists.runs, int(row["below"]), int(row["count"]), old_class, size_class)
     row["size_class"] = size_class
 
 
@@ -81,11 +88,7 @@ def _append(lists: Lists, node: int, x_m: float, y_m: float, slot: int, mark: in
     if status != DONE:
         return status
     row = lists.nodes[node]
-    entry = lists.runs.records[row["below"] + row["count"]]
-    entry["x_m"] = x_m
-    entry["y_m"] = y_m
-    entry["slot"] = slot
-    entry["mark"] = mark
+    set_entry(lists, int(row["below"]) + int(row["count"]), x_m, y_m, slot, mark)
     row["count"] += 1
     row["keyword_min"] = min(int(row["keyword_min"]), keyword_count_of(mark))
     return DONE
@@ -168,9 +171,7 @@ def _narrow(lists: Lists, node: int) -> None:
     if count == 0:
         free_run(lists.runs, int(row["below"]), size_class)
         row["size_class"] = NO_RUN
-    elif (
-        size_class > 0 and count <= (RUN_LEAST << size_class) // 4 and has_run(lists.runs, size_class - 1)
-    ):
+    elif is_wasteful(lists.runs, count, size_class):
         _move_run(lists, node, size_class - 1)
 
 

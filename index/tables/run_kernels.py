@@ -3,7 +3,7 @@
 A full run moves into one twice as large, one that is a quarter full into one half as large. Runs given
 back are kept by size; the first record of a free run says in `slot` where the next free one is.
 
-Operations: take and free O(1).
+Operations: take and free O(1), move O(records).
 """
 
 from __future__ import annotations
@@ -65,3 +65,24 @@ def class_of(count: int) -> int:
     while RUN_LEAST << size_class < count:
         size_class += 1
     return size_class
+
+
+@leaf
+def moved_run(runs: Runs, start: int, count: int, size_class: int, new_class: int) -> int:
+    """Move records to a run of another size, which there is; return its first record.
+
+    The old run, if `size_class` is not NO_RUN, is given back.
+    """
+    target = take_run(runs, new_class)
+    for offset in range(count):
+        runs.records[target + offset] = runs.records[start + offset]
+    if size_class != NO_RUN:
+        free_run(runs, start, size_class)
+    return target
+
+
+@leaf
+def is_wasteful(runs: Runs, count: int, size_class: int) -> bool:
+    """Whether so many records should move into a run half as large: a quarter full, and there is one."""
+    is_sparse = size_class > 0 and count <= (RUN_LEAST << size_class) // 4
+    return bool(is_sparse and has_run(runs, size_class - 1))

@@ -47,6 +47,18 @@ similarity_option = click.option(
     "--similarity", type=click.Choice(["jaccard", "dice", "cosine"]), default="jaccard", show_default=True
 )
 seed_option = click.option("--seed", type=int, default=1, show_default=True)
+payload_option = click.option(
+    "--payload-bytes",
+    type=click.IntRange(0, 16 * 1024),
+    default=64,
+    show_default=True,
+    help="Payload of each object.",
+)
+folder_option = click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where stores are written, and deleted afterwards.  [default: that of temporary files]",
+)
 budget_option = click.option(
     "--budget-s",
     type=click.FloatRange(1),

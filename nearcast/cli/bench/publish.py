@@ -37,22 +37,12 @@ from nearcast.cli.progress import bars
     show_default=True,
     help="Those that publish at once; each waits for its answer.",
 )
-@click.option(
-    "--payload-bytes",
-    type=click.IntRange(0, 16 * 1024),
-    default=64,
-    show_default=True,
-    help="Of an object.",
-)
+@shared.payload_option
 @shared.k_max_option
 @shared.data_option
 @shared.variant_option
 @shared.seed_option
-@click.option(
-    "--folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Where stores are written, and deleted afterwards.  [default: that of temporary files]",
-)
+@shared.folder_option
 @shared.output_options
 def publish(
     batches: tuple[int, ...],

@@ -22,21 +22,11 @@ from nearcast.cli.progress import bars
     show_default=True,
     help="How many objects, and as many parked subscriptions; repeat for a series.",
 )
-@click.option(
-    "--payload-bytes",
-    type=click.IntRange(0, 16 * 1024),
-    default=64,
-    show_default=True,
-    help="Payload of each object.",
-)
+@shared.payload_option
 @shared.k_max_option
 @shared.data_option
 @shared.seed_option
-@click.option(
-    "--folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Where the store is written, and deleted afterwards.  [default: that of temporary files]",
-)
+@shared.folder_option
 @shared.output_options
 def recovery(
     sizes: tuple[int, ...],
