@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 BACKOFF_FIRST_S = 0.1
-BACKOFF_MAX_S = 20.0
+BACKOFF_MAX_S = 5.0
 
 
 def backoff_s(attempt: int, jitter: random.Random) -> float:

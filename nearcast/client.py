@@ -32,6 +32,7 @@ class Client:
 
     def __init__(self, line: Line) -> None:
         self.clock = Clock()
+        self.clock.on_leap = self._pass_time_soon
         self._line = line
         self._links: set[Link] = set()
         self._publishers: list[Publisher] = []
@@ -137,9 +138,7 @@ class Client:
         response = await self._call(self._line.control.AdvanceClock, request)
         self.clock.is_virtual = True
         self.clock.observe(response.time_ms)
-        for link in self._links:
-            for conversation in list(link.conversations.values()):
-                conversation.pass_time()
+        self._pass_time()
 
     async def status(self) -> ServerStatus:
         """Return what the server is doing and what it has counted; it tells that in every state."""
@@ -170,6 +169,15 @@ class Client:
         for link in list(self._links):
             await link.close()
         await self._line.close()
+
+    def _pass_time_soon(self) -> None:
+        """Let all devices look at the clock, which one of them has set, when that one has done."""
+        asyncio.get_running_loop().call_soon(self._pass_time)
+
+    def _pass_time(self) -> None:
+        for link in self._links:
+            for conversation in list(link.conversations.values()):
+                conversation.pass_time()
 
     async def _call(self, method: Any, request: Any) -> Any:  # noqa: ANN401
         metadata = self._line.metadata

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+
+_LEAP_MS = 100
+"""Timers that are late by less are in time."""
+
+_BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class Clock:
@@ -14,19 +20,22 @@ class Clock:
 
     def __init__(self) -> None:
         self.is_virtual = False
+        self.on_leap: Callable[[], None] = lambda: None
+        """Called when time has leaped ahead: whatever waits for an instant may be late."""
         self._offset_ms = 0
         self._latest_ms = 0
+        self._told_offset_ms = 0
 
     def adjust(self, server_ms: int, *, is_virtual: bool) -> None:
         """Take over the time of a welcome."""
         self.is_virtual = is_virtual
         self._offset_ms = server_ms - _monotonic_ms()
-        self._latest_ms = max(self._latest_ms, server_ms)
+        self._reach(server_ms)
 
     def observe(self, server_ms: int) -> None:
         """Note that the server's clock has reached a time, and goes on from there."""
-        self._latest_ms = max(self._latest_ms, server_ms)
         self._offset_ms = max(self._offset_ms, server_ms - _monotonic_ms())
+        self._reach(server_ms)
 
     def now_ms(self) -> int:
         """Milliseconds of server time."""
@@ -38,6 +47,19 @@ class Clock:
         """Milliseconds that never jump, whatever a welcome says; virtual if time is."""
         return self._latest_ms if self.is_virtual else _monotonic_ms()
 
+    def _reach(self, server_ms: int) -> None:
+        has_leaped = self._offset_ms >= self._told_offset_ms + _LEAP_MS
+        if self.is_virtual:
+            has_leaped = server_ms > self._latest_ms
+        self._latest_ms = max(self._latest_ms, server_ms)
+        if has_leaped or self._offset_ms < self._told_offset_ms:
+            self._told_offset_ms = self._offset_ms
+        if has_leaped:
+            self.on_leap()
+
 
 def _monotonic_ms() -> int:
-    return time.monotonic_ns() // 1_000_000
+    """Milliseconds that go on while the device sleeps, where it can tell."""
+    if _BOOT_CLOCK is None:
+        return time.monotonic_ns() // 1_000_000
+    return time.clock_gettime_ns(_BOOT_CLOCK) // 1_000_000

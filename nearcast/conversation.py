@@ -182,14 +182,15 @@ class Conversation:
         was_caught_up = self.is_caught_up
         if not self._versions.take(delta.version, is_snapshot=delta.snapshot):
             return
-        if delta.time_ms > self.clock.now_ms():  # the server's clock has leaped
+        has_leaped = delta.time_ms > self.clock.now_ms()
+        if has_leaped:
             self.clock.observe(delta.time_ms)
             self._forget_expired()
         self.counters.deltas += 1
         subscription = self.subscriptions.get(delta.subscription_id)
         if subscription is not None:
             self.counters.objects += subscription.apply(delta)
-        if not was_caught_up and self.is_caught_up:
+        if has_leaped or (not was_caught_up and self.is_caught_up):
             self._check(self.subscriptions.values())
         elif subscription is not None:
             self._check((subscription,))
@@ -276,6 +277,7 @@ class Conversation:
                 self._check((subscription,))
         if self.clock.is_virtual:
             self.beat()
+        self.on_event()
 
     def _forget_expired(self) -> None:
         now_ms = self.clock.now_ms()

@@ -166,4 +166,3 @@ class Device:
         self._timer = None
         self._timer_ms = 0
         self._conversation.pass_time()
-        self._wake_later()

@@ -41,9 +41,10 @@ Waiting = tuple[str, Request | None]
 
 @dataclass(frozen=True)
 class Codec:
-    """How requests of devices become messages of a stream and back."""
+    """How a stream is opened, and how requests of devices become its messages and back."""
 
-    open: Callable[[Any], Any]
+    open: Callable[[Any, bool], Any]
+    """Takes the stub and whether to wait for a server that cannot be reached."""
     pack: Callable[[Sequence[Waiting]], Iterable[Any]]
     unpack: Callable[[Any, str], Iterable[tuple[str, Response]]]
 
@@ -55,12 +56,12 @@ def _pack_fleet(requests: Sequence[Waiting]) -> Iterable[Any]:
 
 
 SINGLE = Codec(
-    open=lambda stub: stub.Attach(),
+    open=lambda stub, is_patient: stub.Attach(wait_for_ready=is_patient),
     pack=lambda requests: [request for _, request in requests],
     unpack=lambda message, device_id: ((device_id, message),),
 )
 FLEET = Codec(
-    open=lambda stub: stub.AttachFleet(),
+    open=lambda stub, is_patient: stub.AttachFleet(wait_for_ready=is_patient),
     pack=_pack_fleet,
     unpack=lambda message, _: ((entry.device_id, entry.response) for entry in message.entries),
 )
@@ -89,6 +90,7 @@ class Link:
         self._closed = False
         self._jitter = random.Random()
         self._streaming = False
+        self._is_patient = False  # a server that cannot be reached is waited for
         self._rebuild = asyncio.Event()
         self._change = asyncio.Event()
         self._heartbeat = Heartbeat()
@@ -134,6 +136,8 @@ class Link:
             self._task = asyncio.create_task(self._run(), name="nearcast link")
         elif self._streaming:
             conversation.connect()
+        elif self._is_patient:
+            self.rebuild()
         while not conversation.is_online:
             await self._changed()
             if conversation.error is not None:
@@ -225,8 +229,13 @@ class Link:
         self._task = None
 
     async def _stream(self) -> None:
-        """Run one stream until it breaks, at either side, or ends, or is to be let go."""
-        call = self._codec.open(self._line.devices)
+        """Run one stream until it breaks, at either side, or ends, or is to be let go.
+
+        Devices that the server knows wait for it: the connection tries again and again. Newcomers are
+        to hear at once that it cannot be reached.
+        """
+        self._is_patient = all(one.was_online for one in self.conversations.values())
+        call = self._codec.open(self._line.devices, self._is_patient)
         talking = asyncio.create_task(self._talk(call))
         rebuilding = asyncio.create_task(self._rebuild.wait())
         try:

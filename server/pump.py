@@ -43,6 +43,8 @@ _LOOKED_UP_ASIDE_MIN = 16
 
 Waiting = tuple[c.Command, "asyncio.Future[Any] | None"]
 
+_BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
 
 def wall_clock_ms() -> int:
     """Milliseconds since 1970."""
@@ -50,8 +52,10 @@ def wall_clock_ms() -> int:
 
 
 def steady_clock_ms() -> int:
-    """Milliseconds that never jump."""
-    return time.monotonic_ns() // 1_000_000
+    """Milliseconds that never jump and that go on while the machine sleeps, where it can tell."""
+    if _BOOT_CLOCK is None:
+        return time.monotonic_ns() // 1_000_000
+    return time.clock_gettime_ns(_BOOT_CLOCK) // 1_000_000
 
 
 class Pump:
@@ -64,10 +68,10 @@ class Pump:
     store
         Where rows become durable.
     clock
-        Wall clock in milliseconds; tells the time unless that is virtual, and who is late.
+        Wall clock in milliseconds; tells where time begins unless that is virtual. Afterwards it may
+        jump as it likes: lifetimes and leases are durations.
     steady_clock
-        Monotonic clock in milliseconds; tells when leases end unless time is virtual, and how time goes
-        on while the wall clock lags behind it.
+        Monotonic clock in milliseconds; tells how time goes on from there, and who is late.
     retention
         Tells who is to be forgotten; by default nobody.
     """
@@ -96,7 +100,7 @@ class Pump:
         self._stopping = False
         self._curious: list[tuple[int, asyncio.Future[None]]] = []  # who waits for answers up to a number
         self._committed_ms = 0
-        self._passed_ms = 0  # steady time of the last look at the clock
+        self._ahead_ms = 0  # of the steady clock
         self._lease_expired_count = 0
         self._forgotten_count = 0
         self._retention = retention or Retention(store, 0)
@@ -158,6 +162,7 @@ class Pump:
     async def run(self) -> None:
         """Pump until `stop`."""
         self._committed_ms = self.switchboard.ledger.now_ms
+        self._ahead_ms = max(self._committed_ms, self._clock()) - self._steady_clock()
         while not (self._stopping and not self._waiting):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), _IDLE_S)
@@ -193,14 +198,11 @@ class Pump:
 
     def _pass_time(self) -> None:
         board = self.switchboard
-        board.wall_ms = self._clock()
+        board.real_ms = self._steady_clock()
         board.detach_silent()
         if not board.virtual_time:
-            board.steady_ms = steady_ms = self._steady_clock()
-            # A wall clock that is set back does not hold time up: devices' clocks go on, too.
-            gone_ms = steady_ms - self._passed_ms if self._passed_ms else 0
-            self._passed_ms = steady_ms
-            board.advance(max(board.ledger.now_ms + gone_ms, board.wall_ms))
+            board.steady_ms = board.real_ms
+            board.advance(max(board.ledger.now_ms, board.real_ms + self._ahead_ms))
         expired_count = board.counters.parked[ParkReason.LEASE_EXPIRED]
         if expired_count > self._lease_expired_count:
             count = expired_count - self._lease_expired_count

@@ -73,7 +73,7 @@ class Switchboard:
         self.counters = self.delivery.counters
         self.late_rows: deque[Row] = deque()
         """What must be on disk some day: expired objects, and when devices were heard of last."""
-        self.wall_ms = 0
+        self.real_ms = 0
         """Real time, for those who wait for people: set by whoever drives this."""
         self.steady_ms = 0
         """The time of leases: monotonic, set by whoever drives this; virtual if time is."""
@@ -273,7 +273,7 @@ class Switchboard:
         for handle in self.ledger.unasked:
             session, subscription_id = self.delivery.owner(handle)
             if session.is_attached:
-                self.questions.ask(handle, self.wall_ms)
+                self.questions.ask(handle, self.real_ms)
                 asked.setdefault(session.device_id, []).append(subscription_id)
         self.ledger.unasked = []
         for device_id, numbers in asked.items():
@@ -282,8 +282,8 @@ class Switchboard:
     def detach_silent(self) -> None:
         """Detach and park devices that have left a question unanswered for too long."""
         questions = self.questions
-        while (handle := questions.late(self.wall_ms - self.limits.answer_ms_max)) is not None:
-            waited_ms = self.wall_ms - questions.since_ms(handle)
+        while (handle := questions.late(self.real_ms - self.limits.answer_ms_max)) is not None:
+            waited_ms = self.real_ms - questions.since_ms(handle)
             session, _ = self.delivery.owner(handle)
             limit = f"at most {self.limits.answer_ms_max} ms"
             error = RefusalError(Reason.SILENT, "answer", f"{waited_ms} ms late", limit)

@@ -8,13 +8,24 @@ import numpy as np
 import numpy.typing as npt
 
 from index.batches import Ints, KeywordIds
-from index.buckets.question_kernels import Answered, Asked, close, kept_of, words_of
+from index.buckets.question_kernels import (
+    Answered,
+    Asked,
+    Kept,
+    Question,
+    close,
+    kept_of,
+    question_of,
+    scratch_for,
+)
 from index.naive.kernels import Rows
 from index.tables.id_map_kernels import NO_VALUE, Values, find
 from index.tables.selection_kernels import offer
 from index.tables.slots import Slots
-from safe_region.jit import kernel
+from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import length, text_distance
+
+Commons = npt.NDArray[np.int16]
 
 LIST_DTYPE = np.dtype(
     [
@@ -98,14 +109,42 @@ def leave(file: File, slots: Slots) -> None:
             file.lists[one]["count"] = last
 
 
+@leaf
+def count(file: File, words: KeywordIds, common: Commons, touched: Slots) -> int:
+    """Count how many of the words each object has; return how many objects have any."""
+    touched_count = 0
+    for word in words:
+        one = find(file.keys, file.numbers, int(word))
+        if one == NO_VALUE:
+            continue
+        first = file.lists[one]["start"]
+        for j in range(first, first + file.lists[one]["count"]):
+            slot = file.postings[j]
+            if common[slot] == 0:
+                touched[touched_count] = slot
+                touched_count += 1
+            common[slot] += 1
+    return touched_count
+
+
+@leaf
+def keep(file: File, question: Question, kept: Kept, common: Commons, touched: Slots) -> int:
+    """Keep the best of the objects that were touched; return how many."""
+    size = 0
+    word_count = question.words.shape[0]
+    for slot in touched:
+        row = file.objects[slot]
+        distance = text_distance(question.similarity, common[slot], word_count, row["keyword_count"])
+        common[slot] = 0
+        share = question.weight_m * distance
+        here = length(question.x_m - row["x_m"], question.y_m - row["y_m"], share)
+        if here <= question.bound_m:
+            size = offer(kept.lengths, kept.ids, kept.shares, size, here, row["id"], share)
+    return size
+
+
 @kernel
-def best(
-    file: File,
-    asked: Asked,
-    answered: Answered,
-    common: npt.NDArray[np.int16],
-    touched: Slots,
-) -> None:
+def best(file: File, asked: Asked, answered: Answered, common: Commons, touched: Slots) -> None:
     """Answer a batch of questions.
 
     Parameters
@@ -115,30 +154,10 @@ def best(
     touched
         Room for every object.
     """
+    scratch = scratch_for(asked)
     for i in range(answered.sizes.shape[0]):
-        words = words_of(asked, i)
-        touched_count = 0
-        for word in words:
-            one = find(file.keys, file.numbers, int(word))
-            if one == NO_VALUE:
-                continue
-            first = file.lists[one]["start"]
-            for j in range(first, first + file.lists[one]["count"]):
-                slot = file.postings[j]
-                if common[slot] == 0:
-                    touched[touched_count] = slot
-                    touched_count += 1
-                common[slot] += 1
+        question = question_of(asked, i, 0, scratch)
+        touched_count = count(file, question.words, common, touched)
         kept = kept_of(answered, i)
-        size = 0
-        for j in range(touched_count):
-            slot = touched[j]
-            row = file.objects[slot]
-            word_count = words.shape[0]
-            distance = text_distance(asked.similarity[i], common[slot], word_count, row["keyword_count"])
-            common[slot] = 0
-            share = asked.weight_m[i] * distance
-            here = length(asked.x_m[i] - row["x_m"], asked.y_m[i] - row["y_m"], share)
-            if here <= asked.bound_m[i]:
-                size = offer(kept.lengths, kept.ids, kept.shares, size, here, row["id"], share)
+        size = keep(file, question, kept, common, touched[:touched_count])
         close(answered, i, kept, size)

@@ -50,11 +50,6 @@ class Group:
     is_asleep: bool = False
 
 
-def is_online(group: Group) -> bool:
-    """Whether all its devices are attached."""
-    return all(member.device._conversation.is_online for member in group.members)
-
-
 class Crowd:
     """All devices.
 

@@ -6,15 +6,8 @@ import pytest
 
 from tests.chaos.run import NAMES, run
 
-_OPEN = pytest.mark.xfail(
-    strict=False,
-    reason="after a leap of the clock a device may keep a stale list: docs/reliability.md",
-)
 
-
-@pytest.mark.parametrize(
-    "fault", [pytest.param(name, marks=_OPEN if name == "clock jump" else ()) for name in NAMES]
-)
+@pytest.mark.parametrize("fault", NAMES)
 async def test_nothing_is_lost_and_every_list_is_right(fault, tmp_path):
     (tally,) = await run({fault: 1}, tmp_path, 12, 1, lambda *_: None)
     assert tally.violations == []

@@ -12,15 +12,13 @@ from nearcast import UnavailableError
 from safe_region.frame import Area, Frame
 from tests.chaos.audit import audit_lists, audit_objects, audit_searches, audit_subscriptions, settle
 from tests.chaos.books import Books
-from tests.chaos.crowd import Crowd, Group, is_online
+from tests.chaos.crowd import Crowd, Group
 from tests.chaos.load import Load
 from tests.chaos.servers import AREA, ServerProcess
 from tests.support.proxy import Proxy
 
 _BEGIN_MS = 1_000_000
 _PUBLISHERS = 4
-_PATIENCE_S = 1.5
-"""How long devices may take to come back by themselves; most do."""
 
 
 class World:
@@ -108,12 +106,8 @@ class World:
 
     async def rest(self) -> None:
         """End the load, and wait until every device is back and nothing is under way."""
-        hurrying = asyncio.create_task(self._hurry())
-        try:
-            await self.load.rest()
-            await settle(self.crowd)
-        finally:
-            hurrying.cancel()
+        await self.load.rest()
+        await settle(self.crowd)
 
     async def audit(self) -> None:
         """Come to rest and compare everything."""
@@ -123,13 +117,6 @@ class World:
         await audit_searches(self.admin, self.crowd, self.books, now_ms, self.violations)
         audit_objects(self.server, self.books, now_ms, self.violations)
         audit_subscriptions(self.server, self.crowd, self.violations)
-
-    async def _hurry(self) -> None:
-        """Tell who is not back in a moment that the network has changed, not to wait for backoffs."""
-        while True:
-            await asyncio.sleep(_PATIENCE_S)
-            late = [group.client for group in self.crowd.groups if not is_online(group)]
-            await asyncio.gather(*(client.network_changed() for client in late))
 
     async def _client(self, target: str):
         context = nearcast.connect(target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -237,3 +238,72 @@ async def test_a_clock_that_leaps_ahead_goes_on_from_there():
     before_ms = clock.now_ms()
     assert before_ms >= 5_000_000
     await until(lambda: clock.now_ms() > before_ms)
+
+
+async def test_a_clock_tells_of_leaps_and_of_nothing_less():
+    clock = Clock()
+    clock.adjust(1_000_000, is_virtual=False)
+    leaps = []
+    clock.on_leap = lambda: leaps.append(clock.now_ms())
+    clock.observe(clock.now_ms() + 40)
+    assert not leaps
+    clock.observe(clock.now_ms() + 80)
+    assert len(leaps) == 1, "many small leaps are a leap, too"
+    clock.adjust(1_000_000, is_virtual=False)
+    clock.adjust(1_000_400, is_virtual=False)
+    assert len(leaps) == 2, "timers were set by the clock that was set back"
+
+
+async def test_a_leap_that_one_list_hears_of_is_passed_on_to_all(virtual):
+    """Time goes on, and only one list of one device is told. All of the client's have lost objects."""
+    publisher = virtual.publisher()
+    await publisher.publish([GeoObject({"tea"}, 14.1, 35.1, 100.0) for _ in range(10)])
+    await publisher.publish([GeoObject({"tea"}, 14.9, 35.9, 9000.0) for _ in range(50)])
+    told = await virtual.attach("told", lon=14.12, lat=35.12)
+    other = await virtual.attach("other", lon=14.1, lat=35.1)
+    news = await told.subscribe(SPEC)
+    lists_of_tea = [await one.subscribe(TopK({"tea"}, k=3, alpha=0.9)) for one in (told, other)]
+    async with nearcast.connect(virtual._line._target) as elsewhere:
+        await elsewhere.advance_clock(200_000)
+        (news_id,) = await elsewhere.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 60.0)])
+    await until(lambda: ids(news) == [news_id])
+    expected = [await best_tea(virtual, lon, lat) for lon, lat in ((14.12, 35.12), (14.1, 35.1))]
+    await until(lambda: all(one.state is State.EXACT for one in lists_of_tea))
+    assert [ids(one) for one in lists_of_tea] == expected
+    assert expected[0]
+
+
+async def best_tea(client, lon, lat):
+    found = await client.search(TopK({"tea"}, k=3, alpha=0.9), lon=lon, lat=lat)
+    return [match.object.id for match in found]
+
+
+@pytest.mark.parametrize("is_fleet", [False, True])
+async def test_the_wall_clock_is_ahead_when_the_server_comes_back(place, client, is_fleet, monkeypatch):
+    """All objects have expired while it was away, by its clock; devices have their word for it."""
+    await client.publisher().publish(row(100))
+    async with client.fleet() as fleet:
+        attach = fleet.attach if is_fleet else client.attach
+        devices = [await attach(f"d{i}", lon=14.5, lat=35.5) for i in range(3)]
+        subscriptions = [await device.subscribe(SPEC) for device in devices]
+        await place.stop()
+        begin_ns = time.time_ns()
+        monkeypatch.setattr(time, "time_ns", lambda: begin_ns + 7_200 * 10**9)
+        await place.start()
+        await until(lambda: all(one.state is State.EXACT for one in subscriptions))
+        assert [ids(one) for one in subscriptions] == [[], [], []]
+
+
+async def test_a_newcomer_hears_at_once_that_there_is_no_server(place, client):
+    """The others of its fleet wait for the server, and come back when it does."""
+    await client.publisher().publish(row(10, start=14.5))
+    async with client.fleet() as fleet:
+        known = await fleet.attach("known", lon=14.5, lat=35.5)
+        subscription = await known.subscribe(SPEC)
+        await place.stop()
+        await until(lambda: subscription.state is State.OFFLINE)
+        with pytest.raises(UnavailableError):
+            await fleet.attach("newcomer", lon=14.5, lat=35.5)
+        await place.start()
+        await until(lambda: subscription.state is State.EXACT)
+        assert await fleet.attach("newcomer", lon=14.5, lat=35.5)
