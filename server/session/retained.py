@@ -1,11 +1,11 @@
 """Deltas kept for a device that may have to resume, bounded in count and in bytes.
 
-Operations: O(1) a delta kept or forgotten; O(kept) a resume.
+Operations: O(1) a delta kept, O(kept) one forgotten and a resume. Lists, since a million devices keep a few
+each: an empty `deque` is ten times as large.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 
 from server.limits import Limits
@@ -25,7 +25,7 @@ class Retained:
 
     def __init__(self, floor: int) -> None:
         self.floor = floor
-        self._deltas: deque[VersionedDelta] = deque()
+        self._deltas: list[VersionedDelta] = []
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -42,7 +42,7 @@ class Retained:
 
     def forget_oldest(self) -> None:
         """Let go of one delta: who has not applied it cannot resume."""
-        delta = self._deltas.popleft()
+        delta = self._deltas.pop(0)
         self._bytes -= delta.size_bytes
         self.floor = delta.version
 

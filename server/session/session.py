@@ -20,7 +20,6 @@ subscriptions that wait behind the marker go before the snapshots.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from enum import Enum
 
@@ -87,6 +86,25 @@ class Session:
         Whether it was brought back from the store rather than begun by a hello.
     """
 
+    __slots__ = (
+        "_counters",
+        "_ended",
+        "_limits",
+        "_marker",
+        "_nonce",
+        "_retained",
+        "_unsent",
+        "_unsent_bytes",
+        "connection",
+        "device_id",
+        "handles",
+        "heard_ms",
+        "is_leased",
+        "report_sequence",
+        "state",
+        "version",
+    )
+
     def __init__(
         self, device_id: str, limits: Limits, counters: Counters | None = None, *, parked: bool = False
     ) -> None:
@@ -105,10 +123,10 @@ class Session:
         self._counters.devices[self.state] += 1
         self._nonce = b""
         self._retained = None if parked else Retained(0)
-        self._unsent: deque[Queued] | None = None  # deltas in the outbox, while attached
+        self._unsent: list[Queued] | None = None  # deltas in the outbox, while attached
         self._unsent_bytes = 0
         self._marker: Queued | None = None  # stands for the deltas that were coalesced
-        self._ended: deque[Queued] = deque()  # ends of subscriptions in the outbox, while attached
+        self._ended: list[Queued] = []  # ends of subscriptions in the outbox, while attached
 
     @property
     def is_attached(self) -> bool:
@@ -144,7 +162,7 @@ class Session:
             self.report_sequence = 0
         self._nonce = nonce
         self.connection = connection
-        self._unsent = deque()
+        self._unsent = []
         connection.devices[self.device_id] = self
         if covered:
             self.ack(version)
@@ -229,9 +247,9 @@ class Session:
     def sent(self, item: Queued) -> None:
         """Note that a queued event of this session has been taken for sending."""
         if self._ended and self._ended[0] is item:
-            self._ended.popleft()
+            self._ended.pop(0)
         if self._unsent and self._unsent[0] is item:
-            self._unsent.popleft()
+            self._unsent.pop(0)
             if isinstance(item.event, VersionedDelta):
                 self._unsent_bytes -= item.event.size_bytes
 
@@ -284,14 +302,14 @@ class Session:
         if len(self._unsent) > limits.outbox_max or self._unsent_bytes > limits.outbox_bytes_max:
             self._coalesce(self._unsent)
 
-    def _coalesce(self, unsent: deque[Queued]) -> None:
+    def _coalesce(self, unsent: list[Queued]) -> None:
         self._move(Command.OVERFLOW)
         self._counters.deltas_coalesced += len(unsent)
         for item in unsent:
             item.event = None
         self._marker = unsent[0]
         self._marker.event = SnapshotDue()
-        self._unsent = deque()
+        self._unsent = []
         self._unsent_bytes = 0
         # The last of these versions is one that nobody has: who does not get the snapshot cannot resume.
         self._retained = Retained(self.version)

@@ -32,7 +32,7 @@ class Place:
         self.store = SqliteStore(self.path, FRAME)
         board = Switchboard(FRAME, Limits())
         board.recover(self.store.recover())
-        self.pump = Pump(board, self.store, self.clock, retention=Retention(self.store, days))
+        self.pump = Pump(board, self.store, self.clock, self.clock, Retention(self.store, days))
         self._running = asyncio.create_task(self.pump.run())
         await self.pump.ask(c.Sync())
 
