@@ -1,7 +1,7 @@
 """Deltas kept for a device that may have to resume, bounded in count and in bytes.
 
-Operations: O(1) a delta kept, O(kept) one forgotten and a resume. Lists, since a million devices keep a few
-each: an empty `deque` is ten times as large.
+Operations: O(1) a delta kept, O(kept) one forgotten and a resume. Lists, since a million devices keep a
+few each: an empty `deque` is ten times as large.
 """
 
 from __future__ import annotations
