@@ -101,7 +101,9 @@ class Server:
             retention = Retention(self._store, _retention_days(settings))
             self._pump = Pump(self.switchboard, self._store, self._clock, retention=retention)
             self._pump.state = ServerState.RECOVERING
-            self._listener = Listener(self._pump, Access(settings.tokens), settings.keepalive_ms)
+            self._listener = Listener(
+                self._pump, Access(settings.tokens), settings.keepalive_ms, settings.porters
+            )
             self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
             try:
                 await asyncio.to_thread(self._warm_up)

@@ -71,6 +71,9 @@ READY = "serving on "
 @click.option(
     "--keepalive-ms", type=int, help="Between signs of life of a quiet connection.  [default: 30000]"
 )
+@click.option(
+    "--porters", type=int, help="Processes that hold connections.  [default: 0, the server's own]"
+)
 @click.option("--late-ms", type=int, help="Deltas that wait longer are counted as late.  [default: 1000]")
 @click.option(
     "--subscription-index",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from nearcast.v1 import (
     control_service_pb2,
@@ -22,7 +22,9 @@ from server.transport.access import Access
 from server.transport.control import ControlServicer
 from server.transport.devices import DeviceServicer, device_handler
 from server.transport.gate import Gate
+from server.transport.porters import Porters
 from server.transport.publishers import PublisherServicer
+from server.transport.relay import Handlers
 
 _KEEPALIVE_TIMEOUT_MS = 10_000
 """How long a sign of life may stay without an answer."""
@@ -63,38 +65,42 @@ class Listener:
         Who may speak.
     keepalive_ms
         Between signs of life on a quiet connection; one that gives none is closed, its devices detached.
+    porters
+        How many processes hold connections; 0 for this one alone.
     """
 
-    def __init__(self, pump: Pump, access: Access, keepalive_ms: int) -> None:
+    def __init__(self, pump: Pump, access: Access, keepalive_ms: int, porters: int = 0) -> None:
         self._pump = pump
         timeout_ms = min(keepalive_ms, _KEEPALIVE_TIMEOUT_MS)
-        # Without SO_REUSEPORT a port that is taken is an error and not a silent half of the traffic.
-        self._server = grpc.aio.server(
-            options=[
-                ("grpc.so_reuseport", 0),
-                ("grpc.max_concurrent_streams", _STREAMS_MAX),
-                ("grpc.keepalive_time_ms", keepalive_ms),
-                ("grpc.keepalive_timeout_ms", timeout_ms),
-                # Pings have a timeout of their own, a minute, which the other one does not shorten.
-                ("grpc.http2.ping_timeout_ms", timeout_ms),
-                ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MIN_MS),
-                ("grpc.max_receive_message_length", pump.switchboard.limits.message_bytes_max),
-                ("grpc.max_send_message_length", -1),
-            ]
-        )
+        options = [
+            # Without SO_REUSEPORT a port that is taken is an error and not a silent half of the traffic.
+            ("grpc.so_reuseport", 0),
+            ("grpc.max_concurrent_streams", _STREAMS_MAX),
+            ("grpc.keepalive_time_ms", keepalive_ms),
+            ("grpc.keepalive_timeout_ms", timeout_ms),
+            # Pings have a timeout of their own, a minute, which the other one does not shorten.
+            ("grpc.http2.ping_timeout_ms", timeout_ms),
+            ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MIN_MS),
+            ("grpc.max_receive_message_length", pump.switchboard.limits.message_bytes_max),
+            ("grpc.max_send_message_length", -1),
+        ]
+        self._handlers = Handlers()
+        self._server = grpc.aio.server(options=options)
+        self._porters = Porters(porters, self._handlers, options) if porters else None
         gate = Gate(pump, access)
         self._devices = DeviceServicer(pump, gate)
         self._publishers = PublisherServicer(pump, gate)
         self._health = health.aio.HealthServicer()
-        self._server.add_generic_rpc_handlers((device_handler(self._devices),))
-        publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, self._server)
-        control_service_pb2_grpc.add_ControlServiceServicer_to_server(
-            ControlServicer(pump, gate, self._devices), self._server
-        )
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection(
-            (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
-        )
+        names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflected = reflection.aio.ReflectionServicer(names)
+        for target in (self._server, self._handlers):
+            target.add_generic_rpc_handlers((device_handler(self._devices),))
+            publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, target)
+            control_service_pb2_grpc.add_ControlServiceServicer_to_server(
+                ControlServicer(pump, gate, self._devices), target
+            )
+            health_pb2_grpc.add_HealthServicer_to_server(self._health, target)
+            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflected, target)
 
     async def start(self, host: str, port: int, tls: TlsFiles | None = None) -> int:
         """Listen; return the port (the one chosen, if `port` is 0). Health says NOT_SERVING.
@@ -105,17 +111,19 @@ class Listener:
             If the address cannot be listened on.
         """
         address = f"{host}:{port}"
+        await self._say(health_pb2.HealthCheckResponse.NOT_SERVING)
         try:
+            if self._porters is not None:
+                return await self._porters.start(host, port, tls and (tls.key, tls.certificate))
             if tls is None:
                 bound = self._server.add_insecure_port(address)
             else:
                 credentials = grpc.ssl_server_credentials([(tls.key, tls.certificate)])
                 bound = self._server.add_secure_port(address, credentials)
-        except RuntimeError as error:
+        except (RuntimeError, OSError) as error:
             raise PortError(
                 f"port is {port}, must be free on host {host}: {address} cannot be listened on"
             ) from error
-        await self._say(health_pb2.HealthCheckResponse.NOT_SERVING)
         await self._server.start()
         return int(bound)
 
@@ -138,7 +146,10 @@ class Listener:
 
     async def stop(self, grace_s: float) -> None:
         """Stop listening; break off what is under way when the grace is over."""
-        await self._server.stop(grace_s)
+        if self._porters is not None:
+            await self._porters.stop()
+        else:
+            await self._server.stop(grace_s)
 
     async def _say(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
         for name in ("", *SERVICES):

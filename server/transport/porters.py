@@ -1,0 +1,148 @@
+"""The porters of a server: processes that are started, watched and ended with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from server.porter.frames import Wire
+from server.transport.relay import Handlers, Relay
+
+_log = logging.getLogger(__name__)
+
+_START_S = 60.0
+"""A porter that is not ready by then is not coming."""
+_AGAIN_S = 1.0
+"""Between the end of a porter and the next one in its place."""
+
+
+class PorterError(Exception):
+    """A porter does not start."""
+
+
+class Porters:
+    """Some processes that listen on one port.
+
+    Parameters
+    ----------
+    count
+        How many.
+    handlers
+        What is offered.
+    options
+        Of their gRPC servers.
+    """
+
+    def __init__(self, count: int, handlers: Handlers, options: Sequence[tuple[str, int]]) -> None:
+        self._count = count
+        self._handlers = handlers
+        self._options = [
+            *(one for one in options if one[0] != "grpc.so_reuseport"),
+            ("grpc.so_reuseport", 1),
+        ]
+        self._relays: set[asyncio.Task[None]] = set()
+        self._watching: list[asyncio.Task[None]] = []
+        self._processes: set[asyncio.subprocess.Process] = set()
+        self._ready = asyncio.Semaphore(0)
+        self._stopping = False
+
+    async def start(self, host: str, port: int, tls: tuple[bytes, bytes] | None) -> int:
+        """Start all; return the port.
+
+        Raises
+        ------
+        OSError
+            If the address cannot be listened on.
+        PorterError
+            If a porter does not start.
+        """
+        self._held = _reserved(host, port)
+        bound = int(self._held.getsockname()[1])
+        self._folder = tempfile.TemporaryDirectory(prefix="nearcast-")
+        path = str(Path(self._folder.name) / "porters")
+        self._server = await asyncio.start_unix_server(self._accept, path)
+        settings = {
+            "socket": path,
+            "address": f"{host}:{bound}",
+            "options": self._options,
+            "tls": None if tls is None else [one.decode() for one in tls],
+        }
+        line = json.dumps(settings).encode() + b"\n"
+        self._watching = [asyncio.create_task(self._watch(line)) for _ in range(self._count)]
+        try:
+            async with asyncio.timeout(_START_S):
+                for _ in range(self._count):
+                    await self._ready.acquire()
+        except TimeoutError:
+            await self.stop()
+            raise PorterError(f"no porter came within {_START_S:.0f} s") from None
+        return bound
+
+    async def stop(self) -> None:
+        """End all."""
+        self._stopping = True
+        for task in [*self._watching, *self._relays]:
+            task.cancel()
+        await asyncio.gather(*self._watching, *self._relays, return_exceptions=True)
+        self._server.close()
+        for process in list(self._processes):
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        self._held.close()
+        self._folder.cleanup()
+
+    async def _watch(self, line: bytes) -> None:
+        """Keep one porter running."""
+        while True:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "server.porter", stdin=asyncio.subprocess.PIPE, env=_environment()
+            )
+            self._processes.add(process)
+            assert process.stdin is not None
+            process.stdin.write(line)
+            process.stdin.close()
+            code = await process.wait()
+            self._processes.discard(process)
+            _log.warning("a porter has ended with status %d; another takes its place", code)
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        relay = Relay(self._handlers, Wire(reader, writer))
+        task: asyncio.Task[Any] | None = asyncio.current_task()
+        assert task is not None
+        self._relays.add(task)
+        try:
+            await relay.run(self._ready.release)
+        finally:
+            self._relays.discard(task)
+
+
+def _environment() -> dict[str, str]:
+    """Let porters find this very program."""
+    root = str(Path(__file__).resolve().parents[2])
+    path = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": root if not path else f"{root}{os.pathsep}{path}"}
+
+
+def _reserved(host: str, port: int) -> socket.socket:
+    """Bind an address that porters can listen on, and that nobody else listens on."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host, port))
+        probe.listen()
+        bound = probe.getsockname()[1]
+    held = socket.socket(family, socket.SOCK_STREAM)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    held.bind((host, bound))
+    return held
