@@ -95,8 +95,8 @@ class ServerSettings(BaseSettings):
         0,
         ge=0,
         le=64,
-        description="Processes that hold connections, all on one port; 0: the server's own does. Worth it with "
-        "thousands of connections and more than two cores.",
+        description="Processes that hold connections, all on one port; 0 if the server's own does. "
+        "Worth it with thousands of connections and more than two cores.",
     )
     late_ms: int = Field(
         1_000, ge=0, description="Deltas that wait longer before they are written are counted as late."

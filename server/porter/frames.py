@@ -1,7 +1,7 @@
 """Frames between a porter and the server's process: kind, stream and bytes, on a local socket.
 
-A stream begins with OPEN and ends with END, CANCEL, or the socket. Data flows by credit: each side sends at
-most WINDOW messages a stream that the other has not passed on, so a slow device fills nobody's memory.
+A stream begins with OPEN and ends with END, CANCEL, or the socket. Data flows by credit: each side sends
+at most WINDOW messages a stream that the other has not passed on, so a slow device fills nobody's memory.
 
 Operations: send O(bytes), many frames a write; receive O(bytes).
 """

@@ -97,13 +97,13 @@ async def _end(context: Context, body: bytes) -> None:
     await context.abort(status, str(details), _given(metadata))
 
 
-class _AnyCall(grpc.GenericRpcHandler):  # type: ignore[misc] - gRPC has no types here
+class _AnyCall(grpc.GenericRpcHandler):
     """Every method is a stream of bytes both ways."""
 
     def __init__(self, porter: Porter) -> None:
         self._porter = porter
 
-    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any]:
         method = details.method
 
         async def carry(requests: AsyncIterator[bytes], context: Context) -> None:

@@ -114,7 +114,8 @@ class Listener:
         await self._say(health_pb2.HealthCheckResponse.NOT_SERVING)
         try:
             if self._porters is not None:
-                return await self._porters.start(host, port, tls and (tls.key, tls.certificate))
+                pair = None if tls is None else (tls.key, tls.certificate)
+                return await self._porters.start(host, port, pair)
             if tls is None:
                 bound = self._server.add_insecure_port(address)
             else:

@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from server.porter.frames import Wire
 from server.transport.relay import Handlers, Relay
@@ -45,10 +44,7 @@ class Porters:
     def __init__(self, count: int, handlers: Handlers, options: Sequence[tuple[str, int]]) -> None:
         self._count = count
         self._handlers = handlers
-        self._options = [
-            *(one for one in options if one[0] != "grpc.so_reuseport"),
-            ("grpc.so_reuseport", 1),
-        ]
+        self._options = list((dict(options) | {"grpc.so_reuseport": 1}).items())
         self._relays: set[asyncio.Task[None]] = set()
         self._watching: list[asyncio.Task[None]] = []
         self._processes: set[asyncio.subprocess.Process] = set()
@@ -108,23 +104,16 @@ class Porters:
                 sys.executable, "-m", "server.porter", stdin=asyncio.subprocess.PIPE, env=_environment()
             )
             self._processes.add(process)
-            assert process.stdin is not None
-            process.stdin.write(line)
-            process.stdin.close()
-            code = await process.wait()
+            await process.communicate(line)
             self._processes.discard(process)
-            _log.warning("a porter has ended with status %d; another takes its place", code)
+            _log.warning("a porter has ended with status %s; another takes its place", process.returncode)
             await asyncio.sleep(_AGAIN_S)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         relay = Relay(self._handlers, Wire(reader, writer))
-        task: asyncio.Task[Any] | None = asyncio.current_task()
-        assert task is not None
+        task = asyncio.create_task(relay.run(self._ready.release))
         self._relays.add(task)
-        try:
-            await relay.run(self._ready.release)
-        finally:
-            self._relays.discard(task)
+        task.add_done_callback(self._relays.discard)
 
 
 def _environment() -> dict[str, str]:

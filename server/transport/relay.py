@@ -204,7 +204,7 @@ class Relay:
         except asyncio.CancelledError:
             context.status = (grpc.StatusCode.CANCELLED, "", ())
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as gRPC does: the call fails, the server goes on
             _log.exception("%s failed", method)
             context.status = (grpc.StatusCode.UNKNOWN, f"{type(error).__name__}: {error}", ())
         finally:
@@ -215,8 +215,8 @@ class Relay:
     async def _requests(
         self,
         stream: int,
-        handler: Any,
-        inbox: asyncio.Queue[bytes | None],  # noqa: ANN401
+        handler: Any,  # noqa: ANN401
+        inbox: asyncio.Queue[bytes | None],
     ) -> AsyncIterator[Any]:
         count = 0
         while (body := await inbox.get()) is not None:
