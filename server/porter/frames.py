@@ -74,7 +74,7 @@ class Wire:
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
-        if not self._writer.is_closing():
+        if waiting and not self._writer.is_closing():
             self._writer.write(b"".join(waiting))
 
     async def frames(self) -> AsyncIterator[list[Frame]]:
@@ -92,7 +92,8 @@ class Wire:
                 yield found
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close the socket behind what has been sent."""
+        self._flush()
         self._writer.close()
 
 

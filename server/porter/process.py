@@ -10,11 +10,24 @@ from typing import Any
 
 import grpc
 
-from server.porter.frames import Kind, Metadata, Window, Wire, credit, credit_of, packed, unpacked
+from server.porter.frames import (
+    WINDOW,
+    Kind,
+    Metadata,
+    Window,
+    Wire,
+    credit,
+    credit_of,
+    packed,
+    unpacked,
+)
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 _GRACE_S = 1.0
+"""For clients to take what the server has said."""
+
+_CREDIT_EVERY = WINDOW // 4
 
 
 @dataclass(slots=True)
@@ -50,6 +63,9 @@ class Porter:
                     stream.window.give(credit_of(body))
                 else:
                     stream.inbox.put_nowait((kind, body))
+        gone = packed([grpc.StatusCode.UNAVAILABLE.value[0], "the server has gone"], None)
+        for stream in self._streams.values():
+            stream.inbox.put_nowait((Kind.END, gone))
 
     async def carry(self, method: str, requests: AsyncIterator[bytes], context: Context) -> None:
         """Carry one call."""
@@ -59,12 +75,16 @@ class Porter:
         self._wire.send(Kind.OPEN, number, packed([method, context.peer()], metadata))
         reading = asyncio.create_task(self._read(number, stream, requests))
         is_over = False
+        passed_on = 0
         try:
             while True:
                 kind, body = await stream.inbox.get()
                 if kind is Kind.DATA:
                     await context.write(body)
-                    self._wire.send(Kind.CREDIT, number, credit(1))
+                    passed_on += 1
+                    if passed_on == _CREDIT_EVERY:
+                        self._wire.send(Kind.CREDIT, number, credit(passed_on))
+                        passed_on = 0
                 elif kind is Kind.HEADERS:
                     await context.send_initial_metadata(_given(unpacked(body)[1]))
                 else:

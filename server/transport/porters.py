@@ -22,6 +22,8 @@ _START_S = 60.0
 """A porter that is not ready by then is not coming."""
 _AGAIN_S = 1.0
 """Between the end of a porter and the next one in its place."""
+_END_S = 3.0
+"""A porter that has not ended by then, once its socket is closed, is killed."""
 
 
 class PorterError(Exception):
@@ -45,11 +47,12 @@ class Porters:
         self._count = count
         self._handlers = handlers
         self._options = list((dict(options) | {"grpc.so_reuseport": 1}).items())
-        self._relays: set[asyncio.Task[None]] = set()
+        self.relays: set[Relay] = set()
+        """One for each porter that is connected."""
+        self._tasks: set[asyncio.Task[None]] = set()
         self._watching: list[asyncio.Task[None]] = []
         self._processes: set[asyncio.subprocess.Process] = set()
         self._ready = asyncio.Semaphore(0)
-        self._stopping = False
 
     async def start(self, host: str, port: int, tls: tuple[bytes, bytes] | None) -> int:
         """Start all; return the port.
@@ -84,16 +87,14 @@ class Porters:
         return bound
 
     async def stop(self) -> None:
-        """End all."""
-        self._stopping = True
-        for task in [*self._watching, *self._relays]:
+        """Break off what is under way, with a status, and end all."""
+        for task in self._watching:
             task.cancel()
-        await asyncio.gather(*self._watching, *self._relays, return_exceptions=True)
         self._server.close()
-        for process in list(self._processes):
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._watching, *self._tasks, return_exceptions=True)
+        await asyncio.gather(*map(_ended, self._processes))
         self._held.close()
         self._folder.cleanup()
 
@@ -110,10 +111,27 @@ class Porters:
             await asyncio.sleep(_AGAIN_S)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        relay = Relay(self._handlers, Wire(reader, writer))
-        task = asyncio.create_task(relay.run(self._ready.release))
-        self._relays.add(task)
-        task.add_done_callback(self._relays.discard)
+        task = asyncio.create_task(self._serve(Relay(self._handlers, Wire(reader, writer))))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, relay: Relay) -> None:
+        self.relays.add(relay)
+        try:
+            await relay.run(self._ready.release)
+        finally:
+            self.relays.discard(relay)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Wait for a porter that has heard that the server is gone; not for ever."""
+    try:
+        async with asyncio.timeout(_END_S):
+            await process.wait()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
 
 
 def _environment() -> dict[str, str]:

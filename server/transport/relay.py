@@ -137,7 +137,9 @@ class RelayContext:
 
 
 @dataclass(slots=True)
-class _Call:
+class Call:
+    """A call under way."""
+
     context: RelayContext
     inbox: asyncio.Queue[bytes | None]
     task: asyncio.Task[None]
@@ -157,7 +159,17 @@ class Relay:
     def __init__(self, handlers: Handlers, wire: Wire) -> None:
         self._handlers = handlers
         self._wire = wire
-        self._calls: dict[int, _Call] = {}
+        self._calls: dict[int, Call] = {}
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls under way."""
+        return list(self._calls.values())
+
+    @property
+    def call_count(self) -> int:
+        """How many calls are under way."""
+        return len(self._calls)
 
     async def run(self, on_ready: Callable[[], None]) -> None:
         """Answer until the porter has gone; then every call of it has been cancelled."""
@@ -184,7 +196,7 @@ class Relay:
         context = RelayContext(self._wire, stream, serialize, str(peer), metadata)
         inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
         task = asyncio.create_task(self._carry(stream, handler, str(method), context, inbox))
-        self._calls[stream] = _Call(context, inbox, task)
+        self._calls[stream] = Call(context, inbox, task)
 
     async def _carry(
         self,
@@ -227,7 +239,7 @@ class Relay:
             yield body if handler.request_deserializer is None else handler.request_deserializer(body)
 
 
-def _deliver(call: _Call, kind: Kind, body: bytes) -> None:
+def _deliver(call: Call, kind: Kind, body: bytes) -> None:
     if kind is Kind.DATA:
         call.inbox.put_nowait(body)
     elif kind is Kind.HALF_CLOSE:
