@@ -121,25 +121,28 @@ async def test_the_sdk_waits_for_a_server_that_recovers():
     async with asyncio.timeout(20):
         while not server.port:  # noqa: ASYNC110 - what is waited for has no event to offer
             await asyncio.sleep(0.01)
-    async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
-        assert (await client.status()).state is nearcast.ServerState.RECOVERING
-        asked = [
-            client.attach("d", lon=14.5, lat=35.5),
-            client.publisher().publish([nearcast.GeoObject({"a"}, 14.5, 35.5, 60.0)]),
-            client.search(nearcast.TopK({"a"}), lon=14.5, lat=35.5),
-        ]
-        tasks = [asyncio.create_task(one) for one in asked]
-        rejected = server.switchboard.counters.rejected
-        async with asyncio.timeout(20):
-            while rejected[Reason.RECOVERING] < 6:  # noqa: ASYNC110 - each has asked, some twice
-                await asyncio.sleep(0.01)
-        assert not any(task.done() for task in tasks)
+    try:
+        async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
+            assert (await client.status()).state is nearcast.ServerState.RECOVERING
+            asked = [
+                client.attach("d", lon=14.5, lat=35.5),
+                client.publisher().publish([nearcast.GeoObject({"a"}, 14.5, 35.5, 60.0)]),
+                client.search(nearcast.TopK({"a"}), lon=14.5, lat=35.5),
+            ]
+            tasks = [asyncio.create_task(one) for one in asked]
+            rejected = server.switchboard.counters.rejected
+            async with asyncio.timeout(20):
+                while rejected[Reason.RECOVERING] < 6:  # noqa: ASYNC110 - each has asked, some twice
+                    await asyncio.sleep(0.01)
+            assert not any(task.done() for task in tasks)
+            server.go_on.set()
+            device, ids, _ = await asyncio.gather(*tasks)
+            subscription = await device.subscribe(nearcast.TopK({"a"}))
+            assert [match.object.id for match in subscription.results()] == ids
+        await starting
+    finally:
         server.go_on.set()
-        device, ids, _ = await asyncio.gather(*tasks)
-        subscription = await device.subscribe(nearcast.TopK({"a"}))
-        assert [match.object.id for match in subscription.results()] == ids
-    await starting
-    await server.stop()
+        await server.stop()
 
 
 async def test_a_store_that_cannot_be_read_stops_the_start():

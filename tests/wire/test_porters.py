@@ -133,9 +133,7 @@ async def test_while_it_drains_everything_is_refused(server):
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         stubs = stubs_on(channel)
         server._pump.drain()
-        assert await everything_refused(stubs) == {
-            (grpc.StatusCode.UNAVAILABLE, "ERROR_REASON_DRAINING")
-        }
+        assert await everything_refused(stubs) == {(grpc.StatusCode.UNAVAILABLE, "ERROR_REASON_DRAINING")}
 
 
 async def test_a_device_that_reads_nothing_is_written_a_window_at_most(server):
