@@ -46,6 +46,8 @@ class Counters:
     """Lost with their stream. The device gets them again, or a snapshot, when it comes back."""
     snapshots_sent: int = 0
     """Of the deltas sent, those that begin anew."""
+    reports_superseded: int = 0
+    """Reports that gave way in the queue to the next one of their device, whose answer is theirs."""
     reports_repeated: int = 0
     """Reports that came again, or after a later one, and were passed over."""
     parked: Counter[ParkReason] = field(default_factory=Counter)

@@ -32,12 +32,11 @@ from server.switchboard import Switchboard
 from server.validation import (
     checked_ids,
     checked_margin,
-    checked_motion,
     checked_name,
     checked_nonce,
     checked_objects,
     checked_position,
-    checked_sequence,
+    checked_report,
     checked_subscription_id,
     checked_top_k,
     checked_version,
@@ -277,13 +276,10 @@ class Planner:
 
     def _plan_report(self, command: c.Report) -> Plan:
         session = self._speaker(command)
-        checked_sequence(command.sequence)
-        checked_position(command.lon, command.lat)
+        checked_report(command, self._board.limits)
         for i, subscription_id in enumerate(command.subscription_ids):
             if subscription_id not in session.handles:
                 self._require_subscription(session, subscription_id, f"subscription_ids[{i}]")
-        checked_margin(command.margin_m, self._board.limits)
-        checked_motion(command.heading_deg, command.speed_mps)
         if command.margin_m:
             require_exact(self._regions(session, command.subscription_ids), command.margin_m)
         return Plan(left_to_others, joint=command)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -27,6 +25,7 @@ from server.rows import Row
 from server.session import Connection
 from server.store import SqliteStore
 from server.switchboard import Switchboard
+from server.waiting import Entry, WaitingCommands
 
 _log = logging.getLogger(__name__)
 
@@ -40,8 +39,6 @@ _LATE_MAX = 5_000
 """Rows nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
 _LOOKED_UP_ASIDE_MIN = 16
 """Subscriptions whose retrieval takes a millisecond: less is not worth the 0.1 ms of another thread."""
-
-Waiting = tuple[c.Command, "asyncio.Future[Any] | None"]
 
 _BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
@@ -89,7 +86,7 @@ class Pump:
         self._store = store
         self._clock = clock
         self._steady_clock = steady_clock
-        self._waiting: deque[Waiting] = deque()
+        self._waiting = WaitingCommands(switchboard.limits, switchboard.counters)
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -137,7 +134,7 @@ class Pump:
 
     def tell_now(self, command: c.Detach) -> None:
         """Submit without waiting for room: for clean-up, which must not be cancelled."""
-        self._waiting.append((command, None))
+        self._waiting.put(command)
         self._arrived.set()
 
     async def _put(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
@@ -146,7 +143,7 @@ class Pump:
         self._enqueue(command, future)
 
     def _enqueue(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
-        self._waiting.append((command, future))
+        self._waiting.put(command, future)
         self._arrived.set()
         if len(self._waiting) >= self.switchboard.limits.queue_max:
             self._room.clear()
@@ -225,9 +222,8 @@ class Pump:
 
     async def _pump_once(self) -> None:
         count = min(len(self._waiting), self.switchboard.limits.batch_max)
-        commands = [command for command, _ in itertools.islice(self._waiting, count)]
-        planned = self._planner.plan_batch(commands)
-        batch = [self._waiting.popleft() for _ in planned]
+        planned = self._planner.plan_batch(self._waiting.first(count))
+        batch = self._waiting.take(len(planned))
         if len(self._waiting) < self.switchboard.limits.queue_max:
             self._room.set()
         rows = [row for plan in planned if isinstance(plan, Plan) for row in plan.rows]
@@ -272,10 +268,11 @@ class Pump:
         self._committed_ms = now_ms
 
     def _answer(
-        self, batch: list[Waiting], planned: list[Plan | RefusalError], found: list[object]
+        self, batch: list[Entry], planned: list[Plan | RefusalError], found: list[object]
     ) -> None:
         replies = iter(found)
-        for (command, future), plan in zip(batch, planned, strict=True):
+        for entry, plan in zip(batch, planned, strict=True):
+            command, future = entry.command, entry.answer
             if isinstance(plan, RefusalError):
                 if future is None and isinstance(command, c.DeviceCommand):
                     self.switchboard.reject(command, plan)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword
+from server.commands import Report
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, TopK
@@ -194,6 +195,14 @@ def checked_sequence(sequence: int) -> int:
     """Return the number of a report."""
     _require(1 <= sequence <= _VERSION_MAX, "report.sequence", sequence, f"1 to {_VERSION_MAX}")
     return sequence
+
+
+def checked_report(report: Report, limits: Limits) -> None:
+    """Require numbers of a report that are within their limits."""
+    checked_sequence(report.sequence)
+    checked_position(report.lon, report.lat)
+    checked_margin(report.margin_m, limits)
+    checked_motion(report.heading_deg, report.speed_mps)
 
 
 def checked_nonce(nonce: bytes) -> bytes:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.datasets import SOURCES
+from bench.datasets import SOURCES, Dataset
 from bench.reports import Progress, Row
 from bench.retrieve.run import Retrieve, RetrieveParameters
 from bench.server.processes import require_files
-from bench.server.run import ServerParameters, measure
+from bench.server.run import VARIANTS, ServerParameters, measure
 from bench.server.soak import soak
+from bench.variants import chosen
 from index.catalogue import DEFAULT_OBJECT_INDEX
 from server.engine import CostModel
 
@@ -29,24 +30,33 @@ def run(sizes: tuple[int, ...], options: dict[str, Any], progress: Progress) -> 
     require_files(max(sizes))
     data = SOURCES[options["data"]]()
     soak_s = options["soak_s"]
+    variants = chosen(options["names"], VARIANTS)
     parameters = ServerParameters(
         objects=options["objects"],
         k_max=options["k_max"],
         seconds=options["seconds"],
         rounds=options["rounds"],
         seed=options["seed"],
+        variants=variants,
+        porters=options["porters"],
     )
     common = {"experiment": "server", "data": data.name}
     if soak_s is not None:
         return [common | soak(data, max(sizes), soak_s, parameters, progress)]
-    wanted = RetrieveParameters(objects=options["objects"], k_max=options["k_max"], seed=options["seed"])
-    extra = CostModel().extra_max
-    (allowed,) = Retrieve(data, wanted).measure(DEFAULT_OBJECT_INDEX, (extra,), _RETRIEVE_S, progress)
+    allowed = _allowed(data, options, progress) if "fleet" in variants else {}
     rows: list[Row] = []
     for devices in sorted(sizes):
         found = measure(data, devices, parameters, progress)
         rows.extend(common | row | _beside(row, allowed) for row in found)
     return rows
+
+
+def _allowed(data: Dataset, options: dict[str, Any], progress: Progress) -> Row:
+    """Measure what retrieval alone allows."""
+    wanted = RetrieveParameters(objects=options["objects"], k_max=options["k_max"], seed=options["seed"])
+    extra = CostModel().extra_max
+    (row,) = Retrieve(data, wanted).measure(DEFAULT_OBJECT_INDEX, (extra,), _RETRIEVE_S, progress)
+    return row
 
 
 def _beside(row: Row, allowed: Row) -> Row:

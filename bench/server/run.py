@@ -15,7 +15,7 @@ import asyncio
 import gc
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ from bench.server.processes import Process, running
 from bench.server.workload import PUBLISHED_MAX, Workload
 
 READY = "serving on "
+VARIANTS = ("connections", "fleet")
 _WAITING_MAX = 4
 """Requests to publish that are under way at once."""
 _PUBLISH_S = 600.0
@@ -52,6 +53,11 @@ class ServerParameters:
         Length of one measurement.
     rounds
         How often each is repeated.
+    variants
+        ``connections``, one for each device, or ``fleet``, streams that they share. Each has a server of
+        its own.
+    porters
+        Processes that hold the server's connections.
     """
 
     objects: int = 100_000
@@ -59,15 +65,17 @@ class ServerParameters:
     seconds: float = 5.0
     rounds: int = 3
     seed: int = 1
+    variants: Sequence[str] = VARIANTS
+    porters: int = 0
 
 
 @contextmanager
-def serving(workload: Workload, folder: Path) -> Iterator[Process]:
+def serving(workload: Workload, folder: Path, porters: int) -> Iterator[Process]:
     """Run a server with an empty store."""
     area = ",".join(repr(bound) for bound in workload.area)
     store = folder / "store.db"
-    arguments = ["nearcast.cli", "serve", f"--area={area}", "--port=0", f"--store={store}"]
-    with running(arguments, READY, folder / "server.log") as process:
+    flags = [f"--area={area}", "--port=0", f"--store={store}", f"--porters={porters}"]
+    with running(["nearcast.cli", "serve", *flags], READY, folder / "server.log") as process:
         yield process
 
 
@@ -97,28 +105,42 @@ async def published(workload: Workload, server: Process, progress: Progress) -> 
 
 
 def measure(data: Dataset, devices: int, parameters: ServerParameters, progress: Progress) -> list[Row]:
-    """Measure one number of devices: a row for connections, one for fleet streams."""
+    """Measure one number of devices: a row for each variant."""
     workload = Workload(data, parameters.objects, devices, parameters.k_max, parameters.seed)
-    rows: list[Row] = []
-
-    async def one(server: Process, echo: Process) -> None:
-        per_s = await published(workload, server, progress)
-        common = {"objects": parameters.objects, "publishes_per_s": round(per_s)}
-        seconds, rounds = parameters.seconds, parameters.rounds
-        row = await Connections(workload, server, echo, seconds, rounds).measure(progress)
-        rows.append({"variant": "connections", **common, **row})
-        row = await Fleets(workload, server, seconds, rounds).measure(progress)
-        rows.append({"variant": "fleet", **common, **row})
-
     # The load generator's own stalls are nobody's latency.
     gc.collect()
     gc.freeze()
     gc.disable()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serving(workload, Path(folder)) as server,
-        running([echoing.__name__], echoing.READY, Path(folder) / "echo.log") as echo,
-        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
-    ):
-        runner.run(one(server, echo))
+    rows: list[Row] = []
+    for variant in parameters.variants:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            serving(workload, Path(folder), parameters.porters) as server,
+            running([echoing.__name__], echoing.READY, Path(folder) / "echo.log") as echo,
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
+            rows.append(runner.run(_measured(variant, workload, parameters, server, echo, progress)))
     return rows
+
+
+async def _measured(
+    variant: str,
+    workload: Workload,
+    parameters: ServerParameters,
+    server: Process,
+    echo: Process,
+    progress: Progress,
+) -> Row:
+    per_s = await published(workload, server, progress)
+    seconds, rounds = parameters.seconds, parameters.rounds
+    if variant == "fleet":
+        found = await Fleets(workload, server, seconds, rounds).measure(progress)
+    else:
+        found = await Connections(workload, server, echo, seconds, rounds).measure(progress)
+    return {
+        "variant": variant,
+        "porters": parameters.porters,
+        "objects": parameters.objects,
+        "publishes_per_s": round(per_s),
+        **found,
+    }

@@ -189,7 +189,7 @@ def soak(
 
     with (
         tempfile.TemporaryDirectory() as folder,
-        serving(workload, Path(folder)) as server,
+        serving(workload, Path(folder), parameters.porters) as server,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
         return {"variant": "soak", "objects": parameters.objects, **runner.run(one(server))}

@@ -262,3 +262,23 @@ async def test_what_a_full_disk_did_not_delete_is_deleted_later(pump, steady_clo
     assert not pump.switchboard.late_rows
     rows = pump._store._database.execute("SELECT object_id FROM objects").fetchall()
     assert rows == [(after,)]
+
+
+async def test_a_device_that_floods_is_answered_where_it_is_last(pump):
+    """Many reports while a commit holds up the queue: one evaluation, which answers all of them."""
+    line = Connection()
+    await pump.ask(c.Publish((an_object(), an_object())))
+    await pump.tell(c.Hello(line, "device", b"n", 0, 14.5, 35.5))
+    await pump.tell(c.Subscribe(line, "device", 1, SUSHI, 14.5, 35.5))
+    await pump.ask(c.Sync())
+    for sequence in range(1, 101):
+        assert pump.tell_at_once(c.Report(line, "device", sequence, 14.5 + 0.001 * sequence, 35.5, (1,)))
+    assert pump.tell_at_once(c.Report(line, "device", 101, 14.5, 99.0, (1,)))
+    await pump.ask(c.Sync())
+    events = [event for _, event in pump.switchboard.take(line, 100)]
+    rejections = [event for event in events if isinstance(event, Rejection)]
+    assert [one.number for one in rejections] == [101]
+    answers = [one for one in events if getattr(one, "report_sequence", 0)]
+    assert [one.report_sequence for one in answers] == [100]
+    assert pump.switchboard.counters.reports_superseded == 99
+    pump.switchboard.check()

@@ -22,6 +22,7 @@ from nearcast.cli.progress import bars
     show_default=True,
     help="Connected devices; repeat for a series.",
 )
+@shared.variant_option
 @shared.objects_option
 @shared.k_max_option
 @shared.data_option
@@ -40,6 +41,13 @@ from nearcast.cli.progress import bars
     help="How often the server and the echo server are measured, in turn.",
 )
 @click.option(
+    "--porters",
+    type=click.IntRange(0, 64),
+    default=0,
+    show_default=True,
+    help="Processes that hold the server's connections.",
+)
+@click.option(
     "--soak-s",
     type=click.FloatRange(1),
     help="Instead: a mixed load for so many seconds; fails if the server's memory grows.",
@@ -54,8 +62,8 @@ def server(
 ) -> None:
     """Put a server process under load, beside a bare grpc.aio echo server in the same run.
 
-    Each device has a connection of its own; then the same devices share four fleet streams. Rates,
-    latencies, memory, and what a device that does not read does to the others.
+    Variants: connections (each device has one of its own) and fleet (the devices share four streams), each
+    at a server of its own. Rates, latencies, memory, and what a device that does not read does to others.
     """
     with reported():
         from bench.datasets import DataMissingError  # noqa: PLC0415
