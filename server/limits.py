@@ -52,8 +52,8 @@ class Limits:
     """How long a device may take to say where it is; beyond, it is detached and parked."""
     queue_max: int = 100_000
     """Commands waiting for the engine; beyond, streams are not read until it has caught up."""
-    batch_max: int = 16_384
-    """Commands taken in one go: a flood of reports coalesces, planning takes some 30 ms at most."""
+    batch_max: int = 2_048
+    """Commands taken in one go: as many as make a batch worth it, a quarter of a second of re-anchors."""
     batch_rows_max: int = 10_000
     """Rows after which a batch takes no further command: a few milliseconds of writing."""
     message_bytes_max: int = 32 * 1024 * 1024

@@ -40,6 +40,10 @@ _LATE_MAX = 5_000
 _LOOKED_UP_ASIDE_MIN = 16
 """Subscriptions whose retrieval takes a millisecond: less is not worth the 0.1 ms of another thread."""
 
+_GATHER_S = 0.001
+_GATHER_MAX = 64
+"""How long, and how often at most, a flood of reports is read on before those that wait are answered."""
+
 _BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
@@ -98,6 +102,7 @@ class Pump:
         self._curious: list[tuple[int, asyncio.Future[None]]] = []  # who waits for answers up to a number
         self._committed_ms = 0
         self._ahead_ms = 0  # of the steady clock
+        self._superseded_count = 0
         self._lease_expired_count = 0
         self._forgotten_count = 0
         self._retention = retention or Retention(store, 0)
@@ -165,6 +170,7 @@ class Pump:
                 await asyncio.wait_for(self._arrived.wait(), _IDLE_S)
             self._pass_time()
             if self._waiting:
+                await self._gather()
                 await self._pump_once()
             elif self.switchboard.ledger.now_ms >= self._committed_ms + _CLEAN_MS or (
                 len(self.switchboard.late_rows) >= _LATE_MAX
@@ -219,6 +225,15 @@ class Pump:
             if (number < oldest or is_over) and not future.done():
                 future.set_result(None)
         self._curious = [pair for pair in self._curious if not pair[1].done()]
+
+    async def _gather(self) -> None:
+        """Let more be read as long as that makes reports obsolete that would have to be evaluated."""
+        counters = self.switchboard.counters
+        for _ in range(_GATHER_MAX):
+            if counters.reports_superseded == self._superseded_count:
+                break
+            self._superseded_count = counters.reports_superseded
+            await asyncio.sleep(_GATHER_S)
 
     async def _pump_once(self) -> None:
         count = min(len(self._waiting), self.switchboard.limits.batch_max)
