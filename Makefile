@@ -52,12 +52,12 @@ bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON a
 
 bench-topk: $(STAMP)  ## Measure matching, retrieval and silence, reduced to minutes (JSON and pictures in runs/bench)
 	$(BIN)/nearcast bench match --subscriptions 10000 --subscriptions 30000 --subscriptions 100000 \
-		--objects 100000 --constant-results --budget-s 30 \
+		--objects 100000 --constant-results --budget-s 20 \
 		--json runs/bench/match.json --plot runs/bench/match.png
 	$(BIN)/nearcast bench retrieve --objects 100000 --budget-s 30 \
 		--json runs/bench/retrieve.json --plot runs/bench/retrieve.png
 	$(BIN)/nearcast bench silence --devices 500 --seconds 300 --objects 50000 --arrivals-per-s 5 \
-		--expiries-per-s 5 --budget-s 40 --json runs/bench/silence.json --plot runs/bench/silence.png
+		--expiries-per-s 5 --budget-s 30 --json runs/bench/silence.json --plot runs/bench/silence.png
 
 bench-server: $(STAMP)  ## Put a server process under load beside a bare echo server (JSON and picture in runs/bench)
 	$(BIN)/nearcast bench server --devices 100 --devices 1000 --devices 10000 \
@@ -71,7 +71,7 @@ soak: $(STAMP)  ## Half an hour of mixed load; fails if the server's memory grow
 	$(BIN)/nearcast bench server --devices $(DEVICES) --soak-s $(SECONDS) \
 		--json runs/bench/soak.json --plot runs/bench/soak.png
 
-chaos: $(STAMP)  ## Strike real servers with faults, audit after each, 20 minutes (KILLS=100 OTHERS=20 DEVICES=200)
+chaos: $(STAMP)  ## Strike real servers with faults, audit after each, half an hour (KILLS=100 OTHERS=20 DEVICES=200)
 	$(BIN)/python -m tests.chaos --kills $(KILLS) --others $(OTHERS) --devices $(DEVICES) --seed $(SEED) \
 		--json runs/chaos.json
 

@@ -32,7 +32,7 @@ def main(
 ) -> None:
     """Strike servers with faults under load; fail if anything acknowledged is lost or any list is wrong.
 
-    About 25 minutes on two cores as it stands.
+    About half an hour on two cores as it stands.
     """
     wanted = {name: kills if name == KILL else others for name in faults or NAMES}
     with tempfile.TemporaryDirectory(prefix="nearcast-chaos-") as folder, bars() as progress:
