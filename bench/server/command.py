@@ -70,6 +70,6 @@ def _beside(row: Row, allowed: Row) -> Row:
         "retrieve_batch_per_s": round(batch),
         "reanchors_ratio": round(row["reanchors_per_s"] / single, 3),
         "reanchors_batch_ratio": round(row["reanchors_per_s"] / batch, 3),
-        "lists_audited": allowed["lists_audited"],
-        "mismatches": allowed["mismatches"],
+        "lists_audited": row["lists_audited"] + allowed["lists_audited"],
+        "mismatches": row["mismatches"] + allowed["mismatches"],
     }

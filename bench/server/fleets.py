@@ -7,7 +7,9 @@ import statistics
 
 from bench.reports import Progress, Row
 from bench.server import lines as ways
+from bench.server.connections import attach
 from bench.server.lines import Awaited, Line, entry_count, opened
+from bench.server.listeners import AUDITED, Listeners
 from bench.server.measures import PONG_NUMBER, flooded, windowed
 from bench.server.processes import Process
 from bench.server.workload import ROUND, AttachRequest, FleetRequest, Workload
@@ -72,7 +74,15 @@ class Fleets:
             row["accepted_per_s"] = round(statistics.median(one for one, _ in accepted))
             row["answered_share"] = round(statistics.median(one for _, one in accepted), 4)
             row["rss_mb_end"] = round(self._server.rss_bytes() / 1e6, 1)
-        return row | {"lists_audited": 0, "mismatches": 0}
+        return row | await self._audit()
+
+    async def _audit(self) -> Row:
+        """Attach some of the devices anew, on connections of their own, and look at their lists."""
+        count = min(AUDITED, self._workload.devices)
+        async with opened(count, self._server.address, ways.ATTACH) as lines:
+            listeners = Listeners(self._workload, lines)
+            await attach(lines, self._workload)
+            return await listeners.audit()
 
     def _reports(self, group: list[int], entries: int) -> list[bytes]:
         """Return a round of reports of a stream's devices, so many devices in each message."""

@@ -37,6 +37,8 @@ _LAT_DEG = 36.0
 _WIDER = 1.001
 _SUBSCRIPTION_ID = 1
 
+VERSION = 2**40
+"""Acknowledges whatever a device has been sent: the load generator does not look into it."""
 SEQUENCE = 2**34 + 0x155_5555
 """Stands in reports for the number that the line gives them."""
 
@@ -131,6 +133,7 @@ class Workload:
                 subscription_ids=[_SUBSCRIPTION_ID],
                 heading_deg=math.degrees(-angle) % 360.0,
                 speed_mps=_SPEED_MPS,
+                version=VERSION,
             )
         )
 

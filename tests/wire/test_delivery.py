@@ -98,7 +98,7 @@ async def test_a_report_that_comes_again_or_late_changes_nothing(stubs, server):
         assert answer.report_sequence == sequence
     handle = server.switchboard.sessions["device"].handles[1]
     before = list(server.switchboard.ledger.engine.row(handle))
-    for sequence in (3, 3, 1, 2):
+    for sequence in (3, 3, 2, 1):  # a later one would take the place of an earlier one that waits
         request = device_service_pb2.AttachRequest(report=report(sequence, 14.1))
         await device.write(request)
     pong = await tell(device, ping=Ping(number=1))
