@@ -113,8 +113,10 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     from server.errors import StoreError  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
+    from server.transport.porters import PorterError  # noqa: PLC0415
 
-    with reported(StoreError, PortError, OSError), asyncio.Runner(loop_factory=_loop()) as runner:
+    failures = (StoreError, PortError, PorterError, OSError)
+    with reported(*failures), asyncio.Runner(loop_factory=_loop()) as runner:
         runner.run(run(settings, _announce))
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import sys
 
-import uvloop
-
 from server.porter.process import run
+
+try:
+    import uvloop
+except ImportError:  # where there is none
+    new_event_loop = asyncio.new_event_loop
+else:
+    new_event_loop = uvloop.new_event_loop
 
 
 def main() -> None:
@@ -19,7 +25,8 @@ def main() -> None:
     settings = json.loads(sys.stdin.readline())
     tls = settings["tls"] and (settings["tls"][0].encode(), settings["tls"][1].encode())
     options = [(name, value) for name, value in settings["options"]]
-    uvloop.run(run(settings["socket"], settings["address"], options, tls))
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(run(settings["socket"], settings["address"], options, tls))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ _END_S = 3.0
 
 
 class PorterError(Exception):
-    """A porter does not start."""
+    """A porter does not start, or this system cannot have any."""
 
 
 class Porters:
@@ -62,8 +62,13 @@ class Porters:
         OSError
             If the address cannot be listened on.
         PorterError
-            If a porter does not start.
+            If a porter does not start, or this system cannot have any.
         """
+        if not hasattr(socket, "SO_REUSEPORT"):
+            raise PorterError(
+                f"porters is {self._count}, must be 0 on this system: it does not divide the connections "
+                "of a port among processes (SO_REUSEPORT)"
+            )
         self._held = _reserved(host, port)
         bound = int(self._held.getsockname()[1])
         self._folder = tempfile.TemporaryDirectory(prefix="nearcast-")

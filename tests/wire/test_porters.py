@@ -20,6 +20,7 @@ from server.main import Server
 from server.porter.frames import WINDOW, Frame, Kind, Wire, packed, unpacked
 from server.settings import load_settings
 from server.transport.listener import PortError
+from server.transport.porters import PorterError
 from tests.sdk.conftest import until
 from tests.wire.conftest import settings
 from tests.wire.test_bad_input import attached
@@ -236,3 +237,9 @@ async def test_nobody_is_there_afterwards(server):
     async with nearcast.connect(f"127.0.0.1:{port}") as client:
         with pytest.raises(UnavailableError):
             await client.search(SPEC, lon=14.5, lat=35.5)
+
+
+async def test_where_they_cannot_be(monkeypatch):
+    monkeypatch.delattr("socket.SO_REUSEPORT")
+    with pytest.raises(PorterError, match="porters is 2, must be 0"):
+        await Server(settings(porters=2)).start()
