@@ -14,7 +14,8 @@ from server.session.events import (
     VersionedDelta,
     Welcome,
 )
-from server.session.session import Session, State
+from server.session.session import Session
+from server.session.states import State
 
 __all__ = [
     "Connection",

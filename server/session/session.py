@@ -1,15 +1,5 @@
 """One device's protocol state.
 
-    state        attach       overflow     caught up  detach    park     push
-    DETACHED     IN_SYNC                              DETACHED  PARKED   kept for a resume
-    IN_SYNC      IN_SYNC (1)  CATCHING_UP             DETACHED           kept and queued
-    CATCHING_UP  IN_SYNC (1)               IN_SYNC    DETACHED           left to the snapshot
-    PARKED       IN_SYNC (2)                          PARKED    PARKED   refused
-
-An empty field is refused. (1) a takeover by the same instance; another instance is refused. (2) with
-snapshots. PARKED is where a device is set aside: its subscriptions are not evaluated, and it costs no
-more than its place in the list.
-
 Versions: every delta gets the next one. Those that the device has not acknowledged are kept, within
 bounds, so the instance that was attached last can be given the difference; any other is given snapshots,
 since its version may be of another life of the server. When the outbox of a slow device overflows, its
@@ -21,7 +11,6 @@ subscriptions that wait behind the marker go before the snapshots.
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 
 from server.counters import Counters, ParkReason
 from server.errors import Reason, RefusalError
@@ -30,45 +19,7 @@ from server.model import Cause, Delta
 from server.session.connection import Connection, Queued
 from server.session.events import Detached, Event, SnapshotDue, Unsubscribed, VersionedDelta
 from server.session.retained import Retained
-
-
-class State(Enum):
-    """Where a session stands."""
-
-    IN_SYNC = "in sync"
-    """Attached: every delta is queued as it happens."""
-    CATCHING_UP = "catching up"
-    """Attached, but too slow: a snapshot of the latest state waits for its turn."""
-    DETACHED = "detached"
-    """Away: deltas are kept for its return."""
-    PARKED = "parked"
-    """Set aside: nothing is evaluated until its return."""
-
-
-class Command(Enum):
-    """What moves a session from state to state."""
-
-    ATTACH = "attach"
-    OVERFLOW = "overflow"
-    CATCH_UP = "catch up"
-    DETACH = "detach"
-    PARK = "park"
-
-
-TRANSITIONS: dict[tuple[State, Command], State] = {
-    (State.DETACHED, Command.ATTACH): State.IN_SYNC,
-    (State.IN_SYNC, Command.ATTACH): State.IN_SYNC,
-    (State.CATCHING_UP, Command.ATTACH): State.IN_SYNC,
-    (State.PARKED, Command.ATTACH): State.IN_SYNC,
-    (State.IN_SYNC, Command.OVERFLOW): State.CATCHING_UP,
-    (State.CATCHING_UP, Command.CATCH_UP): State.IN_SYNC,
-    (State.DETACHED, Command.DETACH): State.DETACHED,
-    (State.IN_SYNC, Command.DETACH): State.DETACHED,
-    (State.CATCHING_UP, Command.DETACH): State.DETACHED,
-    (State.PARKED, Command.DETACH): State.PARKED,
-    (State.DETACHED, Command.PARK): State.PARKED,
-    (State.PARKED, Command.PARK): State.PARKED,
-}
+from server.session.states import TRANSITIONS, Command, State
 
 
 class Session:

@@ -14,7 +14,7 @@ from server.limits import Limits
 from server.model import Cause, Delta, Entry, LiveObject, Reach
 from server.session import Connection, Detached, Pong, Session, State, VersionedDelta
 from server.session.events import SnapshotDue
-from server.session.session import TRANSITIONS, Command
+from server.session.states import TRANSITIONS, Command
 
 LIMITS = Limits(outbox_max=4, retained_max=6)
 NONCE = b"one"
