@@ -1,7 +1,8 @@
 """The pump: takes waiting commands in batches, makes them durable, applies them.
 
-One batch at a time: plan, commit (in a thread, while new commands gather), apply. Whoever waits for a
-command is answered after its batch is on disk and applied. The pump never waits for a device.
+One batch at a time: plan, commit (in a thread), apply. Whoever waits for a command is answered after its
+batch is on disk and applied. The pump never waits for a device; nor do devices that report wait for a
+commit of others, however slow the disk is.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ _LOOKED_UP_ASIDE_MIN = 16
 _GATHER_S = 0.001
 _GATHER_MAX = 64
 """How long, and how often at most, a flood of reports is read on before those that wait are answered."""
+
+_LOOK_S = 0.001
+"""How often, during a commit, is looked for what can go on without it."""
 
 _BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
@@ -236,11 +240,10 @@ class Pump:
             await asyncio.sleep(_GATHER_S)
 
     async def _pump_once(self) -> None:
-        count = min(len(self._waiting), self.switchboard.limits.batch_max)
-        planned = self._planner.plan_batch(self._waiting.first(count))
-        batch = self._waiting.take(len(planned))
-        if len(self._waiting) < self.switchboard.limits.queue_max:
-            self._room.set()
+        await self._pump_asides()
+        planned = self._planner.plan_batch(self._waiting.main(self.switchboard.limits.batch_max))
+        batch = self._waiting.take_main(len(planned))
+        self._let_in()
         rows = [row for plan in planned if isinstance(plan, Plan) for row in plan.rows]
         if rows:
             try:
@@ -248,6 +251,21 @@ class Pump:
             except StoreError as error:
                 _log.error("a batch of %d commands is refused: %s", len(batch), error)
                 planned = [_unless_readonly(plan) for plan in planned]
+        await self._carry_out(batch, planned)
+        self._waiting.done(batch)
+
+    async def _pump_asides(self) -> None:
+        """Carry out what needs no disk and concerns only its own device."""
+        planned = self._planner.plan_batch(self._waiting.asides(self.switchboard.limits.batch_max))
+        batch = self._waiting.take_asides(len(planned))
+        self._let_in()
+        await self._carry_out(batch, planned)
+
+    def _let_in(self) -> None:
+        if len(self._waiting) < self.switchboard.limits.queue_max:
+            self._room.set()
+
+    async def _carry_out(self, batch: list[Entry], planned: list[Plan | RefusalError]) -> None:
         replies = await self._apply([plan for plan in planned if isinstance(plan, Plan)])
         self._answer(batch, planned, replies)
 
@@ -275,12 +293,20 @@ class Pump:
         late = [board.late_rows.popleft() for _ in range(min(len(board.late_rows), _LATE_MAX))]
         now_ms = board.ledger.now_ms
         loop = asyncio.get_running_loop()
+        committing = loop.run_in_executor(self._disk, self._store.commit, [*late, *rows], now_ms)
         try:
-            await loop.run_in_executor(self._disk, self._store.commit, [*late, *rows], now_ms)
+            await self._meanwhile(committing)
+            await committing
         except StoreError:
             board.late_rows.extendleft(reversed(late))
             raise
         self._committed_ms = now_ms
+
+    async def _meanwhile(self, committing: asyncio.Future[None]) -> None:
+        """Go on with what needs no disk until a commit is done: it may be slow."""
+        while not committing.done():
+            await self._pump_asides()
+            await asyncio.wait((committing,), timeout=_LOOK_S)
 
     def _answer(
         self, batch: list[Entry], planned: list[Plan | RefusalError], found: list[object]

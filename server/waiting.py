@@ -1,4 +1,8 @@
-"""Commands that wait for their turn, oldest first.
+"""Commands that wait for their turn, in two lanes, each oldest first.
+
+Most of what devices say, reports, acks and pings, needs no disk and concerns nobody else: it waits
+*aside* and may go ahead of commands of others, whose commit takes as long as the disk takes. It does not
+go ahead of anything of its own device, and nothing goes ahead of it.
 
 A report that waits gives way to the next one of its device, which is where the device is now: the answer
 to the later is the answer to both. So a device that speaks faster than it can be answered holds up
@@ -11,7 +15,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Iterable
 from typing import Any
 
 from server import commands as c
@@ -20,17 +25,21 @@ from server.errors import RefusalError
 from server.limits import Limits
 from server.validation import checked_report
 
+_ASIDE = (c.Report, c.Ping, c.Ack)
+
 Answer = asyncio.Future[Any]
 
 
 class Entry:
-    """A command, and who waits for its answer, if anybody does."""
+    """A command, who waits for its answer, if anybody does, and when it came."""
 
-    __slots__ = ("answer", "command")
+    __slots__ = ("answer", "command", "is_aside", "number")
 
-    def __init__(self, command: c.Command, answer: Answer | None) -> None:
+    def __init__(self, command: c.Command, answer: Answer | None, number: int, *, is_aside: bool) -> None:
         self.command = command
         self.answer = answer
+        self.number = number
+        self.is_aside = is_aside
 
 
 class WaitingCommands:
@@ -47,35 +56,71 @@ class WaitingCommands:
     def __init__(self, limits: Limits, counters: Counters) -> None:
         self._limits = limits
         self._counters = counters
-        self._entries: deque[Entry] = deque()
+        self._main: deque[Entry] = deque()
+        self._asides: deque[Entry] = deque()
+        self._number = 0
+        self._busy: Counter[str] = Counter()
+        """Of each device, commands of the main lane that are not done."""
         self._reports: dict[str, Entry] = {}
         """By device: its last command, if that is a report."""
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._main) + len(self._asides)
 
     def put(self, command: c.Command, answer: Answer | None = None) -> None:
         """Append a command, or put a report in the place of one that waits."""
+        self._number += 1
+        if not isinstance(command, c.DeviceCommand):
+            self._main.append(Entry(command, answer, self._number, is_aside=False))
+            return
+        device_id = command.device_id
         if isinstance(command, c.Report):
-            before = self._reports.get(command.device_id)
+            before = self._reports.get(device_id)
             if before is not None and self._gives_way(before.command, command):
                 before.command = command
                 self._counters.reports_superseded += 1
                 return
-            entry = self._reports[command.device_id] = Entry(command, answer)
+        is_aside = isinstance(command, _ASIDE) and device_id not in self._busy
+        entry = Entry(command, answer, self._number, is_aside=is_aside)
+        if isinstance(command, c.Report):
+            self._reports[device_id] = entry
         else:
-            if isinstance(command, c.DeviceCommand):
-                self._reports.pop(command.device_id, None)
-            entry = Entry(command, answer)
-        self._entries.append(entry)
+            self._reports.pop(device_id, None)
+        if is_aside:
+            self._asides.append(entry)
+        else:
+            self._main.append(entry)
+            self._busy[device_id] += 1
 
-    def first(self, count: int) -> list[c.Command]:
-        """Return the oldest commands, which stay."""
-        return [entry.command for entry in itertools.islice(self._entries, count)]
+    def asides(self, count: int) -> list[c.Command]:
+        """Return the oldest commands aside, which stay."""
+        return [entry.command for entry in itertools.islice(self._asides, count)]
 
-    def take(self, count: int) -> list[Entry]:
-        """Take the oldest commands."""
-        taken = [self._entries.popleft() for _ in range(count)]
+    def main(self, count: int) -> list[c.Command]:
+        """Return the oldest of the main lane, which stay: those that came before all that is aside."""
+        end = self._asides[0].number if self._asides else self._number + 1
+        oldest = itertools.islice(self._main, count)
+        return [entry.command for entry in itertools.takewhile(lambda one: one.number < end, oldest)]
+
+    def take_asides(self, count: int) -> list[Entry]:
+        """Take the oldest commands aside."""
+        return self._taken(self._asides, count)
+
+    def take_main(self, count: int) -> list[Entry]:
+        """Take the oldest commands of the main lane; `done` is to be called."""
+        return self._taken(self._main, count)
+
+    def done(self, entries: Iterable[Entry]) -> None:
+        """Note that commands have been carried out, or refused."""
+        for entry in entries:
+            if isinstance(entry.command, c.DeviceCommand) and not entry.is_aside:
+                device_id = entry.command.device_id
+                self._busy[device_id] -= 1
+                if not self._busy[device_id]:
+                    del self._busy[device_id]
+
+    def _taken(self, lane: deque[Entry], count: int) -> list[Entry]:
+        taken = [lane.popleft() for _ in range(count)]
         for entry in taken:
             command = entry.command
             if isinstance(command, c.Report) and self._reports.get(command.device_id) is entry:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
@@ -281,4 +282,68 @@ async def test_a_device_that_floods_is_answered_where_it_is_last(pump):
     answers = [one for one in events if getattr(one, "report_sequence", 0)]
     assert [one.report_sequence for one in answers] == [100]
     assert pump.switchboard.counters.reports_superseded == 99
+    pump.switchboard.check()
+
+
+class SlowDisk:
+    """Holds commits up until the test lets them go on."""
+
+    def __init__(self, store):
+        self.is_held = threading.Event()
+        self.go_on = threading.Event()
+        self._commit = store.commit
+        store.commit = self.commit
+
+    def commit(self, *arguments):
+        self.is_held.set()
+        self.go_on.wait(20.0)
+        self._commit(*arguments)
+
+
+async def test_devices_do_not_wait_for_a_slow_disk(pump):
+    """They report, ping and are answered while a commit takes its time; what it is for comes after it."""
+    line = Connection()
+    ids = await pump.ask(c.Publish((an_object(), an_object())))
+    await pump.tell(c.Hello(line, "device", b"n", 0, 14.5, 35.5))
+    await pump.tell(c.Subscribe(line, "device", 1, SUSHI, 14.5, 35.5))
+    await pump.ask(c.Sync())
+    pump.switchboard.take(line, 100)
+    disk = SlowDisk(pump._store)
+    publishing = asyncio.create_task(pump.ask(c.Publish((an_object(),))))
+    assert await asyncio.to_thread(disk.is_held.wait, 20.0)
+    assert pump.tell_at_once(c.Subscribe(line, "device", 2, SUSHI, 14.5, 35.5))
+    assert pump.tell_at_once(c.Report(line, "device", 1, 14.51, 35.5, (1, 2)))
+    other = Connection()
+    await pump.tell(c.Hello(other, "other", b"n", 0, 14.5, 35.5))
+    syncing = asyncio.create_task(pump.ask(c.Sync()))
+    for _ in range(50):
+        await asyncio.sleep(0.002)
+    assert pump.switchboard.take(line, 100) == [], "it has something of its own before it"
+    disk.go_on.set()
+    await syncing
+    (news,) = await publishing
+    events = [event for _, event in pump.switchboard.take(line, 100)]
+    assert [event.delta.cause.name for event in events] == [
+        *("PUBLISHED", "SUBSCRIBED"),
+        "REPORTED",
+        "REPORTED",
+    ]
+    # Now the device has nothing else under way.
+    disk.is_held.clear()
+    disk.go_on.clear()
+    publishing = asyncio.create_task(pump.ask(c.Publish((an_object(),))))
+    assert await asyncio.to_thread(disk.is_held.wait, 20.0)
+    assert pump.tell_at_once(c.Report(line, "device", 2, 14.52, 35.5, (1, 2)))
+    assert pump.tell_at_once(c.Ping(line, "device", 7))
+    found = []
+    async with asyncio.timeout(20.0):
+        while len(found) < 3:
+            found += [event for _, event in pump.switchboard.take(line, 100)]
+            await asyncio.sleep(0.001)
+    assert [one.report_sequence for one in found[:2]] == [2, 2]
+    assert found[2].number == 7
+    assert not publishing.done()
+    disk.go_on.set()
+    assert await publishing != [news]
+    assert ids
     pump.switchboard.check()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from server import commands as c
 from server.counters import Counters
@@ -30,15 +32,18 @@ def queue(counters):
     return WaitingCommands(Limits(), counters)
 
 
+def waiting(queue):
+    return queue.asides(1000), queue.main(1000)
+
+
 def test_a_report_takes_the_place_of_the_one_before(queue, counters):
-    sync = c.Sync()
-    for command in (report(1), sync, report(1, "other"), report(2, lon=14.6), report(7, lon=14.7)):
+    for command in (report(1), report(1, "other"), report(2, lon=14.6), report(7, lon=14.7)):
         queue.put(command)
-    assert queue.first(10) == [report(7, lon=14.7), sync, report(1, "other")]
-    assert len(queue) == 3
+    assert waiting(queue) == ([report(7, lon=14.7), report(1, "other")], [])
+    assert len(queue) == 2
     assert counters.reports_superseded == 2
-    assert [entry.command for entry in queue.take(2)] == [report(7, lon=14.7), sync]
-    assert queue.first(10) == [report(1, "other")]
+    assert [entry.command for entry in queue.take_asides(1)] == [report(7, lon=14.7)]
+    assert waiting(queue) == ([report(1, "other")], [])
 
 
 @pytest.mark.parametrize(
@@ -60,29 +65,98 @@ def test_a_report_takes_the_place_of_the_one_before(queue, counters):
 def test_reports_that_say_something_else_both_wait(queue, counters, after):
     queue.put(report(1))
     queue.put(after)
-    assert queue.first(10) == [report(1), after]
+    assert queue.asides(10) == [report(1), after]
     assert counters.reports_superseded == 0
-
-
-@pytest.mark.parametrize(
-    "between",
-    [c.Unsubscribe(LINE, "d", 1), c.Ping(LINE, "d", 1), c.Ack(LINE, "d", 1), c.Detach(LINE, "d")],
-)
-def test_nothing_of_a_device_is_overtaken(queue, between):
-    queue.put(report(1))
-    queue.put(between)
-    queue.put(report(2))
-    queue.put(report(3))
-    assert queue.first(10) == [report(1), between, report(3)]
 
 
 def test_what_was_taken_is_gone(queue):
     queue.put(report(1))
-    queue.take(1)
+    queue.take_asides(1)
     queue.put(report(2))
     queue.put(report(3))
-    assert queue.first(10) == [report(3)]
+    assert queue.asides(10) == [report(3)]
     queue.put(report(4, subscription_ids=(5,)))
-    queue.take(1)  # of the two reports of the device, not the last
+    queue.take_asides(1)  # of the two reports of the device, not the last
     queue.put(report(5, subscription_ids=(5,)))
-    assert queue.first(10) == [report(5, subscription_ids=(5,))]
+    assert queue.asides(10) == [report(5, subscription_ids=(5,))]
+
+
+def test_what_says_nothing_to_the_disk_waits_aside(queue):
+    publish, ping, ack = c.Publish(()), c.Ping(LINE, "d", 1), c.Ack(LINE, "d", 1)
+    for command in (publish, report(1), ping, ack):
+        queue.put(command)
+    assert waiting(queue) == ([report(1), ping, ack], [publish])
+
+
+def test_nothing_of_a_device_is_overtaken(queue):
+    """Not by what comes behind it, as long as it has not been carried out."""
+    end = c.Unsubscribe(LINE, "d", 1)
+    for command in (report(1), end, report(2), report(3), report(1, "other")):
+        queue.put(command)
+    assert waiting(queue) == ([report(1), report(1, "other")], [])
+    queue.take_asides(2)
+    assert waiting(queue) == ([], [end, report(3)])
+    (taken,) = queue.take_main(1)
+    queue.put(c.Ping(LINE, "d", 1))
+    assert waiting(queue) == ([], [report(3), c.Ping(LINE, "d", 1)])
+    queue.done([taken])
+    queue.done(queue.take_main(2))
+    queue.put(report(4))
+    assert waiting(queue) == ([report(4)], [])
+
+
+def test_a_barrier_is_behind_what_was_there_before(queue):
+    sync, publish = c.Sync(), c.Publish(())
+    for command in (publish, report(1), sync, report(1, "other")):
+        queue.put(command)
+    assert queue.main(10) == [publish]
+    queue.take_asides(1)
+    assert queue.main(10) == [publish, sync], "what came later is of no concern"
+
+
+devices = st.sampled_from("abc")
+puts = st.one_of(
+    st.builds(lambda one: ("put", lambda n: report(n, one)), devices),
+    st.builds(lambda one: ("put", lambda n: c.Ping(LINE, one, n)), devices),
+    st.builds(lambda one: ("put", lambda n: c.Unsubscribe(LINE, one, n)), devices),
+    st.just(("put", lambda _: c.Sync())),
+    st.sampled_from([("asides", 1), ("asides", 3), ("main", 1), ("main", 3), ("done", 0)]),
+)
+
+
+class Driver:
+    """Puts and takes as told, and notes what it has taken; main commands are under way until done."""
+
+    def __init__(self):
+        self.queue = WaitingCommands(Limits(), Counters())
+        self.put, self.taken, self.under_way = [], [], []
+
+    def step(self, kind, what):
+        queue = self.queue
+        if kind == "put":
+            self.put.append(what(len(self.put) + 1))
+            queue.put(self.put[-1])
+        elif kind == "asides":
+            self.taken += [entry.command for entry in queue.take_asides(len(queue.asides(what)))]
+        elif kind == "main" and not self.under_way:
+            self.under_way = queue.take_main(len(queue.main(what)))
+            self.taken += [entry.command for entry in self.under_way]
+        elif kind == "done":
+            queue.done(self.under_way)
+            self.under_way = []
+
+
+@given(st.lists(puts, max_size=60))
+def test_a_device_is_heard_in_order_and_only_what_is_aside_goes_ahead(steps):
+    driver = Driver()
+    for kind, what in [*steps, *3 * (len(steps) + 1) * [("done", 0), ("asides", 1), ("main", 1)]]:
+        driver.step(kind, what)
+    assert len(driver.queue) == 0
+    numbers = {id(command): number for number, command in enumerate(driver.put)}
+    order = [(numbers[id(command)], command) for command in driver.taken]
+    for device_id in "abc":
+        mine = [number for number, one in order if getattr(one, "device_id", "") == device_id]
+        assert mine == sorted(mine)
+    for place, (number, command) in enumerate(order):
+        if isinstance(command, c.Sync | c.Unsubscribe):
+            assert all(later > number for later, _ in order[place + 1 :])
