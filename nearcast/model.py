@@ -158,7 +158,7 @@ class ServerStatus:
     state
         What it is doing.
     time_ms
-        Server time.
+        Server time; 0 while it recovers, for it is not known yet.
     gauges
         How much there is now.
     counters

@@ -51,7 +51,9 @@ def _plain(found: ServerStatus) -> dict[str, object]:
 
 
 def _table(found: ServerStatus, *, everything: bool) -> str:
-    when = datetime.fromtimestamp(found.time_ms / 1000.0, UTC).isoformat(sep=" ", timespec="seconds")
+    when = "not known yet"
+    if found.time_ms:
+        when = datetime.fromtimestamp(found.time_ms / 1000.0, UTC).isoformat(sep=" ", timespec="seconds")
     parts: list[tuple[str, dict[str, float]]] = [("now", dict(found.gauges))]
     counters = {name: value for name, value in found.counters.items() if value or everything}
     parts.append(("since the start", dict(counters)))

@@ -8,6 +8,7 @@ from dataclasses import fields
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
 from server import commands as c
 from server.errors import RefusalError
+from server.lifecycle import ServerState
 from server.pump import Pump
 from server.transport.devices import DeviceServicer
 from server.transport.gate import Context, Gate
@@ -55,9 +56,10 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
             await self._gate.refuse(context, error)
         board = self._pump.switchboard
         limits = board.limits
+        is_recovering = self._pump.state is ServerState.RECOVERING
         return control_service_pb2.StatusResponse(
             state=control_service_pb2.ServerState.Name(int(self._pump.state)),
-            time_ms=board.ledger.now_ms,
+            time_ms=0 if is_recovering else board.ledger.now_ms,
             gauges=self._gauges(),
             counters=board.counters.named(),
             limits={one.name: float(getattr(limits, one.name)) for one in fields(limits)},

@@ -97,6 +97,7 @@ async def test_while_it_recovers_it_says_so_and_refuses(tmp_path):
             stubs = stubs_on(channel)
             status = await stubs.control.Status(Status())
             assert status.state == control_service_pb2.SERVER_STATE_RECOVERING
+            assert status.time_ms == 0
             assert not await is_healthy(stubs)
             assert await everything_refused(stubs) == {
                 (grpc.StatusCode.UNAVAILABLE, "ERROR_REASON_RECOVERING")
