@@ -33,13 +33,12 @@ Answer = asyncio.Future[Any]
 class Entry:
     """A command, who waits for its answer, if anybody does, and when it came."""
 
-    __slots__ = ("answer", "command", "is_aside", "number")
+    __slots__ = ("answer", "command", "number")
 
-    def __init__(self, command: c.Command, answer: Answer | None, number: int, *, is_aside: bool) -> None:
+    def __init__(self, command: c.Command, answer: Answer | None, number: int) -> None:
         self.command = command
         self.answer = answer
         self.number = number
-        self.is_aside = is_aside
 
 
 class WaitingCommands:
@@ -71,7 +70,7 @@ class WaitingCommands:
         """Append a command, or put a report in the place of one that waits."""
         self._number += 1
         if not isinstance(command, c.DeviceCommand):
-            self._main.append(Entry(command, answer, self._number, is_aside=False))
+            self._main.append(Entry(command, answer, self._number))
             return
         device_id = command.device_id
         if isinstance(command, c.Report):
@@ -80,13 +79,12 @@ class WaitingCommands:
                 before.command = command
                 self._counters.reports_superseded += 1
                 return
-        is_aside = isinstance(command, _ASIDE) and device_id not in self._busy
-        entry = Entry(command, answer, self._number, is_aside=is_aside)
+        entry = Entry(command, answer, self._number)
         if isinstance(command, c.Report):
             self._reports[device_id] = entry
         else:
             self._reports.pop(device_id, None)
-        if is_aside:
+        if isinstance(command, _ASIDE) and device_id not in self._busy:
             self._asides.append(entry)
         else:
             self._main.append(entry)
@@ -111,9 +109,9 @@ class WaitingCommands:
         return self._taken(self._main, count)
 
     def done(self, entries: Iterable[Entry]) -> None:
-        """Note that commands have been carried out, or refused."""
+        """Note that commands of the main lane have been carried out, or refused."""
         for entry in entries:
-            if isinstance(entry.command, c.DeviceCommand) and not entry.is_aside:
+            if isinstance(entry.command, c.DeviceCommand):
                 device_id = entry.command.device_id
                 self._busy[device_id] -= 1
                 if not self._busy[device_id]:
