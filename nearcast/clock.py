@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-_LEAP_MS = 100
+LEAP_MS = 100
 """Timers that are late by less are in time."""
 
 _BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
@@ -48,7 +48,7 @@ class Clock:
         return self._latest_ms if self.is_virtual else _monotonic_ms()
 
     def _reach(self, server_ms: int) -> None:
-        has_leaped = self._offset_ms >= self._told_offset_ms + _LEAP_MS
+        has_leaped = self._offset_ms >= self._told_offset_ms + LEAP_MS
         if self.is_virtual:
             has_leaped = server_ms > self._latest_ms
         self._latest_ms = max(self._latest_ms, server_ms)

@@ -6,15 +6,13 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
+from nearcast.clock import LEAP_MS
 from nearcast.conversation import Conversation
 from nearcast.geofence import Geofence
 from nearcast.link import Link
 from nearcast.model import Counters, Match, TopK
 from nearcast.subscription import Subscription
 from safe_region.frame import Frame
-
-_LEAP_S = 0.1
-"""Clocks that differ by less are the same."""
 
 
 class Device:
@@ -158,9 +156,8 @@ class Device:
         """Whether the server's clock has leaped ahead since the timer was set."""
         if self._timer is None:
             return False
-        left_s = self._timer.when() - asyncio.get_running_loop().time()
-        clock = self._conversation.clock
-        return left_s > (self._timer_ms - clock.now_ms()) / 1000.0 + _LEAP_S
+        left_ms = 1000.0 * (self._timer.when() - asyncio.get_running_loop().time())
+        return left_ms > self._timer_ms - self._conversation.clock.now_ms() + LEAP_MS
 
     def _expire(self) -> None:
         self._timer = None

@@ -19,6 +19,8 @@ from typing import NamedTuple
 WINDOW = 32
 """Messages of a stream under way in each direction."""
 
+_RECEIPT_EVERY = WINDOW // 4
+
 _HEAD = struct.Struct("<IBQ")
 _READ_BYTES = 1 << 18
 
@@ -126,14 +128,26 @@ def unpacked(body: bytes) -> tuple[list[str | int], Metadata]:
     return head, [(key, b64decode(value) if is_binary else value) for key, value, is_binary in pairs]
 
 
-def credit(count: int) -> bytes:
-    """Write the body of CREDIT."""
-    return count.to_bytes(4, "little")
+class Receipts:
+    """Tell the other side that messages of a stream were passed on, some at a time.
 
+    Parameters
+    ----------
+    wire, stream
+        Where it is told.
+    """
 
-def credit_of(body: bytes) -> int:
-    """Read the body of CREDIT."""
-    return int.from_bytes(body, "little")
+    def __init__(self, wire: Wire, stream: int) -> None:
+        self._wire = wire
+        self._stream = stream
+        self._count = 0
+
+    def passed_on(self) -> None:
+        """Note that one more was."""
+        self._count += 1
+        if self._count == _RECEIPT_EVERY:
+            self._wire.send(Kind.CREDIT, self._stream, self._count.to_bytes(4, "little"))
+            self._count = 0
 
 
 class Window:
@@ -150,7 +164,7 @@ class Window:
             await self._more.wait()
         self._left -= 1
 
-    def give(self, count: int) -> None:
-        """Note that the other side has passed messages on."""
-        self._left += count
+    def give(self, body: bytes) -> None:
+        """Note what the body of a CREDIT says: the other side has passed messages on."""
+        self._left += int.from_bytes(body, "little")
         self._more.set()

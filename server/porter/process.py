@@ -10,24 +10,12 @@ from typing import Any
 
 import grpc
 
-from server.porter.frames import (
-    WINDOW,
-    Kind,
-    Metadata,
-    Window,
-    Wire,
-    credit,
-    credit_of,
-    packed,
-    unpacked,
-)
+from server.porter.frames import Kind, Metadata, Receipts, Window, Wire, packed, unpacked
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 _GRACE_S = 1.0
 """For clients to take what the server has said."""
-
-_CREDIT_EVERY = WINDOW // 4
 
 
 @dataclass(slots=True)
@@ -60,7 +48,7 @@ class Porter:
                 if stream is None:
                     continue
                 if kind is Kind.CREDIT:
-                    stream.window.give(credit_of(body))
+                    stream.window.give(body)
                 else:
                     stream.inbox.put_nowait((kind, body))
         gone = packed([grpc.StatusCode.UNAVAILABLE.value[0], "the server has gone"], None)
@@ -75,16 +63,13 @@ class Porter:
         self._wire.send(Kind.OPEN, number, packed([method, context.peer()], metadata))
         reading = asyncio.create_task(self._read(number, stream, requests))
         is_over = False
-        passed_on = 0
+        receipts = Receipts(self._wire, number)
         try:
             while True:
                 kind, body = await stream.inbox.get()
                 if kind is Kind.DATA:
                     await context.write(body)
-                    passed_on += 1
-                    if passed_on == _CREDIT_EVERY:
-                        self._wire.send(Kind.CREDIT, number, credit(passed_on))
-                        passed_on = 0
+                    receipts.passed_on()
                 elif kind is Kind.HEADERS:
                     await context.send_initial_metadata(_given(unpacked(body)[1]))
                 else:

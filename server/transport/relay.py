@@ -15,21 +15,9 @@ from typing import Any
 
 import grpc
 
-from server.porter.frames import (
-    WINDOW,
-    Kind,
-    Metadata,
-    Window,
-    Wire,
-    credit,
-    credit_of,
-    packed,
-    unpacked,
-)
+from server.porter.frames import Kind, Metadata, Receipts, Window, Wire, packed, unpacked
 
 _log = logging.getLogger(__name__)
-
-_CREDIT_EVERY = WINDOW // 4
 
 
 class AbortedError(Exception):
@@ -230,12 +218,9 @@ class Relay:
         handler: Any,  # noqa: ANN401
         inbox: asyncio.Queue[bytes | None],
     ) -> AsyncIterator[Any]:
-        count = 0
+        receipts = Receipts(self._wire, stream)
         while (body := await inbox.get()) is not None:
-            count += 1
-            if count == _CREDIT_EVERY:
-                self._wire.send(Kind.CREDIT, stream, credit(count))
-                count = 0
+            receipts.passed_on()
             yield body if handler.request_deserializer is None else handler.request_deserializer(body)
 
 
@@ -245,7 +230,7 @@ def _deliver(call: Call, kind: Kind, body: bytes) -> None:
     elif kind is Kind.HALF_CLOSE:
         call.inbox.put_nowait(None)
     elif kind is Kind.CREDIT:
-        call.context.window.give(credit_of(body))
+        call.context.window.give(body)
     elif kind is Kind.CANCEL:
         call.task.cancel()
 
