@@ -1,7 +1,8 @@
 """`bench recovery`: a store is written by a process that then dies as if killed; another takes it over.
 
 Memory is what the second process has grown by, so it counts what arrays have in reserve, too. Kernels are
-compiled before, with a small store.
+compiled before, with a small store. What a device adds that comes back is measured alike: its session,
+its buffer and its region.
 """
 
 from __future__ import annotations
@@ -25,11 +26,16 @@ from bench.reports import Progress, Row
 from safe_region.frame import Frame
 from server.engine import Positions
 from server.rows import Recovered
+from server.session import Connection as Stream
+from server.session import VersionedDelta
 from server.store import SqliteStore
 from server.switchboard import Switchboard
 
 _TRIAL = 2_000
 """Objects and subscriptions of the run that compiles kernels."""
+_DEVICES_A_STREAM = 1_000
+_TAKEN_MAX = 1_000
+_TOLD = 100
 _MB = 1 << 20
 
 
@@ -107,6 +113,7 @@ def _recover(parameters: RecoveryParameters, frame: Frame, path: Path, report: C
     watch = _Watch(store.recover(), parameters, report)
     board.recover(watch.recovered)
     seconds = time.perf_counter() - began
+    resident = _resident_bytes()
     began = time.perf_counter()
     store.commit([], board.ledger.now_ms)
     row = {
@@ -116,12 +123,12 @@ def _recover(parameters: RecoveryParameters, frame: Frame, path: Path, report: C
         "subscriptions_s": round(seconds - opened_s - watch.objects_s, 2),
         "first_commit_ms": round(1e3 * (time.perf_counter() - began), 1),
         "bytes_per_object": round((watch.objects_bytes - before) / parameters.objects),
-        "bytes_per_subscription": round(
-            (_resident_bytes() - watch.objects_bytes) / parameters.subscriptions
-        ),
-        "resident_mb": round(_resident_bytes() / _MB, 1),
+        "bytes_per_subscription": round((resident - watch.objects_bytes) / parameters.subscriptions),
+        "resident_mb": round(resident / _MB, 1),
     }
-    report.send({**row, **_audited(board, parameters, report)})
+    workload = RecoveryWorkload(parameters)
+    row |= _attached(board, workload, report)
+    report.send({**row, **_audited(board, workload, report)})
     store.close()
 
 
@@ -166,9 +173,34 @@ def _resident_bytes() -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _audited(board: Switchboard, parameters: RecoveryParameters, report: Connection) -> Row:
+def _attached(board: Switchboard, workload: RecoveryWorkload, report: Connection) -> Row:
+    """Let devices come back: each says hello, is given its list, and acknowledges it."""
+    count = min(workload.parameters.attached, workload.parameters.subscriptions)
+    streams = [Stream(counters=board.counters) for _ in range(-(-count // _DEVICES_A_STREAM))]
+    gc.collect()
+    before = _resident_bytes()
+    began = time.perf_counter()
+    for row in range(count):
+        stream = streams[row // _DEVICES_A_STREAM]
+        board.hello(workload.hello(row, stream))
+        for device_id, event in board.take(stream, _TAKEN_MAX):
+            if isinstance(event, VersionedDelta):
+                board.sessions[device_id].ack(event.version)
+        stream.wrote()
+        if row % _TOLD == 0:
+            report.send(("devices back", row, count))
+    report.send(("devices back", count, count))
+    seconds = time.perf_counter() - began
+    return {
+        "attached": count,
+        "attached_per_s": round(count / seconds) if count else None,
+        "bytes_more_attached": round((_resident_bytes() - before) / count) if count else None,
+    }
+
+
+def _audited(board: Switchboard, workload: RecoveryWorkload, report: Connection) -> Row:
     """Wake some subscriptions and compare their lists with the oracle; see that all are there."""
-    workload = RecoveryWorkload(parameters)
+    parameters = workload.parameters
     audit = Audit(workload.subscriptions, workload.frame.maxdist_m)
     report.send(("audit", 0, parameters.audited))
     audit.publish(workload.objects)

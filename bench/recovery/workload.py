@@ -20,13 +20,16 @@ from index.catalogue import (
 )
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
+from server.commands import Hello
 from server.engine import EngineOptions
 from server.model import LiveObject, TopK
 from server.rows import PutObject, PutSubscription
+from server.session import Connection
 from server.store import SqliteStore
 
 CHUNK = 1_000
 """Rows a commit: what a busy server has in a batch."""
+_NONCE = bytes(16)
 _NOW_MS = 1_000
 _EXPIRY_MS = 10**12
 _MARGIN_DEG = 0.01
@@ -44,6 +47,8 @@ class RecoveryParameters:
         Of each object.
     k_max
         k is uniform from 1 to this.
+    attached
+        Devices that come back afterwards, at most all.
     audited
         Subscriptions that are woken afterwards, their lists compared with the oracle.
     """
@@ -54,6 +59,7 @@ class RecoveryParameters:
     payload_bytes: int = 64
     k_max: int = 10
     similarity: Similarity = Similarity.JACCARD
+    attached: int = 100_000
     audited: int = 100
     seed: int = 1
 
@@ -137,7 +143,17 @@ class RecoveryWorkload:
         alpha, k = float(drawn.alpha[row]), int(drawn.k[row])
         spec = TopK(named(words), k, alpha, self.parameters.similarity)
         # In the order of their names, so that handles are rows + 1.
-        return PutSubscription(f"device-{row:08d}", 1, spec)
+        return PutSubscription(_device_id(row), 1, spec)
+
+    def hello(self, row: int, stream: Connection) -> Hello:
+        """Return what the device of a subscription says when it comes back."""
+        drawn, frame = self.subscriptions, self.frame
+        lon, lat = frame.unproject(float(drawn.x_m[row]), float(drawn.y_m[row]))
+        return Hello(stream, _device_id(row), _NONCE, 0, lon, lat)
+
+
+def _device_id(row: int) -> str:
+    return f"device-{row:08d}"
 
 
 def named(words: list[int]) -> tuple[str, ...]:

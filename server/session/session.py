@@ -17,9 +17,10 @@ from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import Cause, Delta
 from server.session.connection import Connection, Queued
-from server.session.events import Detached, Event, SnapshotDue, Unsubscribed, VersionedDelta
+from server.session.events import Detached, Event, Unsubscribed, VersionedDelta
 from server.session.retained import Retained
 from server.session.states import TRANSITIONS, Command, State
+from server.session.unsent import Unsent
 
 
 class Session:
@@ -39,13 +40,10 @@ class Session:
 
     __slots__ = (
         "_counters",
-        "_ended",
         "_limits",
-        "_marker",
         "_nonce",
         "_retained",
         "_unsent",
-        "_unsent_bytes",
         "connection",
         "device_id",
         "handles",
@@ -73,11 +71,8 @@ class Session:
         self._counters = counters or Counters()
         self._counters.devices[self.state] += 1
         self._nonce = b""
-        self._retained = None if parked else Retained(0)
-        self._unsent: list[Queued] | None = None  # deltas in the outbox, while attached
-        self._unsent_bytes = 0
-        self._marker: Queued | None = None  # stands for the deltas that were coalesced
-        self._ended: list[Queued] = []  # ends of subscriptions in the outbox, while attached
+        self._retained: Retained | None = None  # if there is any
+        self._unsent: Unsent | None = None  # if there is any
 
     @property
     def is_attached(self) -> bool:
@@ -103,23 +98,21 @@ class Session:
             taken_over = RefusalError(Reason.SUPERSEDED, "stream", "older", "the latest of its instance")
             self.say(Detached(taken_over))
             self._leave()
+        floor = self.version if self._retained is None else self._retained.floor
         covered = (
-            self._retained is not None
-            and nonce == self._nonce
-            and self._retained.floor <= version <= self.version
+            self.state is not State.PARKED and nonce == self._nonce and floor <= version <= self.version
         )
         self._move(Command.ATTACH)
         if nonce != self._nonce:
             self.report_sequence = 0
         self._nonce = nonce
         self.connection = connection
-        self._unsent = []
         connection.devices[self.device_id] = self
         if covered:
             self.ack(version)
         else:
             self.version = max(self.version, version)
-            self._retained = Retained(self.version)
+            self._retained = None
         return covered
 
     def require_instance(self, nonce: bytes) -> None:
@@ -162,13 +155,15 @@ class Session:
         bool
             False if the device is away and has missed more than is kept: it should be parked.
         """
-        retained = self._retained
-        if retained is None:
+        if self.state is State.PARKED:
             raise ValueError(f"a session that is {self.state.value} cannot take a delta")
         if self.state is State.CATCHING_UP:
             self._counters.deltas_queued += 1
             self._counters.deltas_coalesced += 1
             return True  # the snapshot will tell
+        if self._retained is None:
+            self._retained = Retained(self.version)
+        retained = self._retained
         versioned = self._versioned(subscription_id, delta)
         retained.keep(versioned)
         if retained.is_beyond(self._limits) and self.state is State.DETACHED:
@@ -188,38 +183,39 @@ class Session:
         """Queue the end of a subscription."""
         item = self.say(Unsubscribed(subscription_id))
         if item is not None and item.event is not None:
-            self._ended.append(item)
+            self._waiting().add_end(item)
 
     def ack(self, version: int) -> None:
         """Forget retained deltas that the device has applied."""
         if self._retained is not None:
             self._retained.forget_until(version)
+            if not self._retained:
+                self._retained = None
 
     def sent(self, item: Queued) -> None:
         """Note that a queued event of this session has been taken for sending."""
-        if self._ended and self._ended[0] is item:
-            self._ended.pop(0)
-        if self._unsent and self._unsent[0] is item:
-            self._unsent.pop(0)
-            if isinstance(item.event, VersionedDelta):
-                self._unsent_bytes -= item.event.size_bytes
+        if self._unsent is not None:
+            self._unsent.taken(item)
+            self._tidy()
 
     def ended(self) -> list[Event]:
         """Take the ends of subscriptions that wait behind the coalescing marker.
 
         They go first: the snapshots may be of subscriptions that have begun since under the same numbers.
         """
-        connection = self.connection
-        if connection is None:
+        connection, unsent = self.connection, self._unsent
+        if connection is None or unsent is None:
             return []
-        found = [connection.take_early(item) for item in self._ended]
-        self._ended.clear()
+        found = [connection.take_early(item) for item in unsent.take_ends()]
+        self._tidy()
         return [event for event in found if event is not None]
 
     def snapshots(self, snapshot: Callable[[int, Cause], Delta]) -> list[VersionedDelta]:
         """Turn the coalescing marker into the latest state of every subscription."""
         self._move(Command.CATCH_UP)
-        self._marker = None
+        if self._unsent is not None:
+            self._unsent.caught_up()
+            self._tidy()
         found = []
         for subscription_id, handle in self.handles.items():
             self.version += 1
@@ -229,7 +225,7 @@ class Session:
                     self.version, subscription_id, self.report_sequence, delta, delta.size_bytes
                 )
             )
-        self._retained = Retained(self.version)
+        self._retained = None
         return found
 
     def _versioned(self, subscription_id: int, delta: Delta) -> VersionedDelta:
@@ -238,8 +234,6 @@ class Session:
         return VersionedDelta(self.version, subscription_id, self.report_sequence, delta, size_bytes)
 
     def _queue(self, delta: VersionedDelta) -> None:
-        if self._unsent is None:
-            return
         if self.state is State.CATCHING_UP:  # while it resumes
             self._counters.deltas_queued += 1
             self._counters.deltas_coalesced += 1
@@ -247,23 +241,22 @@ class Session:
         item = self.say(delta)
         if item is None or item.event is None:
             return
-        self._unsent.append(item)
-        self._unsent_bytes += delta.size_bytes
-        limits = self._limits
-        if len(self._unsent) > limits.outbox_max or self._unsent_bytes > limits.outbox_bytes_max:
-            self._coalesce(self._unsent)
+        unsent = self._waiting()
+        unsent.add_delta(item, delta.size_bytes)
+        if unsent.is_beyond(self._limits):
+            self._move(Command.OVERFLOW)
+            self._counters.deltas_coalesced += unsent.coalesce()
+            # The last of these versions is one that nobody has: without the snapshot, no resume.
+            self._retained = None
 
-    def _coalesce(self, unsent: list[Queued]) -> None:
-        self._move(Command.OVERFLOW)
-        self._counters.deltas_coalesced += len(unsent)
-        for item in unsent:
-            item.event = None
-        self._marker = unsent[0]
-        self._marker.event = SnapshotDue()
-        self._unsent = []
-        self._unsent_bytes = 0
-        # The last of these versions is one that nobody has: who does not get the snapshot cannot resume.
-        self._retained = Retained(self.version)
+    def _waiting(self) -> Unsent:
+        if self._unsent is None:
+            self._unsent = Unsent()
+        return self._unsent
+
+    def _tidy(self) -> None:
+        if not self._unsent:
+            self._unsent = None
 
     def _leave(self) -> None:
         """Let go of the stream; deltas that wait in it are kept already, or a snapshot is due."""
@@ -271,17 +264,10 @@ class Session:
         if connection is None:
             return
         connection.devices.pop(self.device_id, None)
-        if not connection.closed:  # closing counts what it drops
-            for item in self._unsent or ():
-                item.event = None
-                self._counters.deltas_dropped += 1
-            if self._marker is not None:
-                self._marker.event = None
+        if self._unsent is not None and not connection.closed:  # closing counts what it drops
+            self._counters.deltas_dropped += self._unsent.drop()
         self.connection = None
         self._unsent = None
-        self._unsent_bytes = 0
-        self._marker = None
-        self._ended.clear()
 
     def _move(self, command: Command) -> None:
         try:

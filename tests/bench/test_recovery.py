@@ -8,7 +8,7 @@ from bench.recovery import run as recovery
 from bench.recovery.run import measure
 from bench.recovery.workload import RecoveryParameters
 
-SMALL = RecoveryParameters(objects=700, subscriptions=500, audited=40)
+SMALL = RecoveryParameters(objects=700, subscriptions=500, attached=500, audited=40)
 
 
 def quiet(_stage, _done, _total):
@@ -22,6 +22,7 @@ def test_the_command_writes_rows_and_a_picture(run_bench):
         assert (row["lists_audited"], row["mismatches"], row["missing"]) == (100, 0, 0)
         assert row["seconds"] > 0.0
         assert row["bytes_per_subscription"] < 100_000
+        assert row["attached"] == row["subscriptions"]
 
 
 def test_the_audit_notices_what_is_missing(monkeypatch, tmp_path):

@@ -460,9 +460,10 @@ class DeliveryRule(RuleBasedStateMachine):
     @invariant()
     def what_is_kept_is_bounded(self) -> None:
         for session in self.board.sessions.values():
-            assert len(session._unsent or ()) <= LIMITS.outbox_max
+            if session._unsent is not None:
+                assert len(session._unsent._deltas) <= LIMITS.outbox_max
             assert len(session._retained or ()) <= LIMITS.retained_max
-            assert (session.state is State.PARKED) == (session._retained is None)
+            assert session.state is not State.PARKED or session._retained is None
 
     # -- help ------------------------------------------------------------------------------------
 

@@ -73,20 +73,20 @@ async def test_what_is_acknowledged_is_not_kept(stubs, server, how):
     for _ in range(3):
         await publish(stubs, an_object())
         await device.read()
-    retained = server.switchboard.sessions["device"]._retained
-    assert len(retained) == 4
+    session = server.switchboard.sessions["device"]
+    assert len(session._retained) == 4
     if how == "ack":
         ack = device_service_pb2.Ack(version=3)
         await device.write(device_service_pb2.AttachRequest(ack=ack))
         await tell(device, ping=Ping(number=1))
-        assert len(retained) == 1
+        assert len(session._retained) == 1
     elif how == "ping":
         await tell(device, ping=Ping(number=1, version=3))
-        assert len(retained) == 1
+        assert len(session._retained) == 1
     else:
         await tell(device, report=report(1, version=3))
-        assert len(retained) == 2, "and the answer"
-    assert retained.floor == 3
+        assert len(session._retained) == 2, "and the answer"
+    assert session._retained.floor == 3
     device.cancel()
 
 

@@ -22,6 +22,13 @@ from nearcast.cli.progress import bars
     show_default=True,
     help="How many objects, and as many parked subscriptions; repeat for a series.",
 )
+@click.option(
+    "--attached",
+    type=click.IntRange(0, 10_000_000),
+    default=100_000,
+    show_default=True,
+    help="How many devices come back and are given their lists afterwards, at most all.",
+)
 @shared.payload_option
 @shared.k_max_option
 @shared.data_option
@@ -38,7 +45,7 @@ def recovery(
     """Come back after a crash: time and memory until a server has what its store holds.
 
     A process commits objects and subscriptions, a thousand at a time, and dies as if killed. Another one
-    takes the store over; some subscriptions are woken then and their lists compared with the oracle.
+    takes the store over; then devices come back, and some lists are compared with the oracle.
     """
     with reported():
         from bench.datasets import DataMissingError  # noqa: PLC0415

@@ -1,0 +1,79 @@
+"""What of one device waits in the outbox of its stream, so that it can coalesce or be dropped.
+
+A device that is up to date has none of it. O(1) an event; O(waiting) to coalesce and to drop.
+"""
+
+from __future__ import annotations
+
+from server.limits import Limits
+from server.session.connection import Queued
+from server.session.events import SnapshotDue, VersionedDelta
+
+
+class Unsent:
+    """A device's deltas in an outbox, or the marker that stands for them, and its subscriptions' ends."""
+
+    __slots__ = ("_bytes", "_deltas", "_ends", "_marker")
+
+    def __init__(self) -> None:
+        self._deltas: list[Queued] = []
+        self._bytes = 0
+        self._marker: Queued | None = None
+        self._ends: list[Queued] = []
+
+    def __len__(self) -> int:
+        return len(self._deltas) + len(self._ends) + (self._marker is not None)
+
+    def add_delta(self, item: Queued, size_bytes: int) -> None:
+        """Note that a delta waits."""
+        self._deltas.append(item)
+        self._bytes += size_bytes
+
+    def add_end(self, item: Queued) -> None:
+        """Note that the end of a subscription waits."""
+        self._ends.append(item)
+
+    def is_beyond(self, limits: Limits) -> bool:
+        """Whether more deltas wait than may."""
+        return len(self._deltas) > limits.outbox_max or self._bytes > limits.outbox_bytes_max
+
+    def coalesce(self) -> int:
+        """Put a marker in the place of the first delta, nothing in that of the others.
+
+        Returns
+        -------
+        int
+            How many deltas are gone.
+        """
+        waiting, self._deltas, self._bytes = self._deltas, [], 0
+        for item in waiting:
+            item.event = None
+        self._marker = waiting[0]
+        self._marker.event = SnapshotDue()
+        return len(waiting)
+
+    def taken(self, item: Queued) -> None:
+        """Note that an event has left the outbox."""
+        if self._ends and self._ends[0] is item:
+            self._ends.pop(0)
+        elif self._deltas and self._deltas[0] is item:
+            self._deltas.pop(0)
+            if isinstance(item.event, VersionedDelta):
+                self._bytes -= item.event.size_bytes
+
+    def caught_up(self) -> None:
+        """Note that the marker has become snapshots."""
+        self._marker = None
+
+    def take_ends(self) -> list[Queued]:
+        """Take the ends of subscriptions out."""
+        ends, self._ends = self._ends, []
+        return ends
+
+    def drop(self) -> int:
+        """Leave nothing to be sent of the deltas and the marker; return how many deltas."""
+        for item in self._deltas:
+            item.event = None
+        if self._marker is not None:
+            self._marker.event = None
+        return len(self._deltas)
