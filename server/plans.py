@@ -9,9 +9,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from index.batches import Ranking
 from server import commands as c
-from server.model import LiveObject, Place
+from server.model import LiveObject
 from server.rows import Row
 from server.switchboard import Switchboard
 
@@ -74,27 +73,17 @@ def steps(plans: Sequence[Plan]) -> Iterator[Step]:
         yield step
 
 
-def carry_out(
-    board: Switchboard,
-    step: Step,
-    replies: list[object],
-    places: dict[int, Place],
-    seen: list[Ranking] | None = None,
-) -> None:
-    """Carry a step out, and note the replies to its plans at their places.
+def carry_out(board: Switchboard, step: Step, replies: list[object]) -> None:
+    """Carry out all of a step but its reports, and note the replies to its plans at their places.
 
     Parameters
     ----------
     board
         What changes.
     step
-        One of `steps`, those before it carried out.
+        One of `steps`: those before it and its reports have been carried out.
     replies
         A place for each plan of the batch.
-    places
-        Where the reports say that subscriptions are: `Switchboard.hear`.
-    seen
-        What `Ledger.look` has said of these, if nothing has changed since.
     """
     if step.publications:
         board.publish(
@@ -103,8 +92,6 @@ def carry_out(
         )
     for place, publication in step.publications:
         replies[place] = publication.ids
-    if places:
-        board.anchor(places, seen)
     for place, plan in step.others:
         replies[place] = plan.apply()
 
@@ -113,7 +100,8 @@ def apply(board: Switchboard, plans: Sequence[Plan]) -> list[object]:
     """Carry plans out in order; return a reply for each."""
     replies: list[object] = [None] * len(plans)
     for step in steps(plans):
-        carry_out(board, step, replies, board.hear(step.reports))
+        board.anchor(board.hear(step.reports))
+        carry_out(board, step, replies)
     return replies
 
 

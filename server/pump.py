@@ -20,6 +20,7 @@ from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
 from server.lifecycle import ServerState, require_serving
 from server.planning import Planner
+from server.model import Place
 from server.plans import Plan, carry_out, steps
 from server.retention import Retention
 from server.rows import Row
@@ -270,17 +271,20 @@ class Pump:
         self._answer(batch, planned, replies)
 
     async def _apply(self, plans: list[Plan]) -> list[object]:
-        """Carry plans out; while many reports are looked up, streams are read and written."""
-        board = self.switchboard
         replies: list[object] = [None] * len(plans)
         for step in steps(plans):
-            seen = None
-            places = board.hear(step.reports)
-            if len(places) >= _LOOKED_UP_ASIDE_MIN:
-                loop = asyncio.get_running_loop()
-                seen = await loop.run_in_executor(self._kernels, board.ledger.look, places)
-            carry_out(board, step, replies, places, seen)
+            await self._anchor(self.switchboard.hear(step.reports))
+            carry_out(self.switchboard, step, replies)
         return replies
+
+    async def _anchor(self, places: dict[int, Place]) -> None:
+        """Evaluate subscriptions; while many are looked up, streams are read and written."""
+        board = self.switchboard
+        seen = None
+        if len(places) >= _LOOKED_UP_ASIDE_MIN:
+            loop = asyncio.get_running_loop()
+            seen = await loop.run_in_executor(self._kernels, board.ledger.look, places)
+        board.anchor(places, seen)
 
     async def _clean(self) -> None:
         try:
