@@ -19,7 +19,7 @@ from nearcast.v1 import (
     publisher_service_pb2_grpc,
 )
 from server.counters import Counters
-from server.main import Server
+from tests.support.servers import serving
 from tests.wire.conftest import settings
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "protocol.md").read_text()
@@ -104,9 +104,10 @@ def includes(said, shown):
 
 
 async def test_the_conversation_is_what_a_server_says():
-    server = Server(settings(virtual_time=True))
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+    async with (
+        serving(settings(virtual_time=True)) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
         devices = device_service_pb2_grpc.DeviceServiceStub(channel)
         publishers = publisher_service_pb2_grpc.PublisherServiceStub(channel)
         control = control_service_pb2_grpc.ControlServiceStub(channel)
@@ -138,4 +139,3 @@ async def test_the_conversation_is_what_a_server_says():
         assert set(answers["Status"].gauges) <= told
         assert count == sum(who == "server" for who, _, _ in BLOCKS) >= 15
         streams["Attach"].cancel()
-    await server.stop()

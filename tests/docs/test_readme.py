@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from server.main import Server
 from server.settings import load_settings
+from tests.support.servers import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -27,9 +27,9 @@ async def test_the_example_runs(tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     (serve,) = [line for line in commands() if line.startswith("nearcast serve --area")]
     area = serve.split()[3]
-    server = Server(load_settings({"area": area, "store": str(tmp_path / "city.db"), "port": 0}))
-    await server.start()
-    try:
+    async with serving(
+        load_settings({"area": area, "store": str(tmp_path / "city.db"), "port": 0})
+    ) as server:
         assert "localhost:7433" in code
         example = tmp_path / "example.py"
         example.write_text(code.replace("localhost:7433", f"127.0.0.1:{server.port}"))
@@ -37,8 +37,6 @@ async def test_the_example_runs(tmp_path):
             sys.executable, str(example), stdout=asyncio.subprocess.PIPE, cwd=ROOT
         )
         out, _ = await process.communicate()
-    finally:
-        await server.stop()
     assert process.returncode == 0
     lines = out.decode().splitlines()
     frame = server.switchboard.frame

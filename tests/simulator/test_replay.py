@@ -10,6 +10,7 @@ from server.main import Server
 from server.settings import load_settings
 from simulator.audit import audit_list
 from simulator.replay import Replay, ReplayError, ReplayOptions
+from tests.support.servers import serving
 
 AUDIT_EVERY = 5
 
@@ -19,10 +20,8 @@ async def server(simulation):
     settings = load_settings(
         {"area": list(simulation.world.area), "store": ":memory:", "port": 0, "virtual_time": True}
     )
-    server = Server(settings)
-    await server.start()
-    yield server
-    await server.stop()
+    async with serving(settings) as server:
+        yield server
 
 
 def options(server: Server) -> ReplayOptions:
@@ -99,21 +98,13 @@ async def test_a_server_of_another_area_is_refused(simulation):
     area = simulation.world.area
     other = Area(area.lon_min - 1.0, area.lat_min, area.lon_max, area.lat_max)
     settings = load_settings({"area": list(other), "store": ":memory:", "port": 0, "virtual_time": True})
-    server = Server(settings)
-    await server.start()
-    try:
+    async with serving(settings) as server:
         with pytest.raises(ReplayError, match="must be the simulation's"):
             await Replay(simulation, options(server)).run()
-    finally:
-        await server.stop()
 
 
 async def test_a_server_in_real_time_is_refused(simulation):
     settings = load_settings({"area": list(simulation.world.area), "store": ":memory:", "port": 0})
-    server = Server(settings)
-    await server.start()
-    try:
+    async with serving(settings) as server:
         with pytest.raises(RefusedError, match="--virtual-time"):
             await Replay(simulation, options(server)).run()
-    finally:
-        await server.stop()

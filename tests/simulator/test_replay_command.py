@@ -11,8 +11,8 @@ import pytest
 
 import nearcast
 from nearcast import GeoObject
-from server.main import Server
 from server.settings import load_settings
+from tests.support.servers import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,10 +36,8 @@ async def server(simulation):
     settings = load_settings(
         {"area": list(simulation.world.area), "store": ":memory:", "port": 0, "virtual_time": True}
     )
-    server = Server(settings)
-    await server.start()
-    yield server
-    await server.stop()
+    async with serving(settings) as server:
+        yield server
 
 
 async def test_what_it_prints_and_writes(simulation, server, tmp_path):

@@ -12,8 +12,8 @@ from nearcast.v1 import (
     device_service_pb2_grpc,
     publisher_service_pb2_grpc,
 )
-from server.main import Server
 from server.settings import load_settings
+from tests.support.servers import serving
 
 AREA = "14,35,15,36"
 
@@ -26,10 +26,8 @@ def settings(**flags):
 
 @pytest.fixture
 async def server():
-    server = Server(settings())
-    await server.start()
-    yield server
-    await server.stop()
+    async with serving(settings()) as server:
+        yield server
 
 
 @pytest.fixture

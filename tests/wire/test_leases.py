@@ -16,8 +16,8 @@ from nearcast.v1 import (
     publisher_service_pb2_grpc,
 )
 from server.counters import ParkReason
-from server.main import Server
 from server.session import State
+from tests.support.servers import serving
 from tests.wire.conftest import settings
 from tests.wire.test_bad_input import a_spec, an_object, attached, hello, subscribe, tell
 from tests.wire.test_locate import publish
@@ -28,16 +28,16 @@ LEASE_MS = 900
 
 @pytest.fixture
 async def leased():
-    server = Server(settings(virtual_time=True, lease_ms=LEASE_MS))
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+    async with (
+        serving(settings(virtual_time=True, lease_ms=LEASE_MS)) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
         yield SimpleNamespace(
             server=server,
             devices=device_service_pb2_grpc.DeviceServiceStub(channel),
             publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
             control=control_service_pb2_grpc.ControlServiceStub(channel),
         )
-    await server.stop()
 
 
 async def advance(leased, time_ms):
@@ -120,16 +120,15 @@ async def test_the_devices_of_a_fleet_expire_one_by_one(leased):
 
 @pytest.mark.parametrize(("flags", "lease_ms"), [({}, 600_000), ({"virtual_time": True}, 0)])
 async def test_the_lease_by_default(flags, lease_ms):
-    server = Server(settings(**flags))
-    await server.start()
-    assert server.switchboard.leases.lease_ms == lease_ms
-    await server.stop()
+    async with serving(settings(**flags)) as server:
+        assert server.switchboard.leases.lease_ms == lease_ms
 
 
 async def test_without_a_lease_nobody_expires():
-    server = Server(settings(virtual_time=True))
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+    async with (
+        serving(settings(virtual_time=True)) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
         stubs = SimpleNamespace(
             devices=device_service_pb2_grpc.DeviceServiceStub(channel),
             control=control_service_pb2_grpc.ControlServiceStub(channel),
@@ -138,4 +137,3 @@ async def test_without_a_lease_nobody_expires():
         await advance(stubs, 2**45)
         assert (await tell(call, ping=Ping(number=1))).HasField("pong")
         call.cancel()
-    await server.stop()

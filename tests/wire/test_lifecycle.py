@@ -24,6 +24,7 @@ from server import commands as c
 from server.errors import Reason
 from server.limits import Limits
 from server.main import Server
+from tests.support.servers import serving
 from tests.wire.conftest import settings
 from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, hello, subscribe, tell
 
@@ -158,9 +159,10 @@ async def test_a_store_that_cannot_be_read_stops_the_start():
 
 async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
     """A stream that does not end holds the server between draining and stopping, and all can be seen."""
-    server = Server(settings(store=str(tmp_path / "s.db")))
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+    async with (
+        serving(settings(store=str(tmp_path / "s.db"))) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
         stubs = stubs_on(channel)
         device = await attached(stubs)
         await tell(device, subscribe=subscribe(1, a_spec()))
@@ -197,17 +199,16 @@ async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
         (object_id,) = (await publish.read()).ids
         assert await refusal_of(publish.read()) == draining
         await stopping
-    again = Server(settings(store=str(tmp_path / "s.db")))
-    await again.start()
-    assert object_id in again.switchboard.ledger.objects, "what was answered is there"
-    await again.stop()
+    async with serving(settings(store=str(tmp_path / "s.db"))) as again:
+        assert object_id in again.switchboard.ledger.objects, "what was answered is there"
 
 
 async def test_a_device_that_reads_nothing_does_not_hold_up_the_stop(monkeypatch):
     monkeypatch.setattr("server.main._DRAIN_S", 0.2)
-    server = Server(settings())
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+    async with (
+        serving(settings()) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
         device = await attached(stubs_on(channel))
         (outlet,) = server._listener._devices.outlets
 
@@ -222,9 +223,10 @@ async def test_a_device_that_reads_nothing_does_not_hold_up_the_stop(monkeypatch
 
 async def test_who_is_not_read_is_not_written_for_ever():
     """It pings and reads nothing: answers are kept up to a bound, then the server stops reading, too."""
-    server = Server(settings(), Limits(answers_max=50, queue_max=10, batch_max=10))
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+    async with (
+        serving(settings(), Limits(answers_max=50, queue_max=10, batch_max=10)) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
         device = stubs_on(channel).devices.Attach()
         await device.write(hello())
         await device.read()
@@ -248,4 +250,3 @@ async def test_who_is_not_read_is_not_written_for_ever():
         go_on.set()
         assert [(await device.read()).pong.number for _ in range(500)] == list(range(1, 501))
         device.cancel()
-    await server.stop()

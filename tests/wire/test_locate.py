@@ -18,7 +18,7 @@ from nearcast.v1 import (
     subscriptions_pb2,
 )
 from server.limits import Limits
-from server.main import Server
+from tests.support.servers import serving
 from tests.wire.conftest import settings
 from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, subscribe, tell
 
@@ -97,14 +97,14 @@ async def test_a_device_that_is_away_answers_with_its_hello(stubs, server):
 @pytest.fixture
 async def impatient():
     """A server whose devices must answer within a fifth of a second."""
-    server = Server(settings(), Limits(answer_ms_max=200))
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+    async with (
+        serving(settings(), Limits(answer_ms_max=200)) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
         server.devices = device_service_pb2_grpc.DeviceServiceStub(channel)
         server.publishers = publisher_service_pb2_grpc.PublisherServiceStub(channel)
         server.control = control_service_pb2_grpc.ControlServiceStub(channel)
         yield server
-    await server.stop()
 
 
 async def test_a_device_that_does_not_answer_is_detached_and_parked(impatient):

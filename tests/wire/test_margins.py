@@ -7,7 +7,7 @@ import math
 import pytest
 
 from nearcast.v1 import device_service_pb2, errors_pb2, subscriptions_pb2
-from server.main import Server
+from tests.support.servers import serving
 from tests.wire.conftest import settings
 from tests.wire.test_bad_input import HERE, Position, a_spec, an_object, attached, state, subscribe, tell
 from tests.wire.test_locate import publish
@@ -66,12 +66,8 @@ async def test_margins_out_of_their_limits(stubs, server, margin_m):
 
 
 async def test_the_limit_is_a_setting_and_told():
-    server = Server(settings(margin_m_max=50.0))
-    await server.start()
-    try:
+    async with serving(settings(margin_m_max=50.0)) as server:
         assert server.switchboard.limits.margin_m_max == 50.0
-    finally:
-        await server.stop()
 
 
 async def test_who_must_be_found_has_no_margin(stubs, server):
