@@ -1,7 +1,8 @@
-"""Progress bars for long work, on standard error, one a stage."""
+"""Progress of long work on standard error: a bar for each stage, or lines where that is no terminal."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -17,13 +18,20 @@ from rich.progress import (
 
 Report = Callable[[str, int, int], None]
 
+_LINE_S = 30.0
+"""How often a log says how far a stage is, besides when it is done."""
+
 
 @contextmanager
 def bars() -> Iterator[Report]:
-    """Yield a function report(stage, done, total) that draws a bar for each stage.
+    """Yield a function report(stage, done, total) that shows how far each stage is.
 
     A total of 0 is not known yet: the bar only shows that something happens, and how much of it.
     """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(console)
+        return
     columns = (
         TextColumn("{task.description:<14}"),
         BarColumn(),
@@ -31,7 +39,7 @@ def bars() -> Iterator[Report]:
         TimeElapsedColumn(),
     )
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=console) as progress:
 
         def report(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
@@ -39,3 +47,22 @@ def bars() -> Iterator[Report]:
             progress.update(tasks[stage], completed=done, total=total or None)
 
         yield report
+
+
+def _lines(console: Console) -> Report:
+    """Return a report that writes a line when a stage is done, and from time to time."""
+    told_s = time.monotonic()
+    ended: set[str] = set()
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal told_s
+        now_s = time.monotonic()
+        is_over = 0 < total <= done and stage not in ended
+        if is_over or now_s - told_s >= _LINE_S:
+            told_s = now_s
+            if is_over:
+                ended.add(stage)
+            of_total = f" of {total:,}" if total else ""
+            console.print(f"{stage}: {done:,}{of_total}", highlight=False, soft_wrap=True)
+
+    return report
