@@ -19,8 +19,8 @@ from server import commands as c
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
 from server.lifecycle import ServerState, require_serving
-from server.planning import Planner
 from server.model import Place
+from server.planning import Planner
 from server.plans import Plan, carry_out, steps
 from server.retention import Retention
 from server.rows import Row
@@ -216,10 +216,11 @@ class Pump:
             count = expired_count - self._lease_expired_count
             _log.info("%d devices have said nothing for a lease and are parked", count)
             self._lease_expired_count = expired_count
-        if board.forgotten_count > self._forgotten_count:
-            count = board.forgotten_count - self._forgotten_count
+        forgotten_count = board.counters.devices_forgotten
+        if forgotten_count > self._forgotten_count:
+            count = forgotten_count - self._forgotten_count
             _log.info("%d devices have not been heard of for long and are forgotten", count)
-            self._forgotten_count = board.forgotten_count
+            self._forgotten_count = forgotten_count
         self._retention.pass_time(board.ledger.now_ms, lambda command: self._put(command, None))
 
     def _tell_curious(self) -> None:

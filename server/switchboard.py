@@ -78,7 +78,6 @@ class Switchboard:
         self.steady_ms = 0
         """The time of leases: monotonic, set by whoever drives this; virtual if time is."""
         self.leases = Leases(lease_ms)
-        self.forgotten_count = 0
         self.questions = Questions()
         self.id_of_key: dict[str, int] = {}
         self._next_object_id = 1
@@ -196,7 +195,7 @@ class Switchboard:
             for subscription_id in list(session.handles):
                 self.unsubscribe(session, subscription_id)
             self.delivery.forget_if_empty(session)
-        self.forgotten_count += len(gone)
+        self.counters.devices_forgotten += len(gone)
 
     def subscribe(self, session: Session, row: PutSubscription, place: Place) -> None:
         """Begin a subscription, or evaluate it again."""

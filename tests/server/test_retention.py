@@ -85,7 +85,7 @@ async def test_who_was_not_heard_of_for_the_time_is_forgotten_and_nobody_else(pl
     await place.pass_days(1.5)
     assert place.on_disk() == ["lately", "there"]
     assert place.known() == ["lately", "there"]
-    assert place.pump.switchboard.forgotten_count == 1
+    assert place.pump.switchboard.counters.devices_forgotten == 1
     place.pump.switchboard.check()
     # Who is there goes on hearing everything.
     place.pump.switchboard.take(line, 100)
