@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
+
+import uvloop
 
 from bench.datasets import SOURCES, Dataset
 from bench.reports import Progress, Row
@@ -41,13 +44,15 @@ def run(sizes: tuple[int, ...], options: dict[str, Any], progress: Progress) -> 
         porters=options["porters"],
     )
     common = {"experiment": "server", "data": data.name}
-    if soak_s is not None:
-        return [common | soak(data, max(sizes), soak_s, parameters, progress)]
-    allowed = _allowed(data, options, progress) if "fleet" in variants else {}
-    rows: list[Row] = []
-    for devices in sorted(sizes):
-        found = measure(data, devices, parameters, progress)
-        rows.extend(common | row | _beside(row, allowed) for row in found)
+    # One loop for all measurements: gRPC's poller goes on telling the first one what happens.
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        if soak_s is not None:
+            return [common | runner.run(soak(data, max(sizes), soak_s, parameters, progress))]
+        allowed = _allowed(data, options, progress) if "fleet" in variants else {}
+        rows: list[Row] = []
+        for devices in sorted(sizes):
+            found = runner.run(measure(data, devices, parameters, progress))
+            rows.extend(common | row | _beside(row, allowed) for row in found)
     return rows
 
 

@@ -20,8 +20,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import uvloop
-
 from bench.datasets import Dataset
 from bench.reports import Progress, Row
 from bench.server import echo as echoing
@@ -104,7 +102,9 @@ async def published(workload: Workload, server: Process, progress: Progress) -> 
         return len(workload.objects) / (time.perf_counter() - began)
 
 
-def measure(data: Dataset, devices: int, parameters: ServerParameters, progress: Progress) -> list[Row]:
+async def measure(
+    data: Dataset, devices: int, parameters: ServerParameters, progress: Progress
+) -> list[Row]:
     """Measure one number of devices: a row for each variant."""
     workload = Workload(data, parameters.objects, devices, parameters.k_max, parameters.seed)
     # The load generator's own stalls are nobody's latency.
@@ -117,9 +117,8 @@ def measure(data: Dataset, devices: int, parameters: ServerParameters, progress:
             tempfile.TemporaryDirectory() as folder,
             serving(workload, Path(folder), parameters.porters) as server,
             running([echoing.__name__], echoing.READY, Path(folder) / "echo.log") as echo,
-            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
-            rows.append(runner.run(_measured(variant, workload, parameters, server, echo, progress)))
+            rows.append(await _measured(variant, workload, parameters, server, echo, progress))
     return rows
 
 

@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import uvloop
 
 from bench.datasets import Dataset
 from bench.reports import Progress, Row
@@ -177,19 +176,15 @@ def _ack(version: int) -> bytes:
     return AttachRequest(ack={"version": version}).SerializeToString()
 
 
-def soak(
+async def soak(
     data: Dataset, devices: int, seconds: float, parameters: ServerParameters, progress: Progress
 ) -> Row:
     """Run a server for so long under mixed load; return its row."""
     workload = Workload(data, parameters.objects, devices, parameters.k_max, parameters.seed)
-
-    async def one(server: Process) -> Row:
-        await published(workload, server, progress)
-        return await Soak(workload, server).run(seconds, progress)
-
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(workload, Path(folder), parameters.porters) as server,
-        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
-        return {"variant": "soak", "objects": parameters.objects, **runner.run(one(server))}
+        await published(workload, server, progress)
+        found = await Soak(workload, server).run(seconds, progress)
+        return {"variant": "soak", "objects": parameters.objects, **found}
