@@ -171,7 +171,7 @@ class Ledger:
         return self._interests.region(handle)
 
     def look(self, positions: Mapping[int, Place]) -> list[Ranking] | None:
-        """Retrieve what `anchor` will need, in any thread, while nothing changes."""
+        """Retrieve what `anchor` will need, in any thread; others may be anchored meanwhile."""
         if any(handle in self.pending for handle in positions):
             return None
         return self.engine.look(_places(list(positions), positions))

@@ -42,6 +42,9 @@ _LATE_MAX = 5_000
 _LOOKED_UP_ASIDE_MIN = 16
 """Subscriptions whose retrieval takes a millisecond: less is not worth the 0.1 ms of another thread."""
 
+_PORTION = 192
+"""Subscriptions that are evaluated at once, at most. Beginning takes 2 % of the time then."""
+
 _GATHER_S = 0.001
 _GATHER_MAX = 64
 """How long, and how often at most, a flood of reports is read on before those that wait are answered."""
@@ -279,13 +282,21 @@ class Pump:
         return replies
 
     async def _anchor(self, places: dict[int, Place]) -> None:
-        """Evaluate subscriptions; while many are looked up, streams are read and written."""
+        """Evaluate subscriptions, many of them in portions, each as soon as it has been looked up.
+
+        Meanwhile the next ones are looked up, and streams are read and written.
+        """
         board = self.switchboard
-        seen = None
-        if len(places) >= _LOOKED_UP_ASIDE_MIN:
-            loop = asyncio.get_running_loop()
-            seen = await loop.run_in_executor(self._kernels, board.ledger.look, places)
-        board.anchor(places, seen)
+        if len(places) < _LOOKED_UP_ASIDE_MIN:
+            board.anchor(places)
+            return
+        loop = asyncio.get_running_loop()
+        pairs = list(places.items())
+        size = -(-len(pairs) // -(-len(pairs) // _PORTION))  # all of about the same
+        portions = [dict(pairs[start : start + size]) for start in range(0, len(pairs), size)]
+        looks = [loop.run_in_executor(self._kernels, board.ledger.look, one) for one in portions]
+        for portion, look in zip(portions, looks, strict=True):
+            board.anchor(portion, await look)
 
     async def _clean(self) -> None:
         try:

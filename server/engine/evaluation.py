@@ -31,9 +31,10 @@ class Evaluation(Tables):
     """Evaluates subscriptions at the places of their devices."""
 
     def look(self, positions: Positions) -> list[Ranking]:
-        """Retrieve what `anchor` will need; may be called from another thread while nothing changes.
+        """Retrieve what `anchor` will need.
 
-        Most of the time it is a kernel without the GIL.
+        It may be called from another thread while no object comes or goes and no subscription begins or
+        ends; others may be anchored. Most of the time it is a kernel without the GIL.
         """
         return list(ahead_of(self._parts(positions), lambda part: self._best(*part)))
 
