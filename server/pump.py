@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -292,7 +293,7 @@ class Pump:
             return
         loop = asyncio.get_running_loop()
         pairs = list(places.items())
-        size = -(-len(pairs) // -(-len(pairs) // _PORTION))  # all of about the same
+        size = math.ceil(len(pairs) / math.ceil(len(pairs) / _PORTION))  # all of about the same
         portions = [dict(pairs[start : start + size]) for start in range(0, len(pairs), size)]
         looks = [loop.run_in_executor(self._kernels, board.ledger.look, one) for one in portions]
         for portion, look in zip(portions, looks, strict=True):
