@@ -216,15 +216,10 @@ class Session:
         if self._unsent is not None:
             self._unsent.caught_up()
             self._tidy()
-        found = []
-        for subscription_id, handle in self.handles.items():
-            self.version += 1
-            delta = snapshot(handle, Cause.RESUMED)
-            found.append(
-                VersionedDelta(
-                    self.version, subscription_id, self.report_sequence, delta, delta.size_bytes
-                )
-            )
+        found = [
+            self._versioned(subscription_id, snapshot(handle, Cause.RESUMED))
+            for subscription_id, handle in self.handles.items()
+        ]
         self._retained = None
         return found
 
