@@ -111,23 +111,15 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
         stream=sys.stderr,
     )
     from server.errors import StoreError  # noqa: PLC0415
+    from server.loops import loop_factory  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
     from server.transport.porters import PorterError  # noqa: PLC0415
 
     failures = (StoreError, PortError, PorterError, OSError)
-    with reported(*failures), asyncio.Runner(loop_factory=_loop()) as runner:
+    with reported(*failures), asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(run(settings, _announce))
 
 
 def _announce(server: Server) -> None:
     click.echo(f"{READY}{server.settings.host}:{server.port}")
-
-
-def _loop() -> Any:  # noqa: ANN401
-    """Return uvloop's loop where there is one: it takes a third of the CPU off an echo server."""
-    try:
-        import uvloop  # noqa: PLC0415
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

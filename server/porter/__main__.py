@@ -7,14 +7,8 @@ import json
 import signal
 import sys
 
+from server.loops import loop_factory
 from server.porter.process import run
-
-try:
-    import uvloop
-except ImportError:  # where there is none
-    new_event_loop = asyncio.new_event_loop
-else:
-    new_event_loop = uvloop.new_event_loop
 
 
 def main() -> None:
@@ -25,7 +19,7 @@ def main() -> None:
     settings = json.loads(sys.stdin.readline())
     tls = settings["tls"] and (settings["tls"][0].encode(), settings["tls"][1].encode())
     options = [(name, value) for name, value in settings["options"]]
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(run(settings["socket"], settings["address"], options, tls))
 
 
