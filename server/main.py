@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,9 @@ _COLLECTED_EVERY = (1_000, 5, 1_000)
 
 A stream leaves one small cycle, when it begins; it is found young. To look at everything takes some 40 ms
 a thousand devices, and finds nothing: that is left to every fifth million of objects that stay."""
+
+_SWITCH_S = 0.0002
+"""How long a thread waits for the interpreter while another has it: what was looked up is wanted."""
 
 _LEASE_MS = 600_000
 """Ten minutes: long for a phone that sleeps between two signs of life, short for who counts devices."""
@@ -221,4 +225,5 @@ async def serve(settings: ServerSettings, on_ready: Callable[[Server], None]) ->
     server = Server(settings)
     await server.start()
     _spare_the_collector()
+    sys.setswitchinterval(_SWITCH_S)
     await server.run_until_signalled(on_ready)

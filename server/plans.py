@@ -5,14 +5,16 @@ Nothing here can fail: a plan is valid, and what had to be durable is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from server import commands as c
+from server.errors import RefusalError
 from server.model import LiveObject
 from server.rows import Row
 from server.switchboard import Switchboard
+from server.waiting import Entry
 
 EVERYTHING = "everything"
 """What a plan touches that must be the last of its batch."""
@@ -103,6 +105,37 @@ def apply(board: Switchboard, plans: Sequence[Plan]) -> list[object]:
         board.anchor(board.hear(step.reports))
         carry_out(board, step, replies)
     return replies
+
+
+def answer(
+    board: Switchboard,
+    batch: Sequence[Entry],
+    planned: Sequence[Plan | RefusalError],
+    replies: Iterable[object],
+) -> None:
+    """Tell whoever waits for commands what became of them; a device is told only of refusals.
+
+    Parameters
+    ----------
+    board
+        Where devices are told.
+    batch, planned
+        The commands, and what was decided on each.
+    replies
+        Of those that were carried out.
+    """
+    found = iter(replies)
+    for entry, plan in zip(batch, planned, strict=True):
+        command, future = entry.command, entry.answer
+        if isinstance(plan, RefusalError):
+            if future is None and isinstance(command, c.DeviceCommand):
+                board.reject(command, plan)
+            elif future is not None and not future.done():
+                future.set_exception(plan)
+            continue
+        reply = next(found)
+        if future is not None and not future.done():
+            future.set_result(reply)
 
 
 def left_to_others() -> None:

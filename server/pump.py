@@ -2,7 +2,7 @@
 
 One batch at a time: plan, commit (in a thread), apply. Whoever waits for a command is answered after its
 batch is on disk and applied. The pump never waits for a device; nor do devices that report wait for a
-commit of others, however slow the disk is.
+commit of others, however slow the disk is: what they say goes on aside (`server.asides`).
 """
 
 from __future__ import annotations
@@ -10,25 +10,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from server import commands as c
+from server.asides import Asides
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
 from server.lifecycle import ServerState, require_serving
-from server.model import Place
 from server.planning import Planner
-from server.plans import Plan, carry_out, steps
+from server.plans import Plan, answer, apply
 from server.retention import Retention
 from server.rows import Row
 from server.session import Connection
 from server.store import SqliteStore
 from server.switchboard import Switchboard
-from server.waiting import Entry, WaitingCommands
+from server.waiting import WaitingCommands
 
 _log = logging.getLogger(__name__)
 
@@ -40,12 +39,6 @@ _CLEAN_MS = 10_000
 
 _LATE_MAX = 5_000
 """Rows nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
-_LOOKED_UP_ASIDE_MIN = 16
-"""Subscriptions whose retrieval takes a millisecond: less is not worth the 0.1 ms of another thread."""
-
-_PORTION = 192
-"""Subscriptions that are evaluated at once, at most. Beginning takes 2 % of the time then."""
-
 _GATHER_S = 0.001
 _GATHER_MAX = 64
 """How long, and how often at most, a flood of reports is read on before those that wait are answered."""
@@ -104,7 +97,7 @@ class Pump:
         self._room = asyncio.Event()
         self._room.set()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._kernels = ThreadPoolExecutor(1, thread_name_prefix="kernels")
+        self._asides = Asides(switchboard, self._planner, self._waiting, self._let_in)
         self.state = ServerState.SERVING
         """Whether commands are taken: set by whoever starts and stops the server."""
         self._stopping = False
@@ -191,7 +184,7 @@ class Pump:
         await self._retention.stop()
         await self._clean()
         self._disk.shutdown()
-        self._kernels.shutdown()
+        self._asides.close()
 
     def stop(self) -> None:
         """Let `run` end when what waits is done."""
@@ -246,7 +239,7 @@ class Pump:
             await asyncio.sleep(_GATHER_S)
 
     async def _pump_once(self) -> None:
-        await self._pump_asides()
+        await self._asides.carry_out()
         planned = self._planner.plan_batch(self._waiting.main(self.switchboard.limits.batch_max))
         batch = self._waiting.take_main(len(planned))
         self._let_in()
@@ -257,47 +250,13 @@ class Pump:
             except StoreError as error:
                 _log.error("a batch of %d commands is refused: %s", len(batch), error)
                 planned = [_unless_readonly(plan) for plan in planned]
-        await self._carry_out(batch, planned)
+        replies = apply(self.switchboard, [plan for plan in planned if isinstance(plan, Plan)])
+        answer(self.switchboard, batch, planned, replies)
         self._waiting.done(batch)
-
-    async def _pump_asides(self) -> None:
-        """Carry out what needs no disk and concerns only its own device."""
-        planned = self._planner.plan_batch(self._waiting.asides(self.switchboard.limits.batch_max))
-        batch = self._waiting.take_asides(len(planned))
-        self._let_in()
-        await self._carry_out(batch, planned)
 
     def _let_in(self) -> None:
         if len(self._waiting) < self.switchboard.limits.queue_max:
             self._room.set()
-
-    async def _carry_out(self, batch: list[Entry], planned: list[Plan | RefusalError]) -> None:
-        replies = await self._apply([plan for plan in planned if isinstance(plan, Plan)])
-        self._answer(batch, planned, replies)
-
-    async def _apply(self, plans: list[Plan]) -> list[object]:
-        replies: list[object] = [None] * len(plans)
-        for step in steps(plans):
-            await self._anchor(self.switchboard.hear(step.reports))
-            carry_out(self.switchboard, step, replies)
-        return replies
-
-    async def _anchor(self, places: dict[int, Place]) -> None:
-        """Evaluate subscriptions, many of them in portions, each as soon as it has been looked up.
-
-        Meanwhile the next ones are looked up, and streams are read and written.
-        """
-        board = self.switchboard
-        if len(places) < _LOOKED_UP_ASIDE_MIN:
-            board.anchor(places)
-            return
-        loop = asyncio.get_running_loop()
-        pairs = list(places.items())
-        size = math.ceil(len(pairs) / math.ceil(len(pairs) / _PORTION))  # all of about the same
-        portions = [dict(pairs[start : start + size]) for start in range(0, len(pairs), size)]
-        looks = [loop.run_in_executor(self._kernels, board.ledger.look, one) for one in portions]
-        for portion, look in zip(portions, looks, strict=True):
-            board.anchor(portion, await look)
 
     async def _clean(self) -> None:
         try:
@@ -322,24 +281,8 @@ class Pump:
     async def _meanwhile(self, committing: asyncio.Future[None]) -> None:
         """Go on with what needs no disk until a commit is done: it may be slow."""
         while not committing.done():
-            await self._pump_asides()
+            await self._asides.carry_out()
             await asyncio.wait((committing,), timeout=_LOOK_S)
-
-    def _answer(
-        self, batch: list[Entry], planned: list[Plan | RefusalError], found: list[object]
-    ) -> None:
-        replies = iter(found)
-        for entry, plan in zip(batch, planned, strict=True):
-            command, future = entry.command, entry.answer
-            if isinstance(plan, RefusalError):
-                if future is None and isinstance(command, c.DeviceCommand):
-                    self.switchboard.reject(command, plan)
-                elif future is not None and not future.done():
-                    future.set_exception(plan)
-                continue
-            reply = next(replies)
-            if future is not None and not future.done():
-                future.set_result(reply)
 
 
 def _unless_readonly(plan: Plan | RefusalError) -> Plan | RefusalError:

@@ -90,6 +90,11 @@ class WaitingCommands:
             self._main.append(entry)
             self._busy[device_id] += 1
 
+    @property
+    def aside_count(self) -> int:
+        """How many commands wait aside."""
+        return len(self._asides)
+
     def asides(self, count: int) -> list[c.Command]:
         """Return the oldest commands aside, which stay."""
         return [entry.command for entry in itertools.islice(self._asides, count)]

@@ -19,8 +19,6 @@ from bench.server.workload import ROUND, AttachRequest, Workload
 LATENCY_PER_S = 1_000.0
 """Reports, and deltas of published objects, a second while latencies are measured."""
 STALLED_RUNS = 5
-_ECHO_MAX = 2_000
-"""Connections to the echo server: twice ten thousand do not hold in one load generator."""
 _ATTACH_S = 120.0
 _VICTIM = 0
 _VICTIM_PER_S = 40.0
@@ -94,16 +92,15 @@ class Connections:
 
     async def _beside_echo(self, name: str, lines: list[Line], messages: list[list[bytes]]) -> Row:
         """Measure an exchange and that of the echo server with the same sizes, in turn."""
-        ours: list[Rate] = []
+        count = min(len(lines), files_max() - len(lines))
+        ours = [await closed_loop(lines, messages, self._server, self._seconds)]
         theirs: list[Rate] = []
-        count = min(len(lines), _ECHO_MAX, files_max() - len(lines))
-        reply: list[tuple[str, str]] = []
-        for _ in range(self._rounds):
-            ours.append(await closed_loop(lines, messages, self._server, self._seconds))
-            if not reply:
-                reply.append((REPLY_BYTES, str(round(ours[0].bytes_mean))))
-            async with opened(count, self._echo.address, METHOD, reply) as echoing:
-                await in_portions(echoing, _begin)
+        reply = [(REPLY_BYTES, str(round(ours[0].bytes_mean)))]
+        async with opened(count, self._echo.address, METHOD, reply) as echoing:
+            await in_portions(echoing, _hear_echo)
+            for number in range(self._rounds):
+                if number:
+                    ours.append(await closed_loop(lines, messages, self._server, self._seconds))
                 theirs.append(await closed_loop(echoing, messages, self._echo, self._seconds))
         per_s, echo_per_s = (statistics.median(one.per_s for one in side) for side in (ours, theirs))
         cpu_us, echo_cpu_us = (statistics.median(one.cpu_us for one in side) for side in (ours, theirs))
@@ -189,8 +186,18 @@ class Connections:
             await flooding
 
 
-async def _begin(line: Line) -> None:
+async def _hear_echo(line: Line) -> None:
+    """Connect and exchange a message: thousands of calls that begin at once are cancelled."""
+    heard = Awaited()
+
+    def hear(_number: int, _message: bytes) -> tuple[bytes, ...]:
+        heard.add(1)
+        return ()
+
+    line.hear = hear
     await line.start()
+    await line.say(PING)
+    await heard.reach(1, _ATTACH_S)
 
 
 async def attach(lines: list[Line], workload: Workload) -> None:

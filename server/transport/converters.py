@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from nearcast.v1 import (
     device_service_pb2,
@@ -176,24 +176,22 @@ def spec_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
 def delta_message(versioned: s.VersionedDelta) -> subscriptions_pb2.Delta:
     """Write a delta, but for the objects it adds."""
     delta = versioned.delta
-    return subscriptions_pb2.Delta(
-        version=versioned.version,
-        subscription_id=versioned.subscription_id,
-        anchor=geometry_pb2.Point(x_m=delta.anchor.x_m, y_m=delta.anchor.y_m),
-        reach=subscriptions_pb2.Reach(length_m=delta.reach.length_m, object_id=delta.reach.object_id),
-        drop=[
-            subscriptions_pb2.Drop(object_id=object_id, reason=_DROP_REASONS[reason])
-            for object_id, reason in delta.drop.items()
-        ],
-        cause=_CAUSES[delta.cause],
-        snapshot=delta.snapshot,
-        report_sequence=versioned.report_sequence,
-        time_ms=delta.time_ms,
-    )
+    message = subscriptions_pb2.Delta()
+    message.version = versioned.version
+    message.subscription_id = versioned.subscription_id
+    message.anchor.x_m, message.anchor.y_m = delta.anchor
+    message.reach.length_m, message.reach.object_id = delta.reach
+    for object_id, reason in delta.drop.items():
+        message.drop.add(object_id=object_id, reason=_DROP_REASONS[reason])
+    message.cause = _CAUSES[delta.cause]
+    message.snapshot = delta.snapshot
+    message.report_sequence = versioned.report_sequence
+    message.time_ms = delta.time_ms
+    return message
 
 
-_CAUSES = {cause: subscriptions_pb2.Cause.Name(int(cause)) for cause in Cause}
-_DROP_REASONS = {reason: subscriptions_pb2.DropReason.Name(int(reason)) for reason in DropReason}
+_CAUSES = {cause: cast("subscriptions_pb2.Cause", int(cause)) for cause in Cause}
+_DROP_REASONS = {reason: cast("subscriptions_pb2.DropReason", int(reason)) for reason in DropReason}
 
 
 def search_message(

@@ -38,7 +38,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         self._idle.set()
 
     async def Attach(  # noqa: N802
-        self, request_iterator: AsyncIterator[device_service_pb2.AttachRequest], context: Context
+        self, _requests: AsyncIterator[device_service_pb2.AttachRequest], context: Context
     ) -> None:
         """Carry one device."""
         writer = self._writer
@@ -49,11 +49,11 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
 
         await self._require_serving(context)
         outlet = Outlet(self._pump.switchboard, write, single=True)
-        await self._carry(outlet, self._read_one(outlet, request_iterator))
+        await self._carry(outlet, self._read_one(outlet, context))
 
     async def AttachFleet(  # noqa: N802
         self,
-        request_iterator: AsyncIterator[device_service_pb2.AttachFleetRequest],
+        _requests: AsyncIterator[device_service_pb2.AttachFleetRequest],
         context: Context,
     ) -> None:
         """Carry many devices."""
@@ -64,7 +64,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
 
         await self._require_serving(context)
         outlet = Outlet(self._pump.switchboard, write, single=False)
-        await self._carry(outlet, self._read_fleet(outlet, request_iterator))
+        await self._carry(outlet, self._read_fleet(outlet, context))
 
     async def Search(  # noqa: N802
         self, request: device_service_pb2.SearchRequest, context: Context
@@ -119,11 +119,9 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             for device_id in list(outlet.connection.devices):
                 self._pump.tell_now(c.Detach(outlet.connection, device_id))
 
-    async def _read_one(
-        self, outlet: Outlet, requests: AsyncIterator[device_service_pb2.AttachRequest]
-    ) -> None:
+    async def _read_one(self, outlet: Outlet, context: Context) -> None:
         device_id = ""
-        async for request in requests:
+        while (request := await context.read()) is not grpc.aio.EOF:
             if not device_id:
                 device_id = request.hello.device_id
             command = self._command(outlet.connection, device_id, request)
@@ -131,11 +129,9 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 await self._pump.tell(command)
             await outlet.room()
 
-    async def _read_fleet(
-        self, outlet: Outlet, requests: AsyncIterator[device_service_pb2.AttachFleetRequest]
-    ) -> None:
+    async def _read_fleet(self, outlet: Outlet, context: Context) -> None:
         connection = outlet.connection
-        async for request in requests:
+        while (request := await context.read()) is not grpc.aio.EOF:
             for entry in request.entries:
                 command: c.DeviceCommand | None
                 if entry.HasField("request"):

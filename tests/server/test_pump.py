@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import threading
 
 import pytest
@@ -283,33 +282,6 @@ async def test_a_device_that_floods_is_answered_where_it_is_last(pump):
     answers = [one for one in events if getattr(one, "report_sequence", 0)]
     assert [one.report_sequence for one in answers] == [100]
     assert pump.switchboard.counters.reports_superseded == 99
-    pump.switchboard.check()
-
-
-async def test_a_crowd_that_reports_at_once_is_evaluated_in_portions(pump, monkeypatch):
-    """While one is settled the next is looked up, in another thread; all lists are as if one by one."""
-    monkeypatch.setattr("server.pump._PORTION", 20)
-    chance = random.Random(5)
-    spots = [(chance.uniform(14, 15), chance.uniform(35, 36)) for _ in range(300)]
-    await pump.ask(c.Publish(tuple(NewObject(*spot, ("sushi",), 60_000) for spot in spots)))
-    line = Connection()
-    devices = [f"device-{number}" for number in range(48)]
-    for name in devices:
-        await pump.tell(c.Hello(line, name, b"n", 0, 14.5, 35.5))
-        await pump.tell(c.Subscribe(line, name, 1, SUSHI, 14.5, 35.5))
-    await pump.ask(c.Sync())
-    pump.switchboard.take(line, 1_000)
-    places = {name: (chance.uniform(14, 15), chance.uniform(35, 36)) for name in devices}
-    for name, place in places.items():
-        assert pump.tell_at_once(c.Report(line, name, 1, *place, (1,)))
-    await pump.ask(c.Sync())
-    answers = pump.switchboard.take(line, 1_000)
-    assert [(name, one.report_sequence) for name, one in answers] == [(name, 1) for name in devices]
-    for name, (lon, lat) in places.items():
-        ranked, _ = await pump.ask(c.Search(SUSHI, lon, lat))
-        (handle,) = pump.switchboard.sessions[name].handles.values()
-        held, _ = pump.switchboard.ledger.engine.buffer(handle)
-        assert {one.item.object_id for one in ranked} <= set(held.tolist())
     pump.switchboard.check()
 
 

@@ -1,0 +1,122 @@
+"""What needs no disk and concerns only its own device: reports, acks, pings.
+
+They are carried out in portions. While one is settled, on this thread, objects are looked up for the next
+one, on another; in between, streams are read and written, and those who are answered first speak again
+first. So neither core waits for the other, however many devices speak at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from index.batches import Ranking
+from server import commands as c
+from server.errors import RefusalError
+from server.model import Place
+from server.planning import Planner
+from server.plans import Plan, Step, answer, carry_out, steps
+from server.switchboard import Switchboard
+from server.waiting import Entry, WaitingCommands
+
+_PORTION = 192
+"""Commands in a portion, at most. Beginning takes 2 % of the time then."""
+
+_SHARED_MIN = 64
+"""From so many on, half of what waits is the first portion, so that there is one to follow it."""
+
+_LOOKED_UP_MIN = 16
+"""Subscriptions whose retrieval takes a millisecond: less is not worth the 0.1 ms of another thread."""
+
+
+class _Portion(NamedTuple):
+    """Commands that were decided on; what reports ask for is being looked up, if there are enough."""
+
+    batch: list[Entry]
+    planned: list[Plan | RefusalError]
+    step: Step
+    places: dict[int, Place]
+    look: asyncio.Future[list[Ranking] | None] | None
+
+
+_NOTHING = Step([], [], [])
+
+
+class Asides:
+    """Carries out commands of the lane aside.
+
+    Parameters
+    ----------
+    switchboard
+        What changes.
+    planner
+        Decides.
+    waiting
+        Where commands are taken from.
+    on_taken
+        Called when some were taken: there is room again.
+    """
+
+    def __init__(
+        self,
+        switchboard: Switchboard,
+        planner: Planner,
+        waiting: WaitingCommands,
+        on_taken: Callable[[], None],
+    ) -> None:
+        self._switchboard = switchboard
+        self._planner = planner
+        self._waiting = waiting
+        self._on_taken = on_taken
+        self._kernels = ThreadPoolExecutor(1, thread_name_prefix="kernels")
+
+    async def carry_out(self) -> None:
+        """Carry out what waits and what arrives meanwhile, about `Limits.batch_max` commands at most."""
+        left = self._switchboard.limits.batch_max
+        waiting = self._waiting.aside_count
+        portion = self._begin(waiting if waiting < _SHARED_MIN else waiting // 2)
+        while portion is not None:
+            seen = None if portion.look is None else await portion.look
+            left -= len(portion.batch)
+            following = None
+            if left > 0 and portion.look is not None and self._waiting.aside_count >= _LOOKED_UP_MIN:
+                following = self._begin(_PORTION, {one.device_id for one in portion.step.reports})
+            self._finish(portion, seen)
+            portion = following
+
+    def close(self) -> None:
+        """End the thread."""
+        self._kernels.shutdown()
+
+    def _begin(self, count: int, under_way: Collection[str] = ()) -> _Portion | None:
+        """Take a portion, and let objects be looked up for its reports.
+
+        It ends before the first report of a device of which another is under way: that is answered first.
+        """
+        commands = list(
+            itertools.takewhile(
+                lambda one: not isinstance(one, c.Report) or one.device_id not in under_way,
+                self._waiting.asides(min(count, _PORTION)),
+            )
+        )
+        if not commands:
+            return None
+        planned = self._planner.plan_batch(commands)
+        batch = self._waiting.take_asides(len(planned))
+        self._on_taken()
+        (step,) = list(steps([plan for plan in planned if isinstance(plan, Plan)])) or [_NOTHING]
+        places = self._switchboard.hear(step.reports)
+        look = None
+        if len(places) >= _LOOKED_UP_MIN:
+            loop = asyncio.get_running_loop()
+            look = loop.run_in_executor(self._kernels, self._switchboard.ledger.look, places)
+        return _Portion(batch, planned, step, places, look)
+
+    def _finish(self, portion: _Portion, seen: list[Ranking] | None) -> None:
+        self._switchboard.anchor(portion.places, seen)
+        replies: list[object] = [None] * sum(isinstance(plan, Plan) for plan in portion.planned)
+        carry_out(self._switchboard, portion.step, replies)
+        answer(self._switchboard, portion.batch, portion.planned, replies)

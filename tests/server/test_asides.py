@@ -1,0 +1,183 @@
+"""The lane aside: portions overlap, and what devices are told is as if they had spoken one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from safe_region.frame import Area, Frame
+from server import commands as c
+from server.asides import Asides
+from server.limits import Limits
+from server.model import NewObject, TopK
+from server.planning import Planner
+from server.plans import apply
+from server.session import Connection, Pong, VersionedDelta
+from server.switchboard import Switchboard
+from server.waiting import WaitingCommands
+
+FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
+SUSHI = TopK(("sushi",), 3, 0.5)
+DEVICES = [f"device-{number}" for number in range(100)]
+
+
+class Crowd:
+    """Devices on one connection, each with a subscription, and what carries their reports out."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.chance = random.Random(5)
+        self.board = Switchboard(FRAME, limits or Limits())
+        self.waiting = WaitingCommands(self.board.limits, self.board.counters)
+        self.planner = Planner(self.board)
+        self.asides = Asides(self.board, self.planner, self.waiting, self.take_note)
+        self.taken_count = 0
+        self.line = Connection()
+        self.place_of = dict.fromkeys(DEVICES, (14.5, 35.5))
+        spots = tuple(NewObject(*self.spot(), ("sushi",), 60_000) for _ in range(300))
+        self.do(c.Publish(spots))
+        for name in DEVICES:
+            self.do(c.Hello(self.line, name, b"n", 0, 14.5, 35.5))
+            self.do(c.Subscribe(self.line, name, 1, SUSHI, 14.5, 35.5))
+        self.heard()
+
+    def do(self, command: c.Command) -> None:
+        apply(self.board, self.planner.plan_batch([command]))
+
+    def take_note(self) -> None:
+        self.taken_count += 1
+
+    def spot(self) -> tuple[float, float]:
+        return self.chance.uniform(14, 15), self.chance.uniform(35, 36)
+
+    def report(self, name: str, sequence: int) -> None:
+        self.place_of[name] = self.spot()
+        self.waiting.put(c.Report(self.line, name, sequence, *self.place_of[name], (1,)))
+
+    def heard(self) -> list[tuple[str, object]]:
+        return self.board.take(self.line, 10_000)
+
+    def check(self) -> None:
+        """Every device holds the best for where it has been last."""
+        for name, (lon, lat) in self.place_of.items():
+            (handle,) = self.board.sessions[name].handles.values()
+            held, _ = self.board.ledger.engine.buffer(handle)
+            ranked = self.board.ledger.search(SUSHI, FRAME.project(lon, lat))
+            assert {one.item.object_id for one in ranked} <= set(held.tolist())
+        self.board.check()
+
+
+@pytest.fixture
+def crowd():
+    crowd = Crowd()
+    yield crowd
+    crowd.asides.close()
+
+
+def looks_of(crowd: Crowd, monkeypatch: pytest.MonkeyPatch, meanwhile=lambda _: None) -> list[int]:
+    """Return a list that is going to have the size of every look; `meanwhile` happens during each."""
+    sizes: list[int] = []
+    look = crowd.board.ledger.look
+
+    def spied(places):
+        sizes.append(len(places))
+        meanwhile(len(sizes))
+        return look(places)
+
+    monkeypatch.setattr(crowd.board.ledger, "look", spied)
+    return sizes
+
+
+async def test_a_crowd_that_reports_at_once_is_answered_in_portions(crowd, monkeypatch):
+    monkeypatch.setattr("server.asides._PORTION", 40)
+    looks = looks_of(crowd, monkeypatch)
+    for name in DEVICES:
+        crowd.report(name, 1)
+    await crowd.asides.carry_out()
+    assert looks == [40, 40, 20]
+    assert crowd.taken_count == 3
+    answers = crowd.heard()
+    assert [(name, one.report_sequence) for name, one in answers] == [(name, 1) for name in DEVICES]
+    crowd.check()
+
+
+async def test_half_of_a_crowd_is_looked_up_first_so_that_the_other_half_can_follow(crowd, monkeypatch):
+    looks = looks_of(crowd, monkeypatch)
+    for name in DEVICES:
+        crowd.report(name, 1)
+    await crowd.asides.carry_out()
+    assert looks == [50, 50]
+    crowd.check()
+
+
+async def test_few_are_answered_without_another_thread(crowd, monkeypatch):
+    looks = looks_of(crowd, monkeypatch)
+    for name in DEVICES[:5]:
+        crowd.report(name, 1)
+    await crowd.asides.carry_out()
+    assert looks == []
+    assert len(crowd.heard()) == 5
+    crowd.check()
+
+
+async def test_who_speaks_again_during_the_look_is_answered_twice_in_order(crowd, monkeypatch):
+    """Each answer says to which report, as if there had been no portions."""
+    loop = asyncio.get_running_loop()
+    spoken = asyncio.Event()
+
+    def speak_again() -> None:
+        for name in [*DEVICES[50:], *DEVICES[:30]]:
+            crowd.report(name, 2)
+            crowd.waiting.put(c.Ping(crowd.line, name, 7))
+        spoken.set()
+
+    def meanwhile(number: int) -> None:
+        if number == 1:
+            asyncio.run_coroutine_threadsafe(_run(speak_again), loop).result(20.0)
+
+    looks_of(crowd, monkeypatch, meanwhile)
+    for name in DEVICES:
+        crowd.report(name, 1)
+    while crowd.waiting or not spoken.is_set():
+        await crowd.asides.carry_out()
+    told: dict[str, list[object]] = {name: [] for name in DEVICES}
+    for name, event in crowd.heard():
+        told[name].append(event)
+    for name, events in told.items():
+        deltas = [event for event in events if isinstance(event, VersionedDelta)]
+        assert [delta.version for delta in deltas] == sorted({delta.version for delta in deltas})
+        again = name not in DEVICES[30:50]
+        # Those of the second half had not been taken: there the second report took the first one's place.
+        expected = [1, 2] if name in DEVICES[:30] else [2] if again else [1]
+        assert [delta.report_sequence for delta in deltas] == expected
+        assert isinstance(events[-1], Pong) == again, "a ping is answered behind all before it"
+    crowd.check()
+
+
+async def _run(act) -> None:
+    act()
+
+
+async def test_a_flood_lets_others_have_their_turn(monkeypatch):
+    """However fast devices report again, carrying out ends after a batch."""
+    crowd = Crowd(Limits(batch_max=150))
+    loop = asyncio.get_running_loop()
+    sequences = iter(range(2, 1_000_000))
+
+    def flood() -> None:
+        sequence = next(sequences)
+        for name in DEVICES:
+            crowd.report(name, sequence)
+
+    looks = looks_of(crowd, monkeypatch, lambda _: loop.call_soon_threadsafe(flood))
+    for name in DEVICES:
+        crowd.report(name, 1)
+    await asyncio.wait_for(crowd.asides.carry_out(), 60.0)
+    assert 150 <= sum(looks) <= 150 + 192
+    assert crowd.waiting, "the flood goes on"
+    monkeypatch.undo()
+    while crowd.waiting:
+        await crowd.asides.carry_out()
+    crowd.check()
+    crowd.asides.close()
