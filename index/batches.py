@@ -72,6 +72,17 @@ class ReachBatch:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def part(self, rows: npt.NDArray[np.bool_]) -> ReachBatch:
+        """Return some of them."""
+        return ReachBatch(
+            self.ids[rows],
+            self.x_m[rows],
+            self.y_m[rows],
+            self.radius_m[rows],
+            self.reach_m[rows],
+            self.reach_id[rows],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class InterestBatch:

@@ -122,8 +122,7 @@ class SqPlusTree:
         """Give subscriptions a new place and reach."""
         slots = self._table.slots(reaches.ids)
         rows = self._table.rows
-        is_infinite = np.isinf(reaches.reach_m)
-        changes = is_infinite != np.isinf(rows["reach_m"][slots])
+        changes = np.isinf(reaches.reach_m) != np.isinf(rows["reach_m"][slots])
         changes &= rows["keyword_count"][slots] <= COMBINED_MAX
         if changes.any():
             # Found by single keywords before or hereafter, by combinations hereafter or before.
@@ -131,17 +130,17 @@ class SqPlusTree:
             for name in _COORDINATES:
                 rows[name][slots[changes]] = getattr(reaches, name)[changes]
             self._enter(slots[changes])
-        stay = ~changes
+            slots, reaches = slots[~changes], reaches.part(~changes)
         while (
             entry_kernels.move_all(
                 self._forest(),
                 new_walk(),
-                slots[stay],
-                reaches.x_m[stay],
-                reaches.y_m[stay],
-                reaches.radius_m[stay],
-                reaches.reach_m[stay],
-                reaches.reach_id[stay],
+                slots,
+                reaches.x_m,
+                reaches.y_m,
+                reaches.radius_m,
+                reaches.reach_m,
+                reaches.reach_id,
                 self._scratch,
             )
             == OUT_OF_ROOM

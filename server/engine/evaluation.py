@@ -144,11 +144,11 @@ class Evaluation(Tables):
         """Give subscriptions their new anchors, reaches and buffers, and tell the subscription index."""
         rows = self.subscriptions.rows
         is_woken = rows["is_awake"][slots] == 0
-        woken = slots[is_woken]
+        woken, others = slots[is_woken], slots[~is_woken]
         chosen = self._choose(slots, positions, ranking)
         rooms = self._rooms(slots)
         self.buffers.take(rows, woken, rooms[is_woken])
-        self.buffers.fit(self.objects.rows, rows, slots[~is_woken], rooms[~is_woken])
+        self.buffers.fit(self.objects.rows, rows, others, rooms[~is_woken])
         changes = np.empty(int(rows["buffer_count"][slots].sum()) + len(chosen.ids), dtype=CHANGE_DTYPE)
         told = buffer_kernels.settle(
             self.objects.rows,
@@ -162,8 +162,8 @@ class Evaluation(Tables):
         )
         if len(woken):
             self.subscription_index.insert(self._regions(woken), self._interests(woken))
-        if len(woken) < len(slots):
-            self.subscription_index.move(self._regions(slots[~is_woken]))
+        if len(others):
+            self.subscription_index.move(self._regions(others))
         return changes[:told]
 
     def _choose(self, slots: Slots, positions: Positions, ranking: Ranking) -> Chosen:

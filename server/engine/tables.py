@@ -40,7 +40,8 @@ class Tables:
 
     def are_awake(self, handles: Ints) -> list[bool]:
         """Whether each subscription is evaluated."""
-        awake: list[bool] = (self.rows(handles)["is_awake"] == 1).tolist()
+        slots = self.subscriptions.slots(handles)
+        awake: list[bool] = (self.subscriptions.rows["is_awake"][slots] == 1).tolist()
         return awake
 
     def rows(self, handles: Ints) -> Rows:

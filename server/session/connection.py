@@ -117,12 +117,14 @@ class Connection:
         self.written_count = self.taken_count
         self.answers_count -= self._answers_taken
         self._answers_taken = 0
-        late_ms = self._clock() - self._late_ms
-        counters = self._counters
-        counters.deltas_sent += len(self._writing)
-        counters.deltas_late += sum(queued_ms < late_ms for queued_ms, _ in self._writing)
-        counters.snapshots_sent += sum(is_snapshot for _, is_snapshot in self._writing)
-        self._writing.clear()
+        if self._writing:
+            late_ms = self._clock() - self._late_ms
+            counters = self._counters
+            counters.deltas_sent += len(self._writing)
+            for queued_ms, is_snapshot in self._writing:
+                counters.deltas_late += queued_ms < late_ms
+                counters.snapshots_sent += is_snapshot
+            self._writing.clear()
 
     def close(self) -> None:
         """Forget what was not written; nothing can be put any more."""

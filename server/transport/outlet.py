@@ -87,6 +87,8 @@ class Outlet:
 
     def _wake(self) -> None:
         self._room.set()
+        if not self._flushed:
+            return
         waiting = []
         for target, future in self._flushed:
             if self.connection.written_count < target:

@@ -65,6 +65,8 @@ class RelayContext:
         Who calls.
     metadata
         Of the call.
+    requests
+        What the caller says.
     """
 
     def __init__(
@@ -74,7 +76,9 @@ class RelayContext:
         serialize: Callable[[Any], bytes] | None,
         peer: str,
         metadata: Metadata,
+        requests: AsyncIterator[Any],
     ) -> None:
+        self.requests = requests
         self._wire = wire
         self._stream = stream
         self._serialize = serialize
@@ -82,6 +86,10 @@ class RelayContext:
         self._metadata = metadata
         self.window = Window()
         self.status = (grpc.StatusCode.OK, "", ())
+
+    async def read(self) -> Any:  # noqa: ANN401
+        """Return the next message, `grpc.aio.EOF` after the last."""
+        return await anext(self.requests, grpc.aio.EOF)
 
     async def write(self, message: Any) -> None:  # noqa: ANN401
         """Send a message as soon as the client has taken most of those before."""
@@ -181,9 +189,10 @@ class Relay:
         (method, peer), metadata = unpacked(body)
         handler = self._handlers.find(str(method), metadata)
         serialize = None if handler is None else handler.response_serializer
-        context = RelayContext(self._wire, stream, serialize, str(peer), metadata)
         inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
-        task = asyncio.create_task(self._carry(stream, handler, str(method), context, inbox))
+        requests = self._requests(stream, handler, inbox)
+        context = RelayContext(self._wire, stream, serialize, str(peer), metadata, requests)
+        task = asyncio.create_task(self._carry(stream, handler, str(method), context))
         self._calls[stream] = Call(context, inbox, task)
 
     async def _carry(
@@ -192,13 +201,12 @@ class Relay:
         handler: Any,  # noqa: ANN401
         method: str,
         context: RelayContext,
-        inbox: asyncio.Queue[bytes | None],
     ) -> None:
         try:
             if handler is None:
                 context.status = (grpc.StatusCode.UNIMPLEMENTED, f"no method {method}", ())
             else:
-                await _answer(handler, context, self._requests(stream, handler, inbox))
+                await _answer(handler, context)
         except AbortedError:
             pass
         except asyncio.CancelledError:
@@ -235,17 +243,12 @@ def _deliver(call: Call, kind: Kind, body: bytes) -> None:
         call.task.cancel()
 
 
-async def _answer(
-    handler: Any,  # noqa: ANN401
-    context: RelayContext,
-    requests: AsyncIterator[Any],
-) -> None:
+async def _answer(handler: Any, context: RelayContext) -> None:  # noqa: ANN401
     """Call a service the way its method is declared."""
-    if handler.request_streaming:
-        argument: Any = requests
-    else:
-        argument = await anext(requests, None)
-        if argument is None:
+    argument: Any = context.requests
+    if not handler.request_streaming:
+        argument = await context.read()
+        if argument is grpc.aio.EOF:
             await context.abort(grpc.StatusCode.CANCELLED, "no request")
     kind = (handler.request_streaming, handler.response_streaming)
     act = {

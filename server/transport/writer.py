@@ -75,15 +75,16 @@ class EventWriter:
     def _delta(self, event: s.VersionedDelta) -> bytes:
         head = delta_message(event).SerializeToString()
         added = [
-            field(_IN_DELTA, field(_OBJECT, self._object(entry.item)) + _R_M.pack(_R_M_TAG, entry.r_m))
-            for entry in event.delta.add
+            field(_IN_DELTA, self._object(item) + _R_M.pack(_R_M_TAG, r_m))
+            for item, r_m in event.delta.add
         ]
         return head + b"".join(added) if added else head
 
     def _object(self, item: LiveObject) -> bytes:
+        """Write an entry but for its share."""
         found = self._objects.get(item.object_id)
         if found is None:
-            found = object_message(item).SerializeToString()
+            found = field(_OBJECT, object_message(item).SerializeToString())
             self._objects.put(item.object_id, found)
         return found
 

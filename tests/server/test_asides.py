@@ -90,12 +90,12 @@ def looks_of(crowd: Crowd, monkeypatch: pytest.MonkeyPatch, meanwhile=lambda _: 
 
 
 async def test_a_crowd_that_reports_at_once_is_answered_in_portions(crowd, monkeypatch):
-    monkeypatch.setattr("server.asides._PORTION", 40)
+    monkeypatch.setattr("server.asides._PORTION", 35)
     looks = looks_of(crowd, monkeypatch)
     for name in DEVICES:
         crowd.report(name, 1)
     await crowd.asides.carry_out()
-    assert looks == [40, 40, 20]
+    assert looks == [35, 35, 30]
     assert crowd.taken_count == 3
     answers = crowd.heard()
     assert [(name, one.report_sequence) for name, one in answers] == [(name, 1) for name in DEVICES]
