@@ -73,23 +73,34 @@ class Asides:
         self._kernels = ThreadPoolExecutor(1, thread_name_prefix="kernels")
 
     async def carry_out(self) -> None:
-        """Carry out what waits and what arrives meanwhile, about `Limits.batch_max` commands at most."""
-        left = self._switchboard.limits.batch_max
-        waiting = self._waiting.aside_count
+        """Carry out what waits and what arrives meanwhile, about `Limits.batch_max` commands at most.
+
+        Of a flood, in which reports give way to later ones, two portions at most: reading comes first.
+        """
+        counters, count_max = self._switchboard.counters, self._switchboard.limits.batch_max
+        superseded, waiting = counters.reports_superseded, self._waiting.aside_count
         # Half of them, if that is enough, so that there is a portion to follow.
         portion = self._begin(waiting if waiting < 2 * _PORTION_MIN else waiting // 2)
+        begun = 0
         while portion is not None:
+            begun += len(portion.batch)
             seen = None if portion.look is None else await portion.look
-            left -= len(portion.batch)
-            following = None
-            if left > 0 and portion.look is not None and self._waiting.aside_count >= _PORTION_MIN:
-                following = self._begin(_PORTION, {one.device_id for one in portion.step.reports})
+            if counters.reports_superseded > superseded:
+                count_max = min(waiting, 2 * _PORTION)
+            following = self._follow(portion, count_max - begun)
             self._finish(portion, seen)
             portion = following
 
     def close(self) -> None:
         """End the thread."""
         self._kernels.shutdown()
+
+    def _follow(self, portion: _Portion, count_max: int) -> _Portion | None:
+        """Begin the portion after one, if that has left this thread time and enough waits."""
+        count = min(count_max, self._waiting.aside_count)
+        if portion.look is None or count < _PORTION_MIN:
+            return None
+        return self._begin(count, {report.device_id for report in portion.step.reports})
 
     def _begin(self, count: int, under_way: Collection[str] = ()) -> _Portion | None:
         """Take a portion, and let objects be looked up for its reports.

@@ -112,6 +112,8 @@ async def measure(
     gc.freeze()
     gc.disable()
     rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder, serving(workload, Path(folder), parameters.porters):
+        pass  # it compiles kernels, if nobody has: the memory that takes is not that of later ones
     for variant in parameters.variants:
         with (
             tempfile.TemporaryDirectory() as folder,
