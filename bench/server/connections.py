@@ -64,28 +64,29 @@ class Connections:
             progress(stage, 1, steps)
             row: Row = {"devices": devices, "rss_mb": round(self._server.rss_bytes() / 1e6, 1)}
             row["kb_per_device"] = round((self._server.rss_bytes() - before) / 1e3 / devices, 1)
-            row |= await self._beside_echo("pings", lines, [[PING]] * devices)
-            progress(stage, 2, steps)
+            # Latencies first: a load generator that closes thousands of other connections is late itself.
             reports = [
                 [workload.report(device, corner).SerializeToString() for corner in range(ROUND)]
                 for device in range(devices)
             ]
-            row |= await self._beside_echo("reports", lines, reports)
-            progress(stage, 3, steps)
             found = await paced(lines, reports, LATENCY_PER_S, self._seconds)
             row |= found.row("report")
-            progress(stage, 4, steps)
+            progress(stage, 2, steps)
             await self._at_home(lines)
             publisher, annoyer = await self._publishers(stack)
             per_s, row["objects_per_s"] = await self._pace(lines, publisher)
-            progress(stage, 5, steps)
+            progress(stage, 3, steps)
             found = await pushes(lines, self._publish(publisher), per_s, self._seconds)
             row |= found.row("publish") | {"deltas_per_s": round(len(found.ns) / self._seconds)}
-            progress(stage, 6, steps)
+            progress(stage, 4, steps)
             async with self._flooded(annoyer):
                 row |= await self._stalled(
-                    lines, publisher, per_s, lambda i: progress(stage, 6 + i, steps)
+                    lines, publisher, per_s, lambda i: progress(stage, 4 + i, steps)
                 )
+            row |= await self._beside_echo("pings", lines, [[PING]] * devices)
+            progress(stage, steps - 1, steps)
+            row |= await self._beside_echo("reports", lines, reports)
+            progress(stage, steps, steps)
             row["rss_mb_end"] = round(self._server.rss_bytes() / 1e6, 1)
             row |= await listeners.audit()
         return row
