@@ -30,6 +30,8 @@ _PORTION_MIN = 24
 
 They wait for others, or are looked up on this thread."""
 
+_NOTHING = Step([], [], [])
+
 
 class _Portion(NamedTuple):
     """Commands that were decided on; what reports ask for is being looked up, if there are enough."""
@@ -39,9 +41,6 @@ class _Portion(NamedTuple):
     step: Step
     places: dict[int, Place]
     look: asyncio.Future[list[Ranking] | None] | None
-
-
-_NOTHING = Step([], [], [])
 
 
 class Asides:
