@@ -22,10 +22,10 @@ from bench.datasets import Dataset
 from bench.reports import Progress, Row
 from bench.server import lines as ways
 from bench.server.connections import PING, attach
-from bench.server.lines import Line, in_portions, opened
+from bench.server.lines import Awaited, Line, in_portions, opened
 from bench.server.listeners import Listeners
 from bench.server.measures import at_pace
-from bench.server.processes import Process
+from bench.server.processes import Process, ProcessError
 from bench.server.run import ServerParameters, published, serving
 from bench.server.workload import ROUND, AttachRequest, Workload, version_of
 
@@ -40,6 +40,8 @@ _OBJECTS_PER_S = 200.0
 _RECONNECTS_PER_S = 5.0
 _STEADY_SHARE = 0.5
 """Of the devices: they never drop their connection, and a sample of them is audited."""
+_PUBLISH_S = 60.0
+"""What has been said is on disk within this time."""
 _ACK_EVERY = 32
 """Deltas between two acks, as devices do."""
 _MB = 1e6
@@ -85,6 +87,8 @@ class Soak:
         self.reconnects = 0
         self._steady = int(_STEADY_SHARE * workload.devices)
         self._versions = [0] * workload.devices
+        self._requests = 0
+        self._published = Awaited()
 
     async def run(self, seconds: float, progress: Progress) -> Row:
         """Keep all of it going for so long."""
@@ -98,10 +102,12 @@ class Soak:
             await attach(lines, workload)
             for line in lines:
                 line.hear = self._hear
+            publisher.hear = self._hear_published
             await publisher.start()
             staying = lines[:steady]
 
             async def publish(count: int) -> None:
+                self._requests += 1
                 await publisher.say(workload.pushed(count).SerializeToString())
 
             async def report(count: int) -> None:
@@ -132,6 +138,7 @@ class Soak:
                 at_pace(reconnect, _RECONNECTS_PER_S, seconds),
                 self._watch(seconds, progress),
             )
+            await self._all_published()
             row = await listeners.audit()
         risen, noise, mean = rise(self.samples)
         return row | {
@@ -154,6 +161,16 @@ class Soak:
         if number < self._steady or version % _ACK_EVERY:
             return ()
         return (_ack(version),)
+
+    def _hear_published(self, _number: int, _message: bytes) -> tuple[bytes, ...]:
+        self._published.add(1)
+        return ()
+
+    async def _all_published(self) -> None:
+        """Wait for the answers to all requests: on a slow disk some are seconds behind."""
+        if not await self._published.reach(self._requests, _PUBLISH_S):
+            missing = self._requests - self._published.count
+            raise ProcessError(f"publish: {missing} of {self._requests} requests were not answered")
 
     def _some(self, lines: list[Line], count: int) -> list[Line]:
         return self._chance.sample(lines, min(count, len(lines)))
