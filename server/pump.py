@@ -117,10 +117,20 @@ class Pump:
         RefusalError
             If it is refused.
         """
+        return await (await self.submit(command))
+
+    async def submit(self, command: c.Command) -> asyncio.Future[Any]:
+        """Submit a command; return what becomes its reply, or a RefusalError. Waits only for room.
+
+        Raises
+        ------
+        RefusalError
+            If commands are not taken now.
+        """
         require_serving(self.state)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         await self._put(command, future)
-        return await future
+        return future
 
     def heard(self, connection: Connection, device_id: str) -> None:
         """Note that a message of a device has arrived: it is alive, whatever it says."""

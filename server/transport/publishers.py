@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
 from server import commands as c
@@ -14,6 +15,54 @@ from server.transport.gate import Context, Gate
 from server.transport.status import error_message
 
 _ACCEPTED = (("nearcast-accepted", "1"),)
+
+
+@dataclass(slots=True)
+class _Request:
+    """What a publisher has asked for and has not been told of."""
+
+    sequence: int
+    size: int
+    """How many objects; one at least, as an empty request is one to answer too."""
+    ids: asyncio.Future[list[int]] | RefusalError
+
+
+class _Requests:
+    """The requests of a stream that are under way, oldest first: those of one commit share it.
+
+    Parameters
+    ----------
+    objects_max
+        How many objects they may have together; a request that is alone may have more.
+    """
+
+    def __init__(self, objects_max: int) -> None:
+        self._objects_max = objects_max
+        self._size = 0
+        self._queue: asyncio.Queue[_Request | None] = asyncio.Queue()
+        self._left = asyncio.Event()
+
+    async def room(self, size: int) -> None:
+        """Wait until so many objects more may be under way."""
+        while self._size and self._size + size > self._objects_max:
+            self._left.clear()
+            await self._left.wait()
+
+    def put(self, request: _Request) -> None:
+        """Append a request."""
+        self._size += request.size
+        self._queue.put_nowait(request)
+
+    def end(self) -> None:
+        """Note that there will be no more."""
+        self._queue.put_nowait(None)
+
+    async def __aiter__(self) -> AsyncIterator[_Request]:
+        """Yield each, which is under way until the next is asked for."""
+        while (request := await self._queue.get()) is not None:
+            yield request
+            self._size -= request.size
+            self._left.set()
 
 
 class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
@@ -40,36 +89,65 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         request_iterator: AsyncIterator[publisher_service_pb2.PublishRequest],
         context: Context,
     ) -> AsyncIterator[publisher_service_pb2.PublishResponse]:
-        """Accept objects, answering in order.
+        """Accept objects, answering in order, while more is read.
 
         Its initial metadata say that the stream is taken on. One that ends because the server drains says
         so: what it has not answered was not done.
         """
         self._stream_count += 1
         self._idle.clear()
+        requests = _Requests(self._pump.switchboard.limits.objects_per_request_max)
+        reading: asyncio.Task[None] | None = None
         try:
             self._gate.require(context)
             await context.send_initial_metadata(_ACCEPTED)
-            async for request in _until(self._draining, request_iterator):
-                yield await self._publish(request)
+            reading = asyncio.create_task(self._read(request_iterator, requests))
+            async for request in requests:
+                yield await self._answer(request)
+            await reading
             if self._draining.is_set():
                 self._gate.require_serving()
         except RefusalError as error:
             await self._gate.refuse(context, error)
         finally:
+            if reading is not None:
+                reading.cancel()
             self._stream_count -= 1
             if not self._stream_count:
                 self._idle.set()
 
-    async def _publish(
-        self, request: publisher_service_pb2.PublishRequest
-    ) -> publisher_service_pb2.PublishResponse:
+    async def _read(
+        self,
+        messages: AsyncIterator[publisher_service_pb2.PublishRequest],
+        requests: _Requests,
+    ) -> None:
+        try:
+            async for message in _until(self._draining, messages):
+                size = max(1, len(message.objects))
+                await requests.room(size)
+                requests.put(_Request(message.sequence, size, await self._submitted(message)))
+        finally:
+            requests.end()
+
+    async def _submitted(
+        self, message: publisher_service_pb2.PublishRequest
+    ) -> asyncio.Future[list[int]] | RefusalError:
         try:
             objects = [
-                converters.new_object_from(message, f"objects[{i}]")
-                for i, message in enumerate(request.objects)
+                converters.new_object_from(one, f"objects[{i}]") for i, one in enumerate(message.objects)
             ]
-            ids = await self._pump.ask(c.Publish(tuple(objects)))
+            ids = await self._pump.submit(c.Publish(tuple(objects)))
+        except RefusalError as error:
+            return error
+        # A refusal is no mishap if the publisher has left before it is told.
+        ids.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return ids
+
+    async def _answer(self, request: _Request) -> publisher_service_pb2.PublishResponse:
+        try:
+            if isinstance(request.ids, RefusalError):
+                raise request.ids
+            ids = await request.ids
         except RefusalError as error:
             self._gate.note(error)
             return publisher_service_pb2.PublishResponse(

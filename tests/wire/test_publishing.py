@@ -1,0 +1,118 @@
+"""A publisher need not wait for an answer before it asks again: what waits together shares a commit."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+
+import pytest
+
+from nearcast.v1 import publisher_service_pb2
+from server.main import Server
+from tests.wire.test_bad_input import an_object
+
+
+class HeldCommits:
+    """Lets commits begin when the test says so, and counts them."""
+
+    def __init__(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.go_on = asyncio.Event()
+        self._commit = server._pump._commit
+        monkeypatch.setattr(server._pump, "_commit", self._hold)
+
+    async def _hold(self, rows):
+        await self.go_on.wait()
+        self.count += 1
+        await self._commit(rows)
+
+
+def a_request(sequence, *objects):
+    return publisher_service_pb2.PublishRequest(sequence=sequence, objects=objects or [an_object()])
+
+
+async def until(holds):
+    async with asyncio.timeout(20):
+        while not holds():  # noqa: ASYNC110 - a state, not an event
+            await asyncio.sleep(0.01)
+
+
+async def test_what_waits_for_one_commit_shares_the_next(stubs, server, monkeypatch):
+    commits = HeldCommits(server, monkeypatch)
+    call = stubs.publishers.Publish()
+    await call.write(a_request(0))
+    await until(lambda: server.switchboard._next_object_id > 1)
+    for sequence in range(1, 200):
+        await call.write(a_request(sequence))
+    await until(lambda: server._pump.waiting_count == 199)
+    commits.go_on.set()
+    answers = [await call.read() for _ in range(200)]
+    assert [answer.sequence for answer in answers] == list(range(200))
+    ids = [object_id for answer in answers for object_id in answer.ids]
+    assert ids == sorted(server.switchboard.ledger.objects)
+    assert len(ids) == 200
+    assert commits.count == 2
+
+
+async def test_refusals_come_in_their_turn(stubs, server):
+    call = stubs.publishers.Publish()
+    for sequence in range(60):
+        objects = [an_object(ttl_ms=-1 if sequence % 3 == 0 else 60_000)]
+        await call.write(a_request(sequence, *objects))
+    answers = [await call.read() for _ in range(60)]
+    assert [answer.sequence for answer in answers] == list(range(60))
+    assert [answer.error.field for answer in answers] == ["objects[0].ttl_ms", "", ""] * 20
+    assert [len(answer.ids) for answer in answers] == [0, 1, 1] * 20
+    assert len(server.switchboard.ledger.objects) == 40
+
+
+async def test_of_replacements_the_last_stays(stubs, server):
+    call = stubs.publishers.Publish()
+    for sequence in range(100):
+        await call.write(a_request(sequence, an_object(key="bus", payload=bytes([sequence]))))
+    answers = [await call.read() for _ in range(100)]
+    (alive,) = server.switchboard.ledger.objects.values()
+    assert alive.payload == bytes([99])
+    assert list(answers[-1].ids) == list(server.switchboard.ledger.objects)
+
+
+async def test_no_more_is_read_than_one_request_may_hold(stubs, server, monkeypatch):
+    """Of 1,000 objects: three requests of 300. One that is too large is refused in its turn."""
+    commits = HeldCommits(server, monkeypatch)
+    call = stubs.publishers.Publish()
+    sizes = [300] * 8 + [1001, 1000, 1]
+    for sequence, size in enumerate(sizes):
+        await call.write(a_request(sequence, *[an_object()] * size))
+
+    def under_way():
+        return server.switchboard._next_object_id - 1 + 300 * server._pump.waiting_count
+
+    await until(lambda: under_way() == 900)
+    await asyncio.sleep(0.1)
+    assert under_way() == 900
+    commits.go_on.set()
+    answers = [await call.read() for _ in sizes]
+    assert [answer.sequence for answer in answers] == list(range(len(sizes)))
+    assert [len(answer.ids) for answer in answers] == [300] * 8 + [0, 1000, 1]
+    assert answers[8].error.field == "objects"
+
+
+async def test_a_publisher_that_leaves_takes_nothing_along(stubs, server, monkeypatch, caplog):
+    commits = HeldCommits(server, monkeypatch)
+    call = stubs.publishers.Publish()
+    for sequence in range(50):
+        await call.write(a_request(sequence, an_object(ttl_ms=-1 if sequence % 5 == 0 else 60_000)))
+    await until(lambda: server.switchboard._next_object_id - 1 + server._pump.waiting_count >= 40)
+    call.cancel()
+    async with asyncio.timeout(20):
+        await server._listener._publishers.idle()
+    commits.go_on.set()
+    other = stubs.publishers.Publish()
+    await other.write(a_request(1))
+    answer = await other.read()
+    assert answer.ids[0] in server.switchboard.ledger.objects
+    assert len(server.switchboard.ledger.objects) == 41, "what had been read was carried out"
+    del call, other
+    gc.collect()
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
