@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Iterable
 from typing import Any
 
 import grpc
 
 from nearcast.calls import UnsentError, patiently, refusal
-from nearcast.errors import ClosedError, RefusedError, UnavailableError
+from nearcast.errors import ClosedError, RefusedError
 from nearcast.line import Line
 from nearcast.model import GeoObject
+from nearcast.publish_stream import PublishStream
 from nearcast.v1 import publisher_service_pb2
 from nearcast.wire import new_object_message
 
@@ -32,9 +32,8 @@ class Publisher:
 
     def __init__(self, line: Line) -> None:
         self._line = line
-        self._call: Any = None
-        self._lock = asyncio.Lock()
-        self._sequence = 0
+        self._stream: PublishStream | None = None
+        self._opening = asyncio.Lock()
         self._closed = False
         self._is_known = False  # the server has answered before: it is worth waiting for
 
@@ -42,9 +41,12 @@ class Publisher:
         """Post objects; return their ids in order, once they are on the server's disk.
 
         Up to 1,000 objects are accepted or refused together; a longer list goes in several requests,
-        each on its own. If the connection breaks before the answer, a request is sent again when all its
-        objects have keys, which makes that safe. A server that is stopping or starting, or that is gone
-        before it has seen the request, is waited for, up to a minute.
+        each on its own. Many tasks may publish at once: their requests go out as they come, and those
+        that meet in the server share the cost of a commit.
+
+        If the connection breaks before the answer, a request is sent again when all its objects have
+        keys, which makes that safe. A server that is stopping or starting, or that is gone before it has
+        seen the request, is waited for, up to a minute.
 
         Raises
         ------
@@ -89,67 +91,47 @@ class Publisher:
         self._drop_stream()
 
     async def _request(self, request: publisher_service_pb2.PublishRequest, tries: int) -> Iterable[int]:
-        async with self._lock:
-            if self._closed:
-                raise ClosedError("the publisher is closed")
-            self._sequence += 1
-            request.sequence = self._sequence
-            return await patiently(
-                lambda is_returning: self._exchange(request, is_returning),
-                tries,
-                is_returning=self._is_known,
-            )
+        return await patiently(
+            lambda is_returning: self._exchange(request, is_returning),
+            tries,
+            is_returning=self._is_known,
+        )
 
     async def _exchange(
         self,
         request: publisher_service_pb2.PublishRequest,
         wait_for_ready: bool,  # noqa: FBT001 - `patiently` says it
     ) -> Iterable[int]:
-        answered = False
+        """Ask once; on another stream if the first turns out to have ended before."""
+        stream = await self._opened(wait_for_ready)
         try:
-            call = await self._sent(request, wait_for_ready)
-            response = await call.read()
-            if response is grpc.aio.EOF:
-                raise UnavailableError("the connection was lost before the answer")
-            answered = self._is_known = True
-        except (asyncio.InvalidStateError, asyncio.CancelledError):
-            _require_wanted()
-            raise UnavailableError("the connection was lost before the answer") from None
-        finally:
-            if not answered:  # the stream is broken, or somebody cancelled between question and answer
-                self._drop_stream()
+            response = await stream.ask(request)
+        except UnsentError:
+            response = await (await self._opened(wait_for_ready)).ask(request)
+        self._is_known = True
         if response.HasField("error"):
             raise RefusedError.from_wire(response.error)
-        return list(response.ids)
+        return response.ids
 
-    async def _sent(
-        self,
-        request: publisher_service_pb2.PublishRequest,
-        wait_for_ready: bool,  # noqa: FBT001
-    ) -> Any:  # noqa: ANN401
-        """Write a request; return the stream that took it, a new one if the last has ended.
+    async def _opened(self, wait_for_ready: bool) -> PublishStream:  # noqa: FBT001
+        """Return the stream, a new one if the last has ended. One of many that ask opens it."""
+        async with self._opening:
+            if self._closed:
+                raise ClosedError("the publisher is closed")
+            if self._stream is None or self._stream.has_ended:
+                try:
+                    self._stream = PublishStream(await self._accepted(wait_for_ready))
+                except asyncio.CancelledError:
+                    _require_wanted()
+                    raise UnsentError("the connection was lost before the request") from None
+                except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+                    failure = refusal(error) if isinstance(error, grpc.aio.AioRpcError) else error
+                    if isinstance(failure, RefusedError):
+                        raise failure from None
+                    raise UnsentError(f"the server cannot be reached: {failure}") from None
+            return self._stream
 
-        A stream that does not take a request has not sent it, whatever status it then has.
-        """
-        call = self._call
-        if call is not None:
-            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                await call.write(request)
-                return call
-        try:
-            self._call = call = await self._opened(wait_for_ready)
-            await call.write(request)
-        except asyncio.CancelledError:
-            _require_wanted()
-            raise UnsentError("the connection was lost before the request") from None
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
-            failure = refusal(error) if isinstance(error, grpc.aio.AioRpcError) else error
-            if isinstance(failure, RefusedError):
-                raise failure from None
-            raise UnsentError(f"the server cannot be reached: {failure}") from None
-        return call
-
-    async def _opened(self, wait_for_ready: bool) -> Any:  # noqa: ANN401, FBT001
+    async def _accepted(self, wait_for_ready: bool) -> Any:  # noqa: ANN401, FBT001
         """Open a stream and wait until the server has taken it on: then it answers, or says why not."""
         call = self._line.publishers.Publish(metadata=self._line.metadata, wait_for_ready=wait_for_ready)
         is_accepted = False
@@ -163,9 +145,9 @@ class Publisher:
         return call
 
     def _drop_stream(self) -> None:
-        if self._call is not None:
-            self._call.cancel()
-            self._call = None
+        if self._stream is not None:
+            self._stream.cancel()
+            self._stream = None
 
 
 def _require_wanted() -> None:

@@ -10,6 +10,7 @@ import pytest
 import nearcast
 from server.main import Server
 from server.settings import load_settings
+from tests.support.proxy import Proxy
 
 PATIENCE_S = 20.0
 
@@ -43,6 +44,21 @@ async def place(tmp_path):
 @pytest.fixture
 async def client(place):
     async with nearcast.connect(place.target) as client:
+        yield client
+
+
+@pytest.fixture
+async def proxy(place):
+    proxy = Proxy(place.target)
+    proxy.target = await proxy.start()
+    yield proxy
+    await proxy.stop()
+
+
+@pytest.fixture
+async def far(proxy):
+    """A client behind the proxy; `client` is on the server's own port."""
+    async with nearcast.connect(proxy.target) as client:
         yield client
 
 

@@ -17,21 +17,6 @@ from tests.support.proxy import Proxy
 State = SubscriptionState
 
 
-@pytest.fixture
-async def proxy(place):
-    proxy = Proxy(place.target)
-    proxy.target = await proxy.start()
-    yield proxy
-    await proxy.stop()
-
-
-@pytest.fixture
-async def far(proxy):
-    """A client behind the proxy; `client` is on the server's own port."""
-    async with nearcast.connect(proxy.target) as client:
-        yield client
-
-
 async def best(client, lon):
     return [match.object.id for match in await client.search(SPEC, lon=lon, lat=35.5)]
 
@@ -189,13 +174,13 @@ async def test_a_publisher_whose_connection_breaks(client, proxy, far):
     await publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0, key="warm")])
     proxy.stall()
     keyed = asyncio.create_task(publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0, key="k")]))
-    await asyncio.sleep(0)
+    await asyncio.sleep(0.05)
     await far.network_changed()
     (object_id,) = await keyed
     assert await publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0, key="k")]) == [object_id]
     proxy.stall()
     keyless = asyncio.create_task(publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0)]))
-    await asyncio.sleep(0)
+    await asyncio.sleep(0.05)
     await far.network_changed()
     with pytest.raises(UnavailableError):
         await keyless
@@ -207,7 +192,7 @@ async def test_a_cancelled_publish_is_cancelled(proxy, far):
     await publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0)])
     proxy.stall()
     publishing = asyncio.create_task(publisher.publish([GeoObject({"a"}, 14.5, 35.5, 3600.0)]))
-    await asyncio.sleep(0)
+    await asyncio.sleep(0.05)
     publishing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await publishing

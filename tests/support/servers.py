@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from server.limits import Limits
 from server.main import Server
+from server.rows import Row
 from server.settings import ServerSettings
 
 
@@ -20,3 +22,25 @@ async def serving(settings: ServerSettings, limits: Limits | None = None) -> Asy
     finally:
         if not server._pumping.done():
             await server.stop()
+
+
+class HeldCommits:
+    """Lets the commits of a server begin when the test says so, and counts them.
+
+    Parameters
+    ----------
+    server
+        Of this process.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self.count = 0
+        self.go_on = asyncio.Event()
+        self._pump = server._pump
+        self._commit = self._pump._commit
+        self._pump._commit = self._hold
+
+    async def _hold(self, rows: list[Row]) -> None:
+        await self.go_on.wait()
+        self.count += 1
+        await self._commit(rows)

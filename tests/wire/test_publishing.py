@@ -6,40 +6,18 @@ import asyncio
 import gc
 import logging
 
-import pytest
-
 from nearcast.v1 import publisher_service_pb2
-from server.main import Server
+from tests.sdk.conftest import until
+from tests.support.servers import HeldCommits
 from tests.wire.test_bad_input import an_object
-
-
-class HeldCommits:
-    """Lets commits begin when the test says so, and counts them."""
-
-    def __init__(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.count = 0
-        self.go_on = asyncio.Event()
-        self._commit = server._pump._commit
-        monkeypatch.setattr(server._pump, "_commit", self._hold)
-
-    async def _hold(self, rows):
-        await self.go_on.wait()
-        self.count += 1
-        await self._commit(rows)
 
 
 def a_request(sequence, *objects):
     return publisher_service_pb2.PublishRequest(sequence=sequence, objects=objects or [an_object()])
 
 
-async def until(holds):
-    async with asyncio.timeout(20):
-        while not holds():  # noqa: ASYNC110 - a state, not an event
-            await asyncio.sleep(0.01)
-
-
-async def test_what_waits_for_one_commit_shares_the_next(stubs, server, monkeypatch):
-    commits = HeldCommits(server, monkeypatch)
+async def test_what_waits_for_one_commit_shares_the_next(stubs, server):
+    commits = HeldCommits(server)
     call = stubs.publishers.Publish()
     await call.write(a_request(0))
     await until(lambda: server.switchboard._next_object_id > 1)
@@ -77,9 +55,9 @@ async def test_of_replacements_the_last_stays(stubs, server):
     assert list(answers[-1].ids) == list(server.switchboard.ledger.objects)
 
 
-async def test_no_more_is_read_than_one_request_may_hold(stubs, server, monkeypatch):
+async def test_no_more_is_read_than_one_request_may_hold(stubs, server):
     """Of 1,000 objects: three requests of 300. One that is too large is refused in its turn."""
-    commits = HeldCommits(server, monkeypatch)
+    commits = HeldCommits(server)
     call = stubs.publishers.Publish()
     sizes = [300] * 8 + [1001, 1000, 1]
     for sequence, size in enumerate(sizes):
@@ -98,8 +76,8 @@ async def test_no_more_is_read_than_one_request_may_hold(stubs, server, monkeypa
     assert answers[8].error.field == "objects"
 
 
-async def test_a_publisher_that_leaves_takes_nothing_along(stubs, server, monkeypatch, caplog):
-    commits = HeldCommits(server, monkeypatch)
+async def test_a_publisher_that_leaves_takes_nothing_along(stubs, server, caplog):
+    commits = HeldCommits(server)
     call = stubs.publishers.Publish()
     for sequence in range(50):
         await call.write(a_request(sequence, an_object(ttl_ms=-1 if sequence % 5 == 0 else 60_000)))

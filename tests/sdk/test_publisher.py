@@ -1,0 +1,113 @@
+"""One publisher, many tasks: each gets its own answer, whatever happens to the others."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+
+import pytest
+
+from nearcast import GeoObject, RefusedError, UnavailableError
+from tests.sdk.conftest import until
+from tests.support.servers import HeldCommits
+
+
+def numbered(number, key=""):
+    return GeoObject({"sushi"}, 14.5, 35.5, 3600.0, payload=b"%d" % number, key=key)
+
+
+def alive(place):
+    """Return the payloads of all objects of a server, by id."""
+    objects = place.server.switchboard.ledger.objects
+    return {object_id: int(one.payload) for object_id, one in objects.items()}
+
+
+async def test_tasks_that_publish_at_once_share_commits(place, client):
+    publisher = client.publisher()
+    (first,) = await publisher.publish([numbered(0)])
+    commits = HeldCommits(place.server)
+    publishing = [asyncio.create_task(publisher.publish([numbered(i)])) for i in range(1, 300)]
+    await until(lambda: place.server._pump.waiting_count >= 200)
+    commits.go_on.set()
+    ids = [one for task in publishing for one in await task]
+    assert ids == sorted(ids), "in the order they were asked"
+    assert alive(place) == dict(zip([first, *ids], range(300), strict=True))
+    assert commits.count < 50
+
+
+async def test_who_gives_up_or_is_refused_disturbs_nobody(place, client, caplog):
+    publisher = client.publisher()
+    await publisher.publish([numbered(0)])
+    commits = HeldCommits(place.server)
+
+    def published(i):
+        return asyncio.create_task(publisher.publish([numbered(i)] if i % 4 else [numbered(i)] * 1001))
+
+    publishing = {i: published(i) for i in range(1, 100)}
+    refused = {i: asyncio.create_task(publisher.publish([_outside()])) for i in range(100, 120)}
+    await until(lambda: place.server.switchboard._next_object_id > 1 + 1)
+    for i in range(3, 100, 10):
+        publishing[i].cancel()
+    commits.go_on.set()
+    found = await asyncio.gather(*publishing.values(), return_exceptions=True)
+    payloads = alive(place)
+    for i, ids in zip(publishing, found, strict=True):
+        if i % 10 == 3:
+            assert isinstance(ids, asyncio.CancelledError)
+        else:
+            assert {payloads[one] for one in ids} == {i}
+            assert len(ids) == (1 if i % 4 else 1001)
+    for task in refused.values():
+        with pytest.raises(RefusedError):
+            await task
+    gc.collect()
+    assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+
+
+def _outside():
+    return GeoObject({"sushi"}, 80.0, 35.5, 3600.0)
+
+
+async def test_a_server_that_restarts_carries_each_out_once(place, client):
+    """Without keys: it says what it has done before it goes, and the rest waits for the next one."""
+    publisher = client.publisher()
+    await publisher.publish([numbered(0)])
+    commits = HeldCommits(place.server)
+    publishing = [asyncio.create_task(publisher.publish([numbered(i)])) for i in range(1, 200)]
+    await until(lambda: place.server._pump.waiting_count >= 20)
+    stopping = asyncio.create_task(place.stop())
+    late = [asyncio.create_task(publisher.publish([numbered(i)])) for i in range(200, 300)]
+    await asyncio.sleep(0.05)
+    commits.go_on.set()
+    await stopping
+    await place.start()
+    ids = [one for task in [*publishing, *late] for one in await task]
+    assert {one: number for one, number in alive(place).items() if number} == dict(
+        zip(ids, range(1, 300), strict=True)
+    )
+
+
+async def test_a_connection_that_breaks_with_many_under_way(place, far, proxy):
+    """With keys all are published once; without, a task is told that nobody knows, or its id is right."""
+    publisher = far.publisher()
+    await publisher.publish([numbered(0)])
+    keyed, keyless = [], []
+    for i in range(1, 401):
+        tasks = keyed if i % 2 else keyless
+        tasks.append(asyncio.create_task(publisher.publish([numbered(i, key=f"k{i}" if i % 2 else "")])))
+        if i % 100 == 0:
+            await asyncio.sleep(0.01)
+            proxy.cut()
+    found = dict(zip(range(1, 401, 2), await asyncio.gather(*keyed), strict=True))
+    answers = await asyncio.gather(*keyless, return_exceptions=True)
+    published = list(alive(place).values())
+    for number, answer in zip(range(2, 401, 2), answers, strict=True):
+        if isinstance(answer, UnavailableError):
+            assert published.count(number) <= 1
+        else:
+            found[number] = answer
+    for number, (object_id,) in found.items():
+        assert alive(place)[object_id] == number
+        assert published.count(number) == 1
+    assert await publisher.publish([numbered(500)])
