@@ -16,6 +16,7 @@ from tests.chaos.crowd import EAST, KEYWORDS, NORTH, SOUTH, WEST, Crowd
 
 _AGAIN_S = 0.05
 _BATCH_MAX = 12
+_TASKS_PER_PUBLISHER = 2
 _OBJECTS_MAX = 600
 """Live objects of all publishers: beyond, more are retracted than published."""
 
@@ -30,7 +31,7 @@ class Load:
     crowd
         The devices.
     publishers
-        Each has keys of its own.
+        Each of the tasks that share one has keys of its own.
     books
         Where what is acknowledged goes.
     lifetimes_s
@@ -59,7 +60,8 @@ class Load:
 
     def start(self) -> None:
         self._running = True
-        work = [self._publish(i, publisher) for i, publisher in enumerate(self._publishers)]
+        shared = [one for one in self._publishers for _ in range(_TASKS_PER_PUBLISHER)]
+        work = [self._publish(i, publisher) for i, publisher in enumerate(shared)]
         work += [self._move(), self._subscribe()]
         self._tasks = [asyncio.create_task(one) for one in work]
 
