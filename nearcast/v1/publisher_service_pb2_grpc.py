@@ -55,7 +55,8 @@ class PublisherServiceServicer:
         """Publishes objects. Requests are answered in order; each is accepted or refused whole, and an
         accepted one is on disk before it is answered. A refusal does not end the stream.
         A publisher need not wait for an answer before it asks again: what waits together shares a commit. A
-        stream may have as many objects under way as one request may hold; then it is read no further.
+        stream may have 64 requests under way, of as many objects together as one may hold; then it is read no
+        further.
         The server takes a stream on with the initial metadata "nearcast-accepted". One that then ends with
         DRAINING has answered all that was done; what it has not answered may be sent again.
         """

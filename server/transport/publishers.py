@@ -16,6 +16,9 @@ from server.transport.status import error_message
 
 _ACCEPTED = (("nearcast-accepted", "1"),)
 
+_REQUESTS_MAX = 64
+"""Under way on a stream: enough to share a commit, and not so many that others wait for long."""
+
 
 @dataclass(slots=True)
 class _Request:
@@ -23,12 +26,12 @@ class _Request:
 
     sequence: int
     size: int
-    """How many objects; one at least, as an empty request is one to answer too."""
+    """How many objects."""
     ids: asyncio.Future[list[int]] | RefusalError
 
 
 class _Requests:
-    """The requests of a stream that are under way, oldest first: those of one commit share it.
+    """The requests of a stream that are under way, oldest first: those that wait share a commit.
 
     Parameters
     ----------
@@ -38,18 +41,20 @@ class _Requests:
 
     def __init__(self, objects_max: int) -> None:
         self._objects_max = objects_max
+        self._count = 0
         self._size = 0
         self._queue: asyncio.Queue[_Request | None] = asyncio.Queue()
         self._left = asyncio.Event()
 
     async def room(self, size: int) -> None:
         """Wait until so many objects more may be under way."""
-        while self._size and self._size + size > self._objects_max:
+        while self._count and (self._count >= _REQUESTS_MAX or self._size + size > self._objects_max):
             self._left.clear()
             await self._left.wait()
 
     def put(self, request: _Request) -> None:
         """Append a request."""
+        self._count += 1
         self._size += request.size
         self._queue.put_nowait(request)
 
@@ -61,6 +66,7 @@ class _Requests:
         """Yield each, which is under way until the next is asked for."""
         while (request := await self._queue.get()) is not None:
             yield request
+            self._count -= 1
             self._size -= request.size
             self._left.set()
 
@@ -123,7 +129,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     ) -> None:
         try:
             async for message in _until(self._draining, messages):
-                size = max(1, len(message.objects))
+                size = len(message.objects)
                 await requests.room(size)
                 requests.put(_Request(message.sequence, size, await self._submitted(message)))
         finally:

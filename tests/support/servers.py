@@ -25,7 +25,7 @@ async def serving(settings: ServerSettings, limits: Limits | None = None) -> Asy
 
 
 class HeldCommits:
-    """Lets the commits of a server begin when the test says so, and counts them.
+    """Lets the commits of a server begin when the test says so, and counts their rows.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class HeldCommits:
     """
 
     def __init__(self, server: Server) -> None:
-        self.count = 0
+        self.rows: list[int] = []
         self.go_on = asyncio.Event()
         self._pump = server._pump
         self._commit = self._pump._commit
@@ -42,5 +42,5 @@ class HeldCommits:
 
     async def _hold(self, rows: list[Row]) -> None:
         await self.go_on.wait()
-        self.count += 1
+        self.rows.append(len(rows))
         await self._commit(rows)
