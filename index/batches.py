@@ -116,3 +116,33 @@ class Ranking:
     ids: Ints
     length_m: Floats
     r_m: Floats
+
+    def part(self, rows: npt.NDArray[np.bool_]) -> Ranking:
+        """Return some rows."""
+        counts = np.diff(self.offsets)
+        kept = np.repeat(rows, counts)
+        return Ranking(_offsets(counts[rows]), self.ids[kept], self.length_m[kept], self.r_m[kept])
+
+    def replaced(self, rows: npt.NDArray[np.bool_], other: Ranking) -> Ranking:
+        """Return all rows, some of them replaced by those of another ranking, in order."""
+        counts = np.diff(self.offsets)
+        kept = np.repeat(~rows, counts)
+        counts[rows] = np.diff(other.offsets)
+        is_other = np.repeat(rows, counts)
+        found = Ranking(
+            _offsets(counts),
+            np.empty(len(is_other), dtype=np.int64),
+            np.empty(len(is_other)),
+            np.empty(len(is_other)),
+        )
+        for name in ("ids", "length_m", "r_m"):
+            column = getattr(found, name)
+            column[~is_other] = getattr(self, name)[kept]
+            column[is_other] = getattr(other, name)
+        return found
+
+
+def _offsets(counts: Ints) -> Ints:
+    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets

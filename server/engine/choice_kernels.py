@@ -332,15 +332,17 @@ def choose(
         chosen.x_m[i] = moving.x_m[i]
         chosen.y_m[i] = moving.y_m[i]
         chosen.offsets[i] = end
+        last_m = np.inf if count <= k + row["extra"] else ranked.length_m[ranked.offsets[i + 1] - 1]
         if row["base_extra"] == BY_COST and count > k:
             _recall(objects, id_keys, id_values, ranked, ranked.offsets[i], count, known)
             _sweep(known, count, moving.x_m[i], moving.y_m[i])
-            last_m = np.inf if count <= k + row["extra"] else ranked.length_m[ranked.offsets[i + 1] - 1]
             held = _take_cheapest(row, i, moving, ranked, last_m, arrivals, costs, known, chosen, end)
             row["extra"] = held - k
         else:
             held = min(count, k + int(row["extra"]))
             _take_first(ranked, chosen, i, held, end)
+        ahead_m = length(chosen.x_m[i] - moving.x_m[i], chosen.y_m[i] - moving.y_m[i], 0.0)
+        row["ample_m"] = last_m + ahead_m
         end += held
     chosen.offsets[slots.shape[0]] = end
     return end

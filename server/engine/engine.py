@@ -171,6 +171,7 @@ class Engine(Evaluation):
                 "speed_mps": np.full(len(handles), np.nan, dtype=np.float32),
                 "arrivals": np.zeros(len(handles), dtype=np.float32),
                 "held_s": np.zeros(len(handles), dtype=np.float32),
+                "ample_m": np.full(len(handles), np.inf, dtype=np.float32),
                 "is_awake": np.zeros(len(handles), dtype=np.int8),
                 "buffer_count": np.zeros(len(handles), dtype=np.int32),
                 "buffer_room": np.zeros(len(handles), dtype=np.int32),

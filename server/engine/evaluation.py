@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Ints, Ranking
+from index.batches import Floats, Ints, Ranking
 from index.tables.slots import Slots
 from server.engine import buffer_kernels, choice_kernels, margins, region_kernels
 from server.engine.batches import Positions
@@ -19,6 +19,9 @@ from server.engine.choice_kernels import Chosen, Costs, Known, Moving, Ranked
 from server.engine.layout import BY_COST, CHANGE_DTYPE, ELLIPSE, Rows
 from server.engine.tables import Tables
 from server.engine.threads import ahead_of
+
+_ROUNDED = 1.0 + 1e-6
+"""A length that is kept in 32 bits may be that much too short."""
 
 _SPARE = 4
 """Room for arrivals in every buffer, besides a quarter of b: when it is full the reach is lowered."""
@@ -67,12 +70,26 @@ class Evaluation(Tables):
         ]
 
     def _best(self, slots: Slots, positions: Positions) -> Ranking:
-        """Return the k + extra + 1 best objects of each."""
+        """Return the k + extra + 1 best objects of each.
+
+        So many lay within `ample_m` of the last anchor, so they lie within that and the way from there,
+        unless too many have left. Where fewer are found, all is looked through.
+        """
         rows = self.subscriptions.rows
         count = rows["k"][slots].astype(np.int64) + rows["extra"][slots] + 1
-        unbounded = np.full(len(slots), np.inf)
+        away_m = np.hypot(positions.x_m - rows["x_m"][slots], positions.y_m - rows["y_m"][slots])
+        bound_m = (rows["ample_m"][slots] + away_m) * _ROUNDED
+        ranking = self._within(slots, positions, count, bound_m)
+        missing = (np.diff(ranking.offsets) < count) & ~np.isinf(bound_m)
+        if not missing.any():
+            return ranking
+        unbounded = np.full(int(missing.sum()), np.inf)
+        again = self._within(slots[missing], positions.part(missing), count[missing], unbounded)
+        return ranking.replaced(missing, again)
+
+    def _within(self, slots: Slots, positions: Positions, count: Ints, bound_m: Floats) -> Ranking:
         interests = self._interests(slots)
-        return self.object_index.best(interests, positions.x_m, positions.y_m, count, unbounded)
+        return self.object_index.best(interests, positions.x_m, positions.y_m, count, bound_m)
 
     def _anchor(self, slots: Slots, positions: Positions, ranking: Ranking) -> Rows:
         """Settle subscriptions; ask again, for more, where the margin of a position needs it."""
@@ -87,7 +104,7 @@ class Evaluation(Tables):
                 changes.append(self._settle(slots, positions, ranking))
                 return np.concatenate(changes)
             enough = ~short
-            part = margins.part_of(ranking, enough)
+            part = ranking.part(enough)
             changes.append(self._settle(slots[enough], positions.part(enough), part))
             slots, positions = slots[short], positions.part(short)
             doubled = np.maximum(1, 2 * rows["extra"][slots].astype(np.int64))

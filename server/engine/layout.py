@@ -48,6 +48,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("speed_mps", np.float32),  # NaN while unknown
         ("arrivals", np.float32),  # objects let in, older ones counted less
         ("held_s", np.float32),  # objects held times seconds, likewise
+        ("ample_m", np.float32),  # as many as are looked for lay within it of the anchor; maybe infinite
         ("buffer_start", np.int32),  # first holding
         ("buffer_count", np.int32),  # holdings in use
         ("buffer_room", np.int32),  # holdings set aside; 0 while parked

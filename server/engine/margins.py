@@ -35,12 +35,3 @@ def are_short(
     short = np.zeros(len(count), dtype=np.bool_)
     short[rows] = reach_m * _STRICT <= worst_m + 2.0 * margin_m[rows]
     return short if short.any() else None
-
-
-def part_of(ranking: Ranking, rows: Rows) -> Ranking:
-    """Return some rows of a ranking."""
-    counts = np.diff(ranking.offsets)
-    kept = np.repeat(rows, counts)
-    offsets = np.zeros(int(rows.sum()) + 1, dtype=np.int64)
-    np.cumsum(counts[rows], out=offsets[1:])
-    return Ranking(offsets, ranking.ids[kept], ranking.length_m[kept], ranking.r_m[kept])
