@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from index.batches import Ranking
 from server import commands as c
+from server.engine import Choice
 from server.errors import RefusalError
 from server.model import Place
 from server.planning import Planner
@@ -40,7 +40,7 @@ class _Portion(NamedTuple):
     planned: list[Plan | RefusalError]
     step: Step
     places: dict[int, Place]
-    look: asyncio.Future[list[Ranking] | None] | None
+    look: asyncio.Future[list[Choice] | None] | None
 
 
 class Asides:
@@ -125,7 +125,7 @@ class Asides:
             look = loop.run_in_executor(self._kernels, self._switchboard.ledger.look, places)
         return _Portion(batch, planned, step, places, look)
 
-    def _finish(self, portion: _Portion, seen: list[Ranking] | None) -> None:
+    def _finish(self, portion: _Portion, seen: list[Choice] | None) -> None:
         self._switchboard.anchor(portion.places, seen)
         replies: list[object] = [None] * sum(isinstance(plan, Plan) for plan in portion.planned)
         carry_out(self._switchboard, portion.step, replies)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch, Ranking
+from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame, Point
 from safe_region.scoring import text_weight
-from server.engine import Engine, EngineOptions, Positions
+from server.engine import Choice, Engine, EngineOptions, Positions
 from server.engine.invariants import check_engine
 from server.engine.layout import Rows
 from server.interests import Interests
@@ -170,14 +170,14 @@ class Ledger:
         """Return the mode of a subscription's safe region."""
         return self._interests.region(handle)
 
-    def look(self, positions: Mapping[int, Place]) -> list[Ranking] | None:
-        """Retrieve what `anchor` will need, in any thread; others may be anchored meanwhile."""
+    def look(self, positions: Mapping[int, Place]) -> list[Choice] | None:
+        """Retrieve and choose what `anchor` is to settle, in any thread; others may be settled."""
         if any(handle in self.pending for handle in positions):
             return None
         return self.engine.look(_places(list(positions), positions))
 
     def anchor(
-        self, positions: Mapping[int, Place], cause: Cause, seen: list[Ranking] | None = None
+        self, positions: Mapping[int, Place], cause: Cause, seen: list[Choice] | None = None
     ) -> list[Delta]:
         """Evaluate subscriptions anew, each at its position; wake those that are parked.
 

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from index.batches import Ranking
 from safe_region.frame import Frame
 from server import commands as c
 from server.counters import ParkReason
 from server.delivery import Delivery
-from server.engine import EngineOptions
+from server.engine import Choice, EngineOptions
 from server.errors import Reason, RefusalError
 from server.leases import Leases
 from server.ledger import Ledger
@@ -239,7 +238,7 @@ class Switchboard:
                 found[handles[subscription_id]] = place
         return found
 
-    def anchor(self, places: dict[int, Place], seen: list[Ranking] | None = None) -> None:
+    def anchor(self, places: dict[int, Place], seen: list[Choice] | None = None) -> None:
         """Give subscriptions whose devices have reported new anchors, in one batch.
 
         Parameters
@@ -257,7 +256,7 @@ class Switchboard:
         session.ack(command.version)
         session.say(Pong(command.number))
 
-    def _anchor(self, places: dict[int, Place], cause: Cause, seen: list[Ranking] | None = None) -> None:
+    def _anchor(self, places: dict[int, Place], cause: Cause, seen: list[Choice] | None = None) -> None:
         self.questions.answered(places)
         self._route(self.ledger.anchor(places, cause, seen))
 

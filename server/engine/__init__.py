@@ -2,5 +2,6 @@
 
 from server.engine.batches import CostModel, EngineOptions, Pending, Positions, Published
 from server.engine.engine import Engine
+from server.engine.evaluation import Choice
 
-__all__ = ["CostModel", "Engine", "EngineOptions", "Pending", "Positions", "Published"]
+__all__ = ["Choice", "CostModel", "Engine", "EngineOptions", "Pending", "Positions", "Published"]

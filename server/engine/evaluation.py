@@ -3,11 +3,13 @@
 Operations: anchor O((k + b)^2) a subscription beyond what the indexes take.
 
 A report is a retrieval of the k + b + 1 best, a choice of anchor and b (`choice_kernels`), and a new
-buffer, of which the difference is told. Retrieval changes nothing: large batches are divided, and parts
-looked up on other cores while one is settled.
+buffer, of which the difference is told. The first two change nothing that others see: large batches are
+divided, and parts looked up on other cores while one is settled.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,21 +32,28 @@ _PART = 16_384
 """Subscriptions that are evaluated at once: bounds the memory of a large batch."""
 
 
+class Choice(NamedTuple):
+    """Where subscriptions are to be anchored and what they are to hold."""
+
+    slots: Slots
+    chosen: Chosen
+
+
 class Evaluation(Tables):
     """Evaluates subscriptions at the places of their devices."""
 
-    def look(self, positions: Positions) -> list[Ranking]:
-        """Retrieve what `anchor` will need.
+    def look(self, positions: Positions) -> list[Choice]:
+        """Retrieve and choose what `anchor` is to settle, which has to follow.
 
-        It may be called from another thread while no object comes or goes and no subscription begins or
-        ends; others may be anchored. Most of the time it is a kernel without the GIL.
+        A large batch is looked up in parts, on all cores. It may be called from another thread while no
+        object comes or goes and no subscription begins or ends; others may be anchored. Most of the time
+        it is a kernel without the GIL.
         """
-        return list(ahead_of(self._parts(positions), lambda part: self._best(*part)))
+        parts = ahead_of(self._parts(positions), lambda part: self._choices(*part))
+        return [choice for choices in parts for choice in choices]
 
-    def anchor(self, positions: Positions, seen: list[Ranking] | None = None) -> Rows:
+    def anchor(self, positions: Positions, seen: list[Choice] | None = None) -> Rows:
         """Evaluate subscriptions anew where their devices are; wake those that are parked.
-
-        A large batch is evaluated in parts, on all cores: retrieval changes nothing.
 
         Parameters
         ----------
@@ -53,9 +62,11 @@ class Evaluation(Tables):
         seen
             What `look` has said of these positions, if nothing has changed since.
         """
-        parts = self._parts(positions)
-        rankings = ahead_of(parts, lambda part: self._best(*part)) if seen is None else seen
-        changes = [self._anchor(*part, ranking) for part, ranking in zip(parts, rankings, strict=True)]
+        if seen is None:
+            parts = ahead_of(self._parts(positions), lambda part: self._choices(*part))
+            changes = [self._settle(*choice) for choices in parts for choice in choices]
+        else:
+            changes = [self._settle(*choice) for choice in seen]
         return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
 
     def _parts(self, positions: Positions) -> list[tuple[Slots, Positions]]:
@@ -91,25 +102,25 @@ class Evaluation(Tables):
         interests = self._interests(slots)
         return self.object_index.best(interests, positions.x_m, positions.y_m, count, bound_m)
 
-    def _anchor(self, slots: Slots, positions: Positions, ranking: Ranking) -> Rows:
-        """Settle subscriptions; ask again, for more, where the margin of a position needs it."""
+    def _choices(self, slots: Slots, positions: Positions) -> list[Choice]:
+        """Choose for subscriptions; look for more where the margin of a position needs it."""
         rows = self.subscriptions.rows
         extra_max = self.options.margin_extra_max
-        changes: list[Rows] = []
+        choices: list[Choice] = []
         while True:
+            ranking = self._best(slots, positions)
             k = rows["k"][slots].astype(np.int64)
             count = k + rows["extra"][slots] + 1
             short = margins.are_short(ranking, count, k, positions.margin_m, extra_max)
             if short is None:
-                changes.append(self._settle(slots, positions, ranking))
-                return np.concatenate(changes)
+                choices.append(Choice(slots, self._choose(slots, positions, ranking)))
+                return choices
             enough = ~short
-            part = ranking.part(enough)
-            changes.append(self._settle(slots[enough], positions.part(enough), part))
+            part = positions.part(enough), ranking.part(enough)
+            choices.append(Choice(slots[enough], self._choose(slots[enough], *part)))
             slots, positions = slots[short], positions.part(short)
             doubled = np.maximum(1, 2 * rows["extra"][slots].astype(np.int64))
             rows["extra"][slots] = np.minimum(doubled, extra_max)
-            ranking = self._best(slots, positions)
 
     def locate(self, positions: Positions, pending_offsets: Ints, pending_ids: Ints) -> Rows:
         """Take the answers of devices in the mode ELLIPSE: decide about the objects that pend.
@@ -154,15 +165,15 @@ class Evaluation(Tables):
         offsets = np.zeros(int(known.sum()) + 1, dtype=np.int64)
         np.cumsum(sizes[known], out=offsets[1:])
         ranking = Ranking(offsets, ids[kept], lengths[kept], shares[kept])
-        settled = self._settle(slots[known], positions.part(known), ranking)
+        chosen = self._choose(slots[known], positions.part(known), ranking)
+        settled = self._settle(slots[known], chosen)
         return np.concatenate([changes, settled])
 
-    def _settle(self, slots: Slots, positions: Positions, ranking: Ranking) -> Rows:
+    def _settle(self, slots: Slots, chosen: Chosen) -> Rows:
         """Give subscriptions their new anchors, reaches and buffers, and tell the subscription index."""
         rows = self.subscriptions.rows
         is_woken = rows["is_awake"][slots] == 0
         woken, others = slots[is_woken], slots[~is_woken]
-        chosen = self._choose(slots, positions, ranking)
         rooms = self._rooms(slots)
         self.buffers.take(rows, woken, rooms[is_woken])
         self.buffers.fit(self.objects.rows, rows, others, rooms[~is_woken])
