@@ -9,6 +9,7 @@ divided, and parts looked up on other cores while one is settled.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -45,12 +46,10 @@ class Evaluation(Tables):
     def look(self, positions: Positions) -> list[Choice]:
         """Retrieve and choose what `anchor` is to settle, which has to follow.
 
-        A large batch is looked up in parts, on all cores. It may be called from another thread while no
-        object comes or goes and no subscription begins or ends; others may be anchored. Most of the time
-        it is a kernel without the GIL.
+        It may be called from another thread while no object comes or goes and no subscription begins or
+        ends; others may be anchored. Most of the time it is a kernel without the GIL.
         """
-        parts = ahead_of(self._parts(positions), lambda part: self._choices(*part))
-        return [choice for choices in parts for choice in choices]
+        return list(self._looked_up(positions))
 
     def anchor(self, positions: Positions, seen: list[Choice] | None = None) -> Rows:
         """Evaluate subscriptions anew where their devices are; wake those that are parked.
@@ -62,12 +61,13 @@ class Evaluation(Tables):
         seen
             What `look` has said of these positions, if nothing has changed since.
         """
-        if seen is None:
-            parts = ahead_of(self._parts(positions), lambda part: self._choices(*part))
-            changes = [self._settle(*choice) for choices in parts for choice in choices]
-        else:
-            changes = [self._settle(*choice) for choice in seen]
+        changes = [self._settle(*one) for one in (self._looked_up(positions) if seen is None else seen)]
         return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
+
+    def _looked_up(self, positions: Positions) -> Iterator[Choice]:
+        """Yield choices, those of a large batch in parts: the next ones are made ahead, on all cores."""
+        for choices in ahead_of(self._parts(positions), lambda part: self._choices(*part)):
+            yield from choices
 
     def _parts(self, positions: Positions) -> list[tuple[Slots, Positions]]:
         """Divide a batch, and let subscriptions look for as many objects as they could be given."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from index.batches import InterestBatch, KeywordLists, ObjectBatch
+from index.batches import InterestBatch, KeywordLists, ObjectBatch, Ranking
 from index.contracts import InconsistentIndexError
 from safe_region.anchored import RegionMode
 from server.engine import Engine, EngineOptions, Positions
@@ -86,6 +86,70 @@ def test_fewer_than_fit_leave_the_reach_infinite():
     line.subscribe(7, 0)
     assert line.reach(7) == (math.inf, 0)
     assert told(line.publish(1000).changes) == [(7, 4, False)]
+
+
+def test_what_has_left_since_the_last_anchor_is_looked_past():
+    """Where as many as are looked for used to be there are fewer now: of one device, not of the other."""
+    line = Line()
+    line.publish(*range(1, 11), *range(1001, 1011), *range(2000, 2010))
+    line.subscribe(7, 0)
+    line.subscribe(8, 1000)
+    line.engine.remove(np.arange(1, 10, dtype=np.int64))
+    line.engine.anchor(Positions(ids(8, 7), floats(1000, 0), floats(0, 0)))
+    assert line.held(7) == [10, 11, 12, 13]
+    assert line.reach(7) == (1004.0, 14)
+    assert line.held(8) == [11, 12, 13, 14]
+    assert line.reach(8) == (5.0, 15)
+    check_engine(line.engine)
+
+
+def test_nothing_is_looked_for_beyond_where_enough_was_seen(monkeypatch):
+    line = Line()
+    line.publish(*range(1, 1001))
+    line.subscribe(7, 0)
+    asked = []
+    best = line.engine.object_index.best
+
+    def note(interests, x_m, y_m, count, bound_m):
+        asked.extend(bound_m.tolist())
+        return best(interests, x_m, y_m, count, bound_m)
+
+    monkeypatch.setattr(line.engine.object_index, "best", note)
+    line.anchor(7, 3.0)
+    assert asked == [pytest.approx(5.0 + 3.0, rel=1e-5)]
+    assert asked[0] >= 8.0
+    assert line.held(7) == [1, 2, 3, 4]
+    assert line.reach(7) == (2.0, 5)
+
+
+def test_rows_of_a_ranking_are_replaced_in_order():
+    chance = np.random.default_rng(5)
+    for _ in range(50):
+        count = int(chance.integers(1, 8))
+        rows = [chance.integers(0, 99, chance.integers(0, 4)).tolist() for _ in range(count)]
+        is_new = chance.random(count) < 0.5
+        new = [
+            chance.integers(100, 199, chance.integers(0, 4)).tolist() for _ in range(int(is_new.sum()))
+        ]
+        fresh = iter(new)
+        wanted = [next(fresh) if replaced else row for row, replaced in zip(rows, is_new, strict=True)]
+        assert as_rows(ranking_of(rows).replaced(is_new, ranking_of(new))) == wanted
+        assert as_rows(ranking_of(rows).part(~is_new)) == [
+            row for row, replaced in zip(rows, is_new, strict=True) if not replaced
+        ]
+
+
+def ranking_of(rows):
+    offsets = np.cumsum([0, *(len(row) for row in rows)])
+    flat = np.array([one for row in rows for one in row], dtype=np.int64)
+    return Ranking(offsets, flat, flat / 2.0, flat / 4.0)
+
+
+def as_rows(ranking):
+    assert ranking.length_m.tolist() == (ranking.ids / 2.0).tolist()
+    assert ranking.r_m.tolist() == (ranking.ids / 4.0).tolist()
+    pairs = zip(ranking.offsets[:-1], ranking.offsets[1:], strict=True)
+    return [ranking.ids[begin:end].tolist() for begin, end in pairs]
 
 
 def test_arrivals_that_overflow_lower_the_reach():
