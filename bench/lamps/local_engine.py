@@ -17,7 +17,7 @@ from index.batches import Floats, Ints, Ranking, ReachBatch
 from index.tables.slots import Slots
 from safe_region.frame import Point
 from safe_region.local import Circle, local_safe_region
-from server.engine import Engine, EngineOptions, Positions
+from server.engine import Choice, Engine, EngineOptions, Positions
 from server.engine.layout import Rows
 
 BETWEEN = 10
@@ -39,7 +39,7 @@ class LocalEngine(Engine):
         del pending_offsets, pending_ids
         return self.anchor(positions)
 
-    def anchor(self, positions: Positions, seen: list[Ranking] | None = None) -> Rows:
+    def anchor(self, positions: Positions, seen: list[Choice] | None = None) -> Rows:
         """Evaluate subscriptions anew where their devices are, and make their polygons."""
         del seen
         slots = self.subscriptions.slots(positions.handles)
@@ -65,7 +65,7 @@ class LocalEngine(Engine):
         self.region_s += time.perf_counter() - began
         self.region_count += len(slots)
         trimmed = Ranking(np.cumsum(sizes), ranking.ids[kept], ranking.length_m[kept], ranking.r_m[kept])
-        return self._settle(slots, positions, trimmed)
+        return self._settle(slots, self._choose(slots, positions, trimmed))
 
     def _region(self, point: Point, ranking: Ranking, start: int, end: int, k: int) -> Any:  # noqa: ANN401 - shapely has no types for its methods
         places = self.objects.rows[self.objects.slots(ranking.ids[start:end])]
