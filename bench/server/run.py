@@ -77,6 +77,12 @@ def serving(workload: Workload, folder: Path, porters: int) -> Iterator[Process]
         yield process
 
 
+def compile_kernels(workload: Workload) -> None:
+    """Run a server that compiles what nobody has yet: the memory which that takes is not later ones'."""
+    with tempfile.TemporaryDirectory() as folder, serving(workload, Path(folder), 0):
+        pass
+
+
 async def published(workload: Workload, server: Process, progress: Progress) -> float:
     """Publish all objects in full requests, a few under way; return how many became durable a second."""
     requests = [request.SerializeToString() for request in workload.requests()]
@@ -112,8 +118,7 @@ async def measure(
     gc.freeze()
     gc.disable()
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder, serving(workload, Path(folder), parameters.porters):
-        pass  # it compiles kernels, if nobody has: the memory that takes is not that of later ones
+    compile_kernels(workload)
     for variant in parameters.variants:
         with (
             tempfile.TemporaryDirectory() as folder,

@@ -26,7 +26,7 @@ from bench.server.lines import Awaited, Line, in_portions, opened
 from bench.server.listeners import Listeners
 from bench.server.measures import at_pace
 from bench.server.processes import Process, ProcessError
-from bench.server.run import ServerParameters, published, serving
+from bench.server.run import ServerParameters, compile_kernels, published, serving
 from bench.server.workload import ROUND, AttachRequest, Workload, version_of
 
 WARM_UP_SHARE = 0.2
@@ -198,6 +198,7 @@ async def soak(
 ) -> Row:
     """Run a server for so long under mixed load; return its row."""
     workload = Workload(data, parameters.objects, devices, parameters.k_max, parameters.seed)
+    compile_kernels(workload)
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(workload, Path(folder), parameters.porters) as server,
