@@ -27,8 +27,7 @@ class KeywordLists:
     def of(cls, rows: Iterable[Sequence[int] | KeywordIds]) -> KeywordLists:
         """Pack rows; each must be strictly increasing already."""
         arrays = [np.asarray(row, dtype=np.int32) for row in rows]
-        offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
-        np.cumsum([len(array) for array in arrays], out=offsets[1:])
+        offsets = _offsets(np.array([len(array) for array in arrays], dtype=np.int64))
         ids = np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int32)
         return cls(offsets, ids)
 

@@ -24,7 +24,7 @@ from server import commands as c
 from server.errors import Reason
 from server.limits import Limits
 from server.main import Server
-from tests.support.servers import serving
+from tests.support.servers import HeldCommits, serving
 from tests.wire.conftest import settings
 from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, hello, subscribe, tell
 
@@ -170,14 +170,7 @@ async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
         for call in (publish, idle):
             await call.write(publisher_service_pb2.PublishRequest(sequence=1, objects=[an_object()]))
             assert (await call.read()).sequence == 1
-        held = asyncio.Event()
-        commit = server._pump._commit
-
-        async def slow_commit(rows):
-            await held.wait()
-            await commit(rows)
-
-        server._pump._commit = slow_commit
+        commits = HeldCommits(server)
         await publish.write(publisher_service_pb2.PublishRequest(sequence=2, objects=[an_object()]))
         async with asyncio.timeout(20):
             while server.switchboard._next_object_id <= 3:  # noqa: ASYNC110 - until it is planned
@@ -195,7 +188,7 @@ async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
         assert status.state == control_service_pb2.SERVER_STATE_DRAINING
         assert not await is_healthy(stubs)
         assert await everything_refused(stubs) == {draining}
-        held.set()
+        commits.go_on.set()
         (object_id,) = (await publish.read()).ids
         assert await refusal_of(publish.read()) == draining
         await stopping
