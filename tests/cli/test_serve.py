@@ -37,6 +37,10 @@ class Process:
         assert line.startswith("serving on "), self._process.stderr.read()
         self.target = line.removeprefix("serving on ").strip()
 
+    def threads(self, name) -> list[int]:
+        tasks = Path(f"/proc/{self._process.pid}/task").iterdir()
+        return [int(task.name) for task in tasks if (task / "comm").read_text().strip() == name]
+
     def signal(self, number) -> int:
         self._process.send_signal(number)
         self._process.communicate(timeout=30)
@@ -72,6 +76,14 @@ def test_help(arguments):
 def test_a_signal_stops_it_cleanly(tmp_path, number):
     process = Process(AREA, "--port=0", f"--store={tmp_path / 's.db'}")
     assert process.signal(number) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="this system has no such policy")
+def test_threads_of_grpc_do_not_interrupt_the_loop_that_they_work_for(tmp_path):
+    process = Process(AREA, "--port=0", f"--store={tmp_path / 's.db'}")
+    policies = {os.sched_getscheduler(thread) for thread in process.threads("event_engine")}
+    assert process.signal(signal.SIGTERM) == 0
+    assert policies == {os.SCHED_BATCH}
 
 
 async def test_flags_over_environment_over_file(tmp_path):
