@@ -1,4 +1,7 @@
-"""The server's own words: objects, subscriptions, commands' contents and deltas. No wire types."""
+"""The server's own words: objects, subscriptions, commands' contents and deltas. No wire types.
+
+What is made by the ten thousands a second is a named tuple: a frozen dataclass takes thrice as long.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,7 @@ _WORD_BYTES = 60
 """What a delta and its parts take in Python, roughly: bounds need no more."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewObject:
+class NewObject(NamedTuple):
     """What a publisher posts. Keywords are normalised, sorted and unique once validated."""
 
     lon: float
@@ -29,8 +31,7 @@ class NewObject:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveObject:
+class LiveObject(NamedTuple):
     """An accepted object. Alive while created_ms <= t < expiry_ms."""
 
     object_id: int

@@ -132,11 +132,10 @@ class Pump:
         await self._put(command, future)
         return future
 
-    def heard(self, connection: Connection, device_id: str) -> None:
-        """Note that a message of a device has arrived: it is alive, whatever it says."""
+    def listen(self) -> None:
+        """Note when a message has arrived: the devices that it is of are alive."""
         if not self.switchboard.virtual_time:
             self.switchboard.steady_ms = self._steady_clock()
-        self.switchboard.heard(connection, device_id)
 
     async def tell(self, command: c.DeviceCommand) -> None:
         """Submit a device's command; a refusal goes to the device. Waits only for room."""
@@ -160,7 +159,8 @@ class Pump:
         self._enqueue(command, future)
 
     def _enqueue(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
-        self._waiting.put(command, future)
+        if not self._waiting.put(command, future):
+            return
         self._arrived.set()
         if len(self._waiting) >= self.switchboard.limits.queue_max:
             self._room.clear()

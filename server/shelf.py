@@ -86,10 +86,10 @@ class Shelf(Mapping[int, LiveObject]):
         """Take objects off that the engine is about to remove, and give their keywords back."""
         gone = []
         wanted = list(ids)
-        slots = self._table.slots(np.array(wanted, dtype=np.int64)).tolist()
-        for object_id, slot in zip(wanted, slots, strict=True):
-            numbers = self._table.keywords(slot).tolist()
-            self._vocabulary.give_back(self._vocabulary.word(number) for number in numbers)
+        slots = self._table.slots(np.array(wanted, dtype=np.int64))
+        for keywords in self._vocabulary.words(self._table.keyword_lists(slots)):
+            self._vocabulary.give_back(keywords)
+        for object_id in wanted:
             self._payloads.pop(object_id, None)
             self._recent.discard(object_id)
             gone.append(Gone(object_id, self._keys.pop(object_id, "")))
@@ -126,15 +126,11 @@ class Shelf(Mapping[int, LiveObject]):
         """Size of the columns; payloads and keys aside."""
         return self._lon.nbytes + self._lat.nbytes + self._created_ms.nbytes
 
-    def _words(self, slot: int) -> tuple[str, ...]:
-        numbers = self._table.keywords(slot).tolist()
-        return tuple(sorted(self._vocabulary.word(number) for number in numbers))
-
     def _made(self, ids: Sequence[int]) -> list[LiveObject]:
         slots = self._table.slots(np.array(ids, dtype=np.int64))
         rows = self._table.rows
         columns = (
-            slots.tolist(),
+            self._vocabulary.words(self._table.keyword_lists(slots)),
             self._lon[slots].tolist(),
             self._lat[slots].tolist(),
             rows["x_m"][slots].tolist(),
@@ -143,17 +139,17 @@ class Shelf(Mapping[int, LiveObject]):
             rows["expiry_ms"][slots].tolist(),
         )
         made = []
-        for object_id, slot, lon, lat, x_m, y_m, created_ms, expiry_ms in zip(ids, *columns, strict=True):
+        for object_id, keywords, lon, lat, x_m, y_m, created_ms, expiry_ms in zip(ids, *columns, strict=True):
             item = LiveObject(
-                object_id=object_id,
-                lon=lon,
-                lat=lat,
-                point=Point(x_m, y_m),
-                keywords=self._words(slot),
-                created_ms=created_ms,
-                expiry_ms=expiry_ms,
-                payload=self._payloads.get(object_id, b""),
-                key=self._keys.get(object_id, ""),
+                object_id,
+                lon,
+                lat,
+                Point(x_m, y_m),
+                keywords,
+                created_ms,
+                expiry_ms,
+                self._payloads.get(object_id, b""),
+                self._keys.get(object_id, ""),
             )
             self._recent.put(object_id, item)
             made.append(item)

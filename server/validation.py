@@ -128,7 +128,7 @@ def checked_object(new: NewObject, limits: Limits, frame: Frame, field: str) -> 
             f"at most {limits.payload_bytes_max} bytes",
         )
     checked_name(new.key, f"{field}.key", limits.name_length_max, optional=True)
-    return new if keywords == new.keywords else replace(new, keywords=keywords)
+    return new if keywords == new.keywords else new._replace(keywords=keywords)
 
 
 def checked_objects(objects: Sequence[NewObject], limits: Limits, frame: Frame) -> list[NewObject]:

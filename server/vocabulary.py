@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -60,6 +60,12 @@ class Vocabulary:
     def word(self, number: int) -> str:
         """Return the keyword that has a number."""
         return self._words[number]
+
+    def words(self, rows: KeywordLists) -> list[tuple[str, ...]]:
+        """Return the keywords of many rows, each row sorted."""
+        words = list(map(self._words.__getitem__, rows.ids.tolist()))
+        ends = pairwise(rows.offsets.tolist())
+        return [tuple(sorted(words[start:end])) for start, end in ends]
 
     def give_back(self, keywords: Iterable[str]) -> None:
         """Release what `take` took."""

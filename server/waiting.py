@@ -66,20 +66,20 @@ class WaitingCommands:
     def __len__(self) -> int:
         return len(self._main) + len(self._asides)
 
-    def put(self, command: c.Command, answer: Answer | None = None) -> None:
-        """Append a command, or put a report in the place of one that waits."""
-        self._number += 1
-        if not isinstance(command, c.DeviceCommand):
-            self._main.append(Entry(command, answer, self._number))
-            return
-        device_id = command.device_id
+    def put(self, command: c.Command, answer: Answer | None = None) -> bool:
+        """Append a command, or put a report in the place of one that waits; return whether it is one more."""
         if isinstance(command, c.Report):
-            before = self._reports.get(device_id)
+            before = self._reports.get(command.device_id)
             if before is not None and self._gives_way(before.command, command):
                 before.command = command
                 self._counters.reports_superseded += 1
-                return
+                return False
+        self._number += 1
         entry = Entry(command, answer, self._number)
+        if not isinstance(command, c.DeviceCommand):
+            self._main.append(entry)
+            return True
+        device_id = command.device_id
         if isinstance(command, c.Report):
             self._reports[device_id] = entry
         else:
@@ -89,6 +89,7 @@ class WaitingCommands:
         else:
             self._main.append(entry)
             self._busy[device_id] += 1
+        return True
 
     @property
     def aside_count(self) -> int:

@@ -6,8 +6,6 @@ so, and later ones half a second. Without this the first device of each kind wou
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
 from server.engine import EngineOptions
@@ -42,7 +40,7 @@ def warm_up(frame: Frame, options: EngineOptions) -> None:
     ledger.anchor({1: place(1), 2: place(1)}, Cause.SUBSCRIBED)
     places = {1: _uncertain(place(50)), 2: place(50)}
     ledger.anchor(places, Cause.REPORTED, ledger.look(places))
-    ledger.publish([replace(item(50 + number), object_id=_OBJECTS + number) for number in range(40)])
+    ledger.publish([item(50 + number)._replace(object_id=_OBJECTS + number) for number in range(40)])
     ledger.anchor({1: place(51), 2: place(51)}, Cause.REPORTED)
     ledger.retract(list(range(_OBJECTS, _OBJECTS + 40)))
     ledger.search(specs[0], place(3).point)

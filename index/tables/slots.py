@@ -128,6 +128,14 @@ class SlotTable:
         start = int(self.rows["keyword_start"][slot])
         return self.pool[start : start + int(self.rows["keyword_count"][slot])]
 
+    def keyword_lists(self, slots: Slots) -> KeywordLists:
+        """Keyword ids of many rows. O(keywords)."""
+        counts = self.rows["keyword_count"][slots].astype(np.int64)
+        offsets = np.zeros(len(slots) + 1, dtype=np.int64)
+        np.cumsum(counts, out=offsets[1:])
+        places = np.repeat(self.rows["keyword_start"][slots] - offsets[:-1], counts)
+        return KeywordLists(offsets, self.pool[places + np.arange(offsets[-1])])
+
     def memory_bytes(self) -> int:
         """Size of all arrays."""
         arrays = (self.rows, self.pool, self.places, self._free, self.ids.keys, self.ids.values)

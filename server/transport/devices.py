@@ -122,6 +122,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     async def _read_one(self, outlet: Outlet, context: Context) -> None:
         device_id = ""
         while (request := await context.read()) is not grpc.aio.EOF:
+            self._pump.listen()
             if not device_id:
                 device_id = request.hello.device_id
             command = self._command(outlet.connection, device_id, request)
@@ -132,6 +133,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     async def _read_fleet(self, outlet: Outlet, context: Context) -> None:
         connection = outlet.connection
         while (request := await context.read()) is not grpc.aio.EOF:
+            self._pump.listen()
             for entry in request.entries:
                 command: c.DeviceCommand | None
                 if entry.HasField("request"):
@@ -146,7 +148,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         self, connection: Connection, device_id: str, request: device_service_pb2.AttachRequest
     ) -> c.DeviceCommand | None:
         """Read what a device says; None if that cannot be read, which it is told."""
-        self._pump.heard(connection, device_id)
+        self._pump.switchboard.heard(connection, device_id)
         try:
             if request.HasField("hello"):
                 self._gate.access.require(request.hello.token)

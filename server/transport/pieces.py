@@ -9,6 +9,8 @@ from __future__ import annotations
 _LENGTH_DELIMITED = 2
 _SHORT = 0x80
 """A varint below this is one byte."""
+_MIDDLE = 0x4000
+"""A varint below this is two bytes at most."""
 
 
 def field(number: int, content: bytes) -> bytes:
@@ -17,6 +19,8 @@ def field(number: int, content: bytes) -> bytes:
     size = len(content)
     if size < _SHORT:
         return bytes((tag, size)) + content
+    if size < _MIDDLE:
+        return bytes((tag, size & 0x7F | _SHORT, size >> 7)) + content
     return bytes((tag,)) + _varint(size) + content
 
 
