@@ -193,7 +193,8 @@ def checked_version(version: int) -> int:
 
 def checked_sequence(sequence: int) -> int:
     """Return the number of a report."""
-    _require(1 <= sequence <= _VERSION_MAX, "report.sequence", sequence, f"1 to {_VERSION_MAX}")
+    if not 1 <= sequence <= _VERSION_MAX:
+        raise RefusalError(Reason.INVALID_FIELD, "report.sequence", sequence, f"1 to {_VERSION_MAX}")
     return sequence
 
 

@@ -82,7 +82,7 @@ def device_command_from(
     """Read any command of a device."""
     match message.WhichOneof("command"):
         case "report":
-            return _report_from(connection, device_id, message.report)
+            return report_from(connection, device_id, message.report)
         case "hello":
             return hello_from(connection, message.hello)
         case "subscribe":
@@ -97,9 +97,10 @@ def device_command_from(
             raise _missing("command")
 
 
-def _report_from(
+def report_from(
     connection: s.Connection, device_id: str, message: device_service_pb2.Report
 ) -> c.Report:
+    """Read a report."""
     position = message.position
     if not message.HasField("position"):
         raise _missing("report.position")

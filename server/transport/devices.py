@@ -150,6 +150,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         """Read what a device says; None if that cannot be read, which it is told."""
         self._pump.switchboard.heard(connection, device_id)
         try:
+            if request.WhichOneof("command") == "report":  # nearly always
+                return converters.report_from(connection, device_id, request.report)
             if request.HasField("hello"):
                 self._gate.access.require(request.hello.token)
                 self._require_same_device(device_id, request.hello.device_id)
