@@ -24,7 +24,6 @@ from server.planning import Planner
 from server.plans import Plan, answer, apply
 from server.retention import Retention
 from server.rows import Row
-from server.session import Connection
 from server.store import SqliteStore
 from server.switchboard import Switchboard
 from server.waiting import WaitingCommands

@@ -130,27 +130,17 @@ class Shelf(Mapping[int, LiveObject]):
         slots = self._table.slots(np.array(ids, dtype=np.int64))
         rows = self._table.rows
         columns = (
-            self._vocabulary.words(self._table.keyword_lists(slots)),
+            ids,
             self._lon[slots].tolist(),
             self._lat[slots].tolist(),
-            rows["x_m"][slots].tolist(),
-            rows["y_m"][slots].tolist(),
+            map(Point, rows["x_m"][slots].tolist(), rows["y_m"][slots].tolist()),
+            self._vocabulary.words(self._table.keyword_lists(slots)),
             self._created_ms[slots].tolist(),
             rows["expiry_ms"][slots].tolist(),
+            (self._payloads.get(object_id, b"") for object_id in ids),
+            (self._keys.get(object_id, "") for object_id in ids),
         )
-        made = []
-        for object_id, keywords, lon, lat, x_m, y_m, created_ms, expiry_ms in zip(ids, *columns, strict=True):
-            item = LiveObject(
-                object_id,
-                lon,
-                lat,
-                Point(x_m, y_m),
-                keywords,
-                created_ms,
-                expiry_ms,
-                self._payloads.get(object_id, b""),
-                self._keys.get(object_id, ""),
-            )
-            self._recent.put(object_id, item)
-            made.append(item)
+        made = list(map(LiveObject, *columns))
+        for item in made:
+            self._recent.put(item.object_id, item)
         return made

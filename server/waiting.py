@@ -67,7 +67,7 @@ class WaitingCommands:
         return len(self._main) + len(self._asides)
 
     def put(self, command: c.Command, answer: Answer | None = None) -> bool:
-        """Append a command, or put a report in the place of one that waits; return whether it is one more."""
+        """Append a command, or put a report in the place of one that waits. Whether it is one more."""
         if isinstance(command, c.Report):
             before = self._reports.get(command.device_id)
             if before is not None and self._gives_way(before.command, command):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Floats, InterestBatch, Ints, KeywordLists, Ranking, ReachBatch
+from index.batches import Floats, InterestBatch, Ints, Ranking, ReachBatch
 from index.tables import SlotTable
 from index.tables.slots import Slots
 from server.engine import region_kernels
@@ -72,8 +72,8 @@ class Tables:
 
     def _interests(self, slots: Slots) -> InterestBatch:
         table = self.subscriptions
-        rows = table.rows
-        return InterestBatch(rows["weight_m"][slots], rows["similarity"][slots], table.keyword_lists(slots))
+        weight_m, similarity = table.rows["weight_m"][slots], table.rows["similarity"][slots]
+        return InterestBatch(weight_m, similarity, table.keyword_lists(slots))
 
     def _regions(self, slots: Slots) -> ReachBatch:
         rows = self.subscriptions.rows

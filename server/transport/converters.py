@@ -97,9 +97,7 @@ def device_command_from(
             raise _missing("command")
 
 
-def report_from(
-    connection: s.Connection, device_id: str, message: device_service_pb2.Report
-) -> c.Report:
+def report_from(connection: s.Connection, device_id: str, message: device_service_pb2.Report) -> c.Report:
     """Read a report."""
     position = message.position
     if not message.HasField("position"):
