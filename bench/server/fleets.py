@@ -18,6 +18,9 @@ STREAMS = 4
 ENTRIES = 64
 """Entries in a message."""
 _WINDOW_MAX = 4096
+_FLOOD = 4
+"""A flood lasts so many times as long as other measurements: at its end a report of each device waits,
+and to answer those of ten thousand takes a second."""
 _ATTACH_S = 120.0
 
 
@@ -69,7 +72,7 @@ class Fleets:
             ends = [self._message([(group[0], _ping())]) for group in self._groups]
             accepted = []
             for number in range(self._rounds):
-                accepted.append(await flooded(lines, reports, ends, entries, self._seconds))
+                accepted.append(await flooded(lines, reports, ends, entries, _FLOOD * self._seconds))
                 progress(stage, 2 + self._rounds + number, steps)
             row["accepted_per_s"] = round(statistics.median(one for one, _ in accepted))
             row["answered_share"] = round(statistics.median(one for _, one in accepted), 4)

@@ -37,8 +37,8 @@ def waiting(queue):
 
 
 def test_a_report_takes_the_place_of_the_one_before(queue, counters):
-    for command in (report(1), report(1, "other"), report(2, lon=14.6), report(7, lon=14.7)):
-        queue.put(command)
+    commands = (report(1), report(1, "other"), report(2, lon=14.6), report(7, lon=14.7))
+    assert [queue.put(command) for command in commands] == [True, True, False, False]
     assert waiting(queue) == ([report(7, lon=14.7), report(1, "other")], [])
     assert len(queue) == 2
     assert counters.reports_superseded == 2

@@ -10,6 +10,7 @@ from server import session as s
 from server.limits import Limits
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach
 from server.transport.converters import delta_message, object_message
+from server.transport.pieces import field
 from server.transport.writer import EventWriter
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
@@ -50,3 +51,10 @@ def test_a_fleets_answer_is_whole(writer):
     assert [entry.device_id for entry in found.entries] == ["a" * 128, "ß", "b"]
     for entry, (_, event) in zip(found.entries, events, strict=True):
         assert entry.response.SerializeToString() == writer.response(event)
+
+
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 129, 16_383, 16_384, 2**21 - 1, 2**21])
+def test_a_field_is_written_as_protobuf_writes_it(size):
+    token = "x" * size
+    number = device_service_pb2.Hello.DESCRIPTOR.fields_by_name["token"].number
+    assert device_service_pb2.Hello.FromString(field(number, token.encode())).token == token
