@@ -38,13 +38,11 @@ _GRACE_S = 1.0
 _SLOW_S = 3.0
 """Loading kernels takes less; compiling them takes longer, and deserves a word."""
 
-_COLLECTED_EVERY = (30_000, 3, 50)
+_COLLECTED_EVERY = (1_000, 5, 1_000)
 """Objects made and not freed, and younger generations looked at, before each generation is.
 
-A stream leaves one small cycle, when it begins; it is found young. What a portion of reports makes, ten
-thousand objects, is freed before it counts: looked at every thousandth, it took a sixth of all time. To
-look at everything takes some 40 ms a thousand devices, and finds nothing: that is left to every fifth
-million of objects that stay."""
+A stream leaves one small cycle, when it begins; it is found young. To look at everything takes some 40 ms
+a thousand devices, and finds nothing: that is left to every fifth million of objects that stay."""
 
 _SWITCH_S = 0.0002
 """How long a thread waits for the interpreter while another has it: what was looked up is wanted."""

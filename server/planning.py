@@ -75,7 +75,7 @@ class Planner:
             try:
                 plan = self.plan(command)
             except RefusalError as error:
-                found.append(error)
+                found.append(error.with_traceback(None))  # which would hold `found`, a cycle
                 continue
             if isinstance(plan.joint, c.Report) or plan.is_aside:
                 found.append(plan)

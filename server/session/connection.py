@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 NEVER_LATE_MS = 2**62
 
 
+def _nobody() -> None:
+    """Stand for who waits for an outbox when nobody does."""
+
+
 class Queued:
     """An event waiting to be sent; `event` is None once it was coalesced away or dropped."""
 
@@ -50,7 +54,7 @@ class Connection:
 
     def __init__(
         self,
-        on_ready: Callable[[], None] = lambda: None,
+        on_ready: Callable[[], None] = _nobody,
         counters: Counters | None = None,
         clock: Callable[[], int] = lambda: 0,
         late_ms: int = NEVER_LATE_MS,
@@ -138,3 +142,4 @@ class Connection:
         self.taken_count = self.written_count = self.queued_count
         self.answers_count = self._answers_taken = 0
         self._on_ready()
+        self._on_ready = _nobody  # who waited may know this connection: no cycle is left behind
