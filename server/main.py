@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import signal
@@ -37,12 +36,6 @@ _GRACE_S = 1.0
 
 _SLOW_S = 3.0
 """Loading kernels takes less; compiling them takes longer, and deserves a word."""
-
-_COLLECTED_EVERY = (1_000, 5, 1_000)
-"""Objects made and not freed, and younger generations looked at, before each generation is.
-
-A stream leaves one small cycle, when it begins; it is found young. To look at everything takes some 40 ms
-a thousand devices, and finds nothing: that is left to every fifth million of objects that stay."""
 
 _SWITCH_S = 0.0002
 """How long a thread waits for the interpreter while another has it: what was looked up is wanted."""
@@ -143,6 +136,10 @@ class Server:
     def _recover(self) -> None:
         self.switchboard.recover(self._store.recover())
 
+    def spare_the_collector(self) -> None:
+        """Take charge of this process's cycle collector: for a process that does nothing else."""
+        self._pump.collector.take_over()
+
     async def stop(self) -> None:
         """Drain, finish what is under way, close the store. Raises what made the pump fail, if it did."""
         self._pump.drain()
@@ -211,17 +208,6 @@ def _tls(settings: ServerSettings) -> TlsFiles | None:
     return TlsFiles(settings.tls_certificate.read_bytes(), settings.tls_key.read_bytes())
 
 
-def _spare_the_collector() -> None:
-    """Let the cycle collector look at old objects seldom, and at what is there now never.
-
-    Messages under way are thousands of objects that reference counting frees. By default they make it
-    look again and again at all sessions: a fifth of the time of a server under load, and long pauses.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_COLLECTED_EVERY)
-
-
 def _let_threads_finish() -> None:
     """Let a thread that wakes wait for a core until the one that runs there pauses, where there is a way.
 
@@ -238,6 +224,6 @@ async def serve(settings: ServerSettings, on_ready: Callable[[Server], None]) ->
     _let_threads_finish()
     server = Server(settings)
     await server.start()
-    _spare_the_collector()
+    server.spare_the_collector()
     sys.setswitchinterval(_SWITCH_S)
     await server.run_until_signalled(on_ready)

@@ -17,6 +17,7 @@ from typing import Any
 
 from server import commands as c
 from server.asides import Asides
+from server.collector import Collector
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
 from server.lifecycle import ServerState, require_serving
@@ -97,6 +98,7 @@ class Pump:
         self._room.set()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._asides = Asides(switchboard, self._planner, self._waiting, self._let_in)
+        self.collector = Collector()
         self.state = ServerState.SERVING
         """Whether commands are taken: set by whoever starts and stops the server."""
         self._stopping = False
@@ -190,6 +192,7 @@ class Pump:
             if not self._waiting:
                 self._arrived.clear()
             self._tell_curious()
+            self.collector.rest()
         await self._retention.stop()
         await self._clean()
         self._disk.shutdown()

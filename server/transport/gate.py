@@ -46,10 +46,12 @@ class Gate:
         self.access.require_metadata(context.invocation_metadata())
 
     def note(self, error: RefusalError) -> None:
-        """Count a refusal."""
+        """Count a refusal, and let go of where it was raised, which may hold it in turn."""
+        error.__traceback__ = None
         self.counters.rejected[error.reason] += 1
 
     async def refuse(self, context: Context, error: RefusalError) -> NoReturn:
         """End a call with the status, the error and the ErrorInfo of a refusal."""
         self.note(error)
+        self._pump.collector.call_refused()
         await context.abort(CODES[error.reason], str(error), trailing_metadata(error))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -17,6 +19,7 @@ from nearcast.v1 import (
     publisher_service_pb2,
     publisher_service_pb2_grpc,
 )
+from server.collector import Collector
 from server.pump import Pump
 from server.transport.access import Access
 from server.transport.control import ControlServicer
@@ -54,6 +57,21 @@ class TlsFiles:
     key: bytes
 
 
+class _Beginnings(grpc.aio.ServerInterceptor):
+    """Notes every call that begins here; those that porters take on leave no cycles."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:  # noqa: ANN401 - what is found, whatever it is
+        self._collector.call_began()
+        return await continuation(handler_call_details)
+
+
 class Listener:
     """A listening server.
 
@@ -85,7 +103,7 @@ class Listener:
             ("grpc.max_send_message_length", -1),
         ]
         self._handlers = Handlers()
-        self._server = grpc.aio.server(options=options)
+        self._server = grpc.aio.server(options=options, interceptors=(_Beginnings(pump.collector),))
         self._porters = Porters(porters, self._handlers, options) if porters else None
         gate = Gate(pump, access)
         self._devices = DeviceServicer(pump, gate)

@@ -1,0 +1,123 @@
+"""The cycle collector in charge: nothing is left behind, and what has stayed is not looked at again."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from nearcast.v1 import (
+    control_service_pb2,
+    control_service_pb2_grpc,
+    device_service_pb2_grpc,
+    publisher_service_pb2_grpc,
+)
+from nearcast.v1.device_service_pb2 import AttachRequest
+from nearcast.v1.publisher_service_pb2 import PublishRequest
+from server import collector as module
+from server.collector import Collector
+from tests.support.servers import serving
+from tests.wire.conftest import settings
+
+CALLS = 100
+
+
+class Ring:
+    """Refers to itself."""
+
+    def __init__(self):
+        self.ring = self
+
+
+def dropped_ring():
+    return weakref.ref(Ring())
+
+
+@pytest.fixture
+def restored():
+    yield
+    gc.unfreeze()
+    gc.enable()
+
+
+@pytest.fixture
+def collector(restored):  # noqa: ARG001
+    collector = Collector()
+    collector.take_over()
+    return collector
+
+
+def test_nothing_happens_before_it_takes_over():
+    collector = Collector()
+    collector.call_began()
+    gc.collect()
+    frozen = gc.get_freeze_count()
+    ring = dropped_ring()
+    collector.rest()
+    assert gc.isenabled()
+    assert ring() is not None
+    assert gc.get_freeze_count() == frozen
+
+
+def test_when_a_call_has_begun_it_looks_once(collector):
+    ring = dropped_ring()
+    collector.call_began()
+    collector.rest()
+    assert ring() is None
+    other = dropped_ring()
+    collector.rest()
+    assert other() is not None
+    collector.call_began()
+    collector.rest()  # it was set aside
+    assert other() is not None
+
+
+@pytest.mark.parametrize("kind", ["began", "refused"])
+def test_what_was_set_aside_is_looked_at_when_it_may_be_much(collector, monkeypatch, kind):
+    monkeypatch.setattr(module, "_WEIGHT_MAX", 10 * module._REFUSED)
+    ring = dropped_ring()
+    collector.rest()
+    noted = {"began": collector.call_began, "refused": collector.call_refused}[kind]
+    for _ in range(10 * (module._REFUSED if kind == "began" else 1) - 1):
+        noted()
+    collector.rest()
+    assert ring() is not None
+    noted()
+    collector.rest()
+    assert ring() is None
+
+
+@pytest.mark.usefixtures("restored")
+@pytest.mark.parametrize("porters", [0, 1])
+async def test_calls_of_all_kinds_leave_nothing(porters):
+    async with (
+        serving(settings(porters=porters)) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
+        server.spare_the_collector()
+        control = control_service_pb2_grpc.ControlServiceStub(channel)
+        devices = device_service_pb2_grpc.DeviceServiceStub(channel)
+        publishing = publisher_service_pb2_grpc.PublisherServiceStub(channel).Publish()
+        health = health_pb2_grpc.HealthStub(channel)
+        for number in range(CALLS):
+            await health.Check(health_pb2.HealthCheckRequest())
+            await control.Status(control_service_pb2.StatusRequest())
+            await publishing.write(PublishRequest())  # refused, and the stream goes on
+            assert (await publishing.read()).HasField("error")
+            call = devices.Attach()
+            hello = {
+                "device_id": f"d{number}",
+                "instance_nonce": b"n",
+                "position": {"lon": 14.5, "lat": 35.5},
+            }
+            await call.write(AttachRequest(hello=hello))
+            await call.read()
+            await call.write(AttachRequest())  # refused, and the stream goes on
+            await call.read()
+            await call.done_writing()
+            assert await call.read() is grpc.aio.EOF
+        gc.unfreeze()
+        assert gc.collect() < CALLS
