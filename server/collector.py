@@ -2,20 +2,20 @@
 
 Messages under way are ten thousands of objects that reference counting frees. By itself the collector
 looks at them, and at all sessions, again and again: a fifth of a server's time under load. What leaves
-cycles is known: gRPC, five objects for each call that begins, some forty for one that is refused. So what
-is young is looked at, between batches, when calls have begun, and then set aside. All there is is looked
-at when so many calls were refused that it matters, or when that has not been done for long.
+cycles is known: gRPC, five objects for each call that begins, some forty for one that is refused; and
+exceptions. So what is young is looked at, between batches, when there was one of those, and then set
+aside. All there is is looked at when so many calls were refused, or made, that it matters.
 """
 
 from __future__ import annotations
 
 import gc
 
-_REFUSED = 100
-"""What a refused call weighs, beside one that is not."""
-
-_WEIGHT_MAX = 200_000
+_WEIGHT_MAX = 1_000_000
 """When all there is is looked at, which takes some 40 ms a thousand devices."""
+
+REFUSED = 100
+"""What a refused call weighs, beside one that begins or ends as it should."""
 
 
 class Collector:
@@ -23,7 +23,7 @@ class Collector:
 
     def __init__(self) -> None:
         self._is_in_charge = False
-        self._has_begun = False
+        self._is_due = False
         self._weight = 0
 
     def take_over(self) -> None:
@@ -33,14 +33,10 @@ class Collector:
         gc.freeze()
         self._is_in_charge = True
 
-    def call_began(self) -> None:
-        """Note that a call has begun."""
-        self._has_begun = True
-        self._weight += 1
-
-    def call_refused(self) -> None:
-        """Note that a call ends with an error."""
-        self._weight += _REFUSED
+    def suspect(self, weight: int = 1) -> None:
+        """Note that something happens that may leave cycles."""
+        self._is_due = True
+        self._weight += weight
 
     def rest(self) -> None:
         """Look if there may be cycles, and set aside what has stayed, once `take_over` was called."""
@@ -50,7 +46,7 @@ class Collector:
             self._weight = 0
             gc.unfreeze()
             gc.collect()
-        elif self._has_begun:
+        elif self._is_due:
             gc.collect(0)
-        self._has_begun = False
+        self._is_due = False
         gc.freeze()

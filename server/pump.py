@@ -261,6 +261,7 @@ class Pump:
                 await self._commit(rows)
             except StoreError as error:
                 _log.error("a batch of %d commands is refused: %s", len(batch), error)
+                self.collector.suspect()
                 planned = [_unless_readonly(plan) for plan in planned]
         replies = apply(self.switchboard, [plan for plan in planned if isinstance(plan, Plan)])
         answer(self.switchboard, batch, planned, replies)
@@ -275,6 +276,7 @@ class Pump:
             await self._commit([])
         except StoreError as error:
             _log.warning("%s", error)
+            self.collector.suspect()
 
     async def _commit(self, rows: list[Row]) -> None:
         board = self.switchboard

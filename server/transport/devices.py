@@ -114,6 +114,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 task.cancel()
             outlet.close()
             self.outlets.discard(outlet)
+            self._pump.collector.suspect()
             if not self.outlets:
                 self._idle.set()
             for device_id in list(outlet.connection.devices):

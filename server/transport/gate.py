@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import grpc
 
+from server.collector import REFUSED
 from server.counters import Counters
 from server.errors import RefusalError
 from server.lifecycle import require_serving
@@ -53,5 +54,5 @@ class Gate:
     async def refuse(self, context: Context, error: RefusalError) -> NoReturn:
         """End a call with the status, the error and the ErrorInfo of a refusal."""
         self.note(error)
-        self._pump.collector.call_refused()
+        self._pump.collector.suspect(REFUSED)
         await context.abort(CODES[error.reason], str(error), trailing_metadata(error))

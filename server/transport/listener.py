@@ -68,7 +68,7 @@ class _Beginnings(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:  # noqa: ANN401 - what is found, whatever it is
-        self._collector.call_began()
+        self._collector.suspect()
         return await continuation(handler_call_details)
 
 

@@ -118,6 +118,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         finally:
             if reading is not None:
                 reading.cancel()
+            self._pump.collector.suspect()
             self._stream_count -= 1
             if not self._stream_count:
                 self._idle.set()

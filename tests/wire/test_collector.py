@@ -18,7 +18,7 @@ from nearcast.v1 import (
 from nearcast.v1.device_service_pb2 import AttachRequest
 from nearcast.v1.publisher_service_pb2 import PublishRequest
 from server import collector as module
-from server.collector import Collector
+from server.collector import REFUSED, Collector
 from tests.support.servers import serving
 from tests.wire.conftest import settings
 
@@ -52,7 +52,7 @@ def collector(restored):  # noqa: ARG001
 
 def test_nothing_happens_before_it_takes_over():
     collector = Collector()
-    collector.call_began()
+    collector.suspect()
     gc.collect()
     frozen = gc.get_freeze_count()
     ring = dropped_ring()
@@ -62,30 +62,29 @@ def test_nothing_happens_before_it_takes_over():
     assert gc.get_freeze_count() == frozen
 
 
-def test_when_a_call_has_begun_it_looks_once(collector):
+def test_when_there_may_be_cycles_it_looks_once(collector):
     ring = dropped_ring()
-    collector.call_began()
+    collector.suspect()
     collector.rest()
     assert ring() is None
     other = dropped_ring()
     collector.rest()
     assert other() is not None
-    collector.call_began()
+    collector.suspect()
     collector.rest()  # it was set aside
     assert other() is not None
 
 
-@pytest.mark.parametrize("kind", ["began", "refused"])
-def test_what_was_set_aside_is_looked_at_when_it_may_be_much(collector, monkeypatch, kind):
-    monkeypatch.setattr(module, "_WEIGHT_MAX", 10 * module._REFUSED)
+@pytest.mark.parametrize("weight", [1, REFUSED])
+def test_what_was_set_aside_is_looked_at_when_it_may_be_much(collector, monkeypatch, weight):
+    monkeypatch.setattr(module, "_WEIGHT_MAX", 3 * REFUSED)
     ring = dropped_ring()
     collector.rest()
-    noted = {"began": collector.call_began, "refused": collector.call_refused}[kind]
-    for _ in range(10 * (module._REFUSED if kind == "began" else 1) - 1):
-        noted()
+    for _ in range(3 * REFUSED // weight - 1):
+        collector.suspect(weight)
     collector.rest()
     assert ring() is not None
-    noted()
+    collector.suspect(weight)
     collector.rest()
     assert ring() is None
 
