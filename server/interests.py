@@ -56,8 +56,9 @@ class Interests:
 
     def keywords(self, handle: int) -> tuple[str, ...]:
         """Return the keywords of a subscription."""
-        numbers = self._table.keywords(self._slot(handle)).tolist()
-        return tuple(sorted(self._vocabulary.word(number) for number in numbers))
+        slots = self._table.slots(np.array([handle], dtype=np.int64))
+        (found,) = self._vocabulary.words(self._table.keyword_lists(slots))
+        return found
 
     def memory_bytes(self) -> int:
         """Size of the column."""

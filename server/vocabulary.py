@@ -57,10 +57,6 @@ class Vocabulary:
         offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
         return KeywordLists(offsets, numbers[np.lexsort((numbers, owners))])
 
-    def word(self, number: int) -> str:
-        """Return the keyword that has a number."""
-        return self._words[number]
-
     def words(self, rows: KeywordLists) -> list[tuple[str, ...]]:
         """Return the keywords of many rows, each row sorted."""
         words = list(map(self._words.__getitem__, rows.ids.tolist()))

@@ -108,19 +108,29 @@ async def published(workload: Workload, server: Process, progress: Progress) -> 
         return len(workload.objects) / (time.perf_counter() - began)
 
 
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Python's collector keeps still: the load generator's own stalls are nobody's latency."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
 async def measure(
     data: Dataset, devices: int, parameters: ServerParameters, progress: Progress
 ) -> list[Row]:
     """Measure one number of devices: a row for each variant."""
     workload = Workload(data, parameters.objects, devices, parameters.k_max, parameters.seed)
-    # The load generator's own stalls are nobody's latency.
-    gc.collect()
-    gc.freeze()
-    gc.disable()
     rows: list[Row] = []
     compile_kernels(workload)
     for variant in parameters.variants:
         with (
+            _without_collector(),
             tempfile.TemporaryDirectory() as folder,
             serving(workload, Path(folder), parameters.porters) as server,
             running([echoing.__name__], echoing.READY, Path(folder) / "echo.log") as echo,

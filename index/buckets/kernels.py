@@ -38,6 +38,12 @@ a leaf does not split and merge in turns."""
 DEPTH_MAX = 16
 """A cell at this depth is 65,536 times smaller than the root's square: a metre of a city."""
 
+GROUPS_SPARE = DEPTH_MAX + 2
+"""One entry may split every cell on its way, and the root may be new."""
+
+BLOCKS_SPARE = 7
+"""A split that leaves the new entry's child full moves one block; the last one fills at most four."""
+
 KEYWORDS_MANY = 1 << 30
 """`keyword_min` of a node without entries."""
 
@@ -50,25 +56,22 @@ META_COUNT = 6
 
 
 @leaf
-def has_groups(trees: Trees) -> bool:
+def _has_groups(trees: Trees) -> bool:
     """Whether one insertion and one new root find nodes, however deep it splits."""
-    return group_room(trees.nodes, trees.meta) > DEPTH_MAX + 1
+    return group_room(trees.nodes, trees.meta) >= GROUPS_SPARE
 
 
 @leaf
-def has_blocks(trees: Trees) -> bool:
-    """Whether one insertion finds blocks.
-
-    A split that leaves the new entry's child full moves one block; the last one fills at most four.
-    """
+def _has_blocks(trees: Trees) -> bool:
+    """Whether one insertion finds blocks."""
     free_count = trees.meta[BLOCK_FREE_COUNT] + trees.blocks.shape[0] - trees.meta[BLOCK_END]
-    return bool(free_count > 6)  # noqa: PLR2004
+    return bool(free_count >= BLOCKS_SPARE)
 
 
 @leaf
 def has_room(trees: Trees) -> bool:
     """Whether one insertion and one new root fit."""
-    return has_groups(trees) and has_blocks(trees)
+    return _has_groups(trees) and _has_blocks(trees)
 
 
 @leaf

@@ -16,13 +16,12 @@ from index.buckets import kernels
 from index.buckets.layout import BLOCK_DTYPE, ENTRY_DTYPE, NODE_DTYPE, Objects, Trees
 from index.contracts import InconsistentIndexError
 from index.tables import SlotTable
-from index.tables.growth import longer
+from index.tables.growth import longer, longer_pool
 from index.tables.quad_kernels import GROUP_END, GROUP_FREE, NO_NODE
 from index.tables.signature_kernels import signature_of
 
 _NODES_MIN = 128  # more than `has_room` asks for
 _BLOCKS_MIN = 16
-_GROUP = 4
 
 _QUANTILE = 0.9
 _MARGIN = 2.0
@@ -80,14 +79,11 @@ class BucketTrees:
     def grow(self) -> None:
         """Lengthen the pools that `kernels.has_room` misses something in."""
         nodes, blocks, entries, meta = self.arrays
-        if not kernels.has_groups(self.arrays):
-            nodes = longer(nodes, len(nodes) + 1, _GROUP)
-        if not kernels.has_blocks(self.arrays):
-            blocks = longer(blocks, len(blocks) + 1)
-            entries = longer(entries, len(blocks) * kernels.BLOCK_CAPACITY)[
-                : len(blocks) * kernels.BLOCK_CAPACITY
-            ]
-        self.arrays = Trees(nodes, blocks, entries, meta)
+        nodes = longer_pool(nodes, meta, kernels.GROUPS_SPARE)
+        taken = int(meta[kernels.BLOCK_END] - meta[kernels.BLOCK_FREE_COUNT])
+        blocks = longer(blocks, taken + kernels.BLOCKS_SPARE)
+        entry_count = len(blocks) * kernels.BLOCK_CAPACITY
+        self.arrays = Trees(nodes, blocks, longer(entries, entry_count)[:entry_count], meta)
 
     def node_end(self) -> int:
         """Every node from here on is unused."""

@@ -63,9 +63,9 @@ from index.sq_plus_tree.layout import (
 from index.sq_plus_tree.text_distances import class_distances, text_distances
 from index.sq_plus_tree.walk_kernels import new_walk
 from index.tables import SlotTable
-from index.tables.growth import longer
+from index.tables.growth import longer, longer_pool
 from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, copy_all
-from index.tables.quad_kernels import GROUP_END, GROUP_FREE, group_room
+from index.tables.quad_kernels import GROUP_FREE
 
 Square = tuple[float, float, float]
 """Centre and half a side of the root, in metres."""
@@ -235,10 +235,7 @@ class SqPlusTree:
             values = np.zeros(len(keys), dtype=np.int32)
             copy_all(self._node_keys, self._node_values, keys, values)
             self._node_keys, self._node_values = keys, values
-        if group_room(self._cells, meta) < GROUPS_SPARE:
-            needed = int(meta[GROUP_END]) + CHILDREN * GROUPS_SPARE
-            self._cells = longer(self._cells, needed, CHILDREN)
-            self._threshold_m = longer(self._threshold_m, len(self._cells))[: len(self._cells)]
-        needed = int(entries_needed(meta))
-        self._entries = longer(self._entries, needed)
+        self._cells = longer_pool(self._cells, meta, GROUPS_SPARE)
+        self._threshold_m = longer(self._threshold_m, len(self._cells))[: len(self._cells)]
+        self._entries = longer(self._entries, int(entries_needed(meta)))
         self._entry_slots = longer(self._entry_slots, len(self._entries))[: len(self._entries)]

@@ -48,6 +48,7 @@ from index.sq_tree.layout import (
 )
 from index.sq_tree.postings import Postings
 from index.tables import SlotTable
+from index.tables.growth import longer
 from index.tables.id_map_kernels import NO_KEY, copy_all
 
 Square = tuple[float, float, float]
@@ -221,11 +222,11 @@ class SqTree:
     def _grow(self) -> None:
         """Double nodes or cells, whichever has less room left."""
         if self._meta[NODE_END] + CHILDREN > len(self._nodes) // 2:
-            self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
-            self._own_m = np.concatenate([self._own_m, np.zeros_like(self._own_m)])
-            self._subtree_m = np.concatenate([self._subtree_m, np.zeros_like(self._subtree_m)])
+            self._nodes = longer(self._nodes, 2 * len(self._nodes))
+            self._own_m = longer(self._own_m, 2 * len(self._own_m))
+            self._subtree_m = longer(self._subtree_m, 2 * len(self._subtree_m))
         if self._meta[CELL_END] > len(self._cells) // 2:
-            self._cells = np.concatenate([self._cells, np.zeros_like(self._cells)])
+            self._cells = longer(self._cells, 2 * len(self._cells))
             keys = np.full(2 * len(self._cell_keys), NO_KEY, dtype=np.int64)
             values = np.zeros(len(keys), dtype=np.int32)
             copy_all(self._cell_keys, self._cell_values, keys, values)

@@ -7,6 +7,7 @@ import numpy as np
 from index.contracts import InconsistentIndexError
 from index.sq_tree import posting_kernels as kernels
 from index.sq_tree.layout import NOTHING, POSTING_DTYPE, Rows, Slots
+from index.tables.growth import longer
 
 _ROOM_MIN = 64
 
@@ -26,10 +27,7 @@ class Postings:
         if longest >= len(self._free):
             self._free = np.concatenate([self._free, np.full(longest + 1, NOTHING, dtype=np.int32)])
         needed = self._end + int(counts.sum())
-        if needed > len(self.rows):
-            grown = np.zeros(max(needed, 2 * len(self.rows)), dtype=POSTING_DTYPE)
-            grown[: self._end] = self.rows[: self._end]
-            self.rows = grown
+        self.rows = longer(self.rows, needed)
         self._end = kernels.take(subscriptions, self.rows, self._free, slots, self._end)
 
     def give_back(self, subscriptions: Rows, slots: Slots) -> None:

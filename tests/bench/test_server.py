@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,8 @@ def test_the_command_writes_rows_and_a_picture(run_bench):
     assert fleet["accepted_per_s"] > 0
     assert fleet["reanchors_ratio"] > 0
     assert 0 < fleet["answered_share"] <= 1
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
 
 
 def test_a_soak_says_whether_memory_is_flat(run_bench):
