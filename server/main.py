@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from index.tables.growth import reserve
 from safe_region.frame import Frame
 from server.engine import CostModel, EngineOptions
 from server.lifecycle import ServerState
@@ -222,6 +223,7 @@ def _let_threads_finish() -> None:
 async def serve(settings: ServerSettings, on_ready: Callable[[Server], None]) -> None:
     """Serve until signalled. `on_ready` is called once the port is open and signals are listened to."""
     _let_threads_finish()
+    reserve()
     server = Server(settings)
     await server.start()
     server.spare_the_collector()

@@ -16,7 +16,7 @@ from index.buckets import kernels
 from index.buckets.layout import BLOCK_DTYPE, ENTRY_DTYPE, NODE_DTYPE, Objects, Trees
 from index.contracts import InconsistentIndexError
 from index.tables import SlotTable
-from index.tables.growth import longer, longer_pool
+from index.tables.growth import as_long, longer, longer_pool
 from index.tables.quad_kernels import GROUP_END, GROUP_FREE, NO_NODE
 from index.tables.signature_kernels import signature_of
 
@@ -82,8 +82,8 @@ class BucketTrees:
         nodes = longer_pool(nodes, meta, kernels.GROUPS_SPARE)
         taken = int(meta[kernels.BLOCK_END] - meta[kernels.BLOCK_FREE_COUNT])
         blocks = longer(blocks, taken + kernels.BLOCKS_SPARE)
-        entry_count = len(blocks) * kernels.BLOCK_CAPACITY
-        self.arrays = Trees(nodes, blocks, longer(entries, entry_count)[:entry_count], meta)
+        entries = as_long(entries, len(blocks) * kernels.BLOCK_CAPACITY)
+        self.arrays = Trees(nodes, blocks, entries, meta)
 
     def node_end(self) -> int:
         """Every node from here on is unused."""

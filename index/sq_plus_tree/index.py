@@ -63,7 +63,7 @@ from index.sq_plus_tree.layout import (
 from index.sq_plus_tree.text_distances import class_distances, text_distances
 from index.sq_plus_tree.walk_kernels import new_walk
 from index.tables import SlotTable
-from index.tables.growth import longer, longer_pool
+from index.tables.growth import as_long, longer, longer_pool
 from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, copy_all
 from index.tables.quad_kernels import GROUP_FREE
 
@@ -236,6 +236,6 @@ class SqPlusTree:
             copy_all(self._node_keys, self._node_values, keys, values)
             self._node_keys, self._node_values = keys, values
         self._cells = longer_pool(self._cells, meta, GROUPS_SPARE)
-        self._threshold_m = longer(self._threshold_m, len(self._cells))[: len(self._cells)]
+        self._threshold_m = as_long(self._threshold_m, len(self._cells))
         self._entries = longer(self._entries, int(entries_needed(meta)))
-        self._entry_slots = longer(self._entry_slots, len(self._entries))[: len(self._entries)]
+        self._entry_slots = as_long(self._entry_slots, len(self._entries))

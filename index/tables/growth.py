@@ -1,7 +1,16 @@
-"""How arrays grow: by half while small, by a fifth when large, so that little room is idle."""
+"""How arrays grow: by half while small, by a fifth when large, so that little room is idle.
+
+To grow is to copy, and whoever comes meanwhile waits: 50 ms for 20 MB where memory is slow to come. A
+process that nobody may wait for reserves room for its large arrays (`reserve`): address space, which
+becomes memory where it is written to, so that they grow without moving.
+"""
 
 from __future__ import annotations
 
+import math
+import mmap
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,25 +19,46 @@ import numpy.typing as npt
 from index.batches import Ints
 from index.tables.quad_kernels import GROUP_END, GROUP_FREE_COUNT
 
-_GROUP = 4
-
 _LARGE_BYTES = 1 << 22
 _SMALL_SHARE = 0.5
 _LARGE_SHARE = 0.2
+_GROUP = 4
+_OVERCOMMIT = Path("/proc/sys/vm/overcommit_memory")
+_STRICT = "2"
+
+
+class _Room:
+    """What a large array may grow to without moving, in bytes; 0 for nothing."""
+
+    reserved = 0
 
 
 def longer(array: npt.NDArray[Any], needed: int, step: int = 1) -> npt.NDArray[Any]:
     """Return the array itself if it has the needed length, else one that is longer by a share.
 
-    What is new is zero. The length is a multiple of `step`. O(length), O(1) amortised an element.
+    What is new is zero. The length is a multiple of `step`. What is returned may share memory with the
+    array, which then must not be a part of one that is in use. O(length), O(1) amortised an element.
     """
     length = len(array)
     if needed <= length:
         return array
     share = _SMALL_SHARE if array.nbytes < _LARGE_BYTES else _LARGE_SHARE
     length = max(needed, length + int(length * share))
-    found = np.zeros((-(-length // step) * step, *array.shape[1:]), dtype=array.dtype)
-    _bytes_of(found)[: array.nbytes] = _bytes_of(array)
+    return as_long(array, -(-length // step) * step)
+
+
+def as_long(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    """Return the array itself if it is as long, else one that is exactly so long: as `longer` does."""
+    if length <= len(array):
+        return array
+    shape = (length, *array.shape[1:])
+    count = array.dtype.itemsize * math.prod(shape)
+    whole = array.base
+    if not isinstance(whole, np.ndarray) or not isinstance(whole.base, mmap.mmap) or count > whole.nbytes:
+        whole = _zeros(count)
+        # Records copied as such take ten times as long, field by field.
+        whole[: array.nbytes] = array.reshape(-1).view(np.uint8)
+    found: npt.NDArray[Any] = whole[:count].view(array.dtype).reshape(shape)
     return found
 
 
@@ -38,6 +68,26 @@ def longer_pool(nodes: npt.NDArray[Any], meta: Ints, groups: int) -> npt.NDArray
     return longer(nodes, needed, _GROUP)
 
 
-def _bytes_of(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Return what an array consists of. Records copied as such take ten times as long, field by field."""
-    return array.reshape(-1).view(np.uint8)
+def reserve() -> None:
+    """Reserve room for large arrays from now on, where address space is not counted as memory.
+
+    Each may grow to half of the machine's memory without moving.
+    """
+    try:
+        is_counted = _OVERCOMMIT.read_text().strip() == _STRICT
+    except OSError:
+        return
+    if not is_counted:
+        _Room.reserved = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def _zeros(count: int) -> npt.NDArray[np.uint8]:
+    """Return so many bytes, with room behind them if they are many and room is reserved."""
+    if _LARGE_BYTES <= count <= _Room.reserved:
+        try:
+            room = mmap.mmap(-1, _Room.reserved, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            room.madvise(mmap.MADV_HUGEPAGE)  # as numpy does
+            return np.ndarray(_Room.reserved, np.uint8, room)
+        except OSError:  # the process may have no more address space
+            pass
+    return np.zeros(count, dtype=np.uint8)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import nearcast
+from index.tables import growth
 from nearcast import GeoObject, TopK
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +41,13 @@ class Process:
     def threads(self, name) -> list[int]:
         tasks = Path(f"/proc/{self._process.pid}/task").iterdir()
         return [int(task.name) for task in tasks if (task / "comm").read_text().strip() == name]
+
+    def reserved(self) -> bool:
+        """Whether a part of its address space is as large as half the memory."""
+        half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+        lines = Path(f"/proc/{self._process.pid}/maps").read_text().splitlines()
+        spans = [[int(end, 16) for end in line.split()[0].split("-")] for line in lines]
+        return any(end - start >= half for start, end in spans)
 
     def signal(self, number) -> int:
         self._process.send_signal(number)
@@ -84,6 +92,20 @@ def test_threads_of_grpc_do_not_interrupt_the_loop_that_they_work_for(tmp_path):
     policies = {os.sched_getscheduler(thread) for thread in process.threads("event_engine")}
     assert process.signal(signal.SIGTERM) == 0
     assert policies == {os.SCHED_BATCH}
+
+
+@pytest.mark.skipif(
+    not growth._OVERCOMMIT.exists() or growth._OVERCOMMIT.read_text().strip() == "2",
+    reason="address space is counted here",
+)
+async def test_room_is_reserved_for_large_arrays(tmp_path):
+    process = Process(AREA, "--port=0", f"--store={tmp_path / 's.db'}")
+    assert not process.reserved()
+    words = frozenset(f"word{number}" for number in range(8))
+    async with nearcast.connect(process.target) as client:
+        await client.publisher().publish(GeoObject(words, 14.5, 35.5, 60.0) for _ in range(30_000))
+    assert process.reserved()
+    assert process.signal(signal.SIGTERM) == 0
 
 
 async def test_flags_over_environment_over_file(tmp_path):
