@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from typing import Any
 
 import grpc
@@ -99,20 +99,13 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         except RefusalError as error:
             await self._gate.refuse(context, error)
 
-    async def _carry(self, outlet: Outlet, reading: Any) -> None:  # noqa: ANN401
+    async def _carry(self, outlet: Outlet, reading: Coroutine[None, None, None]) -> None:
         """Read and write until either side ends; then detach what is still attached here."""
         self.outlets.add(outlet)
         self._idle.clear()
-        tasks = [asyncio.ensure_future(reading), asyncio.ensure_future(outlet.run())]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            await outlet.carry(reading)
         finally:
-            # Also reached by cancellation, when the client has gone: nothing here may wait.
-            for task in tasks:
-                task.cancel()
-            outlet.close()
             self.outlets.discard(outlet)
             self._pump.collector.suspect()
             if not self.outlets:

@@ -1,9 +1,13 @@
-"""The sending side of one stream: waits for its connection, takes, writes. Nobody waits for it."""
+"""The sending side of one stream: when there is something on its connection it takes and writes it.
+
+Nobody waits for it. A stream that says nothing has one task, the call's own, which reads: writing is a
+task only while there is something to write, as most devices are silent most of the time.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
 from server.pump import steady_clock_ms
 from server.session import Connection, Detached, Event, RefusedCommand, Rejection
@@ -26,6 +30,21 @@ class Outlet:
         Whether the stream is one device's and ends with it.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_answers_max",
+        "_failure",
+        "_finishing",
+        "_flushed",
+        "_is_over",
+        "_reader",
+        "_single",
+        "_switchboard",
+        "_write",
+        "_writing",
+        "connection",
+    )
+
     def __init__(
         self,
         switchboard: Switchboard,
@@ -36,31 +55,31 @@ class Outlet:
         self._switchboard = switchboard
         self._write = write
         self._single = single
-        self._something: asyncio.Future[None] | None = None
-        """What `run` waits for. An `asyncio.Event` takes a kilobyte and twice as long."""
+        self._reader: asyncio.Task[None] | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._failure: Exception | None = None
         self._finishing = False
-        self._flushed: list[tuple[int, asyncio.Future[None]]] = []
+        self._is_over = False
+        self._flushed: tuple[tuple[int, asyncio.Future[None]], ...] = ()
         self._answers_max = switchboard.limits.answers_max
         self.connection = Connection(
             self._ring, switchboard.counters, steady_clock_ms, switchboard.limits.late_ms
         )
 
-    async def run(self) -> None:
-        """Send until the connection is closed or finished, or its only device's conversation is over."""
-        connection = self.connection
-        while True:
-            while len(connection):
-                events = self._switchboard.take(connection, _TAKEN_MAX)
-                if events:
-                    await self._write(events)
-                connection.wrote()
-                self._wake()
-                if self._single and any(_ends(event) for _, event in events):
-                    return
-            if connection.closed or self._finishing:
-                return
-            self._something = asyncio.get_running_loop().create_future()
-            await self._something
+    async def carry(self, reading: Coroutine[None, None, None]) -> None:
+        """Read, and write what is queued, until either ends; then close. Raises what either raises."""
+        self._reader = asyncio.current_task()
+        try:
+            await reading
+        except asyncio.CancelledError:
+            if not self._is_over or self._reader is None or self._reader.uncancel():
+                raise
+            if self._failure is not None:
+                raise self._failure from None
+        finally:
+            # Also reached by cancellation, when the client has gone: nothing here may wait.
+            self._reader = self._failure = None  # no cycle is left behind
+            self.close()
 
     async def room(self) -> None:
         """Wait while too many answers to what the stream has said are not written yet."""
@@ -73,22 +92,57 @@ class Outlet:
         if connection.written_count >= connection.queued_count:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._flushed.append((connection.queued_count, future))
+        self._flushed += ((connection.queued_count, future),)
         await future
 
     def finish(self) -> None:
         """End the stream once what is queued has been written."""
         self._finishing = True
-        self._ring()
+        if self._writing is None:
+            self._end()
 
     def close(self) -> None:
         """Drop what is queued and let everybody go who waits for it."""
+        self._is_over = True
         self.connection.close()
+        if self._writing is not None:
+            self._writing.cancel()
         self._wake()
 
     def _ring(self) -> None:
-        if self._something is not None and not self._something.done():
-            self._something.set_result(None)
+        if self._writing is None and not self._is_over:
+            self._writing = asyncio.get_running_loop().create_task(self._write_all())
+
+    async def _write_all(self) -> None:
+        """Write what is queued; end if that was the end."""
+        try:
+            is_end = await self._written()
+        except Exception as failure:  # noqa: BLE001 - whoever reads raises it
+            self._failure = failure
+            is_end = True
+        finally:
+            self._writing = None
+        if is_end or self._finishing:
+            self._end()
+
+    async def _written(self) -> bool:
+        """Write until nothing is queued; return whether the only device's conversation is over."""
+        connection = self.connection
+        while len(connection):
+            events = self._switchboard.take(connection, _TAKEN_MAX)
+            if events:
+                await self._write(events)
+            connection.wrote()
+            self._wake()
+            if self._single and any(_ends(event) for _, event in events):
+                return True
+        return False
+
+    def _end(self) -> None:
+        """Nothing is to be written any more: whoever reads ceases to."""
+        self._is_over = True
+        if self._reader is not None:
+            self._reader.cancel()
 
     def _wake(self) -> None:
         if not self._flushed:
@@ -99,7 +153,7 @@ class Outlet:
                 waiting.append((target, future))
             elif not future.done():
                 future.set_result(None)
-        self._flushed = waiting
+        self._flushed = tuple(waiting)
 
 
 def _ends(event: Event) -> bool:

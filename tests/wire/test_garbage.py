@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import weakref
 
@@ -11,7 +12,7 @@ from safe_region.frame import Area, Frame
 from server import commands as c
 from server.limits import Limits
 from server.planning import Planner
-from server.session import Connection, Rejection
+from server.session import Connection, Pong, Rejection
 from server.switchboard import Switchboard
 from server.transport.outlet import Outlet
 
@@ -27,14 +28,33 @@ def no_collector():
 
 
 @pytest.mark.usefixtures("no_collector")
-def test_a_stream_that_was_closed_is_freed():
+@pytest.mark.parametrize("end", ["reading", "finished", "failed", "gone"])
+async def test_a_stream_that_has_ended_is_freed(end):
+    said = asyncio.Event()
+
     async def write(_events):
-        pytest.fail("there is nothing to write")
+        if end == "failed":
+            raise ValueError("as if it could not be written")
 
     outlet = Outlet(Switchboard(FRAME, Limits()), write, single=True)
-    outlet.close()
     gone = weakref.ref(outlet)
+    running = asyncio.create_task(outlet.carry(said.wait()))
+    await asyncio.sleep(0)
+    outlet.connection.put(None, "device", Pong(1))
+    if end == "reading":
+        said.set()
+    elif end == "finished":
+        outlet.finish()
     del outlet
+    await asyncio.sleep(0)
+    if end == "gone":
+        running.cancel()
+    await asyncio.wait([running])
+    assert running.cancelled() is (end == "gone")
+    if not running.cancelled():
+        assert (running.exception() is not None) is (end == "failed")
+    del running
+    await asyncio.sleep(0)
     assert gone() is None
 
 

@@ -1,4 +1,4 @@
-"""The sending side of a stream: everything is written, in order, and whoever waits is woken."""
+"""The sending side of a stream: all is written, in order, either end ends it, whoever waits is woken."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from safe_region.frame import Area, Frame
+from server.errors import Reason, RefusalError
 from server.limits import Limits
-from server.session import Pong
+from server.session import Detached, Pong
 from server.switchboard import Switchboard
 from server.transport.outlet import Outlet
 
@@ -18,19 +19,26 @@ ANSWERS_MAX = 3
 class Stream:
     """Takes what is written while the test lets it."""
 
-    def __init__(self):
+    def __init__(self, *, single=False):
         self.written = []
+        self.failure = None
+        self.said = asyncio.Event()
         self.is_open = asyncio.Event()
         self.is_open.set()
         frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
         self.outlet = Outlet(
-            Switchboard(frame, Limits(answers_max=ANSWERS_MAX)), self._write, single=False
+            Switchboard(frame, Limits(answers_max=ANSWERS_MAX)), self._write, single=single
         )
-        self.running = asyncio.create_task(self.outlet.run())
+        self.running = asyncio.create_task(self.outlet.carry(self._read()))
+
+    async def _read(self):
+        await self.said.wait()
 
     async def _write(self, events):
         await self.is_open.wait()
-        self.written += [event.number for _, event in events]
+        if self.failure is not None:
+            raise self.failure
+        self.written += [getattr(event, "number", event) for _, event in events]
 
     def put(self, *numbers):
         for number in numbers:
@@ -42,6 +50,12 @@ async def stream():
     stream = Stream()
     yield stream
     stream.running.cancel()
+
+
+async def over(stream):
+    async with asyncio.timeout(10.0):
+        await stream.running
+    assert stream.outlet.connection.closed
 
 
 async def flushed(stream):
@@ -69,22 +83,77 @@ async def test_it_finishes_when_all_is_written(stream, is_running):
         await asyncio.sleep(0)
     stream.put(1, 2)
     stream.outlet.finish()
-    async with asyncio.timeout(10.0):
-        await stream.running
+    await over(stream)
     assert stream.written == [1, 2]
 
 
 async def test_an_idle_one_finishes_and_closes_at_once(stream):
     await asyncio.sleep(0)
     stream.outlet.finish()
-    async with asyncio.timeout(10.0):
-        await stream.running
-    other = Stream()
+    await over(stream)
+    assert not stream.written
+
+
+async def test_when_the_device_has_no_more_to_say_the_rest_is_dropped(stream):
+    stream.is_open.clear()
+    stream.put(1)
     await asyncio.sleep(0)
-    other.outlet.close()
-    async with asyncio.timeout(10.0):
-        await other.running
-    assert not other.written
+    stream.said.set()
+    await over(stream)
+    stream.is_open.set()
+    stream.put(2)
+    await asyncio.sleep(0)
+    assert not stream.written
+
+
+@pytest.mark.parametrize("single", [False, True])
+async def test_a_conversation_that_is_over_ends_the_stream_of_its_only_device(single):
+    stream = Stream(single=single)
+    stream.put(1)
+    end = Detached(RefusalError(Reason.DRAINING, "server", "stopping", "running"))
+    stream.outlet.connection.put(None, "device", end)
+    assert await flushed(stream) == [1, end]
+    if not single:
+        await asyncio.sleep(0.1)
+        assert not stream.running.done()
+        stream.said.set()
+    await over(stream)
+
+
+async def test_what_fails_to_be_written_ends_the_stream(stream):
+    await asyncio.sleep(0)
+    stream.failure = ValueError("as if it could not be written")
+    stream.put(1)
+    with pytest.raises(ValueError, match="as if"):
+        await over(stream)
+    assert stream.outlet.connection.closed
+
+
+@pytest.mark.parametrize("is_writing", [False, True])
+@pytest.mark.parametrize("is_over", [False, True])
+async def test_a_client_that_is_gone_ends_it(stream, is_writing, is_over):
+    stream.is_open.clear()
+    await asyncio.sleep(0)
+    if is_writing:
+        stream.put(1)
+        await asyncio.sleep(0)
+    if is_over:  # at the same time
+        stream.outlet.finish()
+    stream.running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await over(stream)
+    assert stream.outlet.connection.closed
+
+
+async def test_a_silent_stream_has_one_task():
+    before = asyncio.all_tasks()
+    stream = Stream()
+    stream.put(1)
+    await flushed(stream)
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() - before == {stream.running}
+    stream.said.set()
+    await over(stream)
 
 
 async def test_who_reads_waits_while_too_much_is_not_written(stream):
