@@ -14,6 +14,8 @@ class Versions:
     def __init__(self) -> None:
         self.version = 0
         """The last one applied."""
+        self.epoch = 0
+        """Which sequence it belongs to, as the server has named it; 0 before the first welcome."""
         self._promised = 0
         self._acked = 0
 
@@ -22,9 +24,10 @@ class Versions:
         """Whether all that the last welcome announced has arrived."""
         return self.version >= self._promised
 
-    def welcome(self, version: int, *, resumed: bool, is_empty: bool) -> None:
+    def welcome(self, version: int, epoch: int, *, resumed: bool, is_empty: bool) -> None:
         """Take over what a welcome announces. Where nothing will follow, that is the state at once."""
         self._promised = version
+        self.epoch = epoch
         if not resumed and is_empty:
             self.version = version
 

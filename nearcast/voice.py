@@ -70,6 +70,7 @@ class Voice:
             version=self._versions.acknowledged(),
             position=shown.position(),
             margin_m=margin_m,
+            epoch=self._versions.epoch,
         )
         self._say(Request(hello=hello))
 

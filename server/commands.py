@@ -66,6 +66,7 @@ class Hello:
     lon: float
     lat: float
     margin_m: float = 0.0
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)

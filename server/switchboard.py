@@ -154,14 +154,14 @@ class Switchboard:
         if command.connection.closed:
             return  # it has gone already, and nobody would detach it
         session = self.delivery.session_of(command.device_id)
-        resumed = session.attach(command.connection, command.nonce, command.version)
+        resumed = session.attach(command.connection, command.nonce, command.version, command.epoch)
         self.leases.begin(session, self.steady_ms)
         known = tuple(
             Subscribed(subscription_id, self.ledger.spec(handle))
             for subscription_id, handle in session.handles.items()
         )
         version = session.version if resumed else session.version + len(session.handles)
-        session.say(Welcome(self.ledger.now_ms, known, version, resumed))
+        session.say(Welcome(self.ledger.now_ms, known, version, resumed, session.epoch))
         place = Place(self.frame.project(command.lon, command.lat), command.margin_m)
         handles = session.handles.values()
         pending = {handle: place for handle in handles if handle in self.ledger.pending}

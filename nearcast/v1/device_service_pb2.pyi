@@ -19,20 +19,22 @@ END_REASON_UNSPECIFIED: EndReason
 END_REASON_UNSUBSCRIBED: EndReason
 
 class Hello(_message.Message):
-    __slots__ = ("device_id", "token", "instance_nonce", "version", "position", "margin_m")
+    __slots__ = ("device_id", "token", "instance_nonce", "version", "position", "margin_m", "epoch")
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_NONCE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     MARGIN_M_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     device_id: str
     token: str
     instance_nonce: bytes
     version: int
     position: _geometry_pb2.Position
     margin_m: float
-    def __init__(self, device_id: _Optional[str] = ..., token: _Optional[str] = ..., instance_nonce: _Optional[bytes] = ..., version: _Optional[int] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., margin_m: _Optional[float] = ...) -> None: ...
+    epoch: int
+    def __init__(self, device_id: _Optional[str] = ..., token: _Optional[str] = ..., instance_nonce: _Optional[bytes] = ..., version: _Optional[int] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., margin_m: _Optional[float] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class Subscribe(_message.Message):
     __slots__ = ("subscription_id", "spec", "position", "margin_m")
@@ -131,7 +133,7 @@ class Limits(_message.Message):
     def __init__(self, object_keywords_max: _Optional[int] = ..., subscription_keywords_max: _Optional[int] = ..., keyword_length_max: _Optional[int] = ..., k_max: _Optional[int] = ..., alpha_min: _Optional[float] = ..., alpha_max: _Optional[float] = ..., ttl_ms_max: _Optional[int] = ..., payload_bytes_max: _Optional[int] = ..., objects_per_request_max: _Optional[int] = ..., subscriptions_per_device_max: _Optional[int] = ..., devices_per_fleet_max: _Optional[int] = ..., name_length_max: _Optional[int] = ..., margin_m_max: _Optional[float] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("frame", "time_ms", "virtual_time", "limits", "subscriptions", "version", "resumed", "lease_ms")
+    __slots__ = ("frame", "time_ms", "virtual_time", "limits", "subscriptions", "version", "resumed", "lease_ms", "epoch")
     FRAME_FIELD_NUMBER: _ClassVar[int]
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     VIRTUAL_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -140,6 +142,7 @@ class Welcome(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     RESUMED_FIELD_NUMBER: _ClassVar[int]
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     frame: _geometry_pb2.Frame
     time_ms: int
     virtual_time: bool
@@ -148,7 +151,8 @@ class Welcome(_message.Message):
     version: int
     resumed: bool
     lease_ms: int
-    def __init__(self, frame: _Optional[_Union[_geometry_pb2.Frame, _Mapping]] = ..., time_ms: _Optional[int] = ..., virtual_time: _Optional[bool] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., subscriptions: _Optional[_Iterable[_Union[_subscriptions_pb2.Subscription, _Mapping]]] = ..., version: _Optional[int] = ..., resumed: _Optional[bool] = ..., lease_ms: _Optional[int] = ...) -> None: ...
+    epoch: int
+    def __init__(self, frame: _Optional[_Union[_geometry_pb2.Frame, _Mapping]] = ..., time_ms: _Optional[int] = ..., virtual_time: _Optional[bool] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., subscriptions: _Optional[_Iterable[_Union[_subscriptions_pb2.Subscription, _Mapping]]] = ..., version: _Optional[int] = ..., resumed: _Optional[bool] = ..., lease_ms: _Optional[int] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class Unsubscribed(_message.Message):
     __slots__ = ("subscription_id", "reason")

@@ -23,6 +23,7 @@ class Welcome(NamedTuple):
     subscriptions: tuple[Subscribed, ...]
     version: int
     resumed: bool
+    epoch: int
 
 
 class VersionedDelta(NamedTuple):

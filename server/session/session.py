@@ -1,15 +1,17 @@
 """One device's protocol state.
 
 Versions: every delta gets the next one. Those that the device has not acknowledged are kept, within
-bounds, so the instance that was attached last can be given the difference; any other is given snapshots,
-since its version may be of another life of the server. When the outbox of a slow device overflows, its
-queued deltas coalesce: they are replaced by one marker, in the place of the first, which becomes a
+bounds, so the instance that was attached last can be given the difference; any other is given snapshots.
+So is one whose version is of another epoch: a device that was restored from a backup may have lived
+through the same versions in an earlier life of the server. When the outbox of a slow device overflows,
+its queued deltas coalesce: they are replaced by one marker, in the place of the first, which becomes a
 snapshot of every subscription when it is its turn. Nothing is lost, only the steps between. The ends of
 subscriptions that wait behind the marker go before the snapshots.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 
 from server.counters import Counters, ParkReason
@@ -21,6 +23,9 @@ from server.session.events import Detached, Event, Unsubscribed, VersionedDelta
 from server.session.retained import Retained
 from server.session.states import TRANSITIONS, Command, State
 from server.session.unsent import Unsent
+
+_NO_EPOCH = 0
+_EPOCH_BITS = 63
 
 
 class Session:
@@ -46,6 +51,7 @@ class Session:
         "_unsent",
         "connection",
         "device_id",
+        "epoch",
         "handles",
         "heard_ms",
         "is_leased",
@@ -61,6 +67,8 @@ class Session:
         self.state = State.PARKED if parked else State.DETACHED
         self.handles: dict[int, int] = {}  # subscription id -> the engine's handle
         self.version = 0
+        self.epoch = _NO_EPOCH
+        """Which sequence versions belong to: another one whenever the device could not be resumed."""
         self.report_sequence = 0
         self.connection: Connection | None = None
         self.heard_ms = 0
@@ -79,14 +87,14 @@ class Session:
         """Whether a stream carries the device."""
         return self.connection is not None
 
-    def attach(self, connection: Connection, nonce: bytes, version: int) -> bool:
+    def attach(self, connection: Connection, nonce: bytes, version: int, epoch: int) -> bool:
         """Begin or resume the conversation on a stream.
 
         Returns
         -------
         bool
-            Whether the differences since `version` are at hand; if so `resume` sends them, if not the
-            caller sends snapshots.
+            Whether the differences since `version` of `epoch` are at hand; if so `resume` sends them, if
+            not the caller sends snapshots.
 
         Raises
         ------
@@ -99,9 +107,8 @@ class Session:
             self.say(Detached(taken_over))
             self._leave()
         floor = self.version if self._retained is None else self._retained.floor
-        covered = (
-            self.state is not State.PARKED and nonce == self._nonce and floor <= version <= self.version
-        )
+        is_known = nonce == self._nonce and epoch == self.epoch != _NO_EPOCH
+        covered = self.state is not State.PARKED and is_known and floor <= version <= self.version
         self._move(Command.ATTACH)
         if nonce != self._nonce:
             self.report_sequence = 0
@@ -112,6 +119,7 @@ class Session:
             self.ack(version)
         else:
             self.version = max(self.version, version)
+            self.epoch = 1 + secrets.randbits(_EPOCH_BITS)
             self._retained = None
         return covered
 

@@ -73,6 +73,7 @@ def hello_from(connection: s.Connection, message: device_service_pb2.Hello) -> c
         lon,
         lat,
         message.margin_m,
+        message.epoch,
     )
 
 

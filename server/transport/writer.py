@@ -132,4 +132,5 @@ class EventWriter:
             version=event.version,
             resumed=event.resumed,
             lease_ms=self._lease_ms,
+            epoch=event.epoch,
         )

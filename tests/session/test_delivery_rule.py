@@ -58,6 +58,7 @@ class Memory:
     """What an instance of an app remembers."""
 
     version: int = 0
+    epoch: int = 0
     held: dict[int, set[int]] = field(default_factory=dict)
     given: dict[int, set[int]] = field(default_factory=dict)
 
@@ -79,6 +80,7 @@ class App:
     def hear(self, event: object) -> None:
         match event:
             case Welcome():
+                self.memory.epoch = event.epoch
                 listed = {one.subscription_id for one in event.subscriptions}
                 self.memory.held = {n: ids for n, ids in self.memory.held.items() if n in listed}
                 self.fresh = None if event.resumed else set(listed)
@@ -192,7 +194,7 @@ class DeliveryRule(RuleBasedStateMachine):
             app.memory = copy.deepcopy(app.backups[-1 - back % len(app.backups)])
         version = app.memory.version + (100 if kind == "future" else 0)
         connection = self.connection()
-        command = c.Hello(connection, name, app.nonce, version, 0.0, 0.0)
+        command = c.Hello(connection, name, app.nonce, version, 0.0, 0.0, 0.0, app.memory.epoch)
         state = self.state(name)
         if other is not None and other is not app:
             with pytest.raises(RefusalError) as refused:

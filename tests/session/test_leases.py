@@ -13,7 +13,7 @@ LEASE_MS = 100
 
 def attached(leases, number, now_ms=0):
     session = Session(f"d{number}", Limits())
-    session.attach(Connection(), b"n", 0)
+    session.attach(Connection(), b"n", 0, 0)
     leases.begin(session, now_ms)
     return session
 
@@ -45,7 +45,7 @@ def test_who_has_left_is_forgotten_and_who_comes_back_has_one_entry():
     leases = Leases(LEASE_MS)
     session = attached(leases, 1)
     session.detach()
-    session.attach(Connection(), b"n", 0)
+    session.attach(Connection(), b"n", 0, 0)
     leases.begin(session, 50)
     assert len(leases) == 1
     assert leases.expired(100) == []
@@ -64,7 +64,7 @@ def test_random_devices_against_the_definition():
             if session.connection is not None:
                 session.heard_ms = now_ms
             elif chance.random() < 0.1:
-                session.attach(Connection(), b"n", 0)
+                session.attach(Connection(), b"n", 0, 0)
                 leases.begin(session, now_ms)
         expected = {
             session.device_id

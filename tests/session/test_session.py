@@ -30,7 +30,7 @@ def a_session(state: State) -> tuple[Session, Connection]:
     session.handles = {1: 1}
     connection = Connection(counters=counters)
     if state in {State.IN_SYNC, State.CATCHING_UP}:
-        session.attach(connection, NONCE, 0)
+        session.attach(connection, NONCE, 0, session.epoch)
     if state is State.CATCHING_UP:
         do(session, Command.OVERFLOW)
     assert session.state is state
@@ -44,7 +44,7 @@ def an_object(payload: bytes) -> LiveObject:
 def do(session: Session, command: Command) -> None:
     match command:
         case Command.ATTACH:
-            session.attach(Connection(), NONCE, 0)
+            session.attach(Connection(), NONCE, 0, session.epoch)
         case Command.OVERFLOW:
             for number in range(LIMITS.outbox_max + 1):
                 session.push(1, a_delta(number))
@@ -107,7 +107,7 @@ def test_a_resume_gets_exactly_what_it_missed(seen):
     for number in range(2, 4):
         session.push(1, a_delta(number))
     again = Connection()
-    assert session.attach(again, NONCE, seen) is True
+    assert session.attach(again, NONCE, seen, session.epoch) is True
     session.resume(seen)
     assert [one.version for one in drained(session, again)] == list(range(seen + 1, 5))
 
@@ -119,9 +119,9 @@ def test_what_is_acknowledged_cannot_be_resumed_from_before():
     drained(session, connection)
     session.ack(3)
     session.detach()
-    assert session.attach(Connection(), NONCE, 2) is False
+    assert session.attach(Connection(), NONCE, 2, session.epoch) is False
     session.detach()
-    assert session.attach(Connection(), NONCE, 4) is True
+    assert session.attach(Connection(), NONCE, 4, session.epoch) is True
 
 
 def test_a_device_that_is_away_too_long_is_to_be_parked():
@@ -129,13 +129,13 @@ def test_a_device_that_is_away_too_long_is_to_be_parked():
     kept = [session.push(1, a_delta(number)) for number in range(7)]
     assert kept == [True] * 6 + [False]
     session.park(ParkReason.AWAY)
-    assert session.attach(Connection(), NONCE, 6) is False, "its differences are gone"
+    assert session.attach(Connection(), NONCE, 6, session.epoch) is False, "its differences are gone"
 
 
 def test_a_version_from_before_a_restart_is_never_undercut():
     session, _ = a_session(State.PARKED)
     connection = Connection()
-    assert session.attach(connection, NONCE, 41) is False
+    assert session.attach(connection, NONCE, 41, session.epoch) is False
     session.push(1, a_delta())
     assert [one.version for one in drained(session, connection)] == [42]
 
@@ -158,25 +158,25 @@ def test_a_slow_device_gets_the_latest_state_in_the_place_of_the_steps():
     assert after.version == snapshot.version + 1
     # Broken right after: who has the snapshot resumes from it, who has not gets another one.
     session.detach()
-    assert session.attach(Connection(), NONCE, snapshot.version) is True
+    assert session.attach(Connection(), NONCE, snapshot.version, session.epoch) is True
     session.detach()
-    assert session.attach(Connection(), NONCE, snapshot.version - 1) is False
+    assert session.attach(Connection(), NONCE, snapshot.version - 1, session.epoch) is False
 
 
 def test_the_same_instance_takes_over_and_another_is_refused():
     session, first = a_session(State.IN_SYNC)
     with pytest.raises(RefusalError, match="instance_nonce") as refused:
-        session.attach(Connection(), b"two", 0)
+        session.attach(Connection(), b"two", 0, session.epoch)
     assert refused.value.reason is Reason.DEVICE_IN_USE
     assert session.connection is first
     second = Connection()
-    session.attach(second, NONCE, 0)
+    session.attach(second, NONCE, 0, session.epoch)
     (last,) = drained(session, first)
     assert last.error.reason is Reason.SUPERSEDED
     assert session.connection is second
     assert first.devices == {}
     session.detach()
-    session.attach(Connection(), b"two", 0)
+    session.attach(Connection(), b"two", 0, session.epoch)
 
 
 def test_only_the_instance_that_was_attached_last_is_given_differences():
@@ -186,11 +186,27 @@ def test_only_the_instance_that_was_attached_last_is_given_differences():
         session.push(1, a_delta(number))
     drained(session, connection)
     session.detach()
-    assert session.attach(Connection(), b"two", 2) is False
+    assert session.attach(Connection(), b"two", 2, session.epoch) is False
     session.detach()
-    assert session.attach(Connection(), NONCE, 3) is False
+    assert session.attach(Connection(), NONCE, 3, session.epoch) is False
     session.detach()
-    assert session.attach(Connection(), NONCE, 3) is True
+    assert session.attach(Connection(), NONCE, 3, session.epoch) is True
+
+
+def test_nor_is_a_version_of_another_epoch_whoever_has_it():
+    """A device that is restored from a backup may have had the same version in another life."""
+    session, connection = a_session(State.IN_SYNC)
+    session.push(1, a_delta())
+    drained(session, connection)
+    session.detach()
+    before = session.epoch
+    for epoch in (0, before ^ 1):
+        assert session.attach(Connection(), NONCE, 1, epoch) is False
+        session.detach()
+    assert session.epoch not in {0, before}
+    assert session.attach(Connection(), NONCE, 1, before) is False
+    session.detach()
+    assert session.attach(Connection(), NONCE, 1, session.epoch) is True
 
 
 def test_what_is_kept_is_bounded_in_bytes_too():
@@ -200,14 +216,14 @@ def test_what_is_kept_is_bounded_in_bytes_too():
     session = Session("device", limits)
     session.handles = {1: 1}
     connection = Connection()
-    session.attach(connection, NONCE, 0)
+    session.attach(connection, NONCE, 0, session.epoch)
     for _ in range(5):
         session.push(1, big)
     drained(session, connection)
     session.detach()
-    assert session.attach(Connection(), NONCE, 1) is False
+    assert session.attach(Connection(), NONCE, 1, session.epoch) is False
     session.detach()
-    assert session.attach(Connection(), NONCE, 5) is True
+    assert session.attach(Connection(), NONCE, 5, session.epoch) is True
     session.detach()
     assert [session.push(1, big) for _ in range(4)] == [True, True, True, False]
 
@@ -219,7 +235,7 @@ def test_a_few_large_deltas_coalesce_as_many_small_ones_do():
     session = Session("device", limits)
     session.handles = {1: 1}
     connection = Connection()
-    session.attach(connection, NONCE, 0)
+    session.attach(connection, NONCE, 0, session.epoch)
     states = []
     for _ in range(3):
         session.push(1, big)
@@ -239,7 +255,7 @@ def test_what_waits_in_a_stream_that_a_device_leaves_is_not_sent_on_it():
     session.detach()
     assert drained(session, connection) == []
     assert session._counters.deltas_dropped == 3
-    assert session.attach(connection, NONCE, 0) is True
+    assert session.attach(connection, NONCE, 0, session.epoch) is True
     session.resume(0)
     assert [one.version for one in drained(session, connection)] == [1, 2, 3]
     assert session._counters.deltas_resent == 3
@@ -253,7 +269,7 @@ def test_every_delta_is_accounted_for():
     counters = Counters()
     connection = Connection(counters=counters, clock=lambda: now_ms, late_ms=100)
     session = Session("device", LIMITS, counters)
-    session.attach(connection, NONCE, 0)
+    session.attach(connection, NONCE, 0, session.epoch)
     session.push(1, a_delta())
     now_ms = 100
     connection.pop()
@@ -301,6 +317,7 @@ class Run:
         self.dice = random.Random(seed)
         self.now = 0
         self.seen_version = 0
+        self.epoch = 0
         self.seen = 0
         self.connection: Connection | None = None
         self.restart()
@@ -324,10 +341,11 @@ class Run:
     def attach(self) -> None:
         if self.connection is None:
             self.connection = Connection()
-            if self.session.attach(self.connection, NONCE, self.seen_version):
+            if self.session.attach(self.connection, NONCE, self.seen_version, self.epoch):
                 self.session.resume(self.seen_version)
             else:
                 self.session.push(1, self.snapshot())
+            self.epoch = self.session.epoch
 
     def detach(self) -> None:
         if self.connection is not None:

@@ -319,10 +319,14 @@ def check_details(failure, reason, field):
     return error
 
 
-def hello(device_id="device", nonce=b"nonce", version=0, position=HERE):
+def hello(device_id="device", nonce=b"nonce", version=0, position=HERE, epoch=0):
     return device_service_pb2.AttachRequest(
         hello=device_service_pb2.Hello(
-            device_id=device_id, instance_nonce=nonce, version=version, position=position
+            device_id=device_id,
+            instance_nonce=nonce,
+            version=version,
+            position=position,
+            epoch=epoch,
         )
     )
 
@@ -334,7 +338,9 @@ def subscribe(number, spec):
 async def attached(stubs, **fields):
     call = stubs.devices.Attach()
     await call.write(hello(**fields))
-    assert (await call.read()).HasField("welcome")
+    answer = await call.read()
+    assert answer.HasField("welcome")
+    call.epoch = answer.welcome.epoch
     return call
 
 

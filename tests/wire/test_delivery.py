@@ -51,7 +51,7 @@ async def test_what_was_missed_comes_again_under_the_same_versions(stubs):
     await left(stubs, device)
     (missed,) = await publish(stubs, an_object())
     for version, versions in ((1, [2, 3]), (1, [2, 3]), (2, [3])):
-        again = await attached(stubs, version=version)
+        again = await attached(stubs, version=version, epoch=device.epoch)
         deltas = [(await again.read()).delta for _ in versions]
         assert [delta.version for delta in deltas] == versions
         assert not any(delta.snapshot for delta in deltas)
@@ -60,7 +60,7 @@ async def test_what_was_missed_comes_again_under_the_same_versions(stubs):
             assert deltas[0] == first
         await left(stubs, again)
     # A hello acknowledges: what came before its version is not kept any more.
-    older = await attached(stubs, version=1)
+    older = await attached(stubs, version=1, epoch=device.epoch)
     assert (await older.read()).delta.snapshot
     older.cancel()
     assert (await counters(stubs))["deltas_resent"] == 5

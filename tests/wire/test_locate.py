@@ -87,7 +87,7 @@ async def test_a_device_that_is_away_answers_with_its_hello(stubs, server):
     await device.read()
     (object_id,) = await publish(stubs, an_object())
     await stubs.control.Sync(control_service_pb2.SyncRequest())
-    again = await attached(stubs, version=1)
+    again = await attached(stubs, version=1, epoch=device.epoch)
     answer = await again.read()
     assert [entry.object.id for entry in answer.delta.add] == [object_id]
     assert not server.switchboard.ledger.pending

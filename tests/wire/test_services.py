@@ -52,13 +52,13 @@ async def test_half_closing_detaches_and_the_subscriptions_wait(stubs, server):
     assert (await device.read()) is not None
     await stubs.control.Sync(control_service_pb2.SyncRequest())
     assert server.switchboard.sessions["device"].connection is None
-    again = await attached(stubs, version=1)
+    again = await attached(stubs, version=1, epoch=device.epoch)
     answer = await tell(again, ping=device_service_pb2.Ping(number=1))
     assert answer.pong.number == 1, "nothing was missed"
     await again.done_writing()
     assert await again.read() is grpc.aio.EOF
     await stubs.control.Sync(control_service_pb2.SyncRequest())
-    other = await attached(stubs, nonce=b"another instance", version=1)
+    other = await attached(stubs, nonce=b"another instance", version=1, epoch=again.epoch)
     answer = await tell(other, ping=device_service_pb2.Ping(number=1))
     assert answer.delta.snapshot, "its version may be of another life of the server"
     other.cancel()
