@@ -166,9 +166,7 @@ class Conversation:
         self._voice.margin_m_max = welcome.limits.margin_m_max
         self.is_online = self.was_online = True
         is_empty = not welcome.subscriptions
-        self._versions.welcome(
-            welcome.version, welcome.epoch, resumed=welcome.resumed, is_empty=is_empty
-        )
+        self._versions.welcome(welcome.version, welcome.epoch, resumed=welcome.resumed, is_empty=is_empty)
         listed = {one.subscription_id: top_k(one.spec) for one in welcome.subscriptions}
         difference = self.roster.reconcile(listed)
         for subscription_id in difference.ended:
