@@ -196,8 +196,8 @@ def plot_recovery(rows: Sequence[Row], path: Path) -> None:
 
 
 def plot_server(rows: Sequence[Row], path: Path) -> None:
-    """Draw memory by time of a soak; else rates beside the echo server's, and latencies."""
-    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
+    """Draw memory by time of a soak; else rates beside the echo server's, latencies and memory."""
+    figure = Figure(figsize=(10.0, 3.6), layout="constrained")
     if "samples" in rows[0]:
         panel = figure.subplots()
         for row in rows:
@@ -208,7 +208,7 @@ def plot_server(rows: Sequence[Row], path: Path) -> None:
         panel.set_ylabel("server's memory, MB")
         panel.set_ylim(0.0, None)
     else:
-        rates, latencies = figure.subplots(1, 2)
+        rates, latencies, memory = figure.subplots(1, 3)
         mine = [row for row in rows if row["variant"] == "connections"]
         sizes = [row["devices"] for row in mine]
         for number, kind in enumerate(("pings", "reports")):
@@ -219,7 +219,10 @@ def plot_server(rows: Sequence[Row], path: Path) -> None:
             for part, style in (("p50", "o-"), ("p99", "o:")):
                 values = [row[f"{kind}_ms_{part}"] for row in mine]
                 latencies.plot(sizes, values, style, color=f"C{number}", label=f"{kind} {part}")
-        for panel, title in ((rates, "messages a second"), (latencies, "ms")):
+        for variant in dict.fromkeys(row["variant"] for row in rows):
+            sized = [(row["devices"], row["rss_mb"]) for row in rows if row["variant"] == variant]
+            memory.plot(*zip(*sized, strict=True), "o-", label=variant)
+        for panel, title in ((rates, "messages a second"), (latencies, "ms"), (memory, "memory, MB")):
             panel.set_xscale("log")
             panel.set_ylim(0.0, None)
             panel.set_xlabel("devices")

@@ -1,4 +1,4 @@
-"""One connection per device: rates and latencies beside an echo server, memory, a stalled device."""
+"""A stream for each device: rates and latencies beside an echo server, memory, a stalled device."""
 
 from __future__ import annotations
 
@@ -40,25 +40,36 @@ class Connections:
         Both processes.
     seconds, rounds
         Length of a measurement; how often each of the two is measured, in turn.
+    connections
+        How many they share; None for one each.
     """
 
     def __init__(
-        self, workload: Workload, server: Process, echo: Process, seconds: float, rounds: int
+        self,
+        workload: Workload,
+        server: Process,
+        echo: Process,
+        seconds: float,
+        rounds: int,
+        connections: int | None = None,
     ) -> None:
         self._workload = workload
         self._server = server
         self._echo = echo
         self._seconds = seconds
         self._rounds = rounds
+        self._connections = connections
 
     async def measure(self, progress: Progress) -> Row:
         """Return the row."""
         workload, devices = self._workload, self._workload.devices
-        stage = f"{devices} connections"
+        stage = f"{devices} streams on {self._connections or devices} connections"
         steps = 6 + 2 * STALLED_RUNS
         before = self._server.rss_bytes()
         async with AsyncExitStack() as stack:
-            lines = await stack.enter_async_context(opened(devices, self._server.address, ways.ATTACH))
+            lines = await stack.enter_async_context(
+                opened(devices, self._server.address, ways.ATTACH, connections=self._connections)
+            )
             listeners = Listeners(workload, lines)
             await attach(lines, workload)
             progress(stage, 1, steps)
@@ -93,11 +104,13 @@ class Connections:
 
     async def _beside_echo(self, name: str, lines: list[Line], messages: list[list[bytes]]) -> Row:
         """Measure an exchange and that of the echo server with the same sizes, in turn."""
-        count = min(len(lines), files_max() - len(lines))
+        count = len(lines)
+        if self._connections is None:
+            count = min(count, files_max() - count)
         ours = [await closed_loop(lines, messages, self._server, self._seconds)]
         theirs: list[Rate] = []
         reply = [(REPLY_BYTES, str(round(ours[0].bytes_mean)))]
-        async with opened(count, self._echo.address, METHOD, reply) as echoing:
+        async with opened(count, self._echo.address, METHOD, reply, self._connections) as echoing:
             await in_portions(echoing, _hear_echo)
             for number in range(self._rounds):
                 if number:
@@ -112,7 +125,7 @@ class Connections:
             f"{name}_cpu_us": round(cpu_us, 1),
             f"echo_{name}_cpu_us": round(echo_cpu_us, 1),
             f"{name}_answer_bytes": round(ours[0].bytes_mean),
-            f"echo_{name}_connections": count,
+            f"echo_{name}_streams": count,
         }
 
     async def _at_home(self, lines: list[Line]) -> None:

@@ -1,7 +1,8 @@
 """Raw gRPC streams: bytes out, bytes in. The load generator decodes nothing that it need not.
 
-A line is one stream on a connection of its own, with one task that reads. What arrives goes to `hear`,
-which the measurement at hand sets; what that returns is written, so that an exchange costs two awaits.
+A line is one stream, on a connection of its own or on one that many share, with one task that reads. What
+arrives goes to `hear`, which the measurement at hand sets; what that returns is written, so that an exchange
+costs two awaits.
 """
 
 from __future__ import annotations
@@ -49,26 +50,30 @@ _SEQUENCES = itertools.count(1)
 
 
 class Line:
-    """One stream on its own connection.
+    """One stream.
 
     Parameters
     ----------
     number
         Which of many it is.
-    address, method
+    channel, method
         Where it leads.
     metadata
         Of the call.
     """
 
     def __init__(
-        self, number: int, address: str, method: str, metadata: Sequence[tuple[str, str]] = ()
+        self,
+        number: int,
+        channel: grpc.aio.Channel,
+        method: str,
+        metadata: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.number = number
         self.hear: Hear = silent
         self.tape: list[bytes] | None = None
         """What was heard, if it is to be audited."""
-        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self.channel = channel
         self._method = method
         self._metadata = metadata
         self._call: Any = None
@@ -79,8 +84,8 @@ class Line:
 
     async def start(self) -> None:
         """Connect, then begin to read. Thousands that connected at once would overrun the listener."""
-        await self._channel.channel_ready()
-        self._call = self._channel.stream_stream(self._method)(metadata=self._metadata)
+        await self.channel.channel_ready()
+        self._call = self.channel.stream_stream(self._method)(metadata=self._metadata)
         self._reading = asyncio.create_task(self._read())
 
     def stall(self, *, stalled: bool) -> None:
@@ -113,27 +118,41 @@ class Line:
             for answer in self.hear(self.number, message):
                 await self.say(answer)
 
-    async def close(self) -> None:
-        """End the stream and its connection."""
+    def end(self) -> None:
+        """End the stream. Its connection, which may be that of others too, stays."""
         if self._reading is not None:
             self._reading.cancel()
             self._call.cancel()
-        await self._channel.close()
+
+
+def connection(address: str) -> grpc.aio.Channel:
+    """Return a connection that is no other channel's."""
+    return grpc.aio.insecure_channel(address, options=_OPTIONS)
 
 
 @asynccontextmanager
 async def opened(
-    count: int, address: str, method: str, metadata: Sequence[tuple[str, str]] = ()
+    count: int,
+    address: str,
+    method: str,
+    metadata: Sequence[tuple[str, str]] = (),
+    connections: int | None = None,
 ) -> AsyncIterator[list[Line]]:
-    """Open lines; close them when the block ends."""
-    lines = [Line(number, address, method, metadata) for number in range(count)]
+    """Open lines, each on a connection of its own or on so many; close them when the block ends."""
+    shared = count if connections is None else min(count, connections)
+    channels = [connection(address) for _ in range(shared)]
+    lines = [Line(number, channels[number % shared], method, metadata) for number in range(count)]
     try:
         yield lines
     finally:
-        for start in range(0, count, _OPENING):
-            await asyncio.gather(*(line.close() for line in lines[start : start + _OPENING]))
+        for line in lines:
+            line.end()
+        channels = list({line.channel for line in lines})  # some may be others than in the beginning
+        for start in range(0, len(channels), _OPENING):
+            await asyncio.gather(*(channel.close() for channel in channels[start : start + _OPENING]))
         # Closed channels are cycles and keep their sockets until they are collected.
         lines.clear()
+        channels.clear()
         gc.collect()
 
 

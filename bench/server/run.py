@@ -2,8 +2,8 @@
 
 The load generator is the process of the command. It sends messages that were written before and looks
 into as few of what arrives as it can, so that the server is what is measured. Both servers run on uvloop
-in processes of their own; each device has a connection of its own. They are measured in turn, several
-times; rows have medians, and ratios to the echo server of the same run.
+in processes of their own. They are measured in turn, several times; rows have medians, and ratios to the
+echo server of the same run.
 
 A ping is the cheapest message of the protocol that changes nothing: it passes through the same queue as
 every other command and is answered, in order, by a pong. A report is answered by a delta.
@@ -31,7 +31,9 @@ from bench.server.processes import Process, running
 from bench.server.workload import PUBLISHED_MAX, Workload
 
 READY = "serving on "
-VARIANTS = ("connections", "fleet")
+VARIANTS = ("connections", "shared", "fleet")
+_SHARED = 10
+"""Connections of the variant `shared`."""
 _WAITING_MAX = 4
 """Requests to publish that are under way at once."""
 _PUBLISH_S = 600.0
@@ -52,8 +54,8 @@ class ServerParameters:
     rounds
         How often each is repeated.
     variants
-        ``connections``, one for each device, or ``fleet``, streams that they share. Each has a server of
-        its own.
+        ``connections``, one for each device, ``shared``, a stream for each on some connections, as
+        through a gateway, or ``fleet``, streams that they share. Each has a server of its own.
     porters
         Processes that hold the server's connections.
     """
@@ -152,7 +154,8 @@ async def _measured(
     if variant == "fleet":
         found = await Fleets(workload, server, seconds, rounds).measure(progress)
     else:
-        found = await Connections(workload, server, echo, seconds, rounds).measure(progress)
+        shared = _SHARED if variant == "shared" else None
+        found = await Connections(workload, server, echo, seconds, rounds, shared).measure(progress)
     return {
         "variant": variant,
         "porters": parameters.porters,

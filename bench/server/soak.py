@@ -126,8 +126,9 @@ class Soak:
 
             async def reconnect(count: int) -> None:
                 for number in self._chance.sample(range(steady, len(lines)), count):
-                    await lines[number].close()
-                    lines[number] = Line(number, address, ways.ATTACH)
+                    lines[number].end()
+                    await lines[number].channel.close()
+                    lines[number] = Line(number, ways.connection(address), ways.ATTACH)
                     lines[number].hear = self._hear
                     await in_portions([lines[number]], self._hello)
                     self.reconnects += 1

@@ -114,29 +114,25 @@ class Outlet:
             self._writing = asyncio.get_running_loop().create_task(self._write_all())
 
     async def _write_all(self) -> None:
-        """Write what is queued; end if that was the end."""
+        """Write until nothing is queued; end if that was the end."""
+        connection = self.connection
         try:
-            is_end = await self._written()
+            while len(connection) and not self._is_over:
+                events = self._switchboard.take(connection, _TAKEN_MAX)
+                if events:
+                    await self._write(events)
+                connection.wrote()
+                if self._flushed:
+                    self._wake()
+                if self._single:
+                    self._is_over = any(_ends(event) for _, event in events)
         except Exception as failure:  # noqa: BLE001 - whoever reads raises it
             self._failure = failure
-            is_end = True
+            self._is_over = True
         finally:
             self._writing = None
-        if is_end or self._finishing:
+        if self._is_over or self._finishing:
             self._end()
-
-    async def _written(self) -> bool:
-        """Write until nothing is queued; return whether the only device's conversation is over."""
-        connection = self.connection
-        while len(connection):
-            events = self._switchboard.take(connection, _TAKEN_MAX)
-            if events:
-                await self._write(events)
-            connection.wrote()
-            self._wake()
-            if self._single and any(_ends(event) for _, event in events):
-                return True
-        return False
 
     def _end(self) -> None:
         """Nothing is to be written any more: whoever reads ceases to."""
@@ -145,8 +141,6 @@ class Outlet:
             self._reader.cancel()
 
     def _wake(self) -> None:
-        if not self._flushed:
-            return
         waiting = []
         for target, future in self._flushed:
             if self.connection.written_count < target:

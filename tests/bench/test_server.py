@@ -18,16 +18,17 @@ SMALL = ["--objects=500", "--seconds=0.3", "--rounds=1"]
 
 def test_the_command_writes_rows_and_a_picture(run_bench):
     rows = run_bench("server", "--devices=12", *SMALL)
-    connections, fleet = rows
-    assert (connections["variant"], fleet["variant"]) == ("connections", "fleet")
-    for kind in ("pings", "reports"):
-        ratio = connections[f"{kind}_per_s"] / connections[f"echo_{kind}_per_s"]
-        assert connections[f"{kind}_ratio"] == pytest.approx(ratio, abs=0.002)
-    assert connections["lists_audited"] == 12
-    assert connections["report_count"] > 0
-    assert connections["publish_count"] > 0
-    assert connections["kb_per_device"] > 0
-    assert len(connections["stalled_runs_ms_p99"]) == len(connections["reading_runs_ms_p99"]) == 5
+    assert [row["variant"] for row in rows] == ["connections", "shared", "fleet"]
+    *single, fleet = rows
+    for row in single:
+        for kind in ("pings", "reports"):
+            ratio = row[f"{kind}_per_s"] / row[f"echo_{kind}_per_s"]
+            assert row[f"{kind}_ratio"] == pytest.approx(ratio, abs=0.002)
+        assert row["lists_audited"] == 12
+        assert row["report_count"] > 0
+        assert row["publish_count"] > 0
+        assert row["kb_per_device"] > 0
+        assert len(row["stalled_runs_ms_p99"]) == len(row["reading_runs_ms_p99"]) == 5
     assert fleet["accepted_per_s"] > 0
     assert fleet["reanchors_ratio"] > 0
     assert 0 < fleet["answered_share"] <= 1

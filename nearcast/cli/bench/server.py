@@ -62,9 +62,9 @@ def server(
 ) -> None:
     """Put a server process under load, beside a bare grpc.aio echo server in the same run.
 
-    Variants: connections (each device has one of its own) and fleet (the devices share four streams),
-    each at a server of its own. Rates, latencies, memory, and what a device that does not read does to
-    others.
+    Variants: connections (each device has one of its own), shared (each has a stream, on ten connections)
+    and fleet (the devices share four streams), each at a server of its own. Rates, latencies, memory, and
+    what a device that does not read does to others.
     """
     with reported():
         from bench.datasets import DataMissingError  # noqa: PLC0415
