@@ -1,8 +1,8 @@
 """Raw gRPC streams: bytes out, bytes in. The load generator decodes nothing that it need not.
 
 A line is one stream, on a connection of its own or on one that many share, with one task that reads. What
-arrives goes to `hear`, which the measurement at hand sets; what that returns is written, so that an exchange
-costs two awaits.
+arrives goes to `hear`, which the measurement at hand sets; what that returns is written, so that an
+exchange costs two awaits.
 """
 
 from __future__ import annotations
