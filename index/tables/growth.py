@@ -69,7 +69,7 @@ def longer_pool(nodes: npt.NDArray[Any], meta: Ints, groups: int) -> npt.NDArray
 
 
 def reserve() -> None:
-    """Reserve room for large arrays from now on, where address space is not counted as memory.
+    """Reserve room for large arrays from now on, where address space is neither counted nor scarce.
 
     Each may grow to half of the machine's memory without moving.
     """
@@ -77,7 +77,10 @@ def reserve() -> None:
         is_counted = _OVERCOMMIT.read_text().strip() == _STRICT
     except OSError:
         return
-    if not is_counted:
+    import resource  # noqa: PLC0415 - not everywhere
+
+    is_scarce = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    if not is_counted and not is_scarce:
         _Room.reserved = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import weakref
 
 import numpy as np
@@ -104,14 +105,17 @@ def test_room_that_nobody_refers_to_is_given_back():
 
 
 @pytest.mark.parametrize("overcommit", ["0", "1", "2", None])
-def test_room_is_reserved_where_address_space_is_not_counted(monkeypatch, tmp_path, overcommit):
+@pytest.mark.parametrize("limit", [resource.RLIM_INFINITY, 1 << 34])
+def test_room_is_reserved_where_address_space_is_plenty(monkeypatch, tmp_path, overcommit, limit):
     setting = tmp_path / "overcommit_memory"
     if overcommit is not None:
         setting.write_text(f"{overcommit}\n")
     monkeypatch.setattr(growth, "_OVERCOMMIT", setting)
     monkeypatch.setattr(growth._Room, "reserved", 0)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, resource.RLIM_INFINITY))
     growth.reserve()
-    assert (growth._Room.reserved > 1 << 24) is (overcommit in {"0", "1"})
+    is_plenty = overcommit in {"0", "1"} and limit == resource.RLIM_INFINITY
+    assert (growth._Room.reserved > 1 << 24) is is_plenty
 
 
 @pytest.mark.parametrize("seed", range(12))
