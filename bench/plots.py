@@ -205,7 +205,7 @@ def plot_server(rows: Sequence[Row], path: Path) -> None:
             title = f"{row['devices']:,} devices: rise {row['rise_mb']} MB, noise {row['noise_mb']} MB"
             panel.set_title(title, loc="left")
         panel.set_xlabel("seconds")
-        panel.set_ylabel("server's memory, MB")
+        panel.set_ylabel("server's own memory, MB")
         panel.set_ylim(0.0, None)
     else:
         rates, latencies, memory = figure.subplots(1, 3)

@@ -37,6 +37,9 @@ _IDLE_S = 1.0
 _CLEAN_MS = 10_000
 """How often an idle pump tells the store what has expired and how late it is."""
 
+_AHEAD_MS = 2_000
+"""How far time may go on after a commit: a server that was killed begins no earlier than that."""
+
 _LATE_MAX = 5_000
 """Rows nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
 _GATHER_S = 0.001
@@ -104,6 +107,7 @@ class Pump:
         self._stopping = False
         self._curious: list[tuple[int, asyncio.Future[None]]] = []  # who waits for answers up to a number
         self._committed_ms = 0
+        self._until_ms = 0  # what the store says that time may reach
         self._ahead_ms = 0  # of the steady clock
         self._superseded_count = 0
         self._lease_expired_count = 0
@@ -176,12 +180,12 @@ class Pump:
 
     async def run(self) -> None:
         """Pump until `stop`."""
-        self._committed_ms = self.switchboard.ledger.now_ms
+        self._committed_ms = self._until_ms = self.switchboard.ledger.now_ms
         self._ahead_ms = max(self._committed_ms, self._clock()) - self._steady_clock()
         while not (self._stopping and not self._waiting):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), _IDLE_S)
-            self._pass_time()
+            await self._pass_time()
             if self._waiting:
                 await self._gather()
                 await self._pump_once()
@@ -194,7 +198,7 @@ class Pump:
             self._tell_curious()
             self.collector.rest()
         await self._retention.stop()
-        await self._clean()
+        await self._clean(self.switchboard.ledger.now_ms)
         self._disk.shutdown()
         self._asides.close()
 
@@ -213,13 +217,17 @@ class Pump:
         """How many commands wait."""
         return len(self._waiting)
 
-    def _pass_time(self) -> None:
+    async def _pass_time(self) -> None:
         board = self.switchboard
         board.real_ms = self._steady_clock()
         board.detach_silent()
         if not board.virtual_time:
             board.steady_ms = board.real_ms
-            board.advance(max(board.ledger.now_ms, board.real_ms + self._ahead_ms))
+            now_ms = max(board.ledger.now_ms, board.real_ms + self._ahead_ms)
+            if now_ms > self._until_ms:
+                self._until_ms = now_ms + _AHEAD_MS  # also if the disk fails: time does not stand still
+                await self._clean(self._until_ms)
+            board.advance(now_ms)
         expired_count = board.counters.parked[ParkReason.LEASE_EXPIRED]
         if expired_count > self._lease_expired_count:
             count = expired_count - self._lease_expired_count
@@ -271,26 +279,30 @@ class Pump:
         if len(self._waiting) < self.switchboard.limits.queue_max:
             self._room.set()
 
-    async def _clean(self) -> None:
+    async def _clean(self, until_ms: int | None = None) -> None:
         try:
-            await self._commit([])
+            await self._commit([], until_ms)
         except StoreError as error:
             _log.warning("%s", error)
             self.collector.suspect()
 
-    async def _commit(self, rows: list[Row]) -> None:
+    async def _commit(self, rows: list[Row], until_ms: int | None = None) -> None:
         board = self.switchboard
         late = [board.late_rows.popleft() for _ in range(min(len(board.late_rows), _LATE_MAX))]
         now_ms = board.ledger.now_ms
+        if until_ms is None:
+            until_ms = now_ms if board.virtual_time else max(self._until_ms, now_ms + _AHEAD_MS)
         loop = asyncio.get_running_loop()
-        committing = loop.run_in_executor(self._disk, self._store.commit, [*late, *rows], now_ms)
+        committing = loop.run_in_executor(
+            self._disk, self._store.commit, [*late, *rows], now_ms, until_ms
+        )
         try:
             await self._meanwhile(committing)
             await committing
         except StoreError:
             board.late_rows.extendleft(reversed(late))
             raise
-        self._committed_ms = now_ms
+        self._committed_ms, self._until_ms = now_ms, until_ms
 
     async def _meanwhile(self, committing: asyncio.Future[None]) -> None:
         """Go on with what needs no disk until a commit is done: it may be slow."""

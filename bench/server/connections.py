@@ -74,6 +74,7 @@ class Connections:
             await attach(lines, workload)
             progress(stage, 1, steps)
             row: Row = {"devices": devices, "rss_mb": round(self._server.rss_bytes() / 1e6, 1)}
+            row["own_mb"] = round(self._server.own_bytes() / 1e6, 1)
             row["kb_per_device"] = round((self._server.rss_bytes() - before) / 1e3 / devices, 1)
             # Latencies first: a load generator that closes thousands of other connections is late itself.
             reports = [

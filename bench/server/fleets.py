@@ -56,6 +56,7 @@ class Fleets:
             progress(stage, 1, steps)
             row: Row = {"devices": devices, "streams": STREAMS, "entries": entries}
             row["rss_mb"] = round(self._server.rss_bytes() / 1e6, 1)
+            row["own_mb"] = round(self._server.own_bytes() / 1e6, 1)
             row["kb_per_device"] = round((self._server.rss_bytes() - before) / 1e3 / devices, 1)
             reports = [self._reports(group, entries) for group in self._groups]
             # No device has two reports under way: every one is answered.

@@ -38,7 +38,11 @@ class Process:
 
     def rss_bytes(self) -> int:
         """Return how much memory they occupy; libraries that they share count for each."""
-        return sum(_statm(pid) for pid in self._pids()) * _PAGE_BYTES
+        return sum(_statm(pid)[1] for pid in self._pids()) * _PAGE_BYTES
+
+    def own_bytes(self) -> int:
+        """Return how much of that is not pages of files, which the system takes back when it is short."""
+        return sum(_statm(pid)[1] - _statm(pid)[2] for pid in self._pids()) * _PAGE_BYTES
 
     def cpu_s(self) -> float:
         """Return how long they have computed, all threads together."""
@@ -49,8 +53,9 @@ class Process:
         return [self.pid, *map(int, children)]
 
 
-def _statm(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+def _statm(pid: int) -> list[int]:
+    """Return pages: of address space, occupied, of these of files."""
+    return [int(count) for count in Path(f"/proc/{pid}/statm").read_text().split()]
 
 
 def _ticks(pid: int) -> int:

@@ -184,7 +184,7 @@ class Soak:
         began = time.perf_counter()
         every = max(_SAMPLE_S_MIN, seconds / _SAMPLES)
         while (passed := time.perf_counter() - began) < seconds:
-            self.samples.append((passed, self._server.rss_bytes() / _MB))
+            self.samples.append((passed, self._server.own_bytes() / _MB))
             progress("soak, seconds", int(passed), int(seconds))
             await asyncio.sleep(every)
         progress("soak, seconds", int(seconds), int(seconds))

@@ -120,6 +120,6 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
 META_AREA = "area"
 """The service area, JSON [lon_min, lat_min, lon_max, lat_max]."""
 META_TIME = "time_ms"
-"""The highest time ever acknowledged: time never goes backwards."""
+"""No time above it was ever told: a server begins there at the earliest, so time never goes backwards."""
 META_NEXT_ID = "next_object_id"
 """Above every id ever assigned: ids are never reused."""

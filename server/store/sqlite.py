@@ -120,8 +120,8 @@ class SqliteStore:
         with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
             return reading.overdue(database, self.path, before_ms, count_max)
 
-    def commit(self, rows: Sequence[Row], time_ms: int) -> None:
-        """Make rows durable, all or none, and note the time.
+    def commit(self, rows: Sequence[Row], time_ms: int, until_ms: int = 0) -> None:
+        """Make rows durable, all or none; note the time, and how far it may go before the next commit.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class SqliteStore:
             with self._writing:
                 self._database.execute("BEGIN IMMEDIATE")
                 try:
-                    self._write(rows, time_ms)
+                    self._write(rows, time_ms, until_ms)
                     self._give_back_pages()
                     self._database.execute("COMMIT")
                 except BaseException:
@@ -145,13 +145,13 @@ class SqliteStore:
         if self._upkeep is not None:
             self._upkeep.look()
 
-    def _write(self, rows: Sequence[Row], time_ms: int) -> None:
+    def _write(self, rows: Sequence[Row], time_ms: int, until_ms: int) -> None:
         deleted = _of(rows, DeleteObject)
         puts = [row.item for row in _of(rows, PutObject)]
         ended = _of(rows, DeleteSubscription)
         begun = _of(rows, PutSubscription)
         heard = _of(rows, SetHeard)
-        latest = max([time_ms, *(row.time_ms for row in _of(rows, SetTime))])
+        latest = max([time_ms, until_ms, *(row.time_ms for row in _of(rows, SetTime))])
         write = self._database.executemany
         if deleted:
             write(_DELETE_OBJECT, [(row.object_id,) for row in deleted])

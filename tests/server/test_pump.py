@@ -9,10 +9,10 @@ import pytest
 
 from safe_region.frame import Area, Frame
 from server import commands as c
-from server.errors import Reason, RefusalError
+from server.errors import Reason, RefusalError, StoreError
 from server.limits import Limits
 from server.model import NewObject, TopK
-from server.pump import _LATE_MAX, Pump
+from server.pump import _AHEAD_MS, _LATE_MAX, Pump
 from server.session import Connection, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
 from server.switchboard import Switchboard
@@ -51,10 +51,10 @@ async def pump(tmp_path, clock, steady_clock):
     store = SqliteStore(tmp_path / "store.db", FRAME)
     board = Switchboard(FRAME, Limits(queue_max=50))
     pump = Pump(board, store, clock, steady_clock)
-    running = asyncio.create_task(pump.run())
+    pump.running = asyncio.create_task(pump.run())
     yield pump
     pump.stop()
-    await running
+    await pump.running
     store.close()
 
 
@@ -347,3 +347,50 @@ async def test_devices_do_not_wait_for_a_slow_disk(pump):
     assert await publishing != [news]
     assert ids
     pump.switchboard.check()
+
+
+async def test_a_server_that_is_killed_begins_no_earlier_than_any_time_it_told(pump, steady_clock):
+    commits = []
+    store, board = pump._store, pump.switchboard
+    commit = store.commit
+    store.commit = lambda *arguments: (commits.append(arguments), commit(*arguments))
+    await pump.ask(c.Sync())
+    began_ms = board.ledger.now_ms
+    for _ in range(40):
+        steady_clock.now_ms += 500
+        await pump.ask(c.Sync())
+        assert board.ledger.now_ms <= store.recover().time_ms <= board.ledger.now_ms + _AHEAD_MS
+    assert board.ledger.now_ms == began_ms + 20_000
+    assert 1 <= len(commits) <= 1 + 20_000 // _AHEAD_MS
+    pump.stop()
+    await pump.running
+    assert store.recover().time_ms == board.ledger.now_ms, "one that was stopped begins where it ended"
+
+
+async def test_while_the_disk_is_slow_time_waits_for_it(pump, steady_clock):
+    await pump.ask(c.Sync())
+    store, board = pump._store, pump.switchboard
+    before_ms = board.ledger.now_ms
+    disk = SlowDisk(store)
+    steady_clock.now_ms += 10_000
+    syncing = asyncio.create_task(pump.ask(c.Sync()))
+    assert await asyncio.to_thread(disk.is_held.wait, 20.0)
+    assert before_ms == board.ledger.now_ms <= store.recover().time_ms
+    disk.go_on.set()
+    await syncing
+    assert before_ms + 10_000 == board.ledger.now_ms <= store.recover().time_ms
+
+
+async def test_a_disk_that_fails_does_not_stop_time(pump, steady_clock):
+    await pump.ask(c.Sync())
+    board = pump.switchboard
+    before_ms = board.ledger.now_ms
+
+    def failing(*_arguments):
+        raise StoreError("as if the disk were full")
+
+    pump._store.commit = failing
+    for _ in range(3):
+        steady_clock.now_ms += 10_000
+        await pump.ask(c.Sync())
+    assert board.ledger.now_ms == before_ms + 30_000

@@ -25,7 +25,7 @@ async def serving(settings: ServerSettings, limits: Limits | None = None) -> Asy
 
 
 class HeldCommits:
-    """Lets the commits of a server begin when the test says so, and counts their rows.
+    """Lets the commits of what a server was asked begin when the test says so, and counts their rows.
 
     Parameters
     ----------
@@ -40,7 +40,8 @@ class HeldCommits:
         self._commit = self._pump._commit
         self._pump._commit = self._hold
 
-    async def _hold(self, rows: list[Row]) -> None:
-        await self.go_on.wait()
-        self.rows.append(len(rows))
-        await self._commit(rows)
+    async def _hold(self, rows: list[Row], until_ms: int | None = None) -> None:
+        if rows:  # else of the time alone
+            await self.go_on.wait()
+            self.rows.append(len(rows))
+        await self._commit(rows, until_ms)
