@@ -146,7 +146,7 @@ class Soak:
             "seconds": round(seconds),
             "devices": workload.devices,
             "reconnects": self.reconnects,
-            "rss_mb_mean": round(mean, 1),
+            "own_mb_mean": round(mean, 1),
             "rise_mb": round(risen, 2),
             "noise_mb": round(noise, 2),
             "is_flat": is_flat(risen, noise, mean),
