@@ -69,19 +69,22 @@ def longer_pool(nodes: npt.NDArray[Any], meta: Ints, groups: int) -> npt.NDArray
 
 
 def reserve() -> None:
-    """Reserve room for large arrays from now on, where address space is neither counted nor scarce.
+    """Reserve room for large arrays from now on, where there is any (`affordable_bytes`)."""
+    _Room.reserved = affordable_bytes()
 
-    Each may grow to half of the machine's memory without moving.
-    """
+
+def affordable_bytes() -> int:
+    """Return half of the machine's memory, or 0 where address space is counted or scarce."""
     try:
         is_counted = _OVERCOMMIT.read_text().strip() == _STRICT
     except OSError:
-        return
+        return 0
     import resource  # noqa: PLC0415 - not everywhere
 
     is_scarce = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    if not is_counted and not is_scarce:
-        _Room.reserved = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    if is_counted or is_scarce:
+        return 0
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
 def _zeros(count: int) -> npt.NDArray[np.uint8]:

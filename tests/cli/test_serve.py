@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -44,11 +43,10 @@ class Process:
         return [int(task.name) for task in tasks if (task / "comm").read_text().strip() == name]
 
     def reserved(self) -> bool:
-        """Whether a part of its address space is as large as half the memory."""
-        half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+        """Whether a part of its address space is as large as what is reserved for an array."""
         lines = Path(f"/proc/{self._process.pid}/maps").read_text().splitlines()
         spans = [[int(end, 16) for end in line.split()[0].split("-")] for line in lines]
-        return any(end - start >= half for start, end in spans)
+        return any(end - start >= growth.affordable_bytes() for start, end in spans)
 
     def signal(self, number) -> int:
         self._process.send_signal(number)
@@ -95,12 +93,7 @@ def test_threads_of_grpc_do_not_interrupt_the_loop_that_they_work_for(tmp_path):
     assert policies == {os.SCHED_BATCH}
 
 
-@pytest.mark.skipif(
-    not growth._OVERCOMMIT.exists()
-    or growth._OVERCOMMIT.read_text().strip() == "2"
-    or resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY,
-    reason="address space is counted or limited here",
-)
+@pytest.mark.skipif(not growth.affordable_bytes(), reason="address space is counted or limited here")
 async def test_room_is_reserved_for_large_arrays(tmp_path):
     process = Process(AREA, "--port=0", f"--store={tmp_path / 's.db'}")
     assert not process.reserved()
