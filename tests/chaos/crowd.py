@@ -1,4 +1,8 @@
-"""Hundreds of devices: some alone on their connection, most in fleets, half of them behind a proxy."""
+"""Hundreds of devices: some alone on their connection, most in fleets, half of them behind a proxy.
+
+Every fifth is private, every fifth has poor fixes, every fifth reports ahead of the edge of its region.
+Of the subscriptions of those that are known exactly some are in the mode ELLIPSE.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 import nearcast
-from nearcast import Client, Device, Subscription, TopK
+from nearcast import Client, Device, RegionMode, Subscription, TopK
 from tests.chaos.books import Books
 from tests.chaos.watch import Watch
 
@@ -23,6 +27,31 @@ _STEP_DEG = 0.004
 """How far a device goes in a move, at most: some 400 m."""
 _SUBSCRIPTIONS_MAX = 3
 
+_ELLIPSE_SHARE = 0.2
+_SPEED_MAX_MPS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """How a device goes about its position, in metres."""
+
+    privacy_radius_m: float = 0.0
+    accuracy_m: float = 0.0
+    prefetch_m: float = 0.0
+
+    @property
+    def is_exact(self) -> bool:
+        return self.privacy_radius_m == self.accuracy_m == 0.0
+
+
+_HABITS = (
+    Habit(),
+    Habit(),
+    Habit(prefetch_m=100.0),
+    Habit(accuracy_m=40.0),
+    Habit(privacy_radius_m=200.0),
+)
+
 
 @dataclass(slots=True)
 class Member:
@@ -30,6 +59,7 @@ class Member:
 
     device: Device
     watch: Watch
+    habit: Habit
     lon: float
     lat: float
     specs: dict[int, TopK] = field(default_factory=dict)
@@ -86,27 +116,34 @@ class Crowd:
             client = await self._connect(far if i % 2 else near)
             group = Group(client, bool(i % 2))
             self.groups.append(group)
-            await self._attach(group, client.attach, name)
+            await self._attach(group, client.attach, name, _habit(i))
         for i in range(_FLEETS):
             client = await self._connect(far if i % 2 else near)
             group = Group(client, bool(i % 2))
             self.groups.append(group)
             fleet = await self._stack.enter_async_context(client.fleet())
-            for name in names[alone + i :: _FLEETS]:
-                await self._attach(group, fleet.attach, name)
+            for number in range(alone + i, count, _FLEETS):
+                await self._attach(group, fleet.attach, names[number], _habit(number))
         await asyncio.gather(*(self.subscribe(member) for member in self.members))
 
     async def leave(self) -> None:
         await self._stack.aclose()
 
-    def move(self, member: Member) -> None:
-        """Choose where a device goes next: a step, seldom another part of town."""
+    async def move(self, member: Member) -> None:
+        """Let a device go a step, seldom to another part of town."""
         chance = self.chance
         if chance.random() < 0.02:
             member.lon, member.lat = chance.uniform(WEST, EAST), chance.uniform(SOUTH, NORTH)
         else:
             member.lon += chance.uniform(-_STEP_DEG, _STEP_DEG)
             member.lat += chance.uniform(-_STEP_DEG, _STEP_DEG)
+        await member.device.move(
+            member.lon,
+            member.lat,
+            accuracy_m=chance.random() * member.habit.accuracy_m,
+            heading_deg=chance.uniform(0.0, 360.0),
+            speed_mps=chance.uniform(0.0, _SPEED_MAX_MPS),
+        )
 
     async def subscribe(self, member: Member) -> None:
         """Begin a subscription, unless there are enough; one that is refused has never been."""
@@ -114,7 +151,9 @@ class Crowd:
             return
         chance = self.chance
         words = frozenset(chance.sample(KEYWORDS, chance.randint(1, 3)))
-        spec = TopK(words, chance.randint(1, 10), chance.choice((0.3, 0.7, 0.95)))
+        is_ellipse = member.habit.is_exact and chance.random() < _ELLIPSE_SHARE
+        region = RegionMode.ELLIPSE if is_ellipse else RegionMode.ANCHORED
+        spec = TopK(words, chance.randint(1, 10), chance.choice((0.3, 0.7, 0.95)), region=region)
         subscription = await member.device.subscribe(spec)
         member.specs[subscription.id] = spec
 
@@ -132,7 +171,20 @@ class Crowd:
     async def _connect(self, target: str) -> Client:
         return await self._stack.enter_async_context(nearcast.connect(target))
 
-    async def _attach(self, group: Group, attach, name: str) -> None:
+    async def _attach(self, group: Group, attach, name: str, habit: Habit) -> None:
         lon, lat = self.chance.uniform(WEST, EAST), self.chance.uniform(SOUTH, NORTH)
-        device = await attach(name, lon=lon, lat=lat)
-        group.members.append(Member(device, Watch(device, self._books, self._violations), lon, lat))
+        device = await attach(
+            name,
+            lon=lon,
+            lat=lat,
+            accuracy_m=habit.accuracy_m,
+            privacy_radius_m=habit.privacy_radius_m,
+            prefetch_m=habit.prefetch_m,
+            chance=self.chance,
+        )
+        watch = Watch(device, self._books, self._violations)
+        group.members.append(Member(device, watch, habit, lon, lat))
+
+
+def _habit(number: int) -> Habit:
+    return _HABITS[number % len(_HABITS)]

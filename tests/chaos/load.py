@@ -144,8 +144,7 @@ class Load:
         while self._running:
             awake = [one for group in self._crowd.awake for one in group.members]
             for member in self._chance.sample(awake, max(1, len(awake) // 10)):
-                self._crowd.move(member)
-                await member.device.move(member.lon, member.lat)
+                await self._crowd.move(member)
             await asyncio.sleep(0.02)
 
     async def _subscribe(self) -> None:
