@@ -29,7 +29,8 @@ from index.contracts import InconsistentIndexError
 from index.iq_tree import kernels
 from index.iq_tree.layout import Occurrences
 from index.tables import SlotTable
-from index.tables.id_map_kernels import NO_KEY, copy_all, find
+from index.tables.id_map import new_cells, rehashed
+from index.tables.id_map_kernels import NO_KEY, find
 from index.tables.quad_kernels import NO_NODE
 from index.tables.slots import Slots
 
@@ -157,8 +158,7 @@ class IqTreeObjectIndex:
         self._trees = BucketTrees()
         self._root = plant(self._trees.arrays, *self._square)
         self._occurrences = Occurrences(
-            np.full(_KEYS_MIN, NO_KEY, dtype=np.int64),
-            np.zeros(_KEYS_MIN, dtype=np.int32),
+            *new_cells(_KEYS_MIN),
             np.zeros(kernels.META_COUNT, dtype=np.int64),
         )
 
@@ -177,7 +177,4 @@ class IqTreeObjectIndex:
 
     def _grow_keys(self) -> None:
         keys, values, meta = self._occurrences
-        more_keys = np.full(2 * len(keys), NO_KEY, dtype=np.int64)
-        more_values = np.zeros(2 * len(keys), dtype=np.int32)
-        copy_all(keys, values, more_keys, more_values)
-        self._occurrences = Occurrences(more_keys, more_values, meta)
+        self._occurrences = Occurrences(*rehashed(keys, values, 2 * len(keys)), meta)

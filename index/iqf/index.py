@@ -46,7 +46,7 @@ from index.iqf.invariants import check
 from index.iqf.layout import LIST_DTYPE, Files
 from index.tables import SlotTable
 from index.tables.growth import longer
-from index.tables.id_map_kernels import NO_KEY, copy_all
+from index.tables.id_map import new_cells, rehashed
 from index.tables.quad_kernels import NO_NODE
 from index.tables.runs import lengthened, new_runs
 
@@ -84,8 +84,7 @@ class IqfObjectIndex:
         meta[list_kernels.LIST_FREE] = list_kernels.NO_LIST
         self._files = Files(
             np.zeros(_LISTS_MIN, dtype=LIST_DTYPE),
-            np.full(_KEYS_MIN, NO_KEY, dtype=np.int64),
-            np.zeros(_KEYS_MIN, dtype=np.int32),
+            *new_cells(_KEYS_MIN),
             new_runs(ENTRY_DTYPE, _RUNS_MIN),
             meta,
         )
@@ -229,7 +228,5 @@ class IqfObjectIndex:
         elif status == list_kernels.RUNS_FULL:
             self._files = files._replace(runs=lengthened(files.runs))
         else:
-            keys = np.full(2 * len(files.keys), NO_KEY, dtype=np.int64)
-            values = np.zeros(len(keys), dtype=np.int32)
-            copy_all(files.keys, files.values, keys, values)
+            keys, values = rehashed(files.keys, files.values, 2 * len(files.keys))
             self._files = files._replace(keys=keys, values=values)

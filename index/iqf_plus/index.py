@@ -45,7 +45,7 @@ from index.iqf_plus.invariants import check
 from index.iqf_plus.layout import ENTRY_DTYPE, LIST_DTYPE, NODE_DTYPE, Lists, Objects
 from index.tables import SlotTable
 from index.tables.growth import longer
-from index.tables.id_map_kernels import NO_KEY, copy_all
+from index.tables.id_map import new_cells, rehashed
 from index.tables.quad_kernels import NO_NODE
 from index.tables.runs import lengthened, new_runs
 
@@ -74,8 +74,7 @@ class IqfPlusObjectIndex:
         meta[node_kernels.NODE_FREE] = NO_NODE
         self._lists = Lists(
             np.zeros(_LISTS_MIN, dtype=LIST_DTYPE),
-            np.full(_KEYS_MIN, NO_KEY, dtype=np.int64),
-            np.zeros(_KEYS_MIN, dtype=np.int32),
+            *new_cells(_KEYS_MIN),
             np.zeros(_NODES_MIN, dtype=NODE_DTYPE),
             new_runs(ENTRY_DTYPE, _RUNS_MIN),
             meta,
@@ -175,7 +174,5 @@ class IqfPlusObjectIndex:
         elif status == list_kernels.LISTS_FULL:
             self._lists = lists._replace(lists=longer(lists.lists, len(lists.lists) + 1))
         else:
-            keys = np.full(2 * len(lists.keys), NO_KEY, dtype=np.int64)
-            values = np.zeros(len(keys), dtype=np.int32)
-            copy_all(lists.keys, lists.values, keys, values)
+            keys, values = rehashed(lists.keys, lists.values, 2 * len(lists.keys))
             self._lists = lists._replace(keys=keys, values=values)

@@ -64,7 +64,8 @@ from index.sq_plus_tree.text_distances import class_distances, text_distances
 from index.sq_plus_tree.walk_kernels import new_walk
 from index.tables import SlotTable
 from index.tables.growth import as_long, longer, longer_pool
-from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, copy_all
+from index.tables.id_map import new_cells, rehashed
+from index.tables.id_map_kernels import LOAD_MAX
 from index.tables.quad_kernels import GROUP_FREE
 
 Square = tuple[float, float, float]
@@ -96,8 +97,7 @@ class SqPlusTree:
         self._meta[ENTRY_END] = SPARE + 1
         self._meta[[FREE_NODE, GROUP_FREE]] = NOTHING
         self._nodes = np.zeros(2 * NODES_SPARE, dtype=NODE_DTYPE)
-        self._node_keys: Ints = np.full(256, NO_KEY, dtype=np.int64)
-        self._node_values: Slots = np.zeros(256, dtype=np.int32)
+        self._node_keys, self._node_values = new_cells(256)
         self._members: Slots = np.zeros(2 * MEMBERS_SPARE, dtype=np.int32)
         self._free_members: Slots = np.full(ROOMS_MAX, NOTHING, dtype=np.int32)
         self._cells = np.zeros(8 * GROUPS_SPARE, dtype=CELL_DTYPE)
@@ -231,10 +231,9 @@ class SqPlusTree:
         self._nodes = longer(self._nodes, int(meta[NODE_END]) + NODES_SPARE)
         self._members = longer(self._members, int(meta[MEMBER_END]) + MEMBERS_SPARE)
         if meta[NODE_COUNT] + NODES_SPARE > len(self._node_keys) * LOAD_MAX:
-            keys = np.full(2 * len(self._node_keys), NO_KEY, dtype=np.int64)
-            values = np.zeros(len(keys), dtype=np.int32)
-            copy_all(self._node_keys, self._node_values, keys, values)
-            self._node_keys, self._node_values = keys, values
+            self._node_keys, self._node_values = rehashed(
+                self._node_keys, self._node_values, 2 * len(self._node_keys)
+            )
         self._cells = longer_pool(self._cells, meta, GROUPS_SPARE)
         self._threshold_m = as_long(self._threshold_m, len(self._cells))
         self._entries = longer(self._entries, int(entries_needed(meta)))

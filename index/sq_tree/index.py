@@ -49,7 +49,7 @@ from index.sq_tree.layout import (
 from index.sq_tree.postings import Postings
 from index.tables import SlotTable
 from index.tables.growth import longer
-from index.tables.id_map_kernels import NO_KEY, copy_all
+from index.tables.id_map import new_cells, rehashed
 
 Square = tuple[float, float, float]
 """Centre and half a side of the root, in metres."""
@@ -199,8 +199,7 @@ class SqTree:
         self._own_m: Floats = np.zeros((node_room, COMMON_MAX + 1))
         self._subtree_m: Floats = np.zeros((node_room, COMMON_MAX + 1))
         self._cells = np.zeros(cell_room, dtype=CELL_DTYPE)
-        self._cell_keys: Ints = np.full(2 * cell_room, NO_KEY, dtype=np.int64)
-        self._cell_values: Slots = np.zeros(2 * cell_room, dtype=np.int32)
+        self._cell_keys, self._cell_values = new_cells(2 * cell_room)
         self._meta: Ints = np.zeros(META_SIZE, dtype=np.int64)
         self._stack_slots: Slots = np.zeros(0, dtype=np.int32)
         self._stack_nodes: Slots = np.zeros(0, dtype=np.int32)
@@ -227,10 +226,9 @@ class SqTree:
             self._subtree_m = longer(self._subtree_m, 2 * len(self._subtree_m))
         if self._meta[CELL_END] > len(self._cells) // 2:
             self._cells = longer(self._cells, 2 * len(self._cells))
-            keys = np.full(2 * len(self._cell_keys), NO_KEY, dtype=np.int64)
-            values = np.zeros(len(keys), dtype=np.int32)
-            copy_all(self._cell_keys, self._cell_values, keys, values)
-            self._cell_keys, self._cell_values = keys, values
+            self._cell_keys, self._cell_values = rehashed(
+                self._cell_keys, self._cell_values, 2 * len(self._cell_keys)
+            )
 
     def _fit_root(self) -> bool:
         """Rebuild the tree if most subscriptions lie outside its root; return whether it was."""

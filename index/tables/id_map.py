@@ -16,12 +16,23 @@ from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, NO_VALUE, Values
 _CELLS_MIN = 16
 
 
+def new_cells(count: int) -> tuple[Ints, Values]:
+    """Return the keys and the values of an empty table; `count` is a power of two."""
+    return np.full(count, NO_KEY, dtype=np.int64), np.zeros(count, dtype=np.int32)
+
+
+def rehashed(keys: Ints, values: Values, count: int) -> tuple[Ints, Values]:
+    """Return a table of so many cells that holds what this one does. O(cells)."""
+    cells = new_cells(count)
+    kernels.copy_all(keys, values, *cells)
+    return cells
+
+
 class IdMap:
     """Ids to numbers. Kernels use `keys` and `values` directly, to read."""
 
     def __init__(self) -> None:
-        self.keys: Ints = np.full(_CELLS_MIN, NO_KEY, dtype=np.int64)
-        self.values: Values = np.zeros(_CELLS_MIN, dtype=np.int32)
+        self.keys, self.values = new_cells(_CELLS_MIN)
         self._count = 0
 
     def __len__(self) -> int:
@@ -94,9 +105,5 @@ class IdMap:
         cells = len(self.keys)
         while count > cells * LOAD_MAX:
             cells *= 2
-        if cells == len(self.keys):
-            return
-        keys = np.full(cells, NO_KEY, dtype=np.int64)
-        values = np.zeros(cells, dtype=np.int32)
-        kernels.copy_all(self.keys, self.values, keys, values)
-        self.keys, self.values = keys, values
+        if cells > len(self.keys):
+            self.keys, self.values = rehashed(self.keys, self.values, cells)
