@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -51,9 +52,9 @@ def main(
 
 
 def _table(tallies: list[Tally]) -> Table:
-    table = Table(title="Faults and what they broke")
-    table.add_column("fault")
-    for title in ("injected", "violations", "lists audited", "acknowledged", "refused", "seconds"):
+    table = Table(title="Faults and what they broke", box=box.SIMPLE_HEAD)
+    table.add_column("fault", no_wrap=True)
+    for title in ("times", "violations", "lists", "commands", "refused", "seconds"):
         table.add_column(title, justify="right")
     for one in tallies:
         counts = (one.injected, len(one.violations), one.lists, one.commands, one.refused)
