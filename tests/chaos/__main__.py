@@ -52,7 +52,9 @@ def main(
 
 
 def _table(tallies: list[Tally]) -> Table:
-    table = Table(title="Faults and what they broke", box=box.SIMPLE_HEAD)
+    table = Table(
+        title="Faults and what they broke", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True
+    )
     table.add_column("fault", no_wrap=True)
     for title in ("times", "violations", "lists", "commands", "refused", "seconds"):
         table.add_column(title, justify="right")
