@@ -111,19 +111,18 @@ class Crowd:
     async def gather(self, count: int, near: str, far: str) -> None:
         """Attach devices, half of them by the way of `far`, and let each subscribe once at least."""
         alone = max(2, count // _ALONE_EVERY)
-        names = [f"d{i}" for i in range(count)]
-        for i, name in enumerate(names[:alone]):
+        for i in range(alone):
             client = await self._connect(far if i % 2 else near)
             group = Group(client, bool(i % 2))
             self.groups.append(group)
-            await self._attach(group, client.attach, name, _habit(i))
+            await self._attach(group, client.attach, i)
         for i in range(_FLEETS):
             client = await self._connect(far if i % 2 else near)
             group = Group(client, bool(i % 2))
             self.groups.append(group)
             fleet = await self._stack.enter_async_context(client.fleet())
             for number in range(alone + i, count, _FLEETS):
-                await self._attach(group, fleet.attach, names[number], _habit(number))
+                await self._attach(group, fleet.attach, number)
         await asyncio.gather(*(self.subscribe(member) for member in self.members))
 
     async def leave(self) -> None:
@@ -171,10 +170,11 @@ class Crowd:
     async def _connect(self, target: str) -> Client:
         return await self._stack.enter_async_context(nearcast.connect(target))
 
-    async def _attach(self, group: Group, attach, name: str, habit: Habit) -> None:
+    async def _attach(self, group: Group, attach, number: int) -> None:
+        habit = _HABITS[number % len(_HABITS)]
         lon, lat = self.chance.uniform(WEST, EAST), self.chance.uniform(SOUTH, NORTH)
         device = await attach(
-            name,
+            f"d{number}",
             lon=lon,
             lat=lat,
             accuracy_m=habit.accuracy_m,
@@ -184,7 +184,3 @@ class Crowd:
         )
         watch = Watch(device, self._books, self._violations)
         group.members.append(Member(device, watch, habit, lon, lat))
-
-
-def _habit(number: int) -> Habit:
-    return _HABITS[number % len(_HABITS)]
