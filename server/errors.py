@@ -31,6 +31,7 @@ class Reason(IntEnum):
     SILENT = 15
     LEASE_EXPIRED = 16
     RECOVERING = 17
+    UNIMPLEMENTED = 18
 
 
 class RefusalError(Exception):

@@ -35,6 +35,14 @@ class Limits:
     """* Of device ids and object keys, in characters."""
     margin_m_max: float = 5000.0
     """* Of a position."""
+    clauses_max: int = 64
+    """* Of a boolean expression."""
+    clause_keywords_max: int = 16
+    """* Required or excluded by one clause."""
+    range_m_max: float = 50_000.0
+    """* Radius or half an extent of a range."""
+    matches_max: int = 1000
+    """* Objects in the result of a boolean subscription; beyond, those nearest are sent."""
     outbox_max: int = 256
     """Deltas waiting for a slow device; beyond, they coalesce into snapshots of the latest state."""
     outbox_bytes_max: int = 1024 * 1024

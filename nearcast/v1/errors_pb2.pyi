@@ -25,6 +25,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ERROR_REASON_SILENT: _ClassVar[ErrorReason]
     ERROR_REASON_LEASE_EXPIRED: _ClassVar[ErrorReason]
     ERROR_REASON_RECOVERING: _ClassVar[ErrorReason]
+    ERROR_REASON_UNIMPLEMENTED: _ClassVar[ErrorReason]
 ERROR_REASON_UNSPECIFIED: ErrorReason
 ERROR_REASON_INVALID_FIELD: ErrorReason
 ERROR_REASON_OUT_OF_AREA: ErrorReason
@@ -43,6 +44,7 @@ ERROR_REASON_INTERNAL: ErrorReason
 ERROR_REASON_SILENT: ErrorReason
 ERROR_REASON_LEASE_EXPIRED: ErrorReason
 ERROR_REASON_RECOVERING: ErrorReason
+ERROR_REASON_UNIMPLEMENTED: ErrorReason
 
 class Error(_message.Message):
     __slots__ = ("reason", "message", "field", "value", "limit", "code")

@@ -25,15 +25,17 @@ _sym_db = _symbol_database.Default()
 from nearcast.v1 import geometry_pb2 as nearcast_dot_v1_dot_geometry__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19nearcast/v1/objects.proto\x12\x0bnearcast.v1\x1a\x1anearcast/v1/geometry.proto\"t\n\tNewObject\x12\'\n\x08position\x18\x01 \x01(\x0b\x32\x15.nearcast.v1.Position\x12\x10\n\x08keywords\x18\x02 \x03(\t\x12\x0e\n\x06ttl_ms\x18\x03 \x01(\x03\x12\x0f\n\x07payload\x18\x04 \x01(\x0c\x12\x0b\n\x03key\x18\x05 \x01(\t\"\xb7\x01\n\x06Object\x12\n\n\x02id\x18\x01 \x01(\x03\x12\'\n\x08position\x18\x02 \x01(\x0b\x32\x15.nearcast.v1.Position\x12!\n\x05point\x18\x03 \x01(\x0b\x32\x12.nearcast.v1.Point\x12\x10\n\x08keywords\x18\x04 \x03(\t\x12\x12\n\ncreated_ms\x18\x05 \x01(\x03\x12\x11\n\texpiry_ms\x18\x06 \x01(\x03\x12\x0f\n\x07payload\x18\x07 \x01(\x0c\x12\x0b\n\x03key\x18\x08 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19nearcast/v1/objects.proto\x12\x0bnearcast.v1\x1a\x1anearcast/v1/geometry.proto\"e\n\nObjectArea\x12(\n\trectangle\x18\x01 \x01(\x0b\x32\x13.nearcast.v1.BoundsH\x00\x12$\n\x07polygon\x18\x02 \x01(\x0b\x32\x11.nearcast.v1.RingH\x00\x42\x07\n\x05shape\"\x9b\x01\n\tNewObject\x12\'\n\x08position\x18\x01 \x01(\x0b\x32\x15.nearcast.v1.Position\x12\x10\n\x08keywords\x18\x02 \x03(\t\x12\x0e\n\x06ttl_ms\x18\x03 \x01(\x03\x12\x0f\n\x07payload\x18\x04 \x01(\x0c\x12\x0b\n\x03key\x18\x05 \x01(\t\x12%\n\x04\x61rea\x18\x06 \x01(\x0b\x32\x17.nearcast.v1.ObjectArea\"\xde\x01\n\x06Object\x12\n\n\x02id\x18\x01 \x01(\x03\x12\'\n\x08position\x18\x02 \x01(\x0b\x32\x15.nearcast.v1.Position\x12!\n\x05point\x18\x03 \x01(\x0b\x32\x12.nearcast.v1.Point\x12\x10\n\x08keywords\x18\x04 \x03(\t\x12\x12\n\ncreated_ms\x18\x05 \x01(\x03\x12\x11\n\texpiry_ms\x18\x06 \x01(\x03\x12\x0f\n\x07payload\x18\x07 \x01(\x0c\x12\x0b\n\x03key\x18\x08 \x01(\t\x12%\n\x04\x61rea\x18\t \x01(\x0b\x32\x17.nearcast.v1.ObjectAreab\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'nearcast.v1.objects_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_NEWOBJECT']._serialized_start=70
-  _globals['_NEWOBJECT']._serialized_end=186
-  _globals['_OBJECT']._serialized_start=189
-  _globals['_OBJECT']._serialized_end=372
+  _globals['_OBJECTAREA']._serialized_start=70
+  _globals['_OBJECTAREA']._serialized_end=171
+  _globals['_NEWOBJECT']._serialized_start=174
+  _globals['_NEWOBJECT']._serialized_end=329
+  _globals['_OBJECT']._serialized_start=332
+  _globals['_OBJECT']._serialized_end=554
 # @@protoc_insertion_point(module_scope)

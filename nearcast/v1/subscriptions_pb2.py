@@ -26,33 +26,41 @@ from nearcast.v1 import geometry_pb2 as nearcast_dot_v1_dot_geometry__pb2
 from nearcast.v1 import objects_pb2 as nearcast_dot_v1_dot_objects__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fnearcast/v1/subscriptions.proto\x12\x0bnearcast.v1\x1a\x1anearcast/v1/geometry.proto\x1a\x19nearcast/v1/objects.proto\"_\n\x04TopK\x12\x10\n\x08keywords\x18\x01 \x03(\t\x12\t\n\x01k\x18\x02 \x01(\x05\x12\r\n\x05\x61lpha\x18\x03 \x01(\x01\x12+\n\nsimilarity\x18\x04 \x01(\x0e\x32\x17.nearcast.v1.Similarity\"g\n\x10SubscriptionSpec\x12\"\n\x05top_k\x18\x01 \x01(\x0b\x32\x11.nearcast.v1.TopKH\x00\x12\'\n\x06region\x18\t \x01(\x0e\x32\x17.nearcast.v1.RegionModeB\x06\n\x04kind\"T\n\x0cSubscription\x12\x17\n\x0fsubscription_id\x18\x01 \x01(\x05\x12+\n\x04spec\x18\x02 \x01(\x0b\x32\x1d.nearcast.v1.SubscriptionSpec\",\n\x05Reach\x12\x10\n\x08length_m\x18\x01 \x01(\x01\x12\x11\n\tobject_id\x18\x02 \x01(\x03\"9\n\x05\x45ntry\x12#\n\x06object\x18\x01 \x01(\x0b\x32\x13.nearcast.v1.Object\x12\x0b\n\x03r_m\x18\x02 \x01(\x01\"B\n\x04\x44rop\x12\x11\n\tobject_id\x18\x01 \x01(\x03\x12\'\n\x06reason\x18\x02 \x01(\x0e\x32\x17.nearcast.v1.DropReason\"\xa4\x02\n\x05\x44\x65lta\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x17\n\x0fsubscription_id\x18\x02 \x01(\x05\x12\"\n\x06\x61nchor\x18\x03 \x01(\x0b\x32\x12.nearcast.v1.Point\x12#\n\x05reach\x18\x04 \x01(\x0b\x32\x12.nearcast.v1.ReachH\x00\x12\x1f\n\x03\x61\x64\x64\x18\x06 \x03(\x0b\x32\x12.nearcast.v1.Entry\x12\x1f\n\x04\x64rop\x18\x07 \x03(\x0b\x32\x11.nearcast.v1.Drop\x12!\n\x05\x63\x61use\x18\x08 \x01(\x0e\x32\x12.nearcast.v1.Cause\x12\x10\n\x08snapshot\x18\t \x01(\x08\x12\x17\n\x0freport_sequence\x18\n \x01(\x03\x12\x0f\n\x07time_ms\x18\x0b \x01(\x03\x42\x07\n\x05\x62ound*l\n\nSimilarity\x12\x1a\n\x16SIMILARITY_UNSPECIFIED\x10\x00\x12\x16\n\x12SIMILARITY_JACCARD\x10\x01\x12\x13\n\x0fSIMILARITY_DICE\x10\x02\x12\x15\n\x11SIMILARITY_COSINE\x10\x03*\\\n\nRegionMode\x12\x1b\n\x17REGION_MODE_UNSPECIFIED\x10\x00\x12\x18\n\x14REGION_MODE_ANCHORED\x10\x01\x12\x17\n\x13REGION_MODE_ELLIPSE\x10\x02*\x99\x01\n\x05\x43\x61use\x12\x15\n\x11\x43\x41USE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43\x41USE_SUBSCRIBED\x10\x01\x12\x12\n\x0e\x43\x41USE_REPORTED\x10\x02\x12\x13\n\x0f\x43\x41USE_PUBLISHED\x10\x03\x12\x13\n\x0f\x43\x41USE_RETRACTED\x10\x04\x12\x12\n\x0e\x43\x41USE_REPLACED\x10\x05\x12\x11\n\rCAUSE_RESUMED\x10\x06*|\n\nDropReason\x12\x1b\n\x17\x44ROP_REASON_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44ROP_REASON_OUT_OF_REACH\x10\x01\x12\x19\n\x15\x44ROP_REASON_RETRACTED\x10\x02\x12\x18\n\x14\x44ROP_REASON_REPLACED\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fnearcast/v1/subscriptions.proto\x12\x0bnearcast.v1\x1a\x1anearcast/v1/geometry.proto\x1a\x19nearcast/v1/objects.proto\"_\n\x04TopK\x12\x10\n\x08keywords\x18\x01 \x03(\t\x12\t\n\x01k\x18\x02 \x01(\x05\x12\r\n\x05\x61lpha\x18\x03 \x01(\x01\x12+\n\nsimilarity\x18\x04 \x01(\x0e\x32\x17.nearcast.v1.Similarity\",\n\x06\x43lause\x12\x10\n\x08required\x18\x01 \x03(\t\x12\x10\n\x08\x65xcluded\x18\x02 \x03(\t\"\xd7\x01\n\x07\x42oolean\x12$\n\x07\x63lauses\x18\x01 \x03(\x0b\x32\x13.nearcast.v1.Clause\x12%\n\x06\x63ircle\x18\x02 \x01(\x0b\x32\x13.nearcast.v1.CircleH\x00\x12+\n\trectangle\x18\x03 \x01(\x0b\x32\x16.nearcast.v1.RectangleH\x00\x12\'\n\x07polygon\x18\x04 \x01(\x0b\x32\x14.nearcast.v1.PolygonH\x00\x12\x0e\n\x06moving\x18\x05 \x01(\x08\x12\x10\n\x08\x64well_ms\x18\x06 \x01(\x03\x42\x07\n\x05range\"8\n\x06Window\x12\x15\n\x0b\x64uration_ms\x18\x01 \x01(\x03H\x00\x12\x0f\n\x05\x63ount\x18\x02 \x01(\x03H\x00\x42\x06\n\x04last\"\xb5\x01\n\x10SubscriptionSpec\x12\"\n\x05top_k\x18\x01 \x01(\x0b\x32\x11.nearcast.v1.TopKH\x00\x12\'\n\x07\x62oolean\x18\x02 \x01(\x0b\x32\x14.nearcast.v1.BooleanH\x00\x12#\n\x06window\x18\x08 \x01(\x0b\x32\x13.nearcast.v1.Window\x12\'\n\x06region\x18\t \x01(\x0e\x32\x17.nearcast.v1.RegionModeB\x06\n\x04kind\"T\n\x0cSubscription\x12\x17\n\x0fsubscription_id\x18\x01 \x01(\x05\x12+\n\x04spec\x18\x02 \x01(\x0b\x32\x1d.nearcast.v1.SubscriptionSpec\",\n\x05Reach\x12\x10\n\x08length_m\x18\x01 \x01(\x01\x12\x11\n\tobject_id\x18\x02 \x01(\x03\"*\n\x05Slack\x12\x0f\n\x07slack_m\x18\x01 \x01(\x01\x12\x10\n\x08too_many\x18\x02 \x01(\x08\"9\n\x05\x45ntry\x12#\n\x06object\x18\x01 \x01(\x0b\x32\x13.nearcast.v1.Object\x12\x0b\n\x03r_m\x18\x02 \x01(\x01\"B\n\x04\x44rop\x12\x11\n\tobject_id\x18\x01 \x01(\x03\x12\'\n\x06reason\x18\x02 \x01(\x0e\x32\x17.nearcast.v1.DropReason\"\xc9\x02\n\x05\x44\x65lta\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x17\n\x0fsubscription_id\x18\x02 \x01(\x05\x12\"\n\x06\x61nchor\x18\x03 \x01(\x0b\x32\x12.nearcast.v1.Point\x12#\n\x05reach\x18\x04 \x01(\x0b\x32\x12.nearcast.v1.ReachH\x00\x12#\n\x05slack\x18\x05 \x01(\x0b\x32\x12.nearcast.v1.SlackH\x00\x12\x1f\n\x03\x61\x64\x64\x18\x06 \x03(\x0b\x32\x12.nearcast.v1.Entry\x12\x1f\n\x04\x64rop\x18\x07 \x03(\x0b\x32\x11.nearcast.v1.Drop\x12!\n\x05\x63\x61use\x18\x08 \x01(\x0e\x32\x12.nearcast.v1.Cause\x12\x10\n\x08snapshot\x18\t \x01(\x08\x12\x17\n\x0freport_sequence\x18\n \x01(\x03\x12\x0f\n\x07time_ms\x18\x0b \x01(\x03\x42\x07\n\x05\x62ound*\x89\x01\n\nSimilarity\x12\x1a\n\x16SIMILARITY_UNSPECIFIED\x10\x00\x12\x16\n\x12SIMILARITY_JACCARD\x10\x01\x12\x13\n\x0fSIMILARITY_DICE\x10\x02\x12\x15\n\x11SIMILARITY_COSINE\x10\x03\x12\x1b\n\x17SIMILARITY_TFIDF_COSINE\x10\x04*\\\n\nRegionMode\x12\x1b\n\x17REGION_MODE_UNSPECIFIED\x10\x00\x12\x18\n\x14REGION_MODE_ANCHORED\x10\x01\x12\x17\n\x13REGION_MODE_ELLIPSE\x10\x02*\x99\x01\n\x05\x43\x61use\x12\x15\n\x11\x43\x41USE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43\x41USE_SUBSCRIBED\x10\x01\x12\x12\n\x0e\x43\x41USE_REPORTED\x10\x02\x12\x13\n\x0f\x43\x41USE_PUBLISHED\x10\x03\x12\x13\n\x0f\x43\x41USE_RETRACTED\x10\x04\x12\x12\n\x0e\x43\x41USE_REPLACED\x10\x05\x12\x11\n\rCAUSE_RESUMED\x10\x06*\x9b\x01\n\nDropReason\x12\x1b\n\x17\x44ROP_REASON_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44ROP_REASON_OUT_OF_REACH\x10\x01\x12\x19\n\x15\x44ROP_REASON_RETRACTED\x10\x02\x12\x18\n\x14\x44ROP_REASON_REPLACED\x10\x03\x12\x1d\n\x19\x44ROP_REASON_OUT_OF_WINDOW\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'nearcast.v1.subscriptions_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SIMILARITY']._serialized_start=859
-  _globals['_SIMILARITY']._serialized_end=967
-  _globals['_REGIONMODE']._serialized_start=969
-  _globals['_REGIONMODE']._serialized_end=1061
-  _globals['_CAUSE']._serialized_start=1064
-  _globals['_CAUSE']._serialized_end=1217
-  _globals['_DROPREASON']._serialized_start=1219
-  _globals['_DROPREASON']._serialized_end=1343
+  _globals['_SIMILARITY']._serialized_start=1342
+  _globals['_SIMILARITY']._serialized_end=1479
+  _globals['_REGIONMODE']._serialized_start=1481
+  _globals['_REGIONMODE']._serialized_end=1573
+  _globals['_CAUSE']._serialized_start=1576
+  _globals['_CAUSE']._serialized_end=1729
+  _globals['_DROPREASON']._serialized_start=1732
+  _globals['_DROPREASON']._serialized_end=1887
   _globals['_TOPK']._serialized_start=103
   _globals['_TOPK']._serialized_end=198
-  _globals['_SUBSCRIPTIONSPEC']._serialized_start=200
-  _globals['_SUBSCRIPTIONSPEC']._serialized_end=303
-  _globals['_SUBSCRIPTION']._serialized_start=305
-  _globals['_SUBSCRIPTION']._serialized_end=389
-  _globals['_REACH']._serialized_start=391
-  _globals['_REACH']._serialized_end=435
-  _globals['_ENTRY']._serialized_start=437
-  _globals['_ENTRY']._serialized_end=494
-  _globals['_DROP']._serialized_start=496
-  _globals['_DROP']._serialized_end=562
-  _globals['_DELTA']._serialized_start=565
-  _globals['_DELTA']._serialized_end=857
+  _globals['_CLAUSE']._serialized_start=200
+  _globals['_CLAUSE']._serialized_end=244
+  _globals['_BOOLEAN']._serialized_start=247
+  _globals['_BOOLEAN']._serialized_end=462
+  _globals['_WINDOW']._serialized_start=464
+  _globals['_WINDOW']._serialized_end=520
+  _globals['_SUBSCRIPTIONSPEC']._serialized_start=523
+  _globals['_SUBSCRIPTIONSPEC']._serialized_end=704
+  _globals['_SUBSCRIPTION']._serialized_start=706
+  _globals['_SUBSCRIPTION']._serialized_end=790
+  _globals['_REACH']._serialized_start=792
+  _globals['_REACH']._serialized_end=836
+  _globals['_SLACK']._serialized_start=838
+  _globals['_SLACK']._serialized_end=880
+  _globals['_ENTRY']._serialized_start=882
+  _globals['_ENTRY']._serialized_end=939
+  _globals['_DROP']._serialized_start=941
+  _globals['_DROP']._serialized_end=1007
+  _globals['_DELTA']._serialized_start=1010
+  _globals['_DELTA']._serialized_end=1339
 # @@protoc_insertion_point(module_scope)

@@ -15,6 +15,7 @@ class Similarity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SIMILARITY_JACCARD: _ClassVar[Similarity]
     SIMILARITY_DICE: _ClassVar[Similarity]
     SIMILARITY_COSINE: _ClassVar[Similarity]
+    SIMILARITY_TFIDF_COSINE: _ClassVar[Similarity]
 
 class RegionMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -38,10 +39,12 @@ class DropReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DROP_REASON_OUT_OF_REACH: _ClassVar[DropReason]
     DROP_REASON_RETRACTED: _ClassVar[DropReason]
     DROP_REASON_REPLACED: _ClassVar[DropReason]
+    DROP_REASON_OUT_OF_WINDOW: _ClassVar[DropReason]
 SIMILARITY_UNSPECIFIED: Similarity
 SIMILARITY_JACCARD: Similarity
 SIMILARITY_DICE: Similarity
 SIMILARITY_COSINE: Similarity
+SIMILARITY_TFIDF_COSINE: Similarity
 REGION_MODE_UNSPECIFIED: RegionMode
 REGION_MODE_ANCHORED: RegionMode
 REGION_MODE_ELLIPSE: RegionMode
@@ -56,6 +59,7 @@ DROP_REASON_UNSPECIFIED: DropReason
 DROP_REASON_OUT_OF_REACH: DropReason
 DROP_REASON_RETRACTED: DropReason
 DROP_REASON_REPLACED: DropReason
+DROP_REASON_OUT_OF_WINDOW: DropReason
 
 class TopK(_message.Message):
     __slots__ = ("keywords", "k", "alpha", "similarity")
@@ -69,13 +73,49 @@ class TopK(_message.Message):
     similarity: Similarity
     def __init__(self, keywords: _Optional[_Iterable[str]] = ..., k: _Optional[int] = ..., alpha: _Optional[float] = ..., similarity: _Optional[_Union[Similarity, str]] = ...) -> None: ...
 
+class Clause(_message.Message):
+    __slots__ = ("required", "excluded")
+    REQUIRED_FIELD_NUMBER: _ClassVar[int]
+    EXCLUDED_FIELD_NUMBER: _ClassVar[int]
+    required: _containers.RepeatedScalarFieldContainer[str]
+    excluded: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, required: _Optional[_Iterable[str]] = ..., excluded: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Boolean(_message.Message):
+    __slots__ = ("clauses", "circle", "rectangle", "polygon", "moving", "dwell_ms")
+    CLAUSES_FIELD_NUMBER: _ClassVar[int]
+    CIRCLE_FIELD_NUMBER: _ClassVar[int]
+    RECTANGLE_FIELD_NUMBER: _ClassVar[int]
+    POLYGON_FIELD_NUMBER: _ClassVar[int]
+    MOVING_FIELD_NUMBER: _ClassVar[int]
+    DWELL_MS_FIELD_NUMBER: _ClassVar[int]
+    clauses: _containers.RepeatedCompositeFieldContainer[Clause]
+    circle: _geometry_pb2.Circle
+    rectangle: _geometry_pb2.Rectangle
+    polygon: _geometry_pb2.Polygon
+    moving: bool
+    dwell_ms: int
+    def __init__(self, clauses: _Optional[_Iterable[_Union[Clause, _Mapping]]] = ..., circle: _Optional[_Union[_geometry_pb2.Circle, _Mapping]] = ..., rectangle: _Optional[_Union[_geometry_pb2.Rectangle, _Mapping]] = ..., polygon: _Optional[_Union[_geometry_pb2.Polygon, _Mapping]] = ..., moving: _Optional[bool] = ..., dwell_ms: _Optional[int] = ...) -> None: ...
+
+class Window(_message.Message):
+    __slots__ = ("duration_ms", "count")
+    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    duration_ms: int
+    count: int
+    def __init__(self, duration_ms: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
+
 class SubscriptionSpec(_message.Message):
-    __slots__ = ("top_k", "region")
+    __slots__ = ("top_k", "boolean", "window", "region")
     TOP_K_FIELD_NUMBER: _ClassVar[int]
+    BOOLEAN_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
     REGION_FIELD_NUMBER: _ClassVar[int]
     top_k: TopK
+    boolean: Boolean
+    window: Window
     region: RegionMode
-    def __init__(self, top_k: _Optional[_Union[TopK, _Mapping]] = ..., region: _Optional[_Union[RegionMode, str]] = ...) -> None: ...
+    def __init__(self, top_k: _Optional[_Union[TopK, _Mapping]] = ..., boolean: _Optional[_Union[Boolean, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., region: _Optional[_Union[RegionMode, str]] = ...) -> None: ...
 
 class Subscription(_message.Message):
     __slots__ = ("subscription_id", "spec")
@@ -92,6 +132,14 @@ class Reach(_message.Message):
     length_m: float
     object_id: int
     def __init__(self, length_m: _Optional[float] = ..., object_id: _Optional[int] = ...) -> None: ...
+
+class Slack(_message.Message):
+    __slots__ = ("slack_m", "too_many")
+    SLACK_M_FIELD_NUMBER: _ClassVar[int]
+    TOO_MANY_FIELD_NUMBER: _ClassVar[int]
+    slack_m: float
+    too_many: bool
+    def __init__(self, slack_m: _Optional[float] = ..., too_many: _Optional[bool] = ...) -> None: ...
 
 class Entry(_message.Message):
     __slots__ = ("object", "r_m")
@@ -110,11 +158,12 @@ class Drop(_message.Message):
     def __init__(self, object_id: _Optional[int] = ..., reason: _Optional[_Union[DropReason, str]] = ...) -> None: ...
 
 class Delta(_message.Message):
-    __slots__ = ("version", "subscription_id", "anchor", "reach", "add", "drop", "cause", "snapshot", "report_sequence", "time_ms")
+    __slots__ = ("version", "subscription_id", "anchor", "reach", "slack", "add", "drop", "cause", "snapshot", "report_sequence", "time_ms")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTION_ID_FIELD_NUMBER: _ClassVar[int]
     ANCHOR_FIELD_NUMBER: _ClassVar[int]
     REACH_FIELD_NUMBER: _ClassVar[int]
+    SLACK_FIELD_NUMBER: _ClassVar[int]
     ADD_FIELD_NUMBER: _ClassVar[int]
     DROP_FIELD_NUMBER: _ClassVar[int]
     CAUSE_FIELD_NUMBER: _ClassVar[int]
@@ -125,10 +174,11 @@ class Delta(_message.Message):
     subscription_id: int
     anchor: _geometry_pb2.Point
     reach: Reach
+    slack: Slack
     add: _containers.RepeatedCompositeFieldContainer[Entry]
     drop: _containers.RepeatedCompositeFieldContainer[Drop]
     cause: Cause
     snapshot: bool
     report_sequence: int
     time_ms: int
-    def __init__(self, version: _Optional[int] = ..., subscription_id: _Optional[int] = ..., anchor: _Optional[_Union[_geometry_pb2.Point, _Mapping]] = ..., reach: _Optional[_Union[Reach, _Mapping]] = ..., add: _Optional[_Iterable[_Union[Entry, _Mapping]]] = ..., drop: _Optional[_Iterable[_Union[Drop, _Mapping]]] = ..., cause: _Optional[_Union[Cause, str]] = ..., snapshot: _Optional[bool] = ..., report_sequence: _Optional[int] = ..., time_ms: _Optional[int] = ...) -> None: ...
+    def __init__(self, version: _Optional[int] = ..., subscription_id: _Optional[int] = ..., anchor: _Optional[_Union[_geometry_pb2.Point, _Mapping]] = ..., reach: _Optional[_Union[Reach, _Mapping]] = ..., slack: _Optional[_Union[Slack, _Mapping]] = ..., add: _Optional[_Iterable[_Union[Entry, _Mapping]]] = ..., drop: _Optional[_Iterable[_Union[Drop, _Mapping]]] = ..., cause: _Optional[_Union[Cause, str]] = ..., snapshot: _Optional[bool] = ..., report_sequence: _Optional[int] = ..., time_ms: _Optional[int] = ...) -> None: ...

@@ -28,6 +28,10 @@ def _missing(field: str) -> RefusalError:
     return RefusalError(Reason.INVALID_FIELD, field, "absent", "present")
 
 
+def _unimplemented(field: str, limit: str, value: str = "present") -> RefusalError:
+    return RefusalError(Reason.UNIMPLEMENTED, field, value, f"{limit}; more is not built yet")
+
+
 # -- from the wire -------------------------------------------------------------------------------
 
 
@@ -40,15 +44,24 @@ def position_from(message: geometry_pb2.Position, field: str, *, present: bool) 
 
 def new_object_from(message: objects_pb2.NewObject, field: str) -> NewObject:
     """Read an object that a publisher posts."""
+    if message.HasField("area"):
+        raise _unimplemented(f"{field}.area", "absent: an object is a point")
     lon, lat = position_from(message.position, f"{field}.position", present=message.HasField("position"))
     return NewObject(lon, lat, tuple(message.keywords), message.ttl_ms, message.payload, message.key)
 
 
 def top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
     """Read what a subscription asks for."""
-    if message.WhichOneof("kind") != "top_k":
+    kind = message.WhichOneof("kind")
+    if kind == "boolean":
+        raise _unimplemented("spec.boolean", "a top-k subscription")
+    if kind != "top_k":
         raise _missing("spec.top_k")
+    if message.HasField("window"):
+        raise _unimplemented("spec.window", "absent: objects count until they expire")
     spec = message.top_k
+    if spec.similarity == subscriptions_pb2.SIMILARITY_TFIDF_COSINE:
+        raise _unimplemented("spec.top_k.similarity", "JACCARD, DICE or COSINE", "TFIDF_COSINE")
     similarity = _choice(Similarity, spec.similarity or Similarity.JACCARD, "spec.top_k.similarity")
     region = _choice(RegionMode, message.region or RegionMode.ANCHORED, "spec.region")
     return TopK(tuple(spec.keywords), spec.k, spec.alpha, similarity, region)

@@ -32,6 +32,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.SILENT: grpc.StatusCode.DEADLINE_EXCEEDED,
     Reason.LEASE_EXPIRED: grpc.StatusCode.DEADLINE_EXCEEDED,
     Reason.RECOVERING: grpc.StatusCode.UNAVAILABLE,
+    Reason.UNIMPLEMENTED: grpc.StatusCode.UNIMPLEMENTED,
 }
 
 

@@ -58,7 +58,10 @@ def messages(descriptor, found=None):
     return found
 
 
-TOLD_ELSEWHERE = {"Limits", "Frame", "Position", "Point", "Object", "TopK", "SubscriptionSpec"}
+TOLD_ELSEWHERE = {
+    *("Limits", "Frame", "Position", "Point", "Bounds", "Ring", "Polygon", "Circle", "Rectangle"),
+    *("Object", "ObjectArea", "SubscriptionSpec", "TopK", "Boolean", "Clause", "Window", "Slack"),
+}
 """What goes into a message of an operation; the proto files tell."""
 
 

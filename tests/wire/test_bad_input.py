@@ -205,6 +205,44 @@ async def test_a_spec_of_no_kind(stubs):
     device.cancel()
 
 
+NOT_BUILT = {
+    "spec.boolean": subscriptions_pb2.SubscriptionSpec(
+        boolean=subscriptions_pb2.Boolean(clauses=[subscriptions_pb2.Clause(required=["sushi"])])
+    ),
+    "spec.window": subscriptions_pb2.SubscriptionSpec(
+        top_k=a_spec().top_k, window=subscriptions_pb2.Window(count=10)
+    ),
+    "spec.top_k.similarity": a_spec(similarity=subscriptions_pb2.SIMILARITY_TFIDF_COSINE),
+}
+
+
+@pytest.mark.parametrize("field", NOT_BUILT)
+async def test_what_is_not_built_yet_is_refused(stubs, server, field):
+    device = await attached(stubs)
+    before = state(server)
+    answer = await tell(device, subscribe=subscribe(1, NOT_BUILT[field]))
+    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_UNIMPLEMENTED
+    assert answer.rejection.error.field == field
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await stubs.devices.Search(device_service_pb2.SearchRequest(spec=NOT_BUILT[field], position=HERE))
+    assert failed.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    check_details(failed.value, "UNIMPLEMENTED", field)
+    assert state(server) == before
+    device.cancel()
+
+
+async def test_areas_of_objects_are_not_built_yet(stubs, server):
+    before = state(server)
+    area = objects_pb2.ObjectArea(
+        rectangle=geometry_pb2.Bounds(lon_min=14.1, lat_min=35.1, lon_max=14.2, lat_max=35.2)
+    )
+    call = stubs.publishers.Publish()
+    await call.write(publisher_service_pb2.PublishRequest(objects=[an_object(area=area)]))
+    error = (await call.read()).error
+    assert (error.reason, error.field) == (errors_pb2.ERROR_REASON_UNIMPLEMENTED, "objects[0].area")
+    assert state(server) == before
+
+
 async def test_unknown_and_taken_numbers(stubs, server):
     device = await attached(stubs)
     await tell(device, subscribe=subscribe(1, a_spec()))

@@ -18,6 +18,9 @@ from server.model import Cause, DropReason
 from server.session import EndReason, RefusedCommand
 from server.transport.status import CODES
 
+NOT_BUILT = {"SIMILARITY_TFIDF_COSINE", "DROP_REASON_OUT_OF_WINDOW"}
+"""In the wire contract for good, and not made by this server yet."""
+
 
 @pytest.mark.parametrize(
     ("ours", "wire", "prefix"),
@@ -36,7 +39,8 @@ from server.transport.status import CODES
 def test_numbers_agree(ours, wire, prefix):
     named = {f"{prefix}{one.name}": one.value for one in ours}
     unspecified = f"{prefix}UNSPECIFIED"
-    assert {unspecified: 0, **named} == dict(wire.items())
+    built = {name: number for name, number in wire.items() if name not in NOT_BUILT}
+    assert {unspecified: 0, **named} == built
 
 
 def test_every_reason_has_a_code():
