@@ -1,7 +1,8 @@
 """The subscriptions of a device, and what the server knows of them.
 
 Numbers are the device's. What was begun or ended while there was no stream is told at the next welcome,
-which lists what the server has.
+which lists what the server has. A subscription of a kind that this SDK does not know was made by another
+instance: it keeps its number and is left alone.
 """
 
 from __future__ import annotations
@@ -85,25 +86,37 @@ class Roster:
             answered()
         self._on_ended.clear()
 
-    def reconcile(self, listed: Mapping[int, TopK]) -> Difference:
-        """Agree with the server on which subscriptions there are; return what it has to be told."""
+    def reconcile(self, listed: Mapping[int, TopK | None]) -> Difference:
+        """Agree with the server on which subscriptions there are; return what it has to be told.
+
+        Parameters
+        ----------
+        listed
+            What the server has: specs by number, None for one of a kind that is not known here.
+        """
         self._next_id = max([self._next_id, *(number + 1 for number in listed)])
+        self._ended_ids &= {number for number, spec in listed.items() if spec is not None}
         ended = [number for number in listed if number in self._ended_ids]
         for number, spec in listed.items():
-            if number not in self._ended_ids:
+            if spec is None:
+                self._give_way(number)
+            elif number not in self._ended_ids:
                 self._adopt(number, spec)
-        self._ended_ids &= listed.keys()
         self._refused_ids.clear()
         unknown = [one for number, one in self.subscriptions.items() if number not in listed]
         return Difference(ended, unknown)
 
     def _adopt(self, number: int, spec: TopK) -> None:
         mine = self.subscriptions.get(number)
+        if mine is not None and is_same_spec(mine.spec, spec):
+            return
+        self._give_way(number)
+        self.subscriptions[number] = Subscription(self._conversation, number, spec)
+
+    def _give_way(self, number: int) -> None:
+        """Let mine, if there is one, go on under the next free number: another instance took this one."""
+        mine = self.subscriptions.pop(number, None)
         if mine is not None:
-            if is_same_spec(mine.spec, spec):
-                return
-            # Another instance took the number: mine goes on under the next free one.
             mine.id = self._next_id
             self._next_id += 1
             self.subscriptions[mine.id] = mine
-        self.subscriptions[number] = Subscription(self._conversation, number, spec)

@@ -92,11 +92,19 @@ def spec_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
     )
 
 
-def top_k(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
-    """Read what a subscription asks for."""
+def top_k(message: subscriptions_pb2.SubscriptionSpec) -> TopK | None:
+    """Read what a subscription asks for; None if that is not a top-k subscription as this SDK knows them.
+
+    Another SDK may have made it: of another kind, with a window, or with a mode that came later.
+    """
+    if message.WhichOneof("kind") != "top_k" or message.HasField("window"):
+        return None
     spec = message.top_k
-    similarity = Similarity(spec.similarity or Similarity.JACCARD)
-    region = RegionMode(message.region or RegionMode.ANCHORED)
+    try:
+        similarity = Similarity(spec.similarity or Similarity.JACCARD)
+        region = RegionMode(message.region or RegionMode.ANCHORED)
+    except ValueError:
+        return None
     return TopK(frozenset(spec.keywords), spec.k, spec.alpha, similarity, region)
 
 

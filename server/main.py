@@ -41,13 +41,6 @@ _SLOW_S = 3.0
 _SWITCH_S = 0.0002
 """How long a thread waits for the interpreter while another has it: what was looked up is wanted."""
 
-_LEASE_MS = 600_000
-"""Ten minutes: long for a phone that sleeps between two signs of life, short for who counts devices."""
-
-
-_RETENTION_DAYS = 90.0
-"""A quarter of a year: who comes back later has most likely installed the app anew."""
-
 
 class Server:
     """A running server.
@@ -97,9 +90,9 @@ class Server:
                 self._limits,
                 options,
                 virtual_time=settings.virtual_time,
-                lease_ms=_lease_ms(settings),
+                lease_ms=settings.lease_ms,
             )
-            retention = Retention(self._store, _retention_days(settings))
+            retention = Retention(self._store, settings.subscription_retention_days)
             self._pump = Pump(self.switchboard, self._store, self._clock, retention=retention)
             self._pump.state = ServerState.RECOVERING
             self._listener = Listener(
@@ -187,20 +180,6 @@ def _engine_options(settings: ServerSettings, frame: Frame) -> EngineOptions:
         object_index=OBJECT_INDEXES[settings.object_index],
         subscription_index=lambda: subscription_index(square),
     )
-
-
-def _lease_ms(settings: ServerSettings) -> int:
-    """In virtual time nobody is late unless that is asked for."""
-    if settings.lease_ms is not None:
-        return settings.lease_ms
-    return 0 if settings.virtual_time else _LEASE_MS
-
-
-def _retention_days(settings: ServerSettings) -> float:
-    """In virtual time nobody is forgotten unless that is asked for."""
-    if settings.subscription_retention_days is not None:
-        return settings.subscription_retention_days
-    return 0.0 if settings.virtual_time else _RETENTION_DAYS
 
 
 def _tls(settings: ServerSettings) -> TlsFiles | None:

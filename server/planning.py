@@ -11,13 +11,13 @@ Between the two the caller makes the rows durable. Plans of one batch do not tou
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from safe_region.anchored import RegionMode
 from server import commands as c
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject, Place
-from server.plans import EVERYTHING, Plan, Publication, left_to_others
+from server.plans import Plan, Publication, Touched, Touches, left_to_others
 from server.rows import (
     DeleteObject,
     DeleteSubscription,
@@ -44,9 +44,9 @@ from server.validation import (
 )
 
 
-def _device(command: c.DeviceCommand) -> Hashable:
+def _device(command: c.DeviceCommand) -> Touches:
     """Return what a command that changes a device's session or subscriptions touches."""
-    return ("device", command.device_id)
+    return Touches(device_ids=frozenset({command.device_id}))
 
 
 class Planner:
@@ -67,10 +67,10 @@ class Planner:
         A batch ends, too, where its rows would keep those behind it waiting for long.
         """
         found: list[Plan | RefusalError] = []
-        touched: set[Hashable] = set()
+        touched = Touched()
         row_count = 0
         for command in commands:
-            if touched and isinstance(command, c.DeviceCommand) and _device(command) in touched:
+            if isinstance(command, c.DeviceCommand) and touched.has_device(command.device_id):
                 break
             try:
                 plan = self.plan(command)
@@ -80,12 +80,12 @@ class Planner:
             if isinstance(plan.joint, c.Report) or plan.is_aside:
                 found.append(plan)
                 continue
-            if not touched.isdisjoint(plan.touches):
+            if not touched.is_disjoint(plan.touches):
                 break
             found.append(plan)
-            touched |= plan.touches
+            touched.add(plan.touches)
             row_count += len(plan.rows)
-            if EVERYTHING in touched or row_count >= self._board.limits.batch_rows_max:
+            if touched.everything or row_count >= self._board.limits.batch_rows_max:
                 break
         return found
 
@@ -115,7 +115,7 @@ class Planner:
             case c.Hello():
                 return self._plan_hello(command)
             case c.Detach():
-                return Plan(lambda: self._board.detach(command), touches=frozenset({_device(command)}))
+                return Plan(lambda: self._board.detach(command), touches=_device(command))
             case c.Subscribe():
                 return self._plan_subscribe(command)
             case c.Unsubscribe():
@@ -132,23 +132,23 @@ class Planner:
         ids: list[int] = []
         fresh: list[LiveObject] = []
         replaced: list[int] = []
-        touches: set[Hashable] = set()
-        for new in checked_objects(command.objects, self._board.limits, self._board.frame):
+        known_ids: list[int] = []
+        checked = checked_objects(command.objects, self._board.limits, self._board.frame)
+        for new in checked:
             old_id = self._board.id_of_key.get(new.key) if new.key else None
-            if new.key:
-                touches.add(new.key)
             if old_id is not None:
+                known_ids.append(old_id)
                 if self._board.ledger.objects[old_id].equals(new):
                     ids.append(old_id)
                     continue
                 replaced.append(old_id)
-                touches.add(old_id)
             item = self._accepted(new, now_ms)
             fresh.append(item)
             ids.append(item.object_id)
         rows = [DeleteObject(old_id) for old_id in replaced] + [PutObject(item) for item in fresh]
         joint = Publication(fresh, replaced, ids)
-        return Plan(left_to_others, tuple(rows), frozenset(touches), joint)
+        keys = frozenset(new.key for new in checked if new.key)
+        return Plan(left_to_others, tuple(rows), Touches(keys, frozenset(known_ids)), joint)
 
     def _accepted(self, new: NewObject, now_ms: int) -> LiveObject:
         object_id = self._board.take_object_id()
@@ -173,7 +173,7 @@ class Planner:
                     Reason.UNKNOWN_OBJECT, f"ids[{i}]", object_id, "the id of a live object"
                 )
         rows = tuple(DeleteObject(object_id) for object_id in ids)
-        return Plan(lambda: self._board.retract(ids), rows, frozenset(ids))
+        return Plan(lambda: self._board.retract(ids), rows, Touches(object_ids=frozenset(ids)))
 
     def _plan_search(self, command: c.Search) -> Plan:
         spec = checked_top_k(command.spec, self._board.limits)
@@ -194,7 +194,7 @@ class Planner:
         return Plan(
             lambda: self._board.advance(command.time_ms),
             (SetTime(command.time_ms),),
-            frozenset({EVERYTHING}),
+            Touches(everything=True),
         )
 
     def _plan_forget(self, command: c.Forget) -> Plan:
@@ -206,7 +206,7 @@ class Planner:
             else:
                 rows.append(SetHeard(session.device_id))
         gone = [session for session in known if session.connection is None]
-        touches = frozenset(("device", session.device_id) for session in known)
+        touches = Touches(device_ids=frozenset(session.device_id for session in known))
         return Plan(lambda: self._board.forget(gone), tuple(rows), touches)
 
     def _plan_hello(self, command: c.Hello) -> Plan:
@@ -231,7 +231,7 @@ class Planner:
                 raise RefusalError(
                     Reason.OUT_OF_ORDER, "hello", "second", "the first message of a device on a stream"
                 )
-        return Plan(lambda: self._board.hello(command), touches=frozenset({_device(command)}))
+        return Plan(lambda: self._board.hello(command), touches=_device(command))
 
     def _plan_subscribe(self, command: c.Subscribe) -> Plan:
         session = self._speaker(command)
@@ -261,7 +261,7 @@ class Planner:
         return Plan(
             lambda: self._board.subscribe(session, row, place),
             (row,) if handle is None else (),
-            frozenset({_device(command)}),
+            _device(command),
         )
 
     def _plan_unsubscribe(self, command: c.Unsubscribe) -> Plan:
@@ -271,7 +271,7 @@ class Planner:
         return Plan(
             lambda: self._board.unsubscribe(session, command.subscription_id),
             (row,),
-            frozenset({_device(command)}),
+            _device(command),
         )
 
     def _plan_report(self, command: c.Report) -> Plan:

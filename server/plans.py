@@ -5,7 +5,7 @@ Nothing here can fail: a plan is valid, and what had to be durable is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,8 +16,51 @@ from server.rows import Row
 from server.switchboard import Switchboard
 from server.waiting import Entry
 
-EVERYTHING = "everything"
-"""What a plan touches that must be the last of its batch."""
+
+class Touches(NamedTuple):
+    """What a plan reads or changes, by kind: no text of users is taken for anything else."""
+
+    keys: frozenset[str] = frozenset()
+    """Of publishers."""
+    object_ids: frozenset[int] = frozenset()
+    device_ids: frozenset[str] = frozenset()
+    """Devices whose session or subscriptions it changes."""
+    everything: bool = False
+    """Whether it must be the last of its batch."""
+
+
+_NOTHING = Touches()
+
+
+class Touched:
+    """What the plans of a batch touch together. Operations: O(what one plan touches)."""
+
+    __slots__ = ("_device_ids", "_keys", "_object_ids", "everything")
+
+    def __init__(self) -> None:
+        self._keys: set[str] = set()
+        self._object_ids: set[int] = set()
+        self._device_ids: set[str] = set()
+        self.everything = False
+
+    def add(self, touches: Touches) -> None:
+        """Add what another plan touches."""
+        self._keys |= touches.keys
+        self._object_ids |= touches.object_ids
+        self._device_ids |= touches.device_ids
+        self.everything |= touches.everything
+
+    def has_device(self, device_id: str) -> bool:
+        """Whether a plan of the batch changes a device's session or subscriptions."""
+        return device_id in self._device_ids
+
+    def is_disjoint(self, touches: Touches) -> bool:
+        """Whether another plan touches nothing of it."""
+        return (
+            self._keys.isdisjoint(touches.keys)
+            and self._object_ids.isdisjoint(touches.object_ids)
+            and self._device_ids.isdisjoint(touches.device_ids)
+        )
 
 
 class Publication(NamedTuple):
@@ -35,7 +78,7 @@ class Plan:
 
     apply: Callable[[], object]
     rows: tuple[Row, ...] = ()
-    touches: frozenset[Hashable] = frozenset()
+    touches: Touches = _NOTHING
     joint: Publication | c.Report | None = None
     """Set instead of `apply` being called: neighbours of a kind are carried out as one batch."""
     is_aside: bool = False

@@ -1,13 +1,18 @@
-"""The server's settings: flags over environment over configuration file over defaults."""
+"""The server's settings: flags over environment over configuration file over defaults.
+
+Each is declared once, here: the command line makes its flags and its help from the fields
+(`nearcast/cli/settings_options.py`).
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, FilePath, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -27,40 +32,81 @@ from safe_region.frame import Area, Frame
 BUFFER_EXTRA_MAX = 1000
 """Above, a buffer costs more than the reports it saves."""
 
-
+_BUFFER_EXTRA = f"auto or 0 to {BUFFER_EXTRA_MAX}"
 _COST_MAX = 1e9
+
+_LEASE_MS = 600_000
+"""Ten minutes: long for a phone that sleeps between two signs of life, short for who counts devices."""
+
+_RETENTION_DAYS = 90.0
+"""A quarter of a year: who comes back later has most likely installed the app anew."""
+
+_Number = TypeVar("_Number", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the help says of a setting that its type, bounds and default do not."""
+
+    unit: str = ""
+    flag: str = ""
+    """If it is not the field's name."""
+    metavar: str = ""
+    limit: str = ""
+    """What is allowed, if a validator decides on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class InRealTime(Generic[_Number]):
+    """A default that holds in real time; in virtual time nobody is late unless that is asked for: 0."""
+
+    value: _Number
+
+    def __call__(self, settings: Mapping[str, Any]) -> _Number:
+        """Return the default beside settings that were read before."""
+        return type(self.value)(0) if settings.get("virtual_time") else self.value
+
+
+Milliseconds = Annotated[int, Shown(unit="milliseconds")]
+Days = Annotated[float, Shown(unit="days")]
+Metres = Annotated[float, Shown(unit="metres")]
+MetresPerSecond = Annotated[float, Shown(unit="metres a second")]
 
 
 class ServerSettings(BaseSettings):
     """What `nearcast serve` can be told.
 
     Every field can be set by a flag, by an environment variable `NEARCAST_<FIELD>`, or in a TOML file.
+    Its description says neither default nor bounds nor unit: the help adds them.
     """
 
     model_config = SettingsConfigDict(env_prefix="NEARCAST_", extra="forbid", frozen=True)
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(7433, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
-    area: Annotated[Area, NoDecode] = Field(
-        description="Service area as lon_min,lat_min,lon_max,lat_max in degrees."
+    area: Annotated[Area, NoDecode, Shown(unit="degrees", metavar="LON,LAT,LON,LAT")] = Field(
+        description="Service area: west, south, east, north."
     )
     store: Path = Field(Path("nearcast.db"), description="Database file; ':memory:' forgets everything.")
-    buffer_extra: int | Literal["auto"] = Field(
-        "auto", description="Objects beyond k that a device is given (b); auto chooses by cost."
+    virtual_time: bool = Field(False, description="Let AdvanceClock drive the time.")
+    buffer_extra: Annotated[int | Literal["auto"], Shown(limit=_BUFFER_EXTRA)] = Field(
+        "auto",
+        description="Objects beyond k that a device is given: more of them, fewer reports; auto chooses "
+        "for each subscription, at each anchor, what costs least.",
     )
     report_cost: float = Field(2.0, ge=0.0, le=_COST_MAX, description="Price of a report and its answer.")
     object_cost: float = Field(1.0, ge=0.0, le=_COST_MAX, description="Price of an object sent.")
     held_cost: float = Field(
         0.0002, ge=0.0, le=_COST_MAX, description="Price of a second of holding an object."
     )
-    buffer_extra_max: int = Field(32, ge=0, le=BUFFER_EXTRA_MAX, description="Largest b chosen by cost.")
+    buffer_extra_max: int = Field(32, ge=0, le=BUFFER_EXTRA_MAX, description="Most that auto chooses.")
     ahead: float = Field(
         0.9,
         ge=0.0,
         le=1.0,
-        description="How much of the way an anchor may lie ahead of its device is used; 0 for none.",
+        description="Share used of the way that an anchor may lie ahead of a moving device; 0 for none.",
     )
-    assumed_speed_mps: float = Field(
+    assumed_speed_mps: MetresPerSecond = Field(
         10.0, ge=0.0, le=10_000.0, description="Speed of devices of which nothing is known yet."
     )
     margin_buffer_max: int = Field(
@@ -69,23 +115,21 @@ class ServerSettings(BaseSettings):
         le=BUFFER_EXTRA_MAX,
         description="Objects beyond k that a device may be given to cover the margin of its position.",
     )
-    margin_m_max: float = Field(
-        5000.0, ge=0.0, allow_inf_nan=False, description="Largest margin of a position, in metres."
+    margin_m_max: Metres = Field(
+        5000.0, ge=0.0, allow_inf_nan=False, description="Largest margin of a position."
     )
-    lease_ms: int | None = Field(
-        None,
+    lease_ms: Milliseconds = Field(
+        default_factory=InRealTime(_LEASE_MS),
         ge=0,
-        description="How long a device may say nothing before it is detached and parked; 0 for ever. "
-        "Ten minutes if not given, in virtual time for ever.",
+        description="How long a device may say nothing before it is detached and parked; 0 for ever.",
     )
-    subscription_retention_days: float | None = Field(
-        None,
+    subscription_retention_days: Days = Field(
+        default_factory=InRealTime(_RETENTION_DAYS),
         ge=0.0,
         le=36_500.0,
-        description="How long the subscriptions of a device are kept that is not heard of; 0 for ever. "
-        "90 days if not given, in virtual time for ever.",
+        description="How long the subscriptions of a device are kept that is not heard of; 0 for ever.",
     )
-    keepalive_ms: int = Field(
+    keepalive_ms: Milliseconds = Field(
         30_000,
         ge=100,
         description="Between signs of life on a quiet connection; one that gives none for as long, "
@@ -98,7 +142,7 @@ class ServerSettings(BaseSettings):
         description="Processes that hold connections, all on one port; 0 if the server's own does. "
         "Worth it with thousands of connections and more than two cores.",
     )
-    late_ms: int = Field(
+    late_ms: Milliseconds = Field(
         1_000, ge=0, description="Deltas that wait longer before they are written are counted as late."
     )
     subscription_index: str = Field(
@@ -108,13 +152,15 @@ class ServerSettings(BaseSettings):
     object_index: str = Field(
         DEFAULT_OBJECT_INDEX, description=f"What is best here: {', '.join(OBJECT_INDEXES)}."
     )
-    virtual_time: bool = Field(False, description="Let AdvanceClock drive the time.")
-    tokens: tuple[str, ...] = Field(
-        (), description="Tokens of which a caller must present one; none lets everybody in."
+    tokens: Annotated[tuple[str, ...], Shown(flag="--token")] = Field(
+        (),
+        description="Token of which a caller must present one; repeat for more. None lets everybody in.",
     )
-    tls_certificate: Path | None = Field(None, description="Certificate chain, PEM.")
-    tls_key: Path | None = Field(None, description="Private key of the certificate, PEM.")
-    log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
+    tls_certificate: FilePath | None = Field(None, description="Certificate chain, PEM.")
+    tls_key: FilePath | None = Field(None, description="Private key of the certificate, PEM.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        "INFO", description="Least severe entries of the log, which goes to standard error."
+    )
 
     @field_validator("area", mode="before")
     @classmethod
@@ -133,7 +179,7 @@ class ServerSettings(BaseSettings):
     @classmethod
     def _bound_buffer_extra(cls, value: int | str) -> int | str:
         if isinstance(value, int) and not 0 <= value <= BUFFER_EXTRA_MAX:
-            raise ValueError(f"buffer_extra is {value}, must be auto or 0 to {BUFFER_EXTRA_MAX}")
+            raise ValueError(f"buffer_extra is {value}, must be {_BUFFER_EXTRA}")
         return value
 
     @field_validator("subscription_index")

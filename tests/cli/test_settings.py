@@ -1,0 +1,176 @@
+"""Settings: flags, variables, file, help and documentation come from one declaration."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pydantic import ValidationError
+
+from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from nearcast.cli.serve import serve
+from server.settings import ServerSettings, load_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+FIELDS = ServerSettings.model_fields
+AREA = "14,35,15,36"
+FLAGS = {"tokens": "--token"}
+
+TEXTS = {
+    "host": "127.0.0.2",
+    "area": "1,2,3,4",
+    "store": "elsewhere.db",
+    "virtual_time": "true",
+    "buffer_extra": "7",
+    "subscription_index": "naive",
+    "object_index": "naive",
+    "tokens": '["a", "b"]',
+    "tls_certificate": __file__,
+    "tls_key": __file__,
+    "log_level": "DEBUG",
+}
+"""Something that is no default, as a variable says it; of numbers the test finds one itself."""
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch):
+    for name in FIELDS:
+        monkeypatch.delenv(f"NEARCAST_{name.upper()}", raising=False)
+
+
+def sample(name):
+    kind = FIELDS[name].annotation
+    return TEXTS.get(name) or ("0.5" if kind is float else str(bound(name, "ge") + 1))
+
+
+def bound(name, side):
+    """The least or most that a number may be; None if there is no such bound."""
+    return next((getattr(one, side) for one in FIELDS[name].metadata if hasattr(one, side)), None)
+
+
+NUMBERS = [name for name, field in FIELDS.items() if field.annotation in (int, float)]
+
+
+def flag(name):
+    return FLAGS.get(name, f"--{name.replace('_', '-')}")
+
+
+def arguments(name):
+    if name == "virtual_time":
+        return [flag(name)]
+    values = json.loads(sample(name)) if name == "tokens" else [sample(name)]
+    return [f"{flag(name)}={value}" for value in values]
+
+
+def parsed(*given):
+    """Settings as `serve` would take them from a command line."""
+    values = serve.make_context("serve", list(given)).params
+    config = values.pop("config")
+    return load_settings({key: value for key, value in values.items() if value not in (None, ())}, config)
+
+
+def needed(name):
+    """Flags that go with a setting: of the area, and of the other file of a pair."""
+    pairs = {"tls_certificate": "tls_key", "tls_key": "tls_certificate"}
+    other = arguments(pairs[name]) if name in pairs else []
+    return [*other, *([] if name == "area" else [f"--area={AREA}"])]
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_flag_a_variable_and_a_file_say_the_same(name, monkeypatch, tmp_path):
+    default = None if name == "area" else getattr(load_settings({"area": AREA}), name)
+    by_flag = getattr(parsed(*arguments(name), *needed(name)), name)
+    assert by_flag != default
+    config = tmp_path / "city.toml"
+    written = {"virtual_time": "true", "tokens": sample(name)}.get(name, f'"{sample(name)}"')
+    config.write_text(f"{name} = {written}\n")
+    assert getattr(parsed(f"--config={config}", *needed(name)), name) == by_flag
+    monkeypatch.setenv(f"NEARCAST_{name.upper()}", sample(name))
+    assert getattr(parsed(*needed(name)), name) == by_flag
+
+
+def test_a_flag_puts_out_what_a_variable_switches_on(monkeypatch):
+    monkeypatch.setenv("NEARCAST_VIRTUAL_TIME", "true")
+    assert parsed(f"--area={AREA}").virtual_time
+    assert not parsed(f"--area={AREA}", "--no-virtual-time").virtual_time
+
+
+def shown(name):
+    """What the help says of a setting."""
+    (option,) = [one for one in serve.get_params(serve.make_context("serve", [])) if one.name == name]
+    assert option.opts == [flag(name)]
+    return option.help
+
+
+def default_text(name):
+    """What is so if nothing is said, as people write it."""
+    if name == "area":
+        return "required"
+    real, virtual = (
+        getattr(load_settings({"area": AREA, "virtual_time": is_virtual}), name)
+        for is_virtual in (False, True)
+    )
+    if isinstance(real, bool):
+        return "off"
+    if real is None or real == ():
+        return "none"
+    text = f"{real:g}" if isinstance(real, float) else str(real)
+    return text if virtual == real else f"{text}, in virtual time {virtual:g}"
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_help_tells_default_and_variable(name):
+    label = "" if name == "area" else "default: "
+    assert f"  [{label}{default_text(name)}; " in shown(name)
+    note = ", a JSON list" if name == "tokens" else ""
+    assert shown(name).endswith(f"; env var: NEARCAST_{name.upper()}{note}]")
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_help_tells_the_bounds_that_hold_and_the_unit(name):
+    least, most = bound(name, "ge"), bound(name, "le")
+    text = f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
+    units = {"_ms": "milliseconds", "_m_max": "metres", "_mps": "metres a second", "_days": "days"}
+    unit = "".join(f" {unit}" for suffix, unit in units.items() if name.endswith(suffix))
+    assert f"; {text}{unit}; " in shown(name)
+    for value in (least, most if most is not None else least):
+        assert getattr(load_settings({"area": AREA, name: str(value)}), name) == value
+    for value in (least - 1, least if most is None else most + 1):
+        if value != least:
+            with pytest.raises(ValidationError):
+                load_settings({"area": AREA, name: str(value)})
+
+
+def test_the_help_tells_what_is_chosen_from():
+    assert f": {', '.join(OBJECT_INDEXES)}. " in shown("object_index")
+    assert f": {', '.join(SUBSCRIPTION_INDEXES)}. " in shown("subscription_index")
+    assert "; auto or 0 to 1000; " in shown("buffer_extra")
+
+
+def test_the_help_has_every_setting():
+    done = CliRunner().invoke(serve, ["--help"])
+    assert done.exit_code == 0
+    flags = re.findall(r"^  (--[a-z-]+)", done.output, re.MULTILINE)
+    assert flags == ["--config", *(flag(name) for name in FIELDS), "--help"]
+
+
+def documented():
+    text = (ROOT / "docs" / "operations.md").read_text()
+    table = re.findall(r"^\| `(--[^|]*)` \|(.*)\|$", text, re.MULTILINE)
+    return {flags.split("`")[0]: [cell.strip() for cell in row.split("|")] for flags, row in table}
+
+
+def test_the_documentation_has_every_setting():
+    assert sorted(documented()) == sorted(flag(name) for name in FIELDS)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_documentation_tells_the_truth(name):
+    variable, key, default, meaning = documented()[flag(name)]
+    assert variable.startswith(f"`NEARCAST_{name.upper()}`")
+    assert key == f"`{name}`"
+    assert default.replace("`", "") == default_text(name)
+    assert meaning
