@@ -41,7 +41,6 @@ def run(sizes: tuple[int, ...], options: dict[str, Any], progress: Progress) -> 
         rounds=options["rounds"],
         seed=options["seed"],
         variants=variants,
-        porters=options["porters"],
     )
     common = {"experiment": "server", "data": data.name}
     # One loop for all measurements: gRPC's poller goes on telling the first one what happens.

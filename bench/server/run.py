@@ -56,8 +56,6 @@ class ServerParameters:
     variants
         ``connections``, one for each device, ``shared``, a stream for each on some connections, as
         through a gateway, or ``fleet``, streams that they share. Each has a server of its own.
-    porters
-        Processes that hold the server's connections.
     """
 
     objects: int = 100_000
@@ -66,22 +64,21 @@ class ServerParameters:
     rounds: int = 3
     seed: int = 1
     variants: Sequence[str] = VARIANTS
-    porters: int = 0
 
 
 @contextmanager
-def serving(workload: Workload, folder: Path, porters: int) -> Iterator[Process]:
+def serving(workload: Workload, folder: Path) -> Iterator[Process]:
     """Run a server with an empty store."""
     area = ",".join(repr(bound) for bound in workload.area)
     store = folder / "store.db"
-    flags = [f"--area={area}", "--port=0", f"--store={store}", f"--porters={porters}"]
+    flags = [f"--area={area}", "--port=0", f"--store={store}"]
     with running(["nearcast.cli", "serve", *flags], READY, folder / "server.log") as process:
         yield process
 
 
 def compile_kernels(workload: Workload) -> None:
     """Run a server that compiles what nobody has yet: the memory which that takes is not later ones'."""
-    with tempfile.TemporaryDirectory() as folder, serving(workload, Path(folder), 0):
+    with tempfile.TemporaryDirectory() as folder, serving(workload, Path(folder)):
         pass
 
 
@@ -134,7 +131,7 @@ async def measure(
         with (
             _without_collector(),
             tempfile.TemporaryDirectory() as folder,
-            serving(workload, Path(folder), parameters.porters) as server,
+            serving(workload, Path(folder)) as server,
             running([echoing.__name__], echoing.READY, Path(folder) / "echo.log") as echo,
         ):
             rows.append(await _measured(variant, workload, parameters, server, echo, progress))
@@ -158,7 +155,6 @@ async def _measured(
         found = await Connections(workload, server, echo, seconds, rounds, shared).measure(progress)
     return {
         "variant": variant,
-        "porters": parameters.porters,
         "objects": parameters.objects,
         "publishes_per_s": round(per_s),
         **found,

@@ -202,7 +202,7 @@ async def soak(
     compile_kernels(workload)
     with (
         tempfile.TemporaryDirectory() as folder,
-        serving(workload, Path(folder), parameters.porters) as server,
+        serving(workload, Path(folder)) as server,
     ):
         await published(workload, server, progress)
         found = await Soak(workload, server).run(seconds, progress)

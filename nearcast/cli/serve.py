@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sys
@@ -71,9 +70,6 @@ READY = "serving on "
 @click.option(
     "--keepalive-ms", type=int, help="Between signs of life of a quiet connection.  [default: 30000]"
 )
-@click.option(
-    "--porters", type=int, help="Processes that hold connections.  [default: 0, the server's own]"
-)
 @click.option("--late-ms", type=int, help="Deltas that wait longer are counted as late.  [default: 1000]")
 @click.option(
     "--subscription-index",
@@ -111,14 +107,11 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
         stream=sys.stderr,
     )
     from server.errors import StoreError  # noqa: PLC0415
-    from server.loops import loop_factory  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
-    from server.transport.porters import PorterError  # noqa: PLC0415
 
-    failures = (StoreError, PortError, PorterError, OSError)
-    with reported(*failures), asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(run(settings, _announce))
+    with reported(StoreError, PortError, OSError):
+        run(settings, _announce)
 
 
 def _announce(server: Server) -> None:

@@ -41,13 +41,6 @@ from nearcast.cli.progress import bars
     help="How often the server and the echo server are measured, in turn.",
 )
 @click.option(
-    "--porters",
-    type=click.IntRange(0, 64),
-    default=0,
-    show_default=True,
-    help="Processes that hold the server's connections.",
-)
-@click.option(
     "--soak-s",
     type=click.FloatRange(1),
     help="Instead: a mixed load for so many seconds; fails if the server's memory grows.",
