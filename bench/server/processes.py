@@ -22,7 +22,7 @@ class ProcessError(Exception):
 
 
 class Process:
-    """A server that runs as a process of its own, and those that it has started, if any.
+    """A server that runs as a process of its own.
 
     Parameters
     ----------
@@ -37,30 +37,21 @@ class Process:
         self.address = address
 
     def rss_bytes(self) -> int:
-        """Return how much memory they occupy; libraries that they share count for each."""
-        return sum(_statm(pid)[1] for pid in self._pids()) * _PAGE_BYTES
+        """Return how much memory it occupies."""
+        return self._pages()[1] * _PAGE_BYTES
 
     def own_bytes(self) -> int:
         """Return how much of that is not pages of files, which the system takes back when it is short."""
-        return sum(_statm(pid)[1] - _statm(pid)[2] for pid in self._pids()) * _PAGE_BYTES
+        _, occupied, of_files, *_ = self._pages()
+        return (occupied - of_files) * _PAGE_BYTES
 
     def cpu_s(self) -> float:
-        """Return how long they have computed, all threads together."""
-        return sum(_ticks(pid) for pid in self._pids()) / _TICKS_PER_S
+        """Return how long it has computed, all threads together."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
 
-    def _pids(self) -> list[int]:
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return [self.pid, *map(int, children)]
-
-
-def _statm(pid: int) -> list[int]:
-    """Return pages: of address space, occupied, of these of files."""
-    return [int(count) for count in Path(f"/proc/{pid}/statm").read_text().split()]
-
-
-def _ticks(pid: int) -> int:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+    def _pages(self) -> list[int]:
+        return [int(count) for count in Path(f"/proc/{self.pid}/statm").read_text().split()]
 
 
 @contextmanager
