@@ -10,15 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.errors import BenchError
+
 _STOP_S = 20.0
 _FILES_SPARE = 200
 """Open files of a process besides its connections."""
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-
-
-class ProcessError(Exception):
-    """A process does not start, or what is asked for does not fit this machine."""
 
 
 class Process:
@@ -69,7 +67,7 @@ def running(arguments: Sequence[str], ready: str, log: Path) -> Iterator[Process
 
     Raises
     ------
-    ProcessError
+    BenchError
         If it ends before it listens.
     """
     with log.open("w") as messages:
@@ -79,7 +77,7 @@ def running(arguments: Sequence[str], ready: str, log: Path) -> Iterator[Process
         try:
             line = process.stdout.readline() if process.stdout is not None else ""
             if not line.startswith(ready):
-                raise ProcessError(f"{arguments[0]} does not start:\n{log.read_text()[-2000:]}")
+                raise BenchError(f"{arguments[0]} does not start:\n{log.read_text()[-2000:]}")
             yield Process(process.pid, line.removeprefix(ready).strip())
         finally:
             process.terminate()
@@ -101,13 +99,13 @@ def require_files(connections: int) -> None:
 
     Raises
     ------
-    ProcessError
+    BenchError
         If the system does not allow it.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if connections > files_max():
-        raise ProcessError(
+        raise BenchError(
             f"devices is {connections}, must be at most {files_max()} here: "
             f"a process may open {hard} files (ulimit -Hn)"
         )
