@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bench.errors import BenchError
 from bench.portions import keyword_rows
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
 from safe_region.frame import Area, Frame
@@ -37,10 +38,6 @@ _CLUSTERS = 60
 _VOCABULARY = 50_000
 _ZIPF = 1.0
 _KEYWORDS_MEAN = 5.0
-
-
-class DataMissingError(Exception):
-    """A file that a benchmark reads is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +218,7 @@ def data_folder() -> Path:
 def _required(name: str) -> Path:
     path = data_folder() / name
     if not path.is_file():
-        raise DataMissingError(
+        raise BenchError(
             f"{path} is not there: set NEARCAST_DATA to the folder that holds {name}, "
             "or take the data set synthetic"
         )

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.datasets import DataMissingError, data_folder
+from bench.datasets import data_folder
+from bench.errors import BenchError
 from index.batches import Floats, Ints
 from safe_region.frame import Area, Frame
 from server.engine import Positions
@@ -74,7 +75,18 @@ class Journeys:
         return Positions(handles, x_m[rows], y_m[rows], heading, moved_m)
 
 
-def road_offsets(seconds: int, seed: int) -> Floats:
+def offsets(trajectories: str, seconds: int, seed: int) -> Floats:
+    """Return journeys as offsets: "roads" or "gps".
+
+    Raises
+    ------
+    BenchError
+        If a file is not there, or no taxi trip lasts long enough.
+    """
+    return _gps_offsets(seconds) if trajectories == "gps" else _road_offsets(seconds, seed)
+
+
+def _road_offsets(seconds: int, seed: int) -> Floats:
     """Drive through a generated city: shortest paths at the speeds of its roads, stops included."""
     from simulator.city import city_area, generate_city  # noqa: PLC0415 - an extra
     from simulator.destinations import Destinations  # noqa: PLC0415
@@ -91,25 +103,16 @@ def road_offsets(seconds: int, seed: int) -> Floats:
     x_m = (table["lon"].to_numpy() - frame.lon0_deg) * frame.x_m_per_deg
     y_m = (table["lat"].to_numpy() - frame.lat0_deg) * frame.y_m_per_deg
     positions = np.stack([x_m, y_m], axis=1).reshape(JOURNEYS, seconds + 1, 2)
-    offsets: Floats = positions - positions[:, :1]
-    return offsets
+    return _from_start(positions)
 
 
-def gps_offsets(seconds: int) -> Floats:
-    """Read taxi trips that last long enough, straight between fixes 15 seconds apart.
-
-    Raises
-    ------
-    DataMissingError
-        If the file is not there.
-    ValueError
-        If no trip lasts long enough.
-    """
+def _gps_offsets(seconds: int) -> Floats:
+    """Read taxi trips that last long enough, straight between fixes 15 seconds apart."""
     import pandas as pd  # noqa: PLC0415 - an extra
 
     path: Path = data_folder() / _TAXIS
     if not path.is_file():
-        raise DataMissingError(
+        raise BenchError(
             f"{path} is not there: set NEARCAST_DATA to the folder that holds {_TAXIS}, "
             "or take the trajectories roads"
         )
@@ -126,7 +129,11 @@ def gps_offsets(seconds: int) -> Floats:
         y_m = (trip["lat_e6"].to_numpy() / 1e6 - frame.lat0_deg) * frame.y_m_per_deg
         found.append(np.stack([np.interp(wanted, times, x_m), np.interp(wanted, times, y_m)], axis=1))
     if not found:
-        raise ValueError(f"seconds is {seconds}, must be at most {longest}: no taxi trace is longer")
-    positions = np.array(found)
-    offsets: Floats = positions - positions[:, :1]
-    return offsets
+        raise BenchError(f"seconds is {seconds}, must be at most {longest}: no taxi trace is longer")
+    return _from_start(np.array(found))
+
+
+def _from_start(positions: Floats) -> Floats:
+    """Make positions offsets of the first of each journey."""
+    found: Floats = positions - positions[:, :1]
+    return found

@@ -135,13 +135,6 @@ class ServerSettings(BaseSettings):
         description="Between signs of life on a quiet connection; one that gives none for as long, "
         "at most ten seconds, is closed.",
     )
-    porters: int = Field(
-        0,
-        ge=0,
-        le=64,
-        description="Processes that hold connections, all on one port; 0 if the server's own does. "
-        "Worth it with thousands of connections and more than two cores.",
-    )
     late_ms: Milliseconds = Field(
         1_000, ge=0, description="Deltas that wait longer before they are written are counted as late."
     )

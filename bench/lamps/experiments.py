@@ -14,9 +14,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from bench.datasets import SOURCES, Dataset
-from bench.journeys import gps_offsets, road_offsets
+from bench.errors import BenchError
+from bench.journeys import offsets
 from bench.lamps.local_engine import LocalEngine
 from bench.lamps.run import Lamps, LampsParameters, Variant
+from bench.lamps.structures import STRUCTURES
 from bench.reports import Progress, Row
 from bench.variants import chosen
 from index.batches import Floats
@@ -157,15 +159,13 @@ class Bench:
 
     def __init__(self, data: str, trajectories: str, seconds: int, seed: int, budget_s: float) -> None:
         self.data = SOURCES[data]()
-        self._offsets_m: Floats = (
-            gps_offsets(seconds) if trajectories == "gps" else road_offsets(seconds, seed)
-        )
+        self._offsets_m: Floats = offsets(trajectories, seconds, seed)
         self._variants = variants(self.data)
         self._common = {"data": data, "trajectories": trajectories}
         self._budget_s = budget_s
 
     def require_variants(self, names: Sequence[str]) -> None:
-        """Raise ValueError if a variant is not known."""
+        """Raise BenchError if a variant is not known."""
         chosen(names, self._variants)
 
     def rows(self, experiment: str, settings: list[Setting], progress: Progress) -> Iterator[Row]:
@@ -239,3 +239,39 @@ def _figures(lamps: Lamps, parameters: LampsParameters) -> Row:
     row["lists_audited"] = lamps.audit.lists
     row["mismatches"] = lamps.audit.mismatches
     return row
+
+
+def run(
+    progress: Progress,
+    *,
+    experiments: Sequence[str],
+    variants: Sequence[str],
+    data: str,
+    trajectories: str,
+    similarity: str,
+    budget_s: float,
+    **shape: Any,  # noqa: ANN401
+) -> list[Row]:
+    """Run experiments; `shape` are fields of LampsParameters.
+
+    Raises
+    ------
+    BenchError
+        If an experiment or a variant is not known, or a file is not there.
+    """
+    known = [*EXPERIMENTS, *STRUCTURES]
+    for experiment in experiments:
+        if experiment not in known:
+            raise BenchError(f"experiment is {experiment!r}, must be one of {', '.join(sorted(known))}")
+    base = LampsParameters(similarity=Similarity[similarity.upper()], **shape)
+    bench = Bench(data, trajectories, base.warm_up_s + base.ticks, base.seed, budget_s)
+    bench.require_variants(variants)
+    rows: list[Row] = []
+    for experiment in experiments:
+        if experiment in STRUCTURES:
+            rows += STRUCTURES[experiment](bench.data, base, progress)
+            continue
+        settings = EXPERIMENTS[experiment](base)
+        wanted = [one for one in settings if not variants or one.variant in variants]
+        rows += bench.rows(experiment, wanted, progress)
+    return rows

@@ -8,21 +8,24 @@ fewer subscriptions, and their rows say so.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench.datasets import SOURCES, Dataset
 from bench.match.audits import MatchAudit
 from bench.match.dict_index import DictIndex
 from bench.match.strtree_index import StrtreeIndex
-from bench.match.workload import CHUNK, MatchWorkload
+from bench.match.workload import CHUNK, MatchParameters, MatchWorkload, prepare
 from bench.portions import interest_part, object_part, reach_part
 from bench.reports import Progress, Row
+from bench.variants import chosen
 from index.batches import Matches, ObjectBatch, ReachBatch
 from index.catalogue import SUBSCRIPTION_INDEXES, Square
 from index.contracts import SubscriptionIndex
+from safe_region.scoring import Similarity
 
 VARIANTS: dict[str, Callable[[Square | None], SubscriptionIndex]] = {
     **{name: SUBSCRIPTION_INDEXES[name] for name in ("sq-tree", "sq-plus-tree", "naive")},
@@ -202,3 +205,59 @@ def _all_in_one(index: SubscriptionIndex, objects: ObjectBatch, budget_s: float)
 def _candidates(index: SubscriptionIndex) -> int:
     """How many subscriptions were verified so far, of an index that can tell."""
     return int(getattr(index, "candidate_count", 0))
+
+
+def run(
+    progress: Progress,
+    *,
+    variants: Sequence[str],
+    subscriptions: Sequence[int],
+    constant_results: bool,
+    data: str,
+    similarity: str,
+    budget_s: float,
+    **shape: Any,  # noqa: ANN401
+) -> list[Row]:
+    """Measure variants at each number of subscriptions; `shape` are fields of MatchParameters.
+
+    Raises
+    ------
+    BenchError
+        If a variant is not known, or a file is not there.
+    """
+    wanted = chosen(variants, VARIANTS)
+    source = SOURCES[data]()
+    base = MatchParameters(
+        subscriptions=max(subscriptions), similarity=Similarity[similarity.upper()], **shape
+    )
+    whole: MatchWorkload | None = None
+    rows: list[Row] = []
+    for number, size in enumerate(sorted(subscriptions)):
+        progress("sizes", number, len(subscriptions))
+        if constant_results:
+            workload = _proportionate(source, base, size, progress)
+        else:
+            whole = whole or prepare(source, base, progress)
+            workload = whole.first(size)
+        audit = MatchAudit(workload, base.audited)
+        for name in wanted:
+            row = measure(name, workload, audit, base.moved, budget_s, progress)
+            rows.append(
+                {
+                    "experiment": "constant-results" if constant_results else "fixed-objects",
+                    "variant": name,
+                    "data": source.name,
+                    "k_max": base.k_max,
+                    "buffer_extra": base.buffer_extra,
+                    "is_distinct": True,
+                    **row,
+                }
+            )
+    progress("sizes", len(subscriptions), len(subscriptions))
+    return rows
+
+
+def _proportionate(data: Dataset, base: MatchParameters, size: int, progress: Progress) -> MatchWorkload:
+    """Take as many objects a subscription as the largest size has."""
+    objects = max(1, base.objects * size // base.subscriptions)
+    return prepare(data, replace(base, subscriptions=size, objects=objects), progress)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from bench.audits import Audit, sample
 from bench.datasets import keyword_sets
 from bench.recovery.workload import RecoveryParameters, RecoveryWorkload, named, options_of
 from bench.reports import Progress, Row
+from bench.variants import chosen
 from index.batches import Ints
 from server import commands as c
 from server.model import LiveObject, NewObject, TopK
@@ -209,3 +211,38 @@ def _figures(objects: int, seconds: float, spent: Sequence[float]) -> Row:
         "request_ms_p99": round(1e3 * float(np.quantile(spent, 0.99)), 2),
         "request_ms_max": round(1e3 * max(spent), 2),
     }
+
+
+def run(
+    progress: Progress,
+    *,
+    variants: Sequence[str],
+    batches: Sequence[int],
+    folder: Path | None,
+    **shape: Any,  # noqa: ANN401
+) -> list[Row]:
+    """Measure variants at each size of a request; `shape` are fields of PublishParameters.
+
+    Raises
+    ------
+    BenchError
+        If a variant is not known, or a file is not there.
+    """
+    parameters = PublishParameters(**shape)
+    wanted = [(name, batch) for name in chosen(variants, VARIANTS) for batch in batches]
+    workload = parameters.workload()
+    rows: list[Row] = []
+    for number, (name, batch) in enumerate(wanted):
+        progress("runs", number, len(wanted))
+        row = measure(name, batch, workload, parameters, folder, progress)
+        is_pump = name == "pump"
+        given = {
+            "data": parameters.data,
+            "objects": parameters.objects,
+            "objects_per_request": batch,
+            "subscriptions": parameters.subscriptions if is_pump else 0,
+            "publishers": parameters.publishers if is_pump else 1,
+        }
+        rows.append({"experiment": "publish", "variant": name, **given, **row})
+    progress("runs", len(wanted), len(wanted))
+    return rows

@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from bench.audits import Audit, sample
+from bench.errors import BenchError
 from bench.recovery.workload import RecoveryParameters, RecoveryWorkload, options_of
 from bench.reports import Progress, Row
 from safe_region.frame import Frame
@@ -72,7 +73,7 @@ def _in_process(work: Callable[..., None], arguments: tuple[Any, ...], progress:
             progress(*said)
     except EOFError:
         process.join()
-        raise ChildProcessError(f"a process of the benchmark ended with {process.exitcode}") from None
+        raise BenchError(f"a process of the benchmark ended with {process.exitcode}") from None
     process.join()
     row: Row = said
     return row
@@ -216,3 +217,28 @@ def _audited(board: Switchboard, workload: RecoveryWorkload, report: Connection)
     missing = parameters.objects - len(engine.objects)
     missing += parameters.subscriptions - len(engine.subscriptions)
     return {"lists_audited": audit.lists, "missing": missing, "mismatches": audit.mismatches + missing}
+
+
+def run(
+    progress: Progress,
+    *,
+    sizes: Sequence[int],
+    folder: Path | None,
+    **shape: Any,  # noqa: ANN401
+) -> list[Row]:
+    """Recover so many subscriptions, and as many objects; `shape` are fields of RecoveryParameters.
+
+    Raises
+    ------
+    BenchError
+        If a file is not there, or a process fails.
+    """
+    rows: list[Row] = []
+    for number, size in enumerate(sorted(sizes)):
+        progress("sizes", number, len(sizes))
+        parameters = RecoveryParameters(objects=size, subscriptions=size, **shape)
+        row = measure(parameters, folder, progress)
+        given = {"data": parameters.data, "subscriptions": size, "objects": size}
+        rows.append({"experiment": "recovery", "variant": "sqlite", **given, **row})
+    progress("sizes", len(sizes), len(sizes))
+    return rows

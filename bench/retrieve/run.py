@@ -8,23 +8,26 @@ Slow variants answer fewer subscriptions, or hold fewer objects, and their rows 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from bench.audits import Audit
-from bench.datasets import Dataset, distinct_subscriptions
+from bench.datasets import SOURCES, Dataset, distinct_subscriptions
 from bench.portions import interest_part, object_part
 from bench.reports import Progress, Row
 from bench.retrieve.inverted_file import InvertedFile
+from bench.variants import chosen
 from index.batches import Ints, ObjectBatch, Ranking
 from index.catalogue import OBJECT_INDEXES
 from index.contracts import ObjectIndex
 from safe_region.scoring import Similarity
 
 VARIANTS: dict[str, Callable[[], ObjectIndex]] = {**OBJECT_INDEXES, "inverted-file": InvertedFile}
-"""All object indexes there are; `naive` runs if it is named only."""
+"""All object indexes there are."""
+_NAMED_ONLY = "naive"
 
 _CHUNK = 50_000
 _TRIAL = 5_000
@@ -234,3 +237,34 @@ def _first(found: Ranking, count: int) -> Ranking:
     """Take the first rows."""
     end = found.offsets[count]
     return Ranking(found.offsets[: count + 1], found.ids[:end], found.length_m[:end], found.r_m[:end])
+
+
+def run(
+    progress: Progress,
+    *,
+    variants: Sequence[str],
+    extras: Sequence[int],
+    data: str,
+    similarity: str,
+    budget_s: float,
+    **shape: Any,  # noqa: ANN401
+) -> list[Row]:
+    """Measure variants at each b; `shape` are fields of RetrieveParameters.
+
+    Raises
+    ------
+    BenchError
+        If a variant is not known, or a file is not there.
+    """
+    wanted = chosen(variants, VARIANTS)
+    if not variants:
+        wanted.remove(_NAMED_ONLY)
+    source = SOURCES[data]()
+    workload = Retrieve(source, RetrieveParameters(similarity=Similarity[similarity.upper()], **shape))
+    rows: list[Row] = []
+    for number, name in enumerate(wanted):
+        progress("variants", number, len(wanted))
+        measured = workload.measure(name, tuple(sorted(extras)), budget_s, progress)
+        rows += [{"experiment": "retrieve", "data": source.name, **row} for row in measured]
+    progress("variants", len(wanted), len(wanted))
+    return rows

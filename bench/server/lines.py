@@ -17,7 +17,7 @@ from typing import Any
 
 import grpc
 
-from bench.server.processes import ProcessError
+from bench.errors import BenchError
 from bench.server.workload import SEQUENCE
 
 ATTACH = "/nearcast.v1.DeviceService/Attach"
@@ -97,7 +97,7 @@ class Line:
 
         Raises
         ------
-        ProcessError
+        BenchError
             If the stream has ended.
         """
         try:
@@ -107,7 +107,7 @@ class Line:
                 await self._call.write(message)
         except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
             code, details = await self._call.code(), await self._call.details()
-            raise ProcessError(f"stream {self.number} has ended: {code.name} {details}") from None
+            raise BenchError(f"stream {self.number} has ended: {code.name} {details}") from None
 
     async def _read(self) -> None:
         while (message := await self._call.read()) is not grpc.aio.EOF:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.errors import BenchError
+
 _STOP_S = 20.0
 _FILES_SPARE = 200
 """Open files of a process besides its connections."""
@@ -17,12 +19,8 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-class ProcessError(Exception):
-    """A process does not start, or what is asked for does not fit this machine."""
-
-
 class Process:
-    """A server that runs as a process of its own, and those that it has started, if any.
+    """A server that runs as a process of its own.
 
     Parameters
     ----------
@@ -37,30 +35,21 @@ class Process:
         self.address = address
 
     def rss_bytes(self) -> int:
-        """Return how much memory they occupy; libraries that they share count for each."""
-        return sum(_statm(pid)[1] for pid in self._pids()) * _PAGE_BYTES
+        """Return how much memory it occupies."""
+        return self._pages()[1] * _PAGE_BYTES
 
     def own_bytes(self) -> int:
         """Return how much of that is not pages of files, which the system takes back when it is short."""
-        return sum(_statm(pid)[1] - _statm(pid)[2] for pid in self._pids()) * _PAGE_BYTES
+        _, occupied, of_files, *_ = self._pages()
+        return (occupied - of_files) * _PAGE_BYTES
 
     def cpu_s(self) -> float:
-        """Return how long they have computed, all threads together."""
-        return sum(_ticks(pid) for pid in self._pids()) / _TICKS_PER_S
+        """Return how long it has computed, all threads together."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
 
-    def _pids(self) -> list[int]:
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return [self.pid, *map(int, children)]
-
-
-def _statm(pid: int) -> list[int]:
-    """Return pages: of address space, occupied, of these of files."""
-    return [int(count) for count in Path(f"/proc/{pid}/statm").read_text().split()]
-
-
-def _ticks(pid: int) -> int:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+    def _pages(self) -> list[int]:
+        return [int(count) for count in Path(f"/proc/{self.pid}/statm").read_text().split()]
 
 
 @contextmanager
@@ -78,7 +67,7 @@ def running(arguments: Sequence[str], ready: str, log: Path) -> Iterator[Process
 
     Raises
     ------
-    ProcessError
+    BenchError
         If it ends before it listens.
     """
     with log.open("w") as messages:
@@ -88,7 +77,7 @@ def running(arguments: Sequence[str], ready: str, log: Path) -> Iterator[Process
         try:
             line = process.stdout.readline() if process.stdout is not None else ""
             if not line.startswith(ready):
-                raise ProcessError(f"{arguments[0]} does not start:\n{log.read_text()[-2000:]}")
+                raise BenchError(f"{arguments[0]} does not start:\n{log.read_text()[-2000:]}")
             yield Process(process.pid, line.removeprefix(ready).strip())
         finally:
             process.terminate()
@@ -110,13 +99,13 @@ def require_files(connections: int) -> None:
 
     Raises
     ------
-    ProcessError
+    BenchError
         If the system does not allow it.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if connections > files_max():
-        raise ProcessError(
+        raise BenchError(
             f"devices is {connections}, must be at most {files_max()} here: "
             f"a process may open {hard} files (ulimit -Hn)"
         )

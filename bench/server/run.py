@@ -14,29 +14,32 @@ from __future__ import annotations
 import asyncio
 import gc
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from bench.datasets import Dataset
+import uvloop
+
+from bench.datasets import SOURCES, Dataset
 from bench.reports import Progress, Row
+from bench.retrieve.run import Retrieve, RetrieveParameters
 from bench.server import echo as echoing
-from bench.server import lines as ways
 from bench.server.connections import Connections
 from bench.server.fleets import Fleets
-from bench.server.lines import Awaited, opened
-from bench.server.processes import Process, running
-from bench.server.workload import PUBLISHED_MAX, Workload
+from bench.server.processes import Process, require_files, running
+from bench.server.setup import compile_kernels, published, serving
+from bench.server.soak import soak
+from bench.server.workload import Workload
+from bench.variants import chosen
+from index.catalogue import DEFAULT_OBJECT_INDEX
+from server.engine import CostModel
 
-READY = "serving on "
 VARIANTS = ("connections", "shared", "fleet")
 _SHARED = 10
 """Connections of the variant `shared`."""
-_WAITING_MAX = 4
-"""Requests to publish that are under way at once."""
-_PUBLISH_S = 600.0
+_RETRIEVE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,6 @@ class ServerParameters:
     variants
         ``connections``, one for each device, ``shared``, a stream for each on some connections, as
         through a gateway, or ``fleet``, streams that they share. Each has a server of its own.
-    porters
-        Processes that hold the server's connections.
     """
 
     objects: int = 100_000
@@ -66,48 +67,10 @@ class ServerParameters:
     rounds: int = 3
     seed: int = 1
     variants: Sequence[str] = VARIANTS
-    porters: int = 0
 
-
-@contextmanager
-def serving(workload: Workload, folder: Path, porters: int) -> Iterator[Process]:
-    """Run a server with an empty store."""
-    area = ",".join(repr(bound) for bound in workload.area)
-    store = folder / "store.db"
-    flags = [f"--area={area}", "--port=0", f"--store={store}", f"--porters={porters}"]
-    with running(["nearcast.cli", "serve", *flags], READY, folder / "server.log") as process:
-        yield process
-
-
-def compile_kernels(workload: Workload) -> None:
-    """Run a server that compiles what nobody has yet: the memory which that takes is not later ones'."""
-    with tempfile.TemporaryDirectory() as folder, serving(workload, Path(folder), 0):
-        pass
-
-
-async def published(workload: Workload, server: Process, progress: Progress) -> float:
-    """Publish all objects in full requests, a few under way; return how many became durable a second."""
-    requests = [request.SerializeToString() for request in workload.requests()]
-    answers = Awaited()
-    room = asyncio.Semaphore(_WAITING_MAX)
-
-    def hear(_number: int, _message: bytes) -> tuple[bytes, ...]:
-        answers.add(1)
-        room.release()
-        progress(
-            "objects", min(answers.count * PUBLISHED_MAX, len(workload.objects)), len(workload.objects)
-        )
-        return ()
-
-    async with opened(1, server.address, ways.PUBLISH) as (line,):
-        line.hear = hear
-        await line.start()
-        began = time.perf_counter()
-        for request in requests:
-            await room.acquire()
-            await line.say(request)
-        await answers.reach(len(requests), _PUBLISH_S)
-        return len(workload.objects) / (time.perf_counter() - began)
+    def workload(self, data: Dataset, devices: int) -> Workload:
+        """Draw objects and devices."""
+        return Workload(data, self.objects, devices, self.k_max, self.seed)
 
 
 @contextmanager
@@ -127,14 +90,14 @@ async def measure(
     data: Dataset, devices: int, parameters: ServerParameters, progress: Progress
 ) -> list[Row]:
     """Measure one number of devices: a row for each variant."""
-    workload = Workload(data, parameters.objects, devices, parameters.k_max, parameters.seed)
+    workload = parameters.workload(data, devices)
     rows: list[Row] = []
     compile_kernels(workload)
     for variant in parameters.variants:
         with (
             _without_collector(),
             tempfile.TemporaryDirectory() as folder,
-            serving(workload, Path(folder), parameters.porters) as server,
+            serving(workload, Path(folder)) as server,
             running([echoing.__name__], echoing.READY, Path(folder) / "echo.log") as echo,
         ):
             rows.append(await _measured(variant, workload, parameters, server, echo, progress))
@@ -158,8 +121,65 @@ async def _measured(
         found = await Connections(workload, server, echo, seconds, rounds, shared).measure(progress)
     return {
         "variant": variant,
-        "porters": parameters.porters,
         "objects": parameters.objects,
         "publishes_per_s": round(per_s),
         **found,
+    }
+
+
+def run(
+    progress: Progress,
+    *,
+    variants: Sequence[str],
+    devices: Sequence[int],
+    data: str,
+    soak_s: float | None,
+    **shape: Any,  # noqa: ANN401
+) -> list[Row]:
+    """Measure each number of devices, or watch the largest; `shape` are fields of ServerParameters.
+
+    Raises
+    ------
+    BenchError
+        If a process does not start, more devices are asked for than files may be open, a variant is not
+        known, or a file is not there.
+    """
+    require_files(max(devices))
+    source = SOURCES[data]()
+    parameters = ServerParameters(variants=chosen(variants, VARIANTS), **shape)
+    common = {"experiment": "server", "data": source.name}
+    # One loop for all measurements: gRPC's poller goes on telling the first one what happens.
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        if soak_s is not None:
+            workload = parameters.workload(source, max(devices))
+            return [common | runner.run(soak(workload, soak_s, progress))]
+        allowed = _allowed(source, parameters, progress) if "fleet" in parameters.variants else {}
+        rows: list[Row] = []
+        for count in sorted(devices):
+            found = runner.run(measure(source, count, parameters, progress))
+            rows.extend(common | row | _beside(row, allowed) for row in found)
+    return rows
+
+
+def _allowed(data: Dataset, parameters: ServerParameters, progress: Progress) -> Row:
+    """Measure what retrieval alone allows."""
+    wanted = RetrieveParameters(parameters.objects, k_max=parameters.k_max, seed=parameters.seed)
+    extra = CostModel().extra_max
+    (row,) = Retrieve(data, wanted).measure(DEFAULT_OBJECT_INDEX, (extra,), _RETRIEVE_S, progress)
+    return row
+
+
+def _beside(row: Row, allowed: Row) -> Row:
+    """Compare re-anchors with retrieval alone: one subscription a call, and all in one."""
+    if "reanchors_per_s" not in row:
+        return {}
+    single = 1e6 / allowed["us_per_subscription_mean"]
+    batch = 1e6 / allowed["us_per_subscription_batch"]
+    return {
+        "retrieve_per_s": round(single),
+        "retrieve_batch_per_s": round(batch),
+        "reanchors_ratio": round(row["reanchors_per_s"] / single, 3),
+        "reanchors_batch_ratio": round(row["reanchors_per_s"] / batch, 3),
+        "lists_audited": row["lists_audited"] + allowed["lists_audited"],
+        "mismatches": row["mismatches"] + allowed["mismatches"],
     }

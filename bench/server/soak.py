@@ -18,15 +18,15 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.datasets import Dataset
+from bench.errors import BenchError
 from bench.reports import Progress, Row
 from bench.server import lines as ways
 from bench.server.connections import PING, attach
 from bench.server.lines import Awaited, Line, in_portions, opened
 from bench.server.listeners import Listeners
 from bench.server.measures import at_pace
-from bench.server.processes import Process, ProcessError
-from bench.server.run import ServerParameters, compile_kernels, published, serving
+from bench.server.processes import Process
+from bench.server.setup import compile_kernels, published, serving
 from bench.server.workload import ROUND, AttachRequest, Workload, version_of
 
 WARM_UP_SHARE = 0.2
@@ -171,7 +171,7 @@ class Soak:
         """Wait for the answers to all requests: on a slow disk some are seconds behind."""
         if not await self._published.reach(self._requests, _PUBLISH_S):
             missing = self._requests - self._published.count
-            raise ProcessError(f"publish: {missing} of {self._requests} requests were not answered")
+            raise BenchError(f"publish: {missing} of {self._requests} requests were not answered")
 
     def _some(self, lines: list[Line], count: int) -> list[Line]:
         return self._chance.sample(lines, min(count, len(lines)))
@@ -194,16 +194,10 @@ def _ack(version: int) -> bytes:
     return AttachRequest(ack={"version": version}).SerializeToString()
 
 
-async def soak(
-    data: Dataset, devices: int, seconds: float, parameters: ServerParameters, progress: Progress
-) -> Row:
+async def soak(workload: Workload, seconds: float, progress: Progress) -> Row:
     """Run a server for so long under mixed load; return its row."""
-    workload = Workload(data, parameters.objects, devices, parameters.k_max, parameters.seed)
     compile_kernels(workload)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serving(workload, Path(folder), parameters.porters) as server,
-    ):
+    with tempfile.TemporaryDirectory() as folder, serving(workload, Path(folder)) as server:
         await published(workload, server, progress)
         found = await Soak(workload, server).run(seconds, progress)
-        return {"variant": "soak", "objects": parameters.objects, **found}
+        return {"variant": "soak", "objects": len(workload.objects), **found}

@@ -8,16 +8,22 @@ when it subscribes is not.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from bench.audits import Audit, sample
+from bench.datasets import SOURCES
+from bench.journeys import offsets
 from bench.reports import Progress, Row
 from bench.silence.devices import Devices
-from bench.silence.variants import Variant
-from bench.silence.wire_sizes import WireSizes
-from bench.silence.workload import SilenceParameters, SilenceWorkload
+from bench.silence.variants import VARIANTS, Variant
+from bench.silence.wire_sizes import WireSizes, wire_sizes
+from bench.silence.workload import SilenceParameters, SilenceWorkload, prepare
+from bench.variants import chosen
+from safe_region.scoring import Similarity
 from server.engine import Positions
 
 _TRIAL_DEVICES = 16
@@ -175,3 +181,35 @@ class SilenceRun:
         row["stale_share"] = round(traffic.stale / device_seconds, 4)
         row |= {"lists_audited": self.audit.lists, "mismatches": self.audit.mismatches}
         return row
+
+
+def run(
+    progress: Progress,
+    *,
+    variants: Sequence[str],
+    data: str,
+    trajectories: str,
+    similarity: str,
+    budget_s: float,
+    **shape: Any,  # noqa: ANN401
+) -> list[Row]:
+    """Run variants on one workload; `shape` are fields of SilenceParameters.
+
+    Raises
+    ------
+    BenchError
+        If a variant is not known, a file is not there, or no taxi trace is as long as the run.
+    """
+    wanted = chosen(variants, VARIANTS)
+    source = SOURCES[data]()
+    parameters = SilenceParameters(similarity=Similarity[similarity.upper()], **shape)
+    offsets_m = offsets(trajectories, parameters.seconds, parameters.seed)
+    workload = prepare(source, offsets_m, parameters)
+    sizes = wire_sizes(source, workload.objects, parameters.seed)
+    given = {"experiment": "silence", "data": source.name, "trajectories": trajectories}
+    rows: list[Row] = []
+    for number, name in enumerate(wanted):
+        progress("variants", number, len(wanted))
+        rows.append(given | measure(VARIANTS[name], workload, parameters, sizes, budget_s, progress))
+    progress("variants", len(wanted), len(wanted))
+    return rows

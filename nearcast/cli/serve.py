@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sys
@@ -46,14 +45,11 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
         stream=sys.stderr,
     )
     from server.errors import StoreError  # noqa: PLC0415
-    from server.loops import loop_factory  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
-    from server.transport.porters import PorterError  # noqa: PLC0415
 
-    failures = (StoreError, PortError, PorterError, OSError)
-    with reported(*failures), asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(run(settings, _announce))
+    with reported(StoreError, PortError, OSError):
+        run(settings, _announce)
 
 
 def _announce(server: Server) -> None:

@@ -25,9 +25,7 @@ from server.transport.access import Access
 from server.transport.control import ControlServicer
 from server.transport.devices import DeviceServicer, device_handler
 from server.transport.gate import Gate
-from server.transport.porters import Porters
 from server.transport.publishers import PublisherServicer
-from server.transport.relay import Handlers
 
 _KEEPALIVE_TIMEOUT_MS = 10_000
 """How long a sign of life may stay without an answer."""
@@ -58,7 +56,7 @@ class TlsFiles:
 
 
 class _Beginnings(grpc.aio.ServerInterceptor):
-    """Notes every call that begins here; those that porters take on leave no cycles."""
+    """Notes every call that begins: it may leave cycles."""
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
@@ -83,11 +81,9 @@ class Listener:
         Who may speak.
     keepalive_ms
         Between signs of life on a quiet connection; one that gives none is closed, its devices detached.
-    porters
-        How many processes hold connections; 0 for this one alone.
     """
 
-    def __init__(self, pump: Pump, access: Access, keepalive_ms: int, porters: int = 0) -> None:
+    def __init__(self, pump: Pump, access: Access, keepalive_ms: int) -> None:
         self._pump = pump
         timeout_ms = min(keepalive_ms, _KEEPALIVE_TIMEOUT_MS)
         options = [
@@ -102,23 +98,20 @@ class Listener:
             ("grpc.max_receive_message_length", pump.switchboard.limits.message_bytes_max),
             ("grpc.max_send_message_length", -1),
         ]
-        self._handlers = Handlers()
         self._server = grpc.aio.server(options=options, interceptors=(_Beginnings(pump.collector),))
-        self._porters = Porters(porters, self._handlers, options) if porters else None
         gate = Gate(pump, access)
         self._devices = DeviceServicer(pump, gate)
         self._publishers = PublisherServicer(pump, gate)
         self._health = health.aio.HealthServicer()
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflected = reflection.aio.ReflectionServicer(names)
-        for target in (self._server, self._handlers):
-            target.add_generic_rpc_handlers((device_handler(self._devices),))
-            publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, target)
-            control_service_pb2_grpc.add_ControlServiceServicer_to_server(
-                ControlServicer(pump, gate, self._devices), target
-            )
-            health_pb2_grpc.add_HealthServicer_to_server(self._health, target)
-            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflected, target)
+        self._server.add_generic_rpc_handlers((device_handler(self._devices),))
+        publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, self._server)
+        control_service_pb2_grpc.add_ControlServiceServicer_to_server(
+            ControlServicer(pump, gate, self._devices), self._server
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflected, self._server)
 
     async def start(self, host: str, port: int, tls: TlsFiles | None = None) -> int:
         """Listen; return the port (the one chosen, if `port` is 0). Health says NOT_SERVING.
@@ -131,9 +124,6 @@ class Listener:
         address = f"{host}:{port}"
         await self._say(health_pb2.HealthCheckResponse.NOT_SERVING)
         try:
-            if self._porters is not None:
-                pair = None if tls is None else (tls.key, tls.certificate)
-                return await self._porters.start(host, port, pair)
             if tls is None:
                 bound = self._server.add_insecure_port(address)
             else:
@@ -165,10 +155,7 @@ class Listener:
 
     async def stop(self, grace_s: float) -> None:
         """Stop listening; break off what is under way when the grace is over."""
-        if self._porters is not None:
-            await self._porters.stop()
-        else:
-            await self._server.stop(grace_s)
+        await self._server.stop(grace_s)
 
     async def _say(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
         for name in ("", *SERVICES):

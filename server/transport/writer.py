@@ -1,4 +1,8 @@
-"""What sessions say, in wire form. What does not change is written once."""
+"""What sessions say, in wire form. What does not change is written once.
+
+A message with fields of length is the bytes of each behind its number and length, in any order, so what
+does not change (an object, an answer of which only the envelope differs) need not be written again.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,6 @@ from server.transport.converters import (
     object_message,
     spec_message,
 )
-from server.transport.pieces import field
 from server.transport.status import error_message
 
 _OBJECTS_MAX = 8192
@@ -38,6 +41,12 @@ _R_M_TAG = _ENTRY["r_m"].number << 3 | 1
 _IN_FLEET = _FLEET["entries"].number
 _DEVICE_ID = _FLEET_ENTRY["device_id"].number
 _IN_ENTRY = _FLEET_ENTRY["response"].number
+
+_LENGTH_DELIMITED = 2
+_SHORT = 0x80
+"""A varint below this is one byte."""
+_MIDDLE = 0x4000
+"""A varint below this is two bytes at most."""
 
 
 class EventWriter:
@@ -134,3 +143,23 @@ class EventWriter:
             lease_ms=self._lease_ms,
             epoch=event.epoch,
         )
+
+
+def field(number: int, content: bytes) -> bytes:
+    """Write a field that has a length: a message, a text, bytes. `number` is at most 15."""
+    tag = number << 3 | _LENGTH_DELIMITED
+    size = len(content)
+    if size < _SHORT:
+        return bytes((tag, size)) + content
+    if size < _MIDDLE:
+        return bytes((tag, size & 0x7F | _SHORT, size >> 7)) + content
+    return bytes((tag,)) + _varint(size) + content
+
+
+def _varint(value: int) -> bytes:
+    found = bytearray()
+    while value >= _SHORT:
+        found.append(value & 0x7F | _SHORT)
+        value >>= 7
+    found.append(value)
+    return bytes(found)

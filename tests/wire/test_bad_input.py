@@ -385,3 +385,17 @@ async def attached(stubs, **fields):
 async def tell(call, **command):
     await call.write(device_service_pb2.AttachRequest(**command))
     return await call.read()
+
+
+async def test_a_message_beyond_the_limit_is_refused(server, stubs):
+    limit = server.switchboard.limits.message_bytes_max
+    search = stubs.channel.unary_unary("/nearcast.v1.DeviceService/Search")
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await search(bytes(limit + 1))
+    assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+async def test_a_method_that_nobody_has(stubs):
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await stubs.channel.unary_unary("/nearcast.v1.DeviceService/Nothing")(b"")
+    assert failed.value.code() is grpc.StatusCode.UNIMPLEMENTED

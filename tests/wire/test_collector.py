@@ -90,10 +90,9 @@ def test_what_was_set_aside_is_looked_at_when_it_may_be_much(collector, monkeypa
 
 
 @pytest.mark.usefixtures("restored")
-@pytest.mark.parametrize("porters", [0, 1])
-async def test_calls_of_all_kinds_leave_nothing(porters):
+async def test_calls_of_all_kinds_leave_nothing():
     async with (
-        serving(settings(porters=porters)) as server,
+        serving(settings()) as server,
         grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
     ):
         server.spare_the_collector()

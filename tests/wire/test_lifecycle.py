@@ -24,6 +24,7 @@ from server import commands as c
 from server.errors import Reason
 from server.limits import Limits
 from server.main import Server
+from server.transport.listener import PortError
 from tests.support.servers import HeldCommits, serving
 from tests.wire.conftest import settings
 from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, hello, subscribe, tell
@@ -155,6 +156,13 @@ async def test_a_store_that_cannot_be_read_stops_the_start():
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         with pytest.raises(grpc.aio.AioRpcError):
             await stubs_on(channel).control.Status(Status())
+
+
+async def test_a_port_of_another_server():
+    """Two servers never divide the connections of a port between them."""
+    async with serving(settings()) as server:
+        with pytest.raises(PortError, match="must be free"):
+            await Server(settings(port=server.port)).start()
 
 
 async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):

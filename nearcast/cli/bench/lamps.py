@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
+from bench.reports import Progress, Row
 from nearcast.cli.bench import options as shared
-from nearcast.cli.failures import reported
-from nearcast.cli.progress import bars
 
 
-@click.command(
-    epilog="Example: nearcast bench lamps --data places --subscriptions 1000000 --objects 1000000"
-)
+@shared.benchmark("--data places --subscriptions 1000000 --objects 1000000")
 @click.option(
     "--experiment",
     "experiments",
     multiple=True,
-    help="table-3, figure-9 to figure-18, anchored; repeat for more.  [default: table-3]",
+    default=("table-3",),
+    show_default=True,
+    help="table-3, figure-9 to figure-18, anchored; repeat for more.",
 )
 @shared.variant_option
 @click.option("--subscriptions", type=shared.COUNT, default=100_000, show_default=True)
@@ -53,18 +51,8 @@ from nearcast.cli.progress import bars
 @shared.seed_option
 @shared.budget_option
 @shared.output_options
-def lamps(
-    experiments: tuple[str, ...],
-    names: tuple[str, ...],
-    json_path: Path | None,
-    plot: Path | None,
-    **options: Any,  # noqa: ANN401
-) -> None:
+def lamps(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
     """Update time of a tick, after lamps.txt section 7: generated, expired, moved."""
-    with reported():
-        from bench.datasets import DataMissingError  # noqa: PLC0415
-        from bench.lamps.command import run  # noqa: PLC0415
+    from bench.lamps.experiments import run  # noqa: PLC0415
 
-        with reported(DataMissingError, ValueError), bars() as progress:
-            rows = run(experiments or ("table-3",), names, options, progress)
-    shared.finish("lamps", options, rows, json_path, plot)
+    return run(progress, **options)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
+from bench.reports import Progress, Row
 from nearcast.cli.bench import options as shared
-from nearcast.cli.failures import reported
-from nearcast.cli.progress import bars
 
 
-@click.command(
-    epilog="Example: nearcast bench match --data places --subscriptions 1000000 --objects 1000000"
-)
+@shared.benchmark("--data places --subscriptions 1000000 --objects 1000000")
 @click.option(
     "--subscriptions",
-    "sizes",
     type=shared.COUNT,
     multiple=True,
     default=(100_000,),
@@ -50,22 +45,12 @@ from nearcast.cli.progress import bars
 @shared.seed_option
 @shared.budget_option
 @shared.output_options
-def match(
-    sizes: tuple[int, ...],
-    names: tuple[str, ...],
-    json_path: Path | None,
-    plot: Path | None,
-    **options: Any,  # noqa: ANN401
-) -> None:
+def match(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
     """Tell who is affected by a new object: time per object, for anchored subscriptions.
 
     Variants: sq-tree, sq-plus-tree, naive, dict (keyword to subscriptions, verified one by one in plain
     Python), strtree (shapely's STRtree of the largest discs).
     """
-    with reported():
-        from bench.datasets import DataMissingError  # noqa: PLC0415
-        from bench.match.command import run  # noqa: PLC0415
+    from bench.match.run import run  # noqa: PLC0415
 
-        with reported(DataMissingError, ValueError), bars() as progress:
-            rows = run(sizes, names, options, progress)
-    shared.finish("match", {"subscriptions": sizes, **options}, rows, json_path, plot)
+    return run(progress, **options)

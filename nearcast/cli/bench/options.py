@@ -1,29 +1,56 @@
-"""Options that benchmarks share, and what they do with their rows."""
+"""What benchmarks share: the frame of a command, and options."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-Command = Callable[..., None]
+from bench import reports
+from bench.errors import BenchError
+from bench.reports import Row
+from nearcast.cli.failures import reported
+from nearcast.cli.progress import bars
+
+Measure = Callable[..., list[Row]]
 
 COUNT = click.IntRange(1, 10_000_000)
 
 
-def output_options(command: Command) -> Command:
+def benchmark(example: str) -> Callable[[Measure], click.Command]:
+    """Make a command of a function from progress and options to rows.
+
+    Rows are shown, and written to the files asked for; the command ends with 1 if a list was wrong, or
+    memory rose.
+    """
+
+    def command(measure: Measure) -> click.Command:
+        @wraps(measure)
+        def carry_out(json_path: Path | None, plot: Path | None, **options: Any) -> None:  # noqa: ANN401
+            with reported(BenchError), bars() as progress:
+                rows = measure(progress, **options)
+            _finish(measure.__name__, options, rows, json_path, plot)
+
+        epilog = f"Example: nearcast bench {measure.__name__} {example}"
+        return click.command(epilog=epilog)(carry_out)
+
+    return command
+
+
+def output_options(measure: Measure) -> Measure:
     """Add what every benchmark takes."""
     path = click.Path(dir_okay=False, path_type=Path)
-    command = click.option("--plot", type=path, help="Picture of the rows, PNG.")(command)
+    measure = click.option("--plot", type=path, help="Picture of the rows, PNG.")(measure)
     return click.option("--json", "json_path", type=path, help="File for parameters, machine and rows.")(
-        command
+        measure
     )
 
 
 variant_option = click.option(
-    "--variant", "names", multiple=True, help="Only these systems; repeat for more."
+    "--variant", "variants", multiple=True, help="Only these systems; repeat for more."
 )
 objects_option = click.option("--objects", type=COUNT, default=100_000, show_default=True)
 k_max_option = click.option(
@@ -68,27 +95,24 @@ budget_option = click.option(
 )
 
 
-def finish(
-    name: str,
-    options: dict[str, Any],
-    rows: list[dict[str, Any]],
-    json_path: Path | None,
-    plot: Path | None,
-    *,
-    failed: bool = False,
+def _finish(
+    name: str, options: dict[str, Any], rows: list[Row], json_path: Path | None, plot: Path | None
 ) -> None:
-    """Show rows, write the files asked for, and exit with 1 if it failed or a list was wrong."""
-    from bench import plots, reports  # noqa: PLC0415 - an extra
-
+    """Show rows, write the files asked for, and exit."""
     for line in reports.lines(rows):
         click.echo(line)
     if json_path is not None:
         reports.write(json_path, name, options, rows)
         click.echo(str(json_path))
     if plot is not None:
+        from bench import plots  # noqa: PLC0415 - an extra
+
         plots.PLOTS[name](rows, plot)
         click.echo(str(plot))
     mismatches = sum(row["mismatches"] for row in rows)
     lists = sum(row["lists_audited"] for row in rows)
+    grown = [row for row in rows if row.get("is_flat") is False]
+    for row in grown:
+        click.echo(f"memory rose by {row['rise_mb']} MB, {row['noise_mb']} MB are noise", err=True)
     click.echo(f"audit: {lists} lists, {mismatches} mismatches")
-    raise SystemExit(1 if mismatches or failed else 0)
+    raise SystemExit(1 if mismatches or grown else 0)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
+from bench.reports import Progress, Row
 from nearcast.cli.bench import options as shared
-from nearcast.cli.failures import reported
-from nearcast.cli.progress import bars
 
 
-@click.command(epilog="Example: nearcast bench publish --batch 100 --variant pump")
+@shared.benchmark("--batch 100 --variant pump")
 @shared.objects_option
 @click.option(
     "--subscriptions",
@@ -44,22 +42,11 @@ from nearcast.cli.progress import bars
 @shared.seed_option
 @shared.folder_option
 @shared.output_options
-def publish(
-    batches: tuple[int, ...],
-    names: tuple[str, ...],
-    folder: Path | None,
-    json_path: Path | None,
-    plot: Path | None,
-    **options: Any,  # noqa: ANN401
-) -> None:
+def publish(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
     """Publish: objects a second that are on disk, matched, and in the outboxes of devices.
 
     Variants: store (commits alone), pump (all of a server but its transport).
     """
-    with reported():
-        from bench.datasets import DataMissingError  # noqa: PLC0415
-        from bench.publish.command import run  # noqa: PLC0415
+    from bench.publish.run import run  # noqa: PLC0415
 
-        with reported(DataMissingError, ValueError), bars() as progress:
-            rows = run(batches, names, folder, options, progress)
-    shared.finish("publish", {"batches": batches, **options}, rows, json_path, plot)
+    return run(progress, **options)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
+from bench.reports import Progress, Row
 from nearcast.cli.bench import options as shared
-from nearcast.cli.failures import reported
-from nearcast.cli.progress import bars
 
 
-@click.command(epilog="Example: nearcast bench recovery --size 1000000")
+@shared.benchmark("--size 1000000")
 @click.option(
     "--size",
     "sizes",
@@ -35,22 +33,12 @@ from nearcast.cli.progress import bars
 @shared.seed_option
 @shared.folder_option
 @shared.output_options
-def recovery(
-    sizes: tuple[int, ...],
-    folder: Path | None,
-    json_path: Path | None,
-    plot: Path | None,
-    **options: Any,  # noqa: ANN401
-) -> None:
+def recovery(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
     """Come back after a crash: time and memory until a server has what its store holds.
 
     A process commits objects and subscriptions, a thousand at a time, and dies as if killed. Another one
     takes the store over; then devices come back, and some lists are compared with the oracle.
     """
-    with reported():
-        from bench.datasets import DataMissingError  # noqa: PLC0415
-        from bench.recovery.command import run  # noqa: PLC0415
+    from bench.recovery.run import run  # noqa: PLC0415
 
-        with reported(DataMissingError, ChildProcessError), bars() as progress:
-            rows = run(sizes, folder, options, progress)
-    shared.finish("recovery", {"sizes": sizes, **options}, rows, json_path, plot)
+    return run(progress, **options)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
+from bench.reports import Progress, Row
 from nearcast.cli.bench import options as shared
-from nearcast.cli.failures import reported
-from nearcast.cli.progress import bars
 
 
-@click.command(epilog="Example: nearcast bench server --devices 100 --devices 1000 --devices 10000")
+@shared.benchmark("--devices 100 --devices 1000 --devices 10000")
 @click.option(
     "--devices",
-    "sizes",
     type=click.IntRange(4, 1_000_000),
     multiple=True,
     default=(100, 1_000, 10_000),
@@ -41,40 +38,19 @@ from nearcast.cli.progress import bars
     help="How often the server and the echo server are measured, in turn.",
 )
 @click.option(
-    "--porters",
-    type=click.IntRange(0, 64),
-    default=0,
-    show_default=True,
-    help="Processes that hold the server's connections.",
-)
-@click.option(
     "--soak-s",
     type=click.FloatRange(1),
     help="Instead: a mixed load for so many seconds; fails if the server's memory grows.",
 )
 @shared.seed_option
 @shared.output_options
-def server(
-    sizes: tuple[int, ...],
-    json_path: Path | None,
-    plot: Path | None,
-    **options: Any,  # noqa: ANN401
-) -> None:
+def server(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
     """Put a server process under load, beside a bare grpc.aio echo server in the same run.
 
     Variants: connections (each device has one of its own), shared (each has a stream, on ten connections)
     and fleet (the devices share four streams), each at a server of its own. Rates, latencies, memory, and
     what a device that does not read does to others.
     """
-    with reported():
-        from bench.datasets import DataMissingError  # noqa: PLC0415
-        from bench.server.command import run  # noqa: PLC0415
-        from bench.server.processes import ProcessError  # noqa: PLC0415
+    from bench.server.run import run  # noqa: PLC0415
 
-        with reported(DataMissingError, ProcessError, ValueError), bars() as progress:
-            rows = run(sizes, options, progress)
-    grown = [row for row in rows if row.get("is_flat") is False]
-    for row in grown:
-        click.echo(f"memory rose by {row['rise_mb']} MB, {row['noise_mb']} MB are noise", err=True)
-    parameters = {"devices": sizes, **options}
-    shared.finish("server", parameters, rows, json_path, plot, failed=bool(grown))
+    return run(progress, **options)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
+from bench.reports import Progress, Row
 from nearcast.cli.bench import options as shared
-from nearcast.cli.failures import reported
-from nearcast.cli.progress import bars
 
 _RATE = click.FloatRange(0, 100_000)
 
 
-@click.command(
-    epilog="Example: nearcast bench silence --data places --trajectories gps --objects 1000000"
-)
+@shared.benchmark("--data places --trajectories gps --objects 1000000")
 @click.option("--devices", type=click.IntRange(1, 1_000_000), default=2_000, show_default=True)
 @click.option(
     "--seconds", type=click.IntRange(2, 3_600), default=600, show_default=True, help="How long they move."
@@ -36,22 +32,13 @@ _RATE = click.FloatRange(0, 100_000)
 @shared.seed_option
 @shared.budget_option
 @shared.output_options
-def silence(
-    names: tuple[str, ...],
-    json_path: Path | None,
-    plot: Path | None,
-    **options: Any,  # noqa: ANN401
-) -> None:
+def silence(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
     """Count how often devices speak and what they are sent, per device and hour.
 
     Variants: asr, lsr, set-constant (speaks only when the result set changes), anchored-0 to anchored-20
     (b), periodic-1 to periodic-30 (a position every so many seconds; stale_share says how often what is
     shown is wrong). Bytes are those of messages; payloads aside.
     """
-    with reported():
-        from bench.datasets import DataMissingError  # noqa: PLC0415
-        from bench.silence.command import run  # noqa: PLC0415
+    from bench.silence.run import run  # noqa: PLC0415
 
-        with reported(DataMissingError, ValueError), bars() as progress:
-            rows = run(names, options, progress)
-    shared.finish("silence", options, rows, json_path, plot)
+    return run(progress, **options)

@@ -1,0 +1,62 @@
+"""A server that is ready to be measured: its kernels compiled, its objects published."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.reports import Progress
+from bench.server import lines as ways
+from bench.server.lines import Awaited, opened
+from bench.server.processes import Process, running
+from bench.server.workload import PUBLISHED_MAX, Workload
+
+_READY = "serving on "
+_WAITING_MAX = 4
+"""Requests to publish that are under way at once."""
+_PUBLISH_S = 600.0
+
+
+@contextmanager
+def serving(workload: Workload, folder: Path) -> Iterator[Process]:
+    """Run a server with an empty store."""
+    area = ",".join(repr(bound) for bound in workload.area)
+    store = folder / "store.db"
+    flags = [f"--area={area}", "--port=0", f"--store={store}"]
+    with running(["nearcast.cli", "serve", *flags], _READY, folder / "server.log") as process:
+        yield process
+
+
+def compile_kernels(workload: Workload) -> None:
+    """Run a server that compiles what nobody has yet: the memory which that takes is not later ones'."""
+    with tempfile.TemporaryDirectory() as folder, serving(workload, Path(folder)):
+        pass
+
+
+async def published(workload: Workload, server: Process, progress: Progress) -> float:
+    """Publish all objects in full requests, a few under way; return how many became durable a second."""
+    requests = [request.SerializeToString() for request in workload.requests()]
+    answers = Awaited()
+    room = asyncio.Semaphore(_WAITING_MAX)
+
+    def hear(_number: int, _message: bytes) -> tuple[bytes, ...]:
+        answers.add(1)
+        room.release()
+        progress(
+            "objects", min(answers.count * PUBLISHED_MAX, len(workload.objects)), len(workload.objects)
+        )
+        return ()
+
+    async with opened(1, server.address, ways.PUBLISH) as (line,):
+        line.hear = hear
+        await line.start()
+        began = time.perf_counter()
+        for request in requests:
+            await room.acquire()
+            await line.say(request)
+        await answers.reach(len(requests), _PUBLISH_S)
+        return len(workload.objects) / (time.perf_counter() - began)
