@@ -1,7 +1,7 @@
 """The server's settings: flags over environment over configuration file over defaults.
 
 Each is declared once, here: the command line makes its flags and its help from the fields
-(`nearcast/cli/settings_options.py`).
+(`cli/settings_options.py`).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def serving(workload: Workload, folder: Path) -> Iterator[Process]:
     area = ",".join(repr(bound) for bound in workload.area)
     store = folder / "store.db"
     flags = [f"--area={area}", "--port=0", f"--store={store}"]
-    with running(["nearcast.cli", "serve", *flags], _READY, folder / "server.log") as process:
+    with running(["cli", "serve", *flags], _READY, folder / "server.log") as process:
         yield process
 
 

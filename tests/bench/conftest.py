@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench import datasets
-from nearcast.cli.app import app
+from cli.app import app
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +44,7 @@ def refused(tmp_path):
     """Run a command that is refused, without data; return what it said as one line."""
 
     def run(name, *arguments):
-        command = [sys.executable, "-m", "nearcast.cli", "bench", name, *arguments]
+        command = [sys.executable, "-m", "cli", "bench", name, *arguments]
         known = {"NEARCAST_DATA": str(tmp_path), "PATH": ""}
         done = subprocess.run(command, capture_output=True, text=True, env=known, check=False)
         assert done.returncode != 0

@@ -15,7 +15,7 @@ from bench import datasets
 from bench.journeys import STILL_M, Journeys
 from bench.lamps.experiments import EXPERIMENTS, variants
 from bench.lamps.run import Lamps, LampsParameters
-from nearcast.cli.app import app
+from cli.app import app
 
 SMALL = LampsParameters(subscriptions=300, objects=400, ticks=4, audited=120)
 
@@ -144,7 +144,7 @@ def test_the_command_writes_rows_and_a_picture(tmp_path):
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(tmp_path, arguments, said):
-    command = [sys.executable, "-m", "nearcast.cli", "bench", "lamps", *arguments]
+    command = [sys.executable, "-m", "cli", "bench", "lamps", *arguments]
     done = subprocess.run(
         command,
         capture_output=True,

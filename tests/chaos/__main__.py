@@ -15,7 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from nearcast.cli.progress import bars
+from cli.progress import bars
 from tests.chaos.run import KILL, NAMES, Tally, run
 
 _SHOWN = 20

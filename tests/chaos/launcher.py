@@ -44,7 +44,7 @@ def bend(control: Path) -> None:
 
 def main() -> None:
     """Bend, then run `nearcast`."""
-    from nearcast.cli import main as nearcast  # noqa: PLC0415
+    from cli import main as nearcast  # noqa: PLC0415
 
     bend(Path(sys.argv.pop(1)))
     nearcast()

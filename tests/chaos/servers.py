@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from nearcast.cli.serve import READY
+from cli.serve import READY
 from tests.chaos.launcher import LAYOUT
 
 ROOT = Path(__file__).resolve().parents[2]

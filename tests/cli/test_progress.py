@@ -1,5 +1,5 @@
-from nearcast.cli import progress
-from nearcast.cli.progress import bars
+from cli import progress
+from cli.progress import bars
 
 
 def test_a_total_may_be_unknown_at_first(capsys, monkeypatch):

@@ -19,7 +19,7 @@ from nearcast import GeoObject, TopK
 
 ROOT = Path(__file__).resolve().parents[2]
 AREA = "--area=14,35,15,36"
-COMMAND = [sys.executable, "-m", "nearcast.cli"]
+COMMAND = [sys.executable, "-m", "cli"]
 
 
 class Process:

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
 
+from cli.serve import serve
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
-from nearcast.cli.serve import serve
 from server.settings import ServerSettings, load_settings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -75,7 +75,7 @@ def test_what_is_not_there(tmp_path, command):
 
 def test_help():
     done = subprocess.run(
-        [sys.executable, "-m", "nearcast.cli", "store", "--help"],
+        [sys.executable, "-m", "cli", "store", "--help"],
         capture_output=True,
         text=True,
         check=True,

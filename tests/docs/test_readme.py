@@ -47,7 +47,7 @@ async def test_the_example_runs(tmp_path):
 
 @pytest.mark.parametrize("line", commands())
 def test_every_command_exists_with_these_flags(line):
-    from nearcast.cli.app import app  # noqa: PLC0415
+    from cli.app import app  # noqa: PLC0415
 
     _, name, *arguments = line.split()
     command = app.commands[name]

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 async def replay(simulation, server, *arguments):
-    command = [sys.executable, "-m", "nearcast.cli", "replay", str(simulation.path)]
+    command = [sys.executable, "-m", "cli", "replay", str(simulation.path)]
     process = await asyncio.create_subprocess_exec(
         *command,
         f"--target=127.0.0.1:{server.port}",

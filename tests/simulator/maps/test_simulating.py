@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from nearcast.cli.app import app
+from cli.app import app
 from safe_region.frame import Frame
 from simulator import schemas
 from simulator.maps import MapError

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nearcast.cli.failures import reported
-from nearcast.cli.settings_options import SettingsCommand
+from cli.failures import reported
+from cli.settings_options import SettingsCommand
 
 if TYPE_CHECKING:
     from server.main import Server

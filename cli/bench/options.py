@@ -12,8 +12,8 @@ import click
 from bench import reports
 from bench.errors import BenchError
 from bench.reports import Row
-from nearcast.cli.failures import reported
-from nearcast.cli.progress import bars
+from cli.failures import reported
+from cli.progress import bars
 
 Measure = Callable[..., list[Row]]
 

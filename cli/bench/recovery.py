@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bench.reports import Progress, Row
-from nearcast.cli.bench import options as shared
+from cli.bench import options as shared
 
 
 @shared.benchmark("--size 1000000")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from nearcast.cli.bench.lamps import lamps
-from nearcast.cli.bench.match import match
-from nearcast.cli.bench.publish import publish
-from nearcast.cli.bench.recovery import recovery
-from nearcast.cli.bench.retrieve import retrieve
-from nearcast.cli.bench.server import server
-from nearcast.cli.bench.silence import silence
+from cli.bench.lamps import lamps
+from cli.bench.match import match
+from cli.bench.publish import publish
+from cli.bench.recovery import recovery
+from cli.bench.retrieve import retrieve
+from cli.bench.server import server
+from cli.bench.silence import silence
 
 
 @click.group()

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from nearcast.cli.failures import reported
-from nearcast.cli.map_option import map_option
-from nearcast.cli.progress import bars
+from cli.failures import reported
+from cli.map_option import map_option
+from cli.progress import bars
 
 
 @click.command(epilog="Example: nearcast simulate --out runs/malta --map malta.osm.pbf")

@@ -6,13 +6,13 @@ from importlib.metadata import version
 
 import click
 
-from nearcast.cli.bench import bench
-from nearcast.cli.demo import demo
-from nearcast.cli.replay import replay
-from nearcast.cli.serve import serve
-from nearcast.cli.simulate import simulate
-from nearcast.cli.status import status
-from nearcast.cli.store import store
+from cli.bench import bench
+from cli.demo import demo
+from cli.replay import replay
+from cli.serve import serve
+from cli.simulate import simulate
+from cli.status import status
+from cli.store import store
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import click
 
-from nearcast.cli.failures import reported
-from nearcast.cli.map_option import map_option
-from nearcast.cli.progress import bars
-from nearcast.cli.replay import figures, region_option, run_replay, show
-from nearcast.cli.serve import READY
+from cli.failures import reported
+from cli.map_option import map_option
+from cli.progress import bars
+from cli.replay import figures, region_option, run_replay, show
+from cli.serve import READY
 
 AUDITED_MIN = 20_000
 """Lists the demo audits at least, at its default size."""
@@ -99,7 +99,7 @@ def server(
     for path in out.glob("store.db*"):
         path.unlink()
     bounds = ",".join(str(bound) for bound in area)
-    command = [sys.executable, "-m", "nearcast.cli", "serve", f"--area={bounds}", "--port=0"]
+    command = [sys.executable, "-m", "cli", "serve", f"--area={bounds}", "--port=0"]
     command += [f"--store={store}", "--virtual-time", "--log-level=WARNING", *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from nearcast.cli.failures import reported
+from cli.failures import reported
 from nearcast.client import connect
 from nearcast.line import Tls
 from nearcast.model import ServerState, ServerStatus

@@ -1,5 +1,5 @@
 """`python -m nearcast.cli`: the command line without an installed script."""
 
-from nearcast.cli import main
+from cli import main
 
 main()

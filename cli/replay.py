@@ -12,8 +12,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from nearcast.cli.failures import reported
-from nearcast.cli.progress import bars
+from cli.failures import reported
+from cli.progress import bars
 
 if TYPE_CHECKING:
     from simulator.replay import ReplayOptions, ReplayReport

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from nearcast.cli.failures import reported
-from nearcast.cli.progress import bars
+from cli.failures import reported
+from cli.progress import bars
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 

@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run the command line."""
     try:
-        from nearcast.cli.app import app  # noqa: PLC0415 - the SDK installs without click
+        from cli.app import app  # noqa: PLC0415 - the SDK installs without click
     except ImportError as error:
         sys.exit(f"the command line needs more packages ({error}): pip install 'nearcast[simulator]'")
     app()
