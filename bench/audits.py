@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from bench.datasets import Subscriptions, keyword_sets
+from engine import Engine
 from index.batches import Floats, Ints, ObjectBatch, Ranking
 from safe_region import oracle
 from safe_region.anchored import AnchoredRegion, Buffered
 from safe_region.frame import Point
 from safe_region.scoring import Similarity
-from server.engine import Engine
 
 _FOREVER = 2**62
 _KNOWN_MIN = 200

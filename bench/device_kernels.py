@@ -10,12 +10,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from engine.choice_kernels import STRICT
+from engine.layout import Rows
 from index.batches import Floats, Ints
 from index.tables.selection_kernels import offer
 from safe_region.jit import kernel
 from safe_region.scoring_kernels import length
-from server.engine.choice_kernels import STRICT
-from server.engine.layout import Rows
 
 NOBODY = -1
 """In the place of an object where there is none."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from bench import device_kernels
 from bench.lamps.local_engine import LocalEngine
+from engine import Engine
 from index.batches import Floats, Ints
-from server.engine import Engine
 
 
 def leaving(engine: Engine, handles: Ints, x_m: Floats, y_m: Floats, k_max: int) -> Ints:

@@ -15,9 +15,9 @@ import numpy as np
 
 from bench.datasets import data_folder
 from bench.errors import BenchError
+from engine import Positions
 from index.batches import Floats, Ints
 from safe_region.frame import Area, Frame
-from server.engine import Positions
 
 JOURNEYS = 2_000
 STILL_M: Floats = np.zeros((1, 2, 2))

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+from engine import Choice
 from server import commands as c
-from server.engine import Choice
 from server.errors import RefusalError
 from server.model import Place
 from server.planning import Planner

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine import Choice, Engine, EngineOptions, Positions
+from engine.invariants import check_engine
+from engine.layout import Rows
 from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame, Point
 from safe_region.scoring import text_weight
-from server.engine import Choice, Engine, EngineOptions, Positions
-from server.engine.invariants import check_engine
-from server.engine.layout import Rows
 from server.interests import Interests
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Place, Reach, TopK
 from server.rows import ObjectColumns, SubscriptionColumns

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from engine import CostModel, EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from index.tables.growth import reserve
 from safe_region.frame import Frame
-from server.engine import CostModel, EngineOptions
 from server.lifecycle import ServerState
 from server.limits import Limits
 from server.pump import Pump, wall_clock_ms

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine import Choice, EngineOptions
 from safe_region.frame import Frame
 from server import commands as c
 from server.counters import ParkReason
 from server.delivery import Delivery
-from server.engine import Choice, EngineOptions
 from server.errors import Reason, RefusalError
 from server.leases import Leases
 from server.ledger import Ledger

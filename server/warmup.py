@@ -6,9 +6,9 @@ so, and later ones half a second. Without this the first device of each kind wou
 
 from __future__ import annotations
 
+from engine import EngineOptions
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
-from server.engine import EngineOptions
 from server.ledger import Ledger
 from server.model import Cause, LiveObject, Place, TopK
 

@@ -21,6 +21,7 @@ from bench.lamps.run import Lamps, LampsParameters, Variant
 from bench.lamps.structures import STRUCTURES
 from bench.reports import Progress, Row
 from bench.variants import chosen
+from engine import CostModel
 from index.batches import Floats
 from index.catalogue import (
     DEFAULT_OBJECT_INDEX,
@@ -30,7 +31,6 @@ from index.catalogue import (
 )
 from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
-from server.engine import CostModel
 
 TRIAL = 1_000
 """Subscriptions of the run that tells how long a large one would take."""

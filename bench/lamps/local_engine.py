@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from engine import Choice, Engine, EngineOptions, Positions
+from engine.layout import Rows
 from index.batches import Floats, Ints, Ranking, ReachBatch
 from index.tables.slots import Slots
 from safe_region.frame import Point
 from safe_region.local import Circle, local_safe_region
-from server.engine import Choice, Engine, EngineOptions, Positions
-from server.engine.layout import Rows
 
 BETWEEN = 10
 """Size of O_s: gamma is the length of the object after so many beyond the results. This is Delta."""

@@ -24,12 +24,12 @@ from bench.journeys import Journeys
 from bench.lamps.local_engine import LocalEngine
 from bench.portions import object_part
 from bench.reports import Progress
+from engine import CostModel, Engine, EngineOptions, Positions
 from index.batches import Floats, Ints
 from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex
 from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
-from server.engine import CostModel, Engine, EngineOptions, Positions
 
 _FOREVER = 2**62
 _MS_PER_S = 1000

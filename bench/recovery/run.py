@@ -24,8 +24,8 @@ from bench.audits import Audit, sample
 from bench.errors import BenchError
 from bench.recovery.workload import RecoveryParameters, RecoveryWorkload, options_of
 from bench.reports import Progress, Row
+from engine import Positions
 from safe_region.frame import Frame
-from server.engine import Positions
 from server.rows import Recovered
 from server.session import Connection as Stream
 from server.session import VersionedDelta

@@ -11,6 +11,7 @@ import numpy as np
 
 from bench.datasets import SOURCES, Subscriptions, distinct_subscriptions, keyword_sets
 from bench.portions import object_part
+from engine import EngineOptions
 from index.batches import ObjectBatch
 from index.catalogue import (
     DEFAULT_OBJECT_INDEX,
@@ -21,7 +22,6 @@ from index.catalogue import (
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
 from server.commands import Hello
-from server.engine import EngineOptions
 from server.model import LiveObject, TopK
 from server.rows import PutObject, PutSubscription
 from server.session import Connection

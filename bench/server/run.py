@@ -33,8 +33,8 @@ from bench.server.setup import compile_kernels, published, serving
 from bench.server.soak import soak
 from bench.server.workload import Workload
 from bench.variants import chosen
+from engine import CostModel
 from index.catalogue import DEFAULT_OBJECT_INDEX
-from server.engine import CostModel
 
 VARIANTS = ("connections", "shared", "fleet")
 _SHARED = 10

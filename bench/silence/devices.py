@@ -16,10 +16,10 @@ from bench.audits import Audit
 from bench.device_kernels import NOBODY
 from bench.devices import leaving, pending_of
 from bench.silence.workload import SilenceWorkload
+from engine import Engine, Positions
+from engine.batches import Published
+from engine.layout import Rows
 from index.batches import Floats, Ints
-from server.engine import Engine, Positions
-from server.engine.batches import Published
-from server.engine.layout import Rows
 
 
 @dataclass(slots=True)

@@ -23,8 +23,8 @@ from bench.silence.variants import VARIANTS, Variant
 from bench.silence.wire_sizes import WireSizes, wire_sizes
 from bench.silence.workload import SilenceParameters, SilenceWorkload, prepare
 from bench.variants import chosen
+from engine import Positions
 from safe_region.scoring import Similarity
-from server.engine import Positions
 
 _TRIAL_DEVICES = 16
 _TRIAL_SECONDS = 30

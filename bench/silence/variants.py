@@ -10,6 +10,7 @@ from bench.datasets import Dataset
 from bench.lamps.local_engine import LocalEngine
 from bench.silence.devices import Devices, RegionDevices, SetDevices
 from bench.silence.workload import SilenceWorkload
+from engine import CostModel, Engine, EngineOptions
 from index.catalogue import (
     DEFAULT_OBJECT_INDEX,
     DEFAULT_SUBSCRIPTION_INDEX,
@@ -17,7 +18,6 @@ from index.catalogue import (
     SUBSCRIPTION_INDEXES,
 )
 from safe_region.anchored import RegionMode
-from server.engine import CostModel, Engine, EngineOptions
 
 _KNOWN_AROUND = 64
 """b of the engine that stands for the truth: it is seldom asked anew."""

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from engine import CostModel, Engine, EngineOptions, Positions
+from engine.invariants import check_engine
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from safe_region.anchored import AnchoredRegion, Buffered, RegionMode
 from safe_region.frame import Point
-from server.engine import CostModel, Engine, EngineOptions, Positions
-from server.engine.invariants import check_engine
 
 FOREVER = 2**62
 

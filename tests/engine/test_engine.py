@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from engine import Engine, EngineOptions, Positions
+from engine.invariants import check_engine
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from index.contracts import InconsistentIndexError
 from safe_region.anchored import RegionMode
-from server.engine import Engine, EngineOptions, Positions
-from server.engine.invariants import check_engine
 
 SUSHI = 0
 FOREVER = 2**62

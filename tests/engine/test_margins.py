@@ -8,10 +8,10 @@ import random
 import numpy as np
 import pytest
 
+from engine import Engine, EngineOptions, Positions
+from engine.invariants import check_engine
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from safe_region.anchored import REACH_SLACK, RegionMode
-from server.engine import Engine, EngineOptions, Positions
-from server.engine.invariants import check_engine
 from tests.engine.test_engine import FOREVER, SUSHI, floats, ids
 
 K = 2

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from server.engine.threads import ahead_of
+from engine.threads import ahead_of
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 50])

@@ -53,7 +53,7 @@ _MIX = """
 _MANY = """
     import random
 
-    from server.engine import EngineOptions
+    from engine import EngineOptions
     from server.ledger import Ledger
     from server.model import Cause, LiveObject, Place, TopK
 

@@ -20,10 +20,10 @@ from hypothesis.stateful import (
     rule,
 )
 
+from engine import EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.frame import Area, Frame
 from server import commands as c
-from server.engine import EngineOptions
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, TopK

@@ -11,6 +11,7 @@ import random
 from collections import deque
 from dataclasses import dataclass
 
+from engine import CostModel, EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from nearcast.clock import Clock
 from nearcast.conversation import Conversation
@@ -23,7 +24,6 @@ from safe_region.anchored import RegionMode
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
 from server import commands as c
-from server.engine import CostModel, EngineOptions
 from server.errors import RefusalError
 from server.limits import Limits
 from server.model import NewObject

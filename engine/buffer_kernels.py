@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from engine.chain_kernels import hold, release
+from engine.choice_kernels import Chosen
+from engine.layout import NO_HOLDING, Row, Rows
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import drain, is_less, offer
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import common_count, length, text_distance
-from server.engine.chain_kernels import hold, release
-from server.engine.choice_kernels import Chosen
-from server.engine.layout import NO_HOLDING, Row, Rows
 
 Slots = npt.NDArray[np.int32]
 

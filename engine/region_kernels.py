@@ -12,15 +12,15 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from engine.buffer_kernels import share_of
+from engine.choice_kernels import STRICT
+from engine.layout import ELLIPSE, Row, Rows
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import NO_VALUE, Values, find
 from index.tables.selection_kernels import drain, is_less, offer
 from safe_region.ellipse_kernels import enclose
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import length
-from server.engine.buffer_kernels import share_of
-from server.engine.choice_kernels import STRICT
-from server.engine.layout import ELLIPSE, Row, Rows
 
 Slots = npt.NDArray[np.int32]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.engine import Engine
+from engine.layout import ELLIPSE, NO_HOLDING
 from index.batches import KeywordIds
 from index.contracts import InconsistentIndexError
 from safe_region.scoring import length, text_distance
-from server.engine.engine import Engine
-from server.engine.layout import ELLIPSE, NO_HOLDING
 
 Pair = tuple[float, int]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine import room_kernels as kernels
+from engine.layout import HOLDING_DTYPE, NO_HOLDING, Rows
+from engine.room_kernels import ROOM_STEP, Slots
 from index.tables.growth import longer
-from server.engine import room_kernels as kernels
-from server.engine.layout import HOLDING_DTYPE, NO_HOLDING, Rows
-from server.engine.room_kernels import ROOM_STEP, Slots
 
 _HOLDINGS_MIN = 64
 

@@ -29,12 +29,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from engine.layout import BY_COST, Row, Rows
 from index.batches import Floats, Ints
 from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import is_less
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import length
-from server.engine.layout import BY_COST, Row, Rows
 
 Slots = npt.NDArray[np.int32]
 
@@ -54,7 +54,7 @@ _MS_PER_S = 1000.0
 
 
 class Costs(NamedTuple):
-    """What the choice weighs; see `server.engine.batches.CostModel`."""
+    """What the choice weighs; see `engine.batches.CostModel`."""
 
     report: float
     object: float

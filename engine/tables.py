@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine import region_kernels
+from engine.batches import EngineOptions
+from engine.buffers import Buffers
+from engine.layout import OBJECT_DTYPE, SUBSCRIPTION_DTYPE, Rows
+from engine.turnover import Turnover
 from index.batches import Floats, InterestBatch, Ints, Ranking, ReachBatch
 from index.tables import SlotTable
 from index.tables.slots import Slots
-from server.engine import region_kernels
-from server.engine.batches import EngineOptions
-from server.engine.buffers import Buffers
-from server.engine.layout import OBJECT_DTYPE, SUBSCRIPTION_DTYPE, Rows
-from server.engine.turnover import Turnover
 
 
 class Tables:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine import expiry_kernels as kernels
 from index.batches import Ints
 from index.tables.growth import longer
-from server.engine import expiry_kernels as kernels
 
 _ROOM_MIN = 64
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from engine.chain_kernels import move_holding
+from engine.layout import NO_HOLDING, Rows
 from safe_region.jit import kernel, leaf
-from server.engine.chain_kernels import move_holding
-from server.engine.layout import NO_HOLDING, Rows
 
 Slots = npt.NDArray[np.int32]
 

@@ -9,15 +9,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from engine.layout import Rows
 from index.batches import Floats, Ints
 from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
-from server.engine.layout import Rows
 
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """What the choice of buffers and anchors weighs; see `server.engine.choice_kernels`.
+    """What the choice of buffers and anchors weighs; see `engine.choice_kernels`.
 
     Parameters
     ----------

@@ -22,13 +22,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from engine import buffer_kernels
+from engine.batches import EngineOptions, Pending, Published
+from engine.evaluation import Evaluation
+from engine.expiries import Expiries
+from engine.layout import BY_COST, CHANGE_DTYPE, ELLIPSE, NO_HOLDING, Rows
 from index.batches import InterestBatch, Ints, ObjectBatch
 from index.tables.slots import Slots
-from server.engine import buffer_kernels
-from server.engine.batches import EngineOptions, Pending, Published
-from server.engine.evaluation import Evaluation
-from server.engine.expiries import Expiries
-from server.engine.layout import BY_COST, CHANGE_DTYPE, ELLIPSE, NO_HOLDING, Rows
 
 
 class Engine(Evaluation):

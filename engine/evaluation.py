@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine import buffer_kernels, choice_kernels, margins, region_kernels
+from engine.batches import Positions
+from engine.choice_kernels import Chosen, Costs, Known, Moving, Ranked
+from engine.layout import BY_COST, CHANGE_DTYPE, ELLIPSE, Rows
+from engine.tables import Tables
+from engine.threads import ahead_of
 from index.batches import Floats, Ints, Ranking
 from index.tables.slots import Slots
-from server.engine import buffer_kernels, choice_kernels, margins, region_kernels
-from server.engine.batches import Positions
-from server.engine.choice_kernels import Chosen, Costs, Known, Moving, Ranked
-from server.engine.layout import BY_COST, CHANGE_DTYPE, ELLIPSE, Rows
-from server.engine.tables import Tables
-from server.engine.threads import ahead_of
 
 _ROUNDED = 1.0 + 1e-6
 """A length that is kept in 32 bits may be that much too short."""

@@ -1,7 +1,7 @@
 """The engine: exact results for all subscriptions. Pure: no I/O, no clock of its own, no asyncio."""
 
-from server.engine.batches import CostModel, EngineOptions, Pending, Positions, Published
-from server.engine.engine import Engine
-from server.engine.evaluation import Choice
+from engine.batches import CostModel, EngineOptions, Pending, Positions, Published
+from engine.engine import Engine
+from engine.evaluation import Choice
 
 __all__ = ["Choice", "CostModel", "Engine", "EngineOptions", "Pending", "Positions", "Published"]
