@@ -10,8 +10,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from engine.choice_kernels import STRICT
-from engine.layout import Rows
+from engine.top_k.choice_kernels import STRICT
+from engine.top_k.layout import Rows
 from index.batches import Floats, Ints
 from index.tables.selection_kernels import offer
 from safe_region.jit import kernel

@@ -2,6 +2,6 @@
 
 from engine.batches import CostModel, EngineOptions, Pending, Positions, Published
 from engine.engine import Engine
-from engine.evaluation import Choice
+from engine.top_k.evaluation import Choice
 
 __all__ = ["Choice", "CostModel", "Engine", "EngineOptions", "Pending", "Positions", "Published"]

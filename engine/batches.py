@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.layout import Rows
+from engine.top_k.layout import Rows
 from index.batches import Floats, Ints
 from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
@@ -17,7 +17,7 @@ from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """What the choice of buffers and anchors weighs; see `engine.choice_kernels`.
+    """What the choice of buffers and anchors weighs; see `engine.top_k.choice_kernels`.
 
     Parameters
     ----------

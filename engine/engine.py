@@ -22,11 +22,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine import buffer_kernels
 from engine.batches import EngineOptions, Pending, Published
-from engine.evaluation import Evaluation
 from engine.expiries import Expiries
-from engine.layout import BY_COST, CHANGE_DTYPE, ELLIPSE, NO_HOLDING, Rows
+from engine.top_k import buffer_kernels
+from engine.top_k.evaluation import Evaluation
+from engine.top_k.layout import BY_COST, CHANGE_DTYPE, ELLIPSE, NO_HOLDING, Rows
 from index.batches import InterestBatch, Ints, ObjectBatch
 from index.tables.slots import Slots
 

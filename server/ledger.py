@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine import Choice, Engine, EngineOptions, Positions
-from engine.invariants import check_engine
-from engine.layout import Rows
+from engine.top_k.invariants import check_engine
+from engine.top_k.layout import Rows
 from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame, Point

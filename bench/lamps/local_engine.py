@@ -14,7 +14,7 @@ import numpy.typing as npt
 import shapely
 
 from engine import Choice, Engine, EngineOptions, Positions
-from engine.layout import Rows
+from engine.top_k.layout import Rows
 from index.batches import Floats, Ints, Ranking, ReachBatch
 from index.tables.slots import Slots
 from safe_region.frame import Point

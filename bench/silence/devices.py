@@ -18,7 +18,7 @@ from bench.devices import leaving, pending_of
 from bench.silence.workload import SilenceWorkload
 from engine import Engine, Positions
 from engine.batches import Published
-from engine.layout import Rows
+from engine.top_k.layout import Rows
 from index.batches import Floats, Ints
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine import CostModel, Engine, EngineOptions, Positions
-from engine.invariants import check_engine
+from engine.top_k.invariants import check_engine
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from safe_region.anchored import AnchoredRegion, Buffered, RegionMode
 from safe_region.frame import Point

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine import Engine, EngineOptions, Positions
-from engine.invariants import check_engine
+from engine.top_k.invariants import check_engine
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from safe_region.anchored import REACH_SLACK, RegionMode
 from tests.engine.test_engine import FOREVER, SUSHI, floats, ids

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import buffer_kernels, choice_kernels, margins, region_kernels
 from engine.batches import Positions
-from engine.choice_kernels import Chosen, Costs, Known, Moving, Ranked
-from engine.layout import BY_COST, CHANGE_DTYPE, ELLIPSE, Rows
-from engine.tables import Tables
 from engine.threads import ahead_of
+from engine.top_k import buffer_kernels, choice_kernels, margins, region_kernels
+from engine.top_k.choice_kernels import Chosen, Costs, Known, Moving, Ranked
+from engine.top_k.layout import BY_COST, CHANGE_DTYPE, ELLIPSE, Rows
+from engine.top_k.tables import Tables
 from index.batches import Floats, Ints, Ranking
 from index.tables.slots import Slots
 

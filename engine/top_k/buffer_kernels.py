@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from engine.chain_kernels import hold, release
-from engine.choice_kernels import Chosen
-from engine.layout import NO_HOLDING, Row, Rows
+from engine.top_k.chain_kernels import hold, release
+from engine.top_k.choice_kernels import Chosen
+from engine.top_k.layout import NO_HOLDING, Row, Rows
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import drain, is_less, offer

@@ -6,7 +6,7 @@ one object are chained, from `objects[...]["first_holding"]`. Operations O(1).
 
 from __future__ import annotations
 
-from engine.layout import NO_HOLDING, Rows
+from engine.top_k.layout import NO_HOLDING, Rows
 from safe_region.jit import leaf
 
 

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.layout import BY_COST, Row, Rows
+from engine.top_k.layout import BY_COST, Row, Rows
 from index.batches import Floats, Ints
 from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import is_less

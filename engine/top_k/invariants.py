@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from engine.engine import Engine
-from engine.layout import ELLIPSE, NO_HOLDING
+from engine.top_k.layout import ELLIPSE, NO_HOLDING
 from index.batches import KeywordIds
 from index.contracts import InconsistentIndexError
 from safe_region.scoring import length, text_distance

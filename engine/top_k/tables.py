@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine import region_kernels
 from engine.batches import EngineOptions
-from engine.buffers import Buffers
-from engine.layout import OBJECT_DTYPE, SUBSCRIPTION_DTYPE, Rows
+from engine.top_k import region_kernels
+from engine.top_k.buffers import Buffers
+from engine.top_k.layout import OBJECT_DTYPE, SUBSCRIPTION_DTYPE, Rows
 from engine.turnover import Turnover
 from index.batches import Floats, InterestBatch, Ints, Ranking, ReachBatch
 from index.tables import SlotTable

@@ -12,9 +12,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from engine.buffer_kernels import share_of
-from engine.choice_kernels import STRICT
-from engine.layout import ELLIPSE, Row, Rows
+from engine.top_k.buffer_kernels import share_of
+from engine.top_k.choice_kernels import STRICT
+from engine.top_k.layout import ELLIPSE, Row, Rows
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import NO_VALUE, Values, find
 from index.tables.selection_kernels import drain, is_less, offer

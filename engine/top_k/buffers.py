@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine import room_kernels as kernels
-from engine.layout import HOLDING_DTYPE, NO_HOLDING, Rows
-from engine.room_kernels import ROOM_STEP, Slots
+from engine.top_k import room_kernels as kernels
+from engine.top_k.layout import HOLDING_DTYPE, NO_HOLDING, Rows
+from engine.top_k.room_kernels import ROOM_STEP, Slots
 from index.tables.growth import longer
 
 _HOLDINGS_MIN = 64

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from engine.chain_kernels import move_holding
-from engine.layout import NO_HOLDING, Rows
+from engine.top_k.chain_kernels import move_holding
+from engine.top_k.layout import NO_HOLDING, Rows
 from safe_region.jit import kernel, leaf
 
 Slots = npt.NDArray[np.int32]

@@ -1,0 +1,1 @@
+"""Top-k subscriptions: the k best of each, wherever its device is."""
