@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from index.baselines.iq_tree import IqTreeObjectIndex
+from index.baselines.iqf import IqfObjectIndex
+from index.baselines.sq_tree import SqTree
 from index.contracts import ObjectIndex, SubscriptionIndex
-from index.iq_tree import IqTreeObjectIndex
-from index.iqf import IqfObjectIndex
 from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree
-from index.sq_tree import SqTree
 
 Square = tuple[float, float, float]
 """Where most things are: centre and half a side, in metres."""

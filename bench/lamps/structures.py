@@ -13,8 +13,8 @@ from bench.datasets import Dataset, subscriptions
 from bench.journeys import STILL_M
 from bench.lamps.run import Lamps, LampsParameters, Variant
 from bench.reports import Progress, Row
-from index.iqf import IqfObjectIndex
-from index.sq_tree import SqTree
+from index.baselines.iqf import IqfObjectIndex
+from index.baselines.sq_tree import SqTree
 from safe_region.anchored import RegionMode
 
 _FREQUENT_PERCENT = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)

@@ -9,8 +9,8 @@ import numpy as np
 from bench.datasets import Dataset, Subscriptions, distinct_subscriptions
 from bench.portions import interest_part, object_part, reach_part
 from bench.reports import Progress
+from index.baselines.iqf import IqfObjectIndex
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking, ReachBatch
-from index.iqf import IqfObjectIndex
 from safe_region.scoring import Similarity
 
 CHUNK = 20_000

@@ -15,11 +15,11 @@ import numpy as np
 from bench.retrieve import inverted_file_kernels as kernels
 from bench.retrieve.inverted_file_kernels import LIST_DTYPE, File
 from index.batches import Floats, InterestBatch, Ints, KeywordIds, ObjectBatch, Ranking
-from index.buckets.rankings import Answers, asked_of, validate
 from index.contracts import InconsistentIndexError
 from index.naive.kernels import Rows
 from index.naive.layout import OBJECT_DTYPE
 from index.tables import SlotTable
+from index.tables.buckets.rankings import Answers, asked_of, validate
 from index.tables.id_map import IdMap
 from index.tables.slots import Slots
 

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from index.batches import Ints, KeywordIds
-from index.buckets.question_kernels import (
+from index.naive.kernels import Rows
+from index.tables.buckets.question_kernels import (
     Answered,
     Asked,
     Kept,
@@ -18,7 +19,6 @@ from index.buckets.question_kernels import (
     question_of,
     scratch_for,
 )
-from index.naive.kernels import Rows
 from index.tables.id_map_kernels import NO_VALUE, Values, find
 from index.tables.selection_kernels import offer
 from index.tables.slots import Slots

@@ -18,7 +18,7 @@ has one is offered once, where its rarest common keyword, rank r, is met, and
    at once.
 
 Each list has its own bound on how many keywords may be common, hence on the text share (Theorem 8, as in
-`index.buckets.scan_kernels`), and is passed over if that is above the worst kept length.
+`index.tables.buckets.scan_kernels`), and is passed over if that is above the worst kept length.
 
 Decisions:
 
@@ -38,12 +38,12 @@ from __future__ import annotations
 import numpy as np
 
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
-from index.buckets.layout import OBJECT_DTYPE
-from index.buckets.rankings import Answers, asked_of, validate
 from index.iqf_plus import kernels, list_kernels, node_kernels, tree_kernels
 from index.iqf_plus.invariants import check
 from index.iqf_plus.layout import ENTRY_DTYPE, LIST_DTYPE, NODE_DTYPE, Lists, Objects
 from index.tables import SlotTable
+from index.tables.buckets.layout import OBJECT_DTYPE
+from index.tables.buckets.rankings import Answers, asked_of, validate
 from index.tables.growth import longer
 from index.tables.id_map import new_cells, rehashed
 from index.tables.quad_kernels import NO_NODE

@@ -7,16 +7,6 @@ from typing import Any
 import numpy as np
 
 from index.batches import Ints, KeywordIds
-from index.buckets.question_kernels import (
-    Answered,
-    Asked,
-    Scratch,
-    close,
-    kept_of,
-    question_of,
-    scratch_for,
-    words_of,
-)
 from index.iqf_plus.layout import Lists, Objects
 from index.iqf_plus.list_kernels import (
     NARROW_MAX,
@@ -33,6 +23,16 @@ from index.iqf_plus.list_kernels import (
 from index.iqf_plus.mark_kernels import mark_bit, mark_of
 from index.iqf_plus.node_kernels import DONE, rounded
 from index.iqf_plus.search_kernels import retrieve
+from index.tables.buckets.question_kernels import (
+    Answered,
+    Asked,
+    Scratch,
+    close,
+    kept_of,
+    question_of,
+    scratch_for,
+    words_of,
+)
 from index.tables.frontier_kernels import Frontier
 from index.tables.slots import Slots
 from safe_region.jit import kernel, leaf

@@ -12,11 +12,11 @@ import math
 from typing import NamedTuple
 
 from index.batches import Ints, KeywordIds
-from index.buckets.question_kernels import Kept, Question, least_share, limit_of
 from index.iqf_plus.layout import Lists, Objects
 from index.iqf_plus.list_kernels import NARROW_MAX, NO_LIST, number_of, pair_key, wide_key
 from index.iqf_plus.mark_kernels import keyword_count_of
 from index.iqf_plus.node_kernels import INNER
+from index.tables.buckets.question_kernels import Kept, Question, least_share, limit_of
 from index.tables.frontier_kernels import Frontier, pop, push
 from index.tables.quad_kernels import NO_NODE
 from index.tables.selection_kernels import offer

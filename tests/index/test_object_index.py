@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from bench.retrieve.inverted_file import InvertedFile
-from index.buckets.question_kernels import COUNTED_MAX, Question, fill_least, least_share
+from index.baselines.iq_tree import IqTreeObjectIndex
+from index.baselines.iqf import IqfObjectIndex
 from index.contracts import InconsistentIndexError
-from index.iq_tree import IqTreeObjectIndex
-from index.iqf import IqfObjectIndex
 from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveObjectIndex
+from index.tables.buckets.question_kernels import COUNTED_MAX, Question, fill_least, least_share
 from safe_region.scoring import text_distance
 from tests.index.brute import SIMILARITIES, Dice, Interest, Object, ids, interest_batch, object_batch
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from index.baselines.sq_tree import SqTree
+from index.baselines.sq_tree.bound_kernels import expected_distance, threshold
+from index.baselines.sq_tree.layout import NODE_DTYPE, NOTHING, ROOT, SUBSCRIPTION_DTYPE
 from index.contracts import InconsistentIndexError
-from index.sq_tree import SqTree
-from index.sq_tree.bound_kernels import expected_distance, threshold
-from index.sq_tree.layout import NODE_DTYPE, NOTHING, ROOT, SUBSCRIPTION_DTYPE
 from tests.index.brute import (
     Anchored,
     Dice,

@@ -6,10 +6,10 @@ import pytest
 
 from bench.match.dict_index import DictIndex
 from bench.match.strtree_index import StrtreeIndex
+from index.baselines.sq_tree import SqTree
 from index.contracts import InconsistentIndexError
 from index.naive import NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree
-from index.sq_tree import SqTree
 from tests.index.brute import Dice, Interest, Object, ids, interest_batch, object_batch, reach_batch
 
 FACTORIES = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from index.baselines.sq_tree import posting_kernels as kernels
+from index.baselines.sq_tree.layout import NOTHING, POSTING_DTYPE, Rows, Slots
 from index.contracts import InconsistentIndexError
-from index.sq_tree import posting_kernels as kernels
-from index.sq_tree.layout import NOTHING, POSTING_DTYPE, Rows, Slots
 from index.tables.growth import longer
 
 _ROOM_MIN = 64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from index.sq_tree.layout import CELL_COUNT, CELL_END, FREE_CELLS, NOTHING, Tree
+from index.baselines.sq_tree.layout import CELL_COUNT, CELL_END, FREE_CELLS, NOTHING, Tree
 from index.tables.id_map_kernels import NO_KEY, NO_VALUE, find, pop, put
 from safe_region.jit import kernel, leaf
 

@@ -37,14 +37,14 @@ import math
 
 import numpy as np
 
+from index.baselines.iqf import kernels, list_kernels
+from index.baselines.iqf.invariants import check
+from index.baselines.iqf.layout import LIST_DTYPE, Files
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
-from index.buckets import BucketTrees, Square, objects_of, square_of
-from index.buckets.layout import ENTRY_DTYPE, OBJECT_DTYPE, Objects
-from index.buckets.rankings import Answers, asked_of, validate
-from index.iqf import kernels, list_kernels
-from index.iqf.invariants import check
-from index.iqf.layout import LIST_DTYPE, Files
 from index.tables import SlotTable
+from index.tables.buckets import BucketTrees, Square, objects_of, square_of
+from index.tables.buckets.layout import ENTRY_DTYPE, OBJECT_DTYPE, Objects
+from index.tables.buckets.rankings import Answers, asked_of, validate
 from index.tables.growth import longer
 from index.tables.id_map import new_cells, rehashed
 from index.tables.quad_kernels import NO_NODE

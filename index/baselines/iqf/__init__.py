@@ -1,5 +1,5 @@
 """IQF: an inverted file, and a quadtree for each frequent keyword."""
 
-from index.iqf.index import IqfObjectIndex
+from index.baselines.iqf.index import IqfObjectIndex
 
 __all__ = ["IqfObjectIndex"]

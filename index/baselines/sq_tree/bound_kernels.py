@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from index.baselines.sq_tree.layout import COMMON_MAX, Row
 from index.batches import Floats
-from index.sq_tree.layout import COMMON_MAX, Row
 from safe_region.jit import leaf
 from safe_region.scoring_kernels import text_distance
 

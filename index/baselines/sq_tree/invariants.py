@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from index.contracts import InconsistentIndexError
-from index.sq_tree.bound_kernels import overhang, threshold
-from index.sq_tree.cell_kernels import find_cell
-from index.sq_tree.layout import (
+from index.baselines.sq_tree.bound_kernels import overhang, threshold
+from index.baselines.sq_tree.cell_kernels import find_cell
+from index.baselines.sq_tree.layout import (
     CELL_COUNT,
     CHILDREN,
     COMMON_MAX,
@@ -23,6 +22,7 @@ from index.sq_tree.layout import (
     Slots,
     Tree,
 )
+from index.contracts import InconsistentIndexError
 from index.tables.id_map_kernels import NO_KEY
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from index.sq_tree.layout import NOTHING, Rows, Slots
+from index.baselines.sq_tree.layout import NOTHING, Rows, Slots
 from safe_region.jit import kernel
 
 

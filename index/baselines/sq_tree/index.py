@@ -29,10 +29,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Floats, InterestBatch, Ints, Matches, ObjectBatch, ReachBatch
-from index.sq_tree import cell_kernels, match_kernels, placement_kernels
-from index.sq_tree.invariants import check_tree
-from index.sq_tree.layout import (
+from index.baselines.sq_tree import cell_kernels, match_kernels, placement_kernels
+from index.baselines.sq_tree.invariants import check_tree
+from index.baselines.sq_tree.layout import (
     CELL_DTYPE,
     CELL_END,
     CHILDREN,
@@ -46,7 +45,8 @@ from index.sq_tree.layout import (
     Slots,
     Tree,
 )
-from index.sq_tree.postings import Postings
+from index.baselines.sq_tree.postings import Postings
+from index.batches import Floats, InterestBatch, Ints, Matches, ObjectBatch, ReachBatch
 from index.tables import SlotTable
 from index.tables.growth import longer
 from index.tables.id_map import new_cells, rehashed

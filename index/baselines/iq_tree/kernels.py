@@ -1,11 +1,12 @@
-"""The batch operations of the IQ-tree: see `index.iq_tree.index` for the plan."""
+"""The batch operations of the IQ-tree: see `index.baselines.iq_tree.index` for the plan."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from index.buckets.kernels import (
+from index.baselines.iq_tree.layout import Occurrences
+from index.tables.buckets.kernels import (
     BLOCK_CAPACITY,
     DEPTH_MAX,
     append,
@@ -17,8 +18,8 @@ from index.buckets.kernels import (
     split,
     take_out,
 )
-from index.buckets.layout import Objects, Trees
-from index.buckets.question_kernels import (
+from index.tables.buckets.layout import Objects, Trees
+from index.tables.buckets.question_kernels import (
     Answered,
     Asked,
     Kept,
@@ -31,8 +32,7 @@ from index.buckets.question_kernels import (
     scratch_for,
     words_of,
 )
-from index.buckets.scan_kernels import scan
-from index.iq_tree.layout import Occurrences
+from index.tables.buckets.scan_kernels import scan
 from index.tables.frontier_kernels import Frontier, pop, push
 from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, NO_VALUE, find, find_cell
 from index.tables.id_map_kernels import pop as pop_key

@@ -1,14 +1,16 @@
-"""The batch operations of IQF: see `index.iqf.index` for the plan."""
+"""The batch operations of IQF: see `index.baselines.iqf.index` for the plan."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from index.baselines.iqf.layout import Files
+from index.baselines.iqf.list_kernels import DONE, add_posting, drop_posting, list_count
 from index.batches import Ints, KeywordIds
-from index.buckets.kernels import BLOCK_CAPACITY
-from index.buckets.layout import Objects, Trees
-from index.buckets.question_kernels import (
+from index.tables.buckets.kernels import BLOCK_CAPACITY
+from index.tables.buckets.layout import Objects, Trees
+from index.tables.buckets.question_kernels import (
     Answered,
     Asked,
     Kept,
@@ -22,9 +24,7 @@ from index.buckets.question_kernels import (
     scratch_for,
     words_of,
 )
-from index.buckets.scan_kernels import scan
-from index.iqf.layout import Files
-from index.iqf.list_kernels import DONE, add_posting, drop_posting, list_count
+from index.tables.buckets.scan_kernels import scan
 from index.tables.frontier_kernels import Frontier, pop, push
 from index.tables.id_map_kernels import NO_VALUE, find
 from index.tables.quad_kernels import NO_NODE, node_distance

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import math
 
-from index.batches import Floats
-from index.sq_tree.bound_kernels import common_needed, distance_to, expected_distance, raise_thresholds
-from index.sq_tree.cell_kernels import count_in, count_out, post, unpost
-from index.sq_tree.layout import (
+from index.baselines.sq_tree.bound_kernels import (
+    common_needed,
+    distance_to,
+    expected_distance,
+    raise_thresholds,
+)
+from index.baselines.sq_tree.cell_kernels import count_in, count_out, post, unpost
+from index.baselines.sq_tree.layout import (
     CELL_COUNT,
     CELL_END,
     CHILDREN,
@@ -28,6 +32,7 @@ from index.sq_tree.layout import (
     Slots,
     Tree,
 )
+from index.batches import Floats
 from index.tables.id_map_kernels import LOAD_MAX
 from safe_region.jit import kernel, leaf
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from index.buckets import BucketTrees, Square, objects_of
-from index.buckets.trees import check_entry
+from index.baselines.iqf import list_kernels
+from index.baselines.iqf.layout import Files
 from index.contracts import InconsistentIndexError
-from index.iqf import list_kernels
-from index.iqf.layout import Files
 from index.tables import SlotTable
+from index.tables.buckets import BucketTrees, Square, objects_of
+from index.tables.buckets.trees import check_entry
 from index.tables.id_map_kernels import NO_KEY, find
 from index.tables.quad_kernels import NO_NODE
 from index.tables.run_kernels import NO_RUN, RUN_LEAST

@@ -20,15 +20,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from index.baselines.iq_tree import kernels
+from index.baselines.iq_tree.layout import Occurrences
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
-from index.buckets import BucketTrees, Square, objects_of, square_of
-from index.buckets.kernels import plant
-from index.buckets.layout import OBJECT_DTYPE, Objects
-from index.buckets.rankings import Answers, asked_of, validate
 from index.contracts import InconsistentIndexError
-from index.iq_tree import kernels
-from index.iq_tree.layout import Occurrences
 from index.tables import SlotTable
+from index.tables.buckets import BucketTrees, Square, objects_of, square_of
+from index.tables.buckets.kernels import plant
+from index.tables.buckets.layout import OBJECT_DTYPE, Objects
+from index.tables.buckets.rankings import Answers, asked_of, validate
 from index.tables.id_map import new_cells, rehashed
 from index.tables.id_map_kernels import NO_KEY, find
 from index.tables.quad_kernels import NO_NODE

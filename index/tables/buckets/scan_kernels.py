@@ -15,8 +15,8 @@ from typing import Any
 import numpy.typing as npt
 
 from index.batches import KeywordIds
-from index.buckets.layout import Objects
-from index.buckets.question_kernels import Kept, Question, least_share, limit_of
+from index.tables.buckets.layout import Objects
+from index.tables.buckets.question_kernels import Kept, Question, least_share, limit_of
 from index.tables.selection_kernels import offer
 from safe_region.jit import leaf
 from safe_region.scoring_kernels import length, text_distance

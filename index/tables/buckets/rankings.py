@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
-from index.buckets.question_kernels import Answered, Asked
+from index.tables.buckets.question_kernels import Answered, Asked
 from index.tables.frontier_kernels import Frontier
 
 _KEYWORDS_MAX = int(np.iinfo(np.int16).max)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from index.baselines.iqf.layout import Files
 from index.batches import Ints
-from index.buckets.kernels import (
+from index.tables.buckets.kernels import (
     BLOCK_CAPACITY,
     DEPTH_MAX,
     fell,
@@ -22,8 +23,7 @@ from index.buckets.kernels import (
     plant,
     remove,
 )
-from index.buckets.layout import Objects, Trees
-from index.iqf.layout import Files
+from index.tables.buckets.layout import Objects, Trees
 from index.tables.id_map_kernels import LOAD_MAX, NO_VALUE, find, pop, put
 from index.tables.quad_kernels import NO_NODE, free_group
 from index.tables.run_kernels import (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from index.baselines.sq_tree.bound_kernels import distance_to
+from index.baselines.sq_tree.cell_kernels import find_cell
+from index.baselines.sq_tree.layout import CHILDREN, COMMON_MAX, NOTHING, ROOT, UNBOUNDED, Slots, Tree
 from index.batches import Floats, Ints, KeywordIds
-from index.sq_tree.bound_kernels import distance_to
-from index.sq_tree.cell_kernels import find_cell
-from index.sq_tree.layout import CHILDREN, COMMON_MAX, NOTHING, ROOT, UNBOUNDED, Slots, Tree
 from index.tables.selection_kernels import is_less
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import common_count, nearest_length, text_distance

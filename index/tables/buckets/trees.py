@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from index.batches import Floats
-from index.buckets import kernels
-from index.buckets.layout import BLOCK_DTYPE, ENTRY_DTYPE, NODE_DTYPE, Objects, Trees
 from index.contracts import InconsistentIndexError
 from index.tables import SlotTable
+from index.tables.buckets import kernels
+from index.tables.buckets.layout import BLOCK_DTYPE, ENTRY_DTYPE, NODE_DTYPE, Objects, Trees
 from index.tables.growth import as_long, longer, longer_pool
 from index.tables.quad_kernels import GROUP_END, GROUP_FREE, NO_NODE
 from index.tables.signature_kernels import signature_of

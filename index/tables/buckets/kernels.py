@@ -14,7 +14,7 @@ several, at the depth cap, may have lost the object that it is about: then it is
 
 from __future__ import annotations
 
-from index.buckets.layout import Objects, Trees
+from index.tables.buckets.layout import Objects, Trees
 from index.tables.quad_kernels import (
     NO_NODE,
     child_of,

@@ -1,0 +1,1 @@
+"""Published structures that are not a default; selectable for comparison."""
