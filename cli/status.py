@@ -12,8 +12,8 @@ import click
 
 from cli.failures import reported
 from nearcast.client import connect
-from nearcast.line import Tls
 from nearcast.model import ServerState, ServerStatus
+from nearcast.transport.channel import Tls
 
 
 @click.command(epilog="Example: nearcast status localhost:7433")

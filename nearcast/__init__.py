@@ -12,7 +12,6 @@ from nearcast.client import Client, Fleet, connect
 from nearcast.device import Device
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.geofence import Geofence
-from nearcast.line import Tls
 from nearcast.model import (
     Change,
     ChangeKind,
@@ -28,6 +27,7 @@ from nearcast.model import (
 )
 from nearcast.publisher import Publisher
 from nearcast.subscription import Subscription
+from nearcast.transport.channel import Tls
 from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
 

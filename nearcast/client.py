@@ -11,17 +11,17 @@ from typing import Any
 
 import grpc
 
-from nearcast.calls import patiently, refusal
-from nearcast.clock import Clock
-from nearcast.conversation import Conversation
 from nearcast.device import Device
-from nearcast.line import Line, Tls
-from nearcast.link import FLEET, SINGLE, Codec, Link
 from nearcast.model import Match, ServerStatus, TopK
+from nearcast.protocol.clock import Clock
+from nearcast.protocol.converters import live_object, position_message, server_status, spec_message
+from nearcast.protocol.device_session import Conversation
+from nearcast.protocol.location import Whereabouts
 from nearcast.publisher import Publisher
+from nearcast.transport.calls import patiently, refusal
+from nearcast.transport.channel import Line, Tls
+from nearcast.transport.device_stream import FLEET, SINGLE, Codec, Link
 from nearcast.v1 import control_service_pb2, device_service_pb2
-from nearcast.whereabouts import Whereabouts
-from nearcast.wire import live_object, position_message, server_status, spec_message
 
 _NONCE_BYTES = 16
 _KEEPALIVE_S = 30.0

@@ -6,12 +6,12 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from nearcast.clock import LEAP_MS
-from nearcast.conversation import Conversation
 from nearcast.geofence import Geofence
-from nearcast.link import Link
 from nearcast.model import Counters, Match, TopK
+from nearcast.protocol.clock import LEAP_MS
+from nearcast.protocol.device_session import Conversation
 from nearcast.subscription import Subscription
+from nearcast.transport.device_stream import Link
 from safe_region.frame import Frame
 
 

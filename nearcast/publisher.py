@@ -8,13 +8,13 @@ from typing import Any
 
 import grpc
 
-from nearcast.calls import UnsentError, patiently, refusal
 from nearcast.errors import ClosedError, RefusedError
-from nearcast.line import Line
 from nearcast.model import GeoObject
-from nearcast.publish_stream import PublishStream
+from nearcast.protocol.converters import new_object_message
+from nearcast.transport.calls import UnsentError, patiently, refusal
+from nearcast.transport.channel import Line
+from nearcast.transport.publish_stream import PublishStream
 from nearcast.v1 import publisher_service_pb2
-from nearcast.wire import new_object_message
 
 _OBJECTS_MAX = 1000
 """Objects in one request, the server's default limit: a longer list goes in several."""

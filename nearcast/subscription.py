@@ -17,16 +17,16 @@ from nearcast.model import (
     SubscriptionState,
     TopK,
 )
-from nearcast.silence import Silence
+from nearcast.protocol.converters import live_object
+from nearcast.protocol.location import Shown
+from nearcast.protocol.report_policy import Silence
 from nearcast.v1 import subscriptions_pb2
-from nearcast.whereabouts import Shown
-from nearcast.wire import live_object
 from safe_region.anchored import AnchoredRegion, Buffered, Evaluation, RegionMode
 from safe_region.frame import Point
 from safe_region.scoring import score_of
 
 if TYPE_CHECKING:
-    from nearcast.conversation import Conversation
+    from nearcast.protocol.device_session import Conversation
 
 _REASONS = {
     subscriptions_pb2.CAUSE_SUBSCRIBED: ChangeReason.SUBSCRIBED,

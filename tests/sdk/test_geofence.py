@@ -15,7 +15,7 @@ from tests.sdk.test_privacy import FRAME, expected, ids, published
 from tests.support.world import PLANE, Device, World
 
 # One metre per degree: a circle on the plane has no counterpart on the ground.
-RADIUS_OF = "nearcast.conversation.ground_radius_m"
+RADIUS_OF = "nearcast.protocol.device_session.ground_radius_m"
 
 
 @pytest.mark.parametrize("seed", range(40))

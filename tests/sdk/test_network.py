@@ -9,7 +9,7 @@ import pytest
 
 import nearcast
 from nearcast import GeoObject, RefusedError, SubscriptionState, TopK, UnavailableError
-from nearcast.clock import Clock
+from nearcast.protocol.clock import Clock
 from tests.sdk.conftest import Place, until
 from tests.sdk.test_reconnect import SPEC, ids, is_exact, row
 from tests.support.proxy import Proxy

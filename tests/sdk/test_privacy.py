@@ -139,7 +139,7 @@ def distance_m(left, right):
 
 
 def test_blurs_are_uniform_in_the_disc():
-    from nearcast.whereabouts import Whereabouts  # noqa: PLC0415
+    from nearcast.protocol.location import Whereabouts  # noqa: PLC0415
 
     chance = random.Random(3)
     offsets = []

@@ -7,7 +7,7 @@ import random
 
 import nearcast
 from nearcast import GeoObject, SubscriptionState, TopK
-from nearcast.backoff import BACKOFF_FIRST_S, BACKOFF_MAX_S, backoff_s
+from nearcast.transport.backoff import BACKOFF_FIRST_S, BACKOFF_MAX_S, backoff_s
 from server.errors import StoreError
 from tests.sdk.conftest import until
 

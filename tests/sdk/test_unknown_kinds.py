@@ -8,10 +8,10 @@ import random
 import pytest
 
 from nearcast import SubscriptionState, TopK
-from nearcast.clock import Clock
-from nearcast.conversation import Conversation
+from nearcast.protocol.clock import Clock
+from nearcast.protocol.device_session import Conversation
+from nearcast.protocol.location import Whereabouts
 from nearcast.v1 import device_service_pb2, errors_pb2, geometry_pb2, subscriptions_pb2
-from nearcast.whereabouts import Whereabouts
 from safe_region.frame import Area, Frame
 from server.transport.converters import frame_message
 

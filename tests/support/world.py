@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from engine import CostModel, EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
-from nearcast.clock import Clock
-from nearcast.conversation import Conversation
 from nearcast.model import SubscriptionState, TopK
+from nearcast.protocol.clock import Clock
+from nearcast.protocol.device_session import Conversation
+from nearcast.protocol.location import Whereabouts
 from nearcast.subscription import Subscription
 from nearcast.v1 import device_service_pb2
-from nearcast.whereabouts import Whereabouts
 from safe_region import oracle
 from safe_region.anchored import RegionMode
 from safe_region.frame import Area, Frame

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from nearcast.model import Counters
+from nearcast.protocol.converters import spec_message
+from nearcast.protocol.delta_sequence import Versions
 from nearcast.v1 import device_service_pb2
-from nearcast.versions import Versions
-from nearcast.wire import spec_message
 from safe_region.frame import Area, Frame
 
 if TYPE_CHECKING:
-    from nearcast.clock import Clock
+    from nearcast.protocol.clock import Clock
+    from nearcast.protocol.location import Shown, Whereabouts
     from nearcast.subscription import Subscription
-    from nearcast.whereabouts import Shown, Whereabouts
 
 _UNKNOWN_FRAME = Frame(Area(0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 0.0, 0.0, 1.0)
 

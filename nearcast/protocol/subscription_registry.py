@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from nearcast.model import TopK
+from nearcast.protocol.converters import is_same_spec
 from nearcast.subscription import Subscription
-from nearcast.wire import is_same_spec
 
 if TYPE_CHECKING:
-    from nearcast.conversation import Conversation
+    from nearcast.protocol.device_session import Conversation
 
 
 class Difference(NamedTuple):

@@ -17,14 +17,14 @@ from typing import Any
 
 import grpc
 
-from nearcast.backoff import backoff_s
-from nearcast.calls import is_coming_back, refusal
-from nearcast.conversation import Conversation, Response
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
-from nearcast.heartbeat import Heartbeat
-from nearcast.line import Line
+from nearcast.protocol.device_session import Conversation, Response
+from nearcast.protocol.request_sender import Request
+from nearcast.transport.backoff import backoff_s
+from nearcast.transport.calls import is_coming_back, refusal
+from nearcast.transport.channel import Line
+from nearcast.transport.lease_renewal import Heartbeat
 from nearcast.v1 import device_service_pb2
-from nearcast.voice import Request
 
 _log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import grpc
 
-from nearcast.backoff import backoff_s
 from nearcast.errors import NearcastError, Reason, RefusedError, UnavailableError
+from nearcast.transport.backoff import backoff_s
 from nearcast.v1 import errors_pb2
 
 _ERROR_METADATA = "nearcast-error-bin"

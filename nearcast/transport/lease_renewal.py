@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 
-from nearcast.conversation import Conversation
+from nearcast.protocol.device_session import Conversation
 
 
 class Heartbeat:

@@ -13,17 +13,17 @@ import logging
 import math
 from collections.abc import Callable, Collection, Iterable
 
-from nearcast.clock import Clock
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, invalid
 from nearcast.geofence import Geofence, ground_radius_m
 from nearcast.model import ChangeReason, Counters, TopK
-from nearcast.roster import Roster
+from nearcast.protocol.clock import Clock
+from nearcast.protocol.converters import distance_setting, frame, spec_message, top_k
+from nearcast.protocol.delta_sequence import Versions
+from nearcast.protocol.location import Whereabouts
+from nearcast.protocol.request_sender import Request, Voice
+from nearcast.protocol.subscription_registry import Roster
 from nearcast.subscription import Subscription
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
-from nearcast.versions import Versions
-from nearcast.voice import Request, Voice
-from nearcast.whereabouts import Whereabouts
-from nearcast.wire import distance_setting, frame, spec_message, top_k
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame, Point
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import grpc
 
-from nearcast.calls import UnsentError, refusal
 from nearcast.errors import NearcastError, UnavailableError
+from nearcast.transport.calls import UnsentError, refusal
 from nearcast.v1 import publisher_service_pb2
 
 _Answer = asyncio.Future[publisher_service_pb2.PublishResponse]

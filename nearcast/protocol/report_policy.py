@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from nearcast.whereabouts import Shown, Whereabouts
+from nearcast.protocol.location import Shown, Whereabouts
 from safe_region.anchored import AnchoredRegion, Evaluation, inscribed_radius_m
 from safe_region.frame import Frame, Point
 
