@@ -13,7 +13,7 @@ from server.limits import Limits
 from server.model import Delta
 from server.session import Connection, Event, Session, State
 from server.session.events import SnapshotDue
-from server.sessions import Sessions
+from server.session.session_table import Sessions
 
 
 class Delivery:

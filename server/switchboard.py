@@ -17,7 +17,6 @@ from server import commands as c
 from server.counters import ParkReason
 from server.delivery import Delivery
 from server.errors import Reason, RefusalError
-from server.leases import Leases
 from server.ledger import Ledger
 from server.limits import Limits
 from server.model import Cause, Delta, LiveObject, Place
@@ -34,6 +33,7 @@ from server.session import (
     Subscribed,
     Welcome,
 )
+from server.session.leases import Leases
 from server.shelf import Gone
 
 

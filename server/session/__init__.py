@@ -1,6 +1,5 @@
 """Sessions: the state of each device's conversation. Pure state machines, no I/O."""
 
-from server.session.connection import Connection
 from server.session.events import (
     Detached,
     EndReason,
@@ -14,6 +13,7 @@ from server.session.events import (
     VersionedDelta,
     Welcome,
 )
+from server.session.outbox import Connection
 from server.session.session import Session
 from server.session.states import State
 

@@ -18,11 +18,11 @@ from server.counters import Counters, ParkReason
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import Cause, Delta
-from server.session.connection import Connection, Queued
+from server.session.coalescer import Unsent
 from server.session.events import Detached, Event, Unsubscribed, VersionedDelta
-from server.session.retained import Retained
+from server.session.outbox import Connection, Queued
+from server.session.replay_buffer import Retained
 from server.session.states import TRANSITIONS, Command, State
-from server.session.unsent import Unsent
 
 _NO_EPOCH = 0
 _EPOCH_BITS = 63

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from server.leases import Leases
 from server.limits import Limits
 from server.session import Connection, Session
+from server.session.leases import Leases
 
 LEASE_MS = 100
 

@@ -6,8 +6,8 @@ A device that is up to date has none of it. O(1) an event; O(waiting) to coalesc
 from __future__ import annotations
 
 from server.limits import Limits
-from server.session.connection import Queued
 from server.session.events import SnapshotDue, VersionedDelta
+from server.session.outbox import Queued
 
 
 class Unsent:
