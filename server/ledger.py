@@ -21,8 +21,8 @@ from safe_region.frame import Frame, Point
 from safe_region.scoring import text_weight
 from server.interests import Interests
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Place, Reach, TopK
-from server.rows import ObjectColumns, SubscriptionColumns
 from server.shelf import Gone, Shelf
+from server.store.mutations import ObjectColumns, SubscriptionColumns
 from server.vocabulary import Vocabulary
 
 

@@ -18,7 +18,8 @@ from server import commands as c
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject, Place
 from server.plans import Plan, Publication, Touched, Touches, left_to_others
-from server.rows import (
+from server.session import Session
+from server.store.mutations import (
     DeleteObject,
     DeleteSubscription,
     PutObject,
@@ -27,7 +28,6 @@ from server.rows import (
     SetHeard,
     SetTime,
 )
-from server.session import Session
 from server.switchboard import Switchboard
 from server.validation import (
     checked_ids,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from server import commands as c
 from server.errors import RefusalError
 from server.model import LiveObject
-from server.rows import Row
+from server.store.mutations import Row
 from server.switchboard import Switchboard
 from server.waiting import Entry
 

@@ -24,8 +24,8 @@ from server.lifecycle import ServerState, require_serving
 from server.planning import Planner
 from server.plans import Plan, answer, apply
 from server.retention import Retention
-from server.rows import Row
 from server.store import SqliteStore
+from server.store.mutations import Row
 from server.switchboard import Switchboard
 from server.waiting import WaitingCommands
 

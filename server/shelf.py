@@ -18,7 +18,7 @@ from index.tables.growth import longer
 from safe_region.frame import Point
 from server.model import LiveObject
 from server.recent import Recent
-from server.rows import ObjectColumns
+from server.store.mutations import ObjectColumns
 from server.vocabulary import Vocabulary
 
 _RECENT_MAX = 4096

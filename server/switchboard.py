@@ -21,7 +21,6 @@ from server.ledger import Ledger
 from server.limits import Limits
 from server.model import Cause, Delta, LiveObject, Place
 from server.questions import Questions
-from server.rows import DeleteObject, PutSubscription, Recovered, Row, SetHeard
 from server.session import (
     Connection,
     Detached,
@@ -35,6 +34,7 @@ from server.session import (
 )
 from server.session.leases import Leases
 from server.shelf import Gone
+from server.store.mutations import DeleteObject, PutSubscription, Recovered, Row, SetHeard
 
 
 class Switchboard:

@@ -26,10 +26,10 @@ from bench.recovery.workload import RecoveryParameters, RecoveryWorkload, option
 from bench.reports import Progress, Row
 from engine import Positions
 from safe_region.frame import Frame
-from server.rows import Recovered
 from server.session import Connection as Stream
 from server.session import VersionedDelta
 from server.store import SqliteStore
+from server.store.mutations import Recovered
 from server.switchboard import Switchboard
 
 _TRIAL = 2_000

@@ -23,9 +23,9 @@ from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
 from server.commands import Hello
 from server.model import LiveObject, TopK
-from server.rows import PutObject, PutSubscription
 from server.session import Connection
 from server.store import SqliteStore
+from server.store.mutations import PutObject, PutSubscription
 
 CHUNK = 1_000
 """Rows a commit: what a busy server has in a batch."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from index.batches import Ints
 from index.tables.growth import longer
-from server.rows import SubscriptionColumns
 from server.session import Session
+from server.store.mutations import SubscriptionColumns
 
 _COUNT_MAX = 1 << 16
 """Above the subscriptions of a device."""

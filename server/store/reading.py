@@ -13,8 +13,8 @@ import numpy as np
 
 from index.batches import Floats, Ints
 from server.errors import StoreError
-from server.rows import ObjectColumns, SubscriptionColumns
 from server.store.checksums import heard_checksum, object_checksum, subscription_checksum
+from server.store.mutations import ObjectColumns, SubscriptionColumns
 
 _SLICE = 20_000
 """Rows read at once: bounds the memory beside what they become."""

@@ -20,7 +20,9 @@ from typing import TypeVar
 from safe_region.frame import Frame
 from server.errors import StoreError
 from server.model import LiveObject
-from server.rows import (
+from server.store import opening, reading, schema
+from server.store.checksums import heard_checksum, object_checksum, subscription_checksum
+from server.store.mutations import (
     DeleteObject,
     DeleteSubscription,
     PutObject,
@@ -30,8 +32,6 @@ from server.rows import (
     SetHeard,
     SetTime,
 )
-from server.store import opening, reading, schema
-from server.store.checksums import heard_checksum, object_checksum, subscription_checksum
 from server.store.upkeep import Upkeep
 
 _Kind = TypeVar("_Kind")

@@ -8,8 +8,8 @@ import sqlite3
 import pytest
 
 from server.errors import StoreError
-from server.rows import PutObject, PutSubscription
 from server.store import SqliteStore, check, checksums
+from server.store.mutations import PutObject, PutSubscription
 from tests.store.conftest import FRAME, SPEC, an_object, quiet
 
 

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from server.errors import StoreError
-from server.rows import DeleteObject, PutObject, PutSubscription
 from server.store import SqliteStore, backup, check, facts, restore
+from server.store.mutations import DeleteObject, PutObject, PutSubscription
 from tests.store.conftest import FRAME, SPEC, an_object, quiet
 from tests.support.stored import ids_of, objects_of, subscriptions_of
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from server.errors import StoreError
 from server.model import LiveObject, TopK
-from server.rows import (
+from server.store import SqliteStore
+from server.store.mutations import (
     DeleteObject,
     DeleteSubscription,
     PutObject,
@@ -24,7 +25,6 @@ from server.rows import (
     SetHeard,
     SetTime,
 )
-from server.store import SqliteStore
 from tests.store.conftest import FRAME
 from tests.support.stored import objects_of, subscriptions_of
 

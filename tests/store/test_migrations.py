@@ -11,8 +11,8 @@ from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
 from server.errors import StoreError
 from server.model import TopK
-from server.rows import DeleteObject, PutObject, PutSubscription
 from server.store import SqliteStore, backup, check, facts
+from server.store.mutations import DeleteObject, PutObject, PutSubscription
 from server.store.schema import SCHEMA_VERSION
 from tests.store.conftest import FRAME, an_object, quiet
 from tests.support.stored import objects_of, subscriptions_of

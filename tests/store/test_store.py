@@ -16,8 +16,8 @@ from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
 from server.errors import StoreError
 from server.model import LiveObject, TopK
-from server.rows import DeleteObject, DeleteSubscription, PutObject, PutSubscription, SetTime
 from server.store import SqliteStore
+from server.store.mutations import DeleteObject, DeleteSubscription, PutObject, PutSubscription, SetTime
 from tests.support.stored import ids_of, objects_of, subscriptions_of
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
@@ -108,7 +108,7 @@ CRASH = """
 import os, sys
 from safe_region.frame import Area, Frame
 from server.model import LiveObject
-from server.rows import PutObject
+from server.store.mutations import PutObject
 from server.store import SqliteStore
 frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 store = SqliteStore(sys.argv[1], frame)

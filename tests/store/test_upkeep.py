@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from server.rows import DeleteObject, PutObject, PutSubscription, SetHeard
 from server.store import SqliteStore, check, facts, upkeep
+from server.store.mutations import DeleteObject, PutObject, PutSubscription, SetHeard
 from server.store.sqlite import _GIVEN_BACK, _HEARD_STEP_MS
 from tests.store.conftest import FRAME, SPEC, an_object, quiet
 from tests.support.stored import ids_of
@@ -133,7 +133,7 @@ def test_a_device_was_heard_of_when_it_subscribed_last(path):
 FULL = """
 import resource, signal, sys
 from server.errors import StoreError
-from server.rows import PutObject
+from server.store.mutations import PutObject
 from server.store import SqliteStore, upkeep
 from tests.store.conftest import FRAME, an_object
 

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from server.limits import Limits
 from server.main import Server
-from server.rows import Row
 from server.settings import ServerSettings
+from server.store.mutations import Row
 
 
 @asynccontextmanager

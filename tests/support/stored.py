@@ -6,7 +6,7 @@ from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
 from safe_region.scoring import Similarity
 from server.model import LiveObject, TopK
-from server.rows import PutSubscription, Recovered
+from server.store.mutations import PutSubscription, Recovered
 
 
 def objects_of(found: Recovered, frame: Frame) -> tuple[LiveObject, ...]:
