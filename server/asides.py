@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from engine import Choice
 from server import commands as c
+from server.core.coordinator import Switchboard
 from server.errors import RefusalError
 from server.model import Place
 from server.planning import Planner
 from server.plans import Plan, Step, answer, carry_out, steps
-from server.switchboard import Switchboard
 from server.waiting import Entry, WaitingCommands
 
 _PORTION = 192

@@ -16,13 +16,13 @@ from engine import CostModel, EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from index.tables.growth import reserve
 from safe_region.frame import Frame
+from server.core.coordinator import Switchboard
 from server.lifecycle import ServerState
 from server.limits import Limits
 from server.pump import Pump, wall_clock_ms
 from server.retention import Retention
 from server.settings import ServerSettings
 from server.store import SqliteStore
-from server.switchboard import Switchboard
 from server.transport import Access, Listener
 from server.transport.listener import TlsFiles
 from server.warmup import warm_up

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from safe_region.anchored import RegionMode
 from server import commands as c
+from server.core.coordinator import Switchboard
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject, Place
 from server.plans import Plan, Publication, Touched, Touches, left_to_others
@@ -28,7 +29,6 @@ from server.store.mutations import (
     SetHeard,
     SetTime,
 )
-from server.switchboard import Switchboard
 from server.validation import (
     checked_ids,
     checked_margin,

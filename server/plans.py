@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from server import commands as c
+from server.core.coordinator import Switchboard
 from server.errors import RefusalError
 from server.model import LiveObject
 from server.store.mutations import Row
-from server.switchboard import Switchboard
 from server.waiting import Entry
 
 

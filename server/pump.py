@@ -18,6 +18,7 @@ from typing import Any
 from server import commands as c
 from server.asides import Asides
 from server.collector import Collector
+from server.core.coordinator import Switchboard
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
 from server.lifecycle import ServerState, require_serving
@@ -26,7 +27,6 @@ from server.plans import Plan, answer, apply
 from server.retention import Retention
 from server.store import SqliteStore
 from server.store.mutations import Row
-from server.switchboard import Switchboard
 from server.waiting import WaitingCommands
 
 _log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from engine import EngineOptions
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
-from server.ledger import Ledger
+from server.core.matching_service import Ledger
 from server.model import Cause, LiveObject, Place, TopK
 
 _OBJECTS = 200

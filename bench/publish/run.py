@@ -25,11 +25,11 @@ from bench.reports import Progress, Row
 from bench.variants import chosen
 from index.batches import Ints
 from server import commands as c
+from server.core.coordinator import Switchboard
 from server.model import LiveObject, NewObject, TopK
 from server.pump import Pump
 from server.session import Connection
 from server.store import SqliteStore
-from server.switchboard import Switchboard
 
 VARIANTS = ("store", "pump")
 

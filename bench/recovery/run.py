@@ -26,11 +26,11 @@ from bench.recovery.workload import RecoveryParameters, RecoveryWorkload, option
 from bench.reports import Progress, Row
 from engine import Positions
 from safe_region.frame import Frame
+from server.core.coordinator import Switchboard
 from server.session import Connection as Stream
 from server.session import VersionedDelta
 from server.store import SqliteStore
 from server.store.mutations import Recovered
-from server.switchboard import Switchboard
 
 _TRIAL = 2_000
 """Objects and subscriptions of the run that compiles kernels."""

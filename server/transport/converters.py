@@ -16,8 +16,8 @@ from safe_region.frame import Frame
 from safe_region.scoring import Similarity, score_of
 from server import commands as c
 from server import session as s
+from server.core.matching_service import Ranked
 from server.errors import Reason, RefusalError
-from server.ledger import Ranked
 from server.limits import Limits
 from server.model import Cause, DropReason, LiveObject, NewObject, TopK
 

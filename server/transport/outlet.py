@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
+from server.core.coordinator import Switchboard
 from server.pump import steady_clock_ms
 from server.session import Connection, Detached, Event, RefusedCommand, Rejection
-from server.switchboard import Switchboard
 
 _TAKEN_MAX = 256
 """Events in one write: large enough to share the cost of a message, small enough to stay prompt."""

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
 from safe_region.frame import Frame
 from server import session as s
+from server.core.lru_cache import Recent
 from server.limits import Limits
 from server.model import LiveObject
-from server.recent import Recent
 from server.transport.converters import (
     delta_message,
     frame_message,

@@ -11,12 +11,12 @@ import pytest
 from safe_region.frame import Area, Frame
 from server import commands as c
 from server.asides import Asides
+from server.core.coordinator import Switchboard
 from server.limits import Limits
 from server.model import NewObject, TopK
 from server.planning import Planner
 from server.plans import apply
 from server.session import Connection, Pong, VersionedDelta
-from server.switchboard import Switchboard
 from server.waiting import WaitingCommands
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))

@@ -6,13 +6,13 @@ import pytest
 
 from safe_region.frame import Area, Frame
 from server import commands as c
+from server.core.coordinator import Switchboard
 from server.errors import RefusalError
 from server.limits import Limits
 from server.model import NewObject, TopK
 from server.planning import Planner
 from server.plans import apply
 from server.session import Connection
-from server.switchboard import Switchboard
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 SUSHI = TopK(("sushi",), 3, 0.5)

@@ -9,13 +9,13 @@ import pytest
 
 from safe_region.frame import Area, Frame
 from server import commands as c
+from server.core.coordinator import Switchboard
 from server.errors import Reason, RefusalError, StoreError
 from server.limits import Limits
 from server.model import NewObject, TopK
 from server.pump import _AHEAD_MS, _LATE_MAX, Pump
 from server.session import Connection, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
-from server.switchboard import Switchboard
 from tests.support.stored import ids_of
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))

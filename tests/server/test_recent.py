@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from server.recent import Recent
+from server.core.lru_cache import Recent
 
 
 def test_what_was_used_last_is_kept_and_the_rest_is_bounded():

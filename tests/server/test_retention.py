@@ -7,13 +7,13 @@ import asyncio
 import pytest
 
 from server import commands as c
+from server.core.coordinator import Switchboard
 from server.limits import Limits
 from server.model import TopK
 from server.pump import Pump
 from server.retention import DAY_MS, LOOK_MS, Retention
 from server.session import Connection, VersionedDelta, Welcome
 from server.store import SqliteStore
-from server.switchboard import Switchboard
 from tests.server.test_pump import FRAME, Clock, an_object
 from tests.support.stored import subscriptions_of
 

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from safe_region.frame import Area, Frame
-from server import shelf
-from server.ledger import Ledger
+from server.core import object_table as shelf
+from server.core.matching_service import Ledger
 from server.model import LiveObject
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))

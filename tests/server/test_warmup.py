@@ -54,7 +54,7 @@ _MANY = """
     import random
 
     from engine import EngineOptions
-    from server.ledger import Ledger
+    from server.core.matching_service import Ledger
     from server.model import Cause, LiveObject, Place, TopK
 
     subscription_index = SUBSCRIPTION_INDEXES["{subscriptions}"]

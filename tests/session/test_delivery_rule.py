@@ -24,6 +24,7 @@ from engine import EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.frame import Area, Frame
 from server import commands as c
+from server.core.coordinator import Switchboard
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, TopK
@@ -39,7 +40,6 @@ from server.session import (
     Welcome,
 )
 from server.store import SqliteStore
-from server.switchboard import Switchboard
 
 PLANE = Frame(Area(-9.0, -9.0, 9.0, 9.0), 0.0, 0.0, 1.0, 1.0, 26.0)
 LIMITS = Limits(outbox_max=4, retained_max=6)

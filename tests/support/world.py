@@ -24,6 +24,7 @@ from safe_region.anchored import RegionMode
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
 from server import commands as c
+from server.core.coordinator import Switchboard
 from server.errors import RefusalError
 from server.limits import Limits
 from server.model import NewObject
@@ -31,7 +32,6 @@ from server.planning import Planner
 from server.plans import Plan, apply
 from server.session import Connection
 from server.store import SqliteStore
-from server.switchboard import Switchboard
 from server.transport.converters import device_command_from
 from server.transport.writer import EventWriter
 

@@ -10,10 +10,10 @@ import pytest
 
 from safe_region.frame import Area, Frame
 from server import commands as c
+from server.core.coordinator import Switchboard
 from server.limits import Limits
 from server.planning import Planner
 from server.session import Connection, Pong, Rejection
-from server.switchboard import Switchboard
 from server.transport.outlet import Outlet
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))

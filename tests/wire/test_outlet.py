@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from safe_region.frame import Area, Frame
+from server.core.coordinator import Switchboard
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.session import Detached, Pong
-from server.switchboard import Switchboard
 from server.transport.outlet import Outlet
 
 ANSWERS_MAX = 3

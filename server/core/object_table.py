@@ -16,10 +16,10 @@ from index.batches import Floats, Ints
 from index.tables import SlotTable
 from index.tables.growth import longer
 from safe_region.frame import Point
+from server.core.keyword_dictionary import Vocabulary
+from server.core.lru_cache import Recent
 from server.model import LiveObject
-from server.recent import Recent
 from server.store.mutations import ObjectColumns
-from server.vocabulary import Vocabulary
 
 _RECENT_MAX = 4096
 """Objects kept ready, in each of two generations: what is told to one device is told to others."""

@@ -14,13 +14,14 @@ import numpy as np
 from engine import Choice, EngineOptions
 from safe_region.frame import Frame
 from server import commands as c
+from server.core.delta_router import Delivery
+from server.core.location_requests import Questions
+from server.core.matching_service import Ledger
+from server.core.object_table import Gone
 from server.counters import ParkReason
-from server.delivery import Delivery
 from server.errors import Reason, RefusalError
-from server.ledger import Ledger
 from server.limits import Limits
 from server.model import Cause, Delta, LiveObject, Place
-from server.questions import Questions
 from server.session import (
     Connection,
     Detached,
@@ -33,7 +34,6 @@ from server.session import (
     Welcome,
 )
 from server.session.leases import Leases
-from server.shelf import Gone
 from server.store.mutations import DeleteObject, PutSubscription, Recovered, Row, SetHeard
 
 

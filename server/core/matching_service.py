@@ -19,11 +19,11 @@ from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists,
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame, Point
 from safe_region.scoring import text_weight
-from server.interests import Interests
+from server.core.keyword_dictionary import Vocabulary
+from server.core.object_table import Gone, Shelf
+from server.core.spec_table import Interests
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Place, Reach, TopK
-from server.shelf import Gone, Shelf
 from server.store.mutations import ObjectColumns, SubscriptionColumns
-from server.vocabulary import Vocabulary
 
 
 class Ranked(NamedTuple):

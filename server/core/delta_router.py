@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from server.core.matching_service import Ledger
 from server.counters import Counters, ParkReason
-from server.ledger import Ledger
 from server.limits import Limits
 from server.model import Delta
 from server.session import Connection, Event, Session, State

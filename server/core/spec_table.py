@@ -13,8 +13,8 @@ from index.tables import SlotTable
 from index.tables.growth import longer
 from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
+from server.core.keyword_dictionary import Vocabulary
 from server.model import TopK
-from server.vocabulary import Vocabulary
 
 
 class Interests:

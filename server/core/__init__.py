@@ -1,0 +1,1 @@
+"""What the server knows: words to numbers, matching, and which device a change is for."""
