@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from engine import Choice
-from server import commands as c
+from server.commands import command as c
+from server.commands.plan import Plan, Step, answer, carry_out, steps
+from server.commands.planner import Planner
 from server.core.coordinator import Switchboard
 from server.errors import RefusalError
 from server.model import Place
-from server.planning import Planner
-from server.plans import Plan, Step, answer, carry_out, steps
 from server.waiting import Entry, WaitingCommands
 
 _PORTION = 192

@@ -15,15 +15,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from server import commands as c
 from server.asides import Asides
 from server.collector import Collector
+from server.commands import command as c
+from server.commands.plan import Plan, answer, apply
+from server.commands.planner import Planner
 from server.core.coordinator import Switchboard
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
 from server.lifecycle import ServerState, require_serving
-from server.planning import Planner
-from server.plans import Plan, answer, apply
 from server.retention import Retention
 from server.store import SqliteStore
 from server.store.mutations import Row

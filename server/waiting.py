@@ -19,11 +19,11 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Any
 
-from server import commands as c
+from server.commands import command as c
+from server.commands.validation import checked_report
 from server.counters import Counters
 from server.errors import RefusalError
 from server.limits import Limits
-from server.validation import checked_report
 
 _ASIDE = (c.Report, c.Ping, c.Ack)
 

@@ -24,7 +24,7 @@ from bench.recovery.workload import RecoveryParameters, RecoveryWorkload, named,
 from bench.reports import Progress, Row
 from bench.variants import chosen
 from index.batches import Ints
-from server import commands as c
+from server.commands import command as c
 from server.core.coordinator import Switchboard
 from server.model import LiveObject, NewObject, TopK
 from server.pump import Pump

@@ -21,7 +21,7 @@ from index.catalogue import (
 )
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
-from server.commands import Hello
+from server.commands.command import Hello
 from server.model import LiveObject, TopK
 from server.session import Connection
 from server.store import SqliteStore

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine import Choice, EngineOptions
 from safe_region.frame import Frame
-from server import commands as c
+from server.commands import command as c
 from server.core.delta_router import Delivery
 from server.core.location_requests import Questions
 from server.core.matching_service import Ledger

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import fields
 
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
-from server import commands as c
+from server.commands import command as c
 from server.errors import RefusalError
 from server.lifecycle import ServerState
 from server.pump import Pump

@@ -14,8 +14,8 @@ from nearcast.v1 import (
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
 from safe_region.scoring import Similarity, score_of
-from server import commands as c
 from server import session as s
+from server.commands import command as c
 from server.core.matching_service import Ranked
 from server.errors import Reason, RefusalError
 from server.limits import Limits

@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 
 from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
-from server import commands as c
+from server.commands import command as c
 from server.errors import Reason, RefusalError
 from server.model import TopK
 from server.pump import Pump

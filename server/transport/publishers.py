@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
-from server import commands as c
+from server.commands import command as c
 from server.errors import RefusalError
 from server.pump import Pump
 from server.transport import converters

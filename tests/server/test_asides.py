@@ -9,13 +9,13 @@ import random
 import pytest
 
 from safe_region.frame import Area, Frame
-from server import commands as c
 from server.asides import Asides
+from server.commands import command as c
+from server.commands.plan import apply
+from server.commands.planner import Planner
 from server.core.coordinator import Switchboard
 from server.limits import Limits
 from server.model import NewObject, TopK
-from server.planning import Planner
-from server.plans import apply
 from server.session import Connection, Pong, VersionedDelta
 from server.waiting import WaitingCommands
 

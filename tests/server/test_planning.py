@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from safe_region.frame import Area, Frame
-from server import commands as c
+from server.commands import command as c
+from server.commands.plan import apply
+from server.commands.planner import Planner
 from server.core.coordinator import Switchboard
 from server.errors import RefusalError
 from server.limits import Limits
 from server.model import NewObject, TopK
-from server.planning import Planner
-from server.plans import apply
 from server.session import Connection
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from server import commands as c
+from server.commands import command as c
 from server.core.coordinator import Switchboard
 from server.limits import Limits
 from server.model import TopK

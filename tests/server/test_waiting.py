@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server import commands as c
+from server.commands import command as c
 from server.counters import Counters
 from server.limits import Limits
 from server.session import Connection

@@ -23,13 +23,13 @@ from hypothesis.stateful import (
 from engine import EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.frame import Area, Frame
-from server import commands as c
+from server.commands import command as c
+from server.commands.plan import Plan, apply
+from server.commands.planner import Planner
 from server.core.coordinator import Switchboard
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, TopK
-from server.planning import Planner
-from server.plans import Plan, apply
 from server.session import (
     Connection,
     Detached,

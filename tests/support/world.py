@@ -23,13 +23,13 @@ from safe_region import oracle
 from safe_region.anchored import RegionMode
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
-from server import commands as c
+from server.commands import command as c
+from server.commands.plan import Plan, apply
+from server.commands.planner import Planner
 from server.core.coordinator import Switchboard
 from server.errors import RefusalError
 from server.limits import Limits
 from server.model import NewObject
-from server.planning import Planner
-from server.plans import Plan, apply
 from server.session import Connection
 from server.store import SqliteStore
 from server.transport.converters import device_command_from

@@ -9,10 +9,10 @@ import weakref
 import pytest
 
 from safe_region.frame import Area, Frame
-from server import commands as c
+from server.commands import command as c
+from server.commands.planner import Planner
 from server.core.coordinator import Switchboard
 from server.limits import Limits
-from server.planning import Planner
 from server.session import Connection, Pong, Rejection
 from server.transport.outlet import Outlet
 

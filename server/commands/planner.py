@@ -3,7 +3,7 @@
 Every command goes through two steps, so that what is acknowledged is on disk first:
 
     plan       validates, decides, and says which rows must be durable; changes nothing
-    apply      changes engine and sessions and gives the reply; cannot fail (`server/plans.py`)
+    apply      changes engine and sessions and gives the reply; cannot fail (`server/commands/plan.py`)
 
 Between the two the caller makes the rows durable. Plans of one batch do not touch the same things
 (`Plan.touches`): `plan_batch` closes a batch before the first that does.
@@ -14,22 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from safe_region.anchored import RegionMode
-from server import commands as c
-from server.core.coordinator import Switchboard
-from server.errors import Reason, RefusalError
-from server.model import LiveObject, NewObject, Place
-from server.plans import Plan, Publication, Touched, Touches, left_to_others
-from server.session import Session
-from server.store.mutations import (
-    DeleteObject,
-    DeleteSubscription,
-    PutObject,
-    PutSubscription,
-    Row,
-    SetHeard,
-    SetTime,
-)
-from server.validation import (
+from server.commands import command as c
+from server.commands.plan import Plan, Publication, Touched, Touches, left_to_others
+from server.commands.validation import (
     checked_ids,
     checked_margin,
     checked_name,
@@ -41,6 +28,19 @@ from server.validation import (
     checked_top_k,
     checked_version,
     require_exact,
+)
+from server.core.coordinator import Switchboard
+from server.errors import Reason, RefusalError
+from server.model import LiveObject, NewObject, Place
+from server.session import Session
+from server.store.mutations import (
+    DeleteObject,
+    DeleteSubscription,
+    PutObject,
+    PutSubscription,
+    Row,
+    SetHeard,
+    SetTime,
 )
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword
-from server.commands import Report
+from server.commands.command import Report
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, TopK

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from server import commands as c
+from server.commands import command as c
 from server.core.coordinator import Switchboard
 from server.errors import RefusalError
 from server.model import LiveObject
