@@ -17,15 +17,15 @@ from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from index.tables.growth import reserve
 from safe_region.frame import Frame
 from server.core.coordinator import Switchboard
-from server.lifecycle import ServerState
 from server.limits import Limits
-from server.pump import Pump, wall_clock_ms
-from server.retention import Retention
+from server.runtime.command_loop import Pump, wall_clock_ms
+from server.runtime.lifecycle import ServerState
+from server.runtime.retention import Retention
+from server.runtime.warmup import warm_up
 from server.settings import ServerSettings
 from server.store import SqliteStore
 from server.transport import Access, Listener
 from server.transport.listener import TlsFiles
-from server.warmup import warm_up
 
 _log = logging.getLogger(__name__)
 

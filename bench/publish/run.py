@@ -27,7 +27,7 @@ from index.batches import Ints
 from server.commands import command as c
 from server.core.coordinator import Switchboard
 from server.model import LiveObject, NewObject, TopK
-from server.pump import Pump
+from server.runtime.command_loop import Pump
 from server.session import Connection
 from server.store import SqliteStore
 

@@ -13,8 +13,8 @@ from server.commands import command as c
 from server.core.coordinator import Switchboard
 from server.errors import RefusalError
 from server.model import LiveObject
+from server.runtime.command_queue import Entry
 from server.store.mutations import Row
-from server.waiting import Entry
 
 
 class Touches(NamedTuple):

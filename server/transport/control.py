@@ -8,8 +8,8 @@ from dataclasses import fields
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
 from server.commands import command as c
 from server.errors import RefusalError
-from server.lifecycle import ServerState
-from server.pump import Pump
+from server.runtime.command_loop import Pump
+from server.runtime.lifecycle import ServerState
 from server.transport.devices import DeviceServicer
 from server.transport.gate import Context, Gate
 

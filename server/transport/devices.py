@@ -12,7 +12,7 @@ from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
 from server.commands import command as c
 from server.errors import Reason, RefusalError
 from server.model import TopK
-from server.pump import Pump
+from server.runtime.command_loop import Pump
 from server.session import Connection, Detached, Event
 from server.transport import converters
 from server.transport.gate import Context, Gate

@@ -6,11 +6,11 @@ from typing import Any, NoReturn
 
 import grpc
 
-from server.collector import REFUSED
 from server.counters import Counters
 from server.errors import RefusalError
-from server.lifecycle import require_serving
-from server.pump import Pump
+from server.runtime.command_loop import Pump
+from server.runtime.gc_control import REFUSED
+from server.runtime.lifecycle import require_serving
 from server.transport.access import Access
 from server.transport.status import CODES, trailing_metadata
 

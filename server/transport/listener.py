@@ -19,8 +19,8 @@ from nearcast.v1 import (
     publisher_service_pb2,
     publisher_service_pb2_grpc,
 )
-from server.collector import Collector
-from server.pump import Pump
+from server.runtime.command_loop import Pump
+from server.runtime.gc_control import Collector
 from server.transport.access import Access
 from server.transport.control import ControlServicer
 from server.transport.devices import DeviceServicer, device_handler

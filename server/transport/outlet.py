@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
 from server.core.coordinator import Switchboard
-from server.pump import steady_clock_ms
+from server.runtime.command_loop import steady_clock_ms
 from server.session import Connection, Detached, Event, RefusedCommand, Rejection
 
 _TAKEN_MAX = 256

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
 from server.commands import command as c
 from server.errors import RefusalError
-from server.pump import Pump
+from server.runtime.command_loop import Pump
 from server.transport import converters
 from server.transport.gate import Context, Gate
 from server.transport.status import error_message

@@ -9,15 +9,15 @@ import random
 import pytest
 
 from safe_region.frame import Area, Frame
-from server.asides import Asides
 from server.commands import command as c
 from server.commands.plan import apply
 from server.commands.planner import Planner
 from server.core.coordinator import Switchboard
 from server.limits import Limits
 from server.model import NewObject, TopK
+from server.runtime.command_queue import WaitingCommands
+from server.runtime.report_batcher import Asides
 from server.session import Connection, Pong, VersionedDelta
-from server.waiting import WaitingCommands
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 SUSHI = TopK(("sushi",), 3, 0.5)
@@ -91,7 +91,7 @@ def looks_of(crowd: Crowd, monkeypatch: pytest.MonkeyPatch, meanwhile=lambda _: 
 
 
 async def test_a_crowd_that_reports_at_once_is_answered_in_portions(crowd, monkeypatch):
-    monkeypatch.setattr("server.asides._PORTION", 35)
+    monkeypatch.setattr("server.runtime.report_batcher._PORTION", 35)
     looks = looks_of(crowd, monkeypatch)
     for name in DEVICES:
         crowd.report(name, 1)

@@ -13,7 +13,7 @@ from server.core.coordinator import Switchboard
 from server.errors import Reason, RefusalError, StoreError
 from server.limits import Limits
 from server.model import NewObject, TopK
-from server.pump import _AHEAD_MS, _LATE_MAX, Pump
+from server.runtime.command_loop import _AHEAD_MS, _LATE_MAX, Pump
 from server.session import Connection, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
 from tests.support.stored import ids_of

@@ -10,8 +10,8 @@ from server.commands import command as c
 from server.core.coordinator import Switchboard
 from server.limits import Limits
 from server.model import TopK
-from server.pump import Pump
-from server.retention import DAY_MS, LOOK_MS, Retention
+from server.runtime.command_loop import Pump
+from server.runtime.retention import DAY_MS, LOOK_MS, Retention
 from server.session import Connection, VersionedDelta, Welcome
 from server.store import SqliteStore
 from tests.server.test_pump import FRAME, Clock, an_object

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from server.commands import command as c
 from server.counters import Counters
 from server.limits import Limits
+from server.runtime.command_queue import WaitingCommands
 from server.session import Connection
-from server.waiting import WaitingCommands
 
 LINE, OTHER_LINE = Connection(), Connection()
 

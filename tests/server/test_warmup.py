@@ -16,7 +16,7 @@ _COMPILED = """
     from index.catalogue import (
         DEFAULT_OBJECT_INDEX, DEFAULT_SUBSCRIPTION_INDEX, OBJECT_INDEXES, SUBSCRIPTION_INDEXES
     )
-    from server.warmup import warm_up
+    from server.runtime.warmup import warm_up
     from tests.support.world import PLANE, SIDE, Device, World
 
     def compiled():

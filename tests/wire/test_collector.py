@@ -17,8 +17,8 @@ from nearcast.v1 import (
 )
 from nearcast.v1.device_service_pb2 import AttachRequest
 from nearcast.v1.publisher_service_pb2 import PublishRequest
-from server import collector as module
-from server.collector import REFUSED, Collector
+from server.runtime import gc_control as module
+from server.runtime.gc_control import REFUSED, Collector
 from tests.support.servers import serving
 from tests.wire.conftest import settings
 

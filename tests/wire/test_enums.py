@@ -12,9 +12,9 @@ from nearcast.v1 import control_service_pb2, device_service_pb2, errors_pb2, sub
 from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
 from server.errors import Reason
-from server.lifecycle import ServerState
 from server.limits import Limits
 from server.model import Cause, DropReason
+from server.runtime.lifecycle import ServerState
 from server.session import EndReason, RefusedCommand
 from server.transport.status import CODES
 

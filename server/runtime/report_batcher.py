@@ -20,7 +20,7 @@ from server.commands.planner import Planner
 from server.core.coordinator import Switchboard
 from server.errors import RefusalError
 from server.model import Place
-from server.waiting import Entry, WaitingCommands
+from server.runtime.command_queue import Entry, WaitingCommands
 
 _PORTION = 192
 """Commands in a portion, at most."""

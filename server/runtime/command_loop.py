@@ -2,7 +2,7 @@
 
 One batch at a time: plan, commit (in a thread), apply. Whoever waits for a command is answered after its
 batch is on disk and applied. The pump never waits for a device; nor do devices that report wait for a
-commit of others, however slow the disk is: what they say goes on aside (`server.asides`).
+commit of others, however slow the disk is: what they say goes on aside (`server.runtime.report_batcher`).
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from server.asides import Asides
-from server.collector import Collector
 from server.commands import command as c
 from server.commands.plan import Plan, answer, apply
 from server.commands.planner import Planner
 from server.core.coordinator import Switchboard
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
-from server.lifecycle import ServerState, require_serving
-from server.retention import Retention
+from server.runtime.command_queue import WaitingCommands
+from server.runtime.gc_control import Collector
+from server.runtime.lifecycle import ServerState, require_serving
+from server.runtime.report_batcher import Asides
+from server.runtime.retention import Retention
 from server.store import SqliteStore
 from server.store.mutations import Row
-from server.waiting import WaitingCommands
 
 _log = logging.getLogger(__name__)
 

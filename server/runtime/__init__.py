@@ -1,0 +1,1 @@
+"""What drives the server: event loop, command queue, batches, time."""
