@@ -21,11 +21,11 @@ from nearcast.v1 import (
 )
 from server.runtime.command_loop import Pump
 from server.runtime.gc_control import Collector
-from server.transport.access import Access
-from server.transport.control import ControlServicer
-from server.transport.devices import DeviceServicer, device_handler
-from server.transport.gate import Gate
-from server.transport.publishers import PublisherServicer
+from server.transport.admission import Gate
+from server.transport.auth import Access
+from server.transport.control_service import ControlServicer
+from server.transport.device_service import DeviceServicer, device_handler
+from server.transport.publisher_service import PublisherServicer
 
 _KEEPALIVE_TIMEOUT_MS = 10_000
 """How long a sign of life may stay without an answer."""

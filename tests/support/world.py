@@ -33,7 +33,7 @@ from server.model import NewObject
 from server.session import Connection
 from server.store import SqliteStore
 from server.transport.converters import device_command_from
-from server.transport.writer import EventWriter
+from server.transport.event_encoder import EventWriter
 
 SIDE = 12
 PLANE = Frame(Area(-SIDE, -SIDE, SIDE, SIDE), 0.0, 0.0, 1.0, 1.0, 34.0)

@@ -14,7 +14,7 @@ from server.commands.planner import Planner
 from server.core.coordinator import Switchboard
 from server.limits import Limits
 from server.session import Connection, Pong, Rejection
-from server.transport.outlet import Outlet
+from server.transport.stream_sender import Outlet
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 

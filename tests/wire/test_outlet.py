@@ -11,7 +11,7 @@ from server.core.coordinator import Switchboard
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.session import Detached, Pong
-from server.transport.outlet import Outlet
+from server.transport.stream_sender import Outlet
 
 ANSWERS_MAX = 3
 

@@ -10,7 +10,7 @@ from server import session as s
 from server.limits import Limits
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach
 from server.transport.converters import delta_message, object_message
-from server.transport.writer import EventWriter, field
+from server.transport.event_encoder import EventWriter, field
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 

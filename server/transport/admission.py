@@ -11,7 +11,7 @@ from server.errors import RefusalError
 from server.runtime.command_loop import Pump
 from server.runtime.gc_control import REFUSED
 from server.runtime.lifecycle import require_serving
-from server.transport.access import Access
+from server.transport.auth import Access
 from server.transport.status import CODES, trailing_metadata
 
 Context = grpc.aio.ServicerContext[Any, Any]

@@ -15,9 +15,9 @@ from server.model import TopK
 from server.runtime.command_loop import Pump
 from server.session import Connection, Detached, Event
 from server.transport import converters
-from server.transport.gate import Context, Gate
-from server.transport.outlet import Outlet
-from server.transport.writer import EventWriter
+from server.transport.admission import Context, Gate
+from server.transport.event_encoder import EventWriter
+from server.transport.stream_sender import Outlet
 
 
 class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):

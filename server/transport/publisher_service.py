@@ -11,7 +11,7 @@ from server.commands import command as c
 from server.errors import RefusalError
 from server.runtime.command_loop import Pump
 from server.transport import converters
-from server.transport.gate import Context, Gate
+from server.transport.admission import Context, Gate
 from server.transport.status import error_message
 
 _ACCEPTED = (("nearcast-accepted", "1"),)

@@ -10,8 +10,8 @@ from server.commands import command as c
 from server.errors import RefusalError
 from server.runtime.command_loop import Pump
 from server.runtime.lifecycle import ServerState
-from server.transport.devices import DeviceServicer
-from server.transport.gate import Context, Gate
+from server.transport.admission import Context, Gate
+from server.transport.device_service import DeviceServicer
 
 
 class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
