@@ -20,7 +20,7 @@ from platformdirs import user_cache_path
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
 
-_ROOMS = ("safe_region", "index", "server", "simulator", "bench")
+_ROOMS = ("safe_region", "index", "engine", "simulator", "bench")
 
 
 def kernel_sources() -> list[Path]:
