@@ -15,12 +15,12 @@ from nearcast.device import Device
 from nearcast.model import Match, ServerStatus, TopK
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import live_object, position_message, server_status, spec_message
-from nearcast.protocol.device_session import Conversation
-from nearcast.protocol.location import Whereabouts
+from nearcast.protocol.device_session import DeviceSession
+from nearcast.protocol.location import Location
 from nearcast.publisher import Publisher
 from nearcast.transport.calls import patiently, refusal
-from nearcast.transport.channel import Line, Tls
-from nearcast.transport.device_stream import FLEET, SINGLE, Codec, Link
+from nearcast.transport.channel import Channel, Tls
+from nearcast.transport.device_stream import FLEET, SINGLE, Codec, DeviceStream
 from nearcast.v1 import control_service_pb2, device_service_pb2
 
 _NONCE_BYTES = 16
@@ -30,16 +30,16 @@ _KEEPALIVE_S = 30.0
 class Client:
     """Made by `connect`."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, channel: Channel) -> None:
         self.clock = Clock()
         self.clock.on_leap = self._pass_time_soon
-        self._line = line
-        self._links: set[Link] = set()
+        self._channel = channel
+        self._streams: set[DeviceStream] = set()
         self._publishers: list[Publisher] = []
 
     def publisher(self) -> Publisher:
         """Return a new publisher with a stream of its own."""
-        publisher = Publisher(self._line)
+        publisher = Publisher(self._channel)
         self._publishers.append(publisher)
         return publisher
 
@@ -80,22 +80,22 @@ class Client:
         UnavailableError
             If the server cannot be reached.
         """
-        link = self._link(SINGLE)
+        stream = self._stream(SINGLE)
         try:
-            where = Whereabouts(lon, lat, accuracy_m, privacy_radius_m, chance)
-            return await self._attach(link, device_id, where, prefetch_m, owns_link=True)
+            location = Location(lon, lat, accuracy_m, privacy_radius_m, chance)
+            return await self._attach(stream, device_id, location, prefetch_m, owns_link=True)
         except BaseException:
-            await link.close()
+            await stream.close()
             raise
 
     @asynccontextmanager
     async def fleet(self) -> AsyncIterator[Fleet]:
         """Carry many devices over one stream."""
-        link = self._link(FLEET)
+        stream = self._stream(FLEET)
         try:
-            yield Fleet(self, link)
+            yield Fleet(self, stream)
         finally:
-            await link.close()
+            await stream.close()
 
     async def search(self, spec: TopK, *, lon: float, lat: float) -> list[Match]:
         """Return the k best at one place, now. The place is told as it is: see also `Device.search`.
@@ -108,7 +108,7 @@ class Client:
         request = device_service_pb2.SearchRequest(
             spec=spec_message(spec), position=position_message(lon, lat)
         )
-        response = await self._call(self._line.devices.Search, request)
+        response = await self._call(self._channel.devices.Search, request)
         return [
             Match(live_object(found.object), found.score, found.distance_m) for found in response.matches
         ]
@@ -121,9 +121,9 @@ class Client:
         """
         while True:
             await self._ping_all()
-            await self._call(self._line.control.Sync, control_service_pb2.SyncRequest())
+            await self._call(self._channel.control.Sync, control_service_pb2.SyncRequest())
             await self._ping_all()
-            if not any(link.is_waiting() for link in self._links):
+            if not any(stream.is_waiting() for stream in self._streams):
                 return
 
     async def advance_clock(self, time_ms: int) -> None:
@@ -135,7 +135,7 @@ class Client:
             If the server runs on real time, or time would go backwards.
         """
         request = control_service_pb2.AdvanceClockRequest(time_ms=time_ms)
-        response = await self._call(self._line.control.AdvanceClock, request)
+        response = await self._call(self._channel.control.AdvanceClock, request)
         self.clock.is_virtual = True
         self.clock.observe(response.time_ms)
         self._pass_time()
@@ -144,7 +144,7 @@ class Client:
         """Return what the server is doing and what it has counted; it tells that in every state."""
         request = control_service_pb2.StatusRequest()
         try:
-            response = await self._line.control.Status(request, metadata=self._line.metadata)
+            response = await self._channel.control.Status(request, metadata=self._channel.metadata)
         except grpc.aio.AioRpcError as error:
             raise refusal(error) from None
         return server_status(response)
@@ -155,9 +155,9 @@ class Client:
         Devices go on with what they hold, resume on the new connection and catch up. Without this they
         do so when the old connection breaks or stops giving signs of life (`keepalive_s`).
         """
-        old = self._line.renew()
-        for link in self._links:
-            link.rebuild()
+        old = self._channel.renew()
+        for stream in self._streams:
+            stream.rebuild()
         for publisher in self._publishers:
             publisher.rebuild()
         await old.close()
@@ -166,57 +166,63 @@ class Client:
         """Detach all devices and close the connection."""
         for publisher in self._publishers:
             await publisher.close()
-        for link in list(self._links):
-            await link.close()
-        await self._line.close()
+        for stream in list(self._streams):
+            await stream.close()
+        await self._channel.close()
 
     def _pass_time_soon(self) -> None:
         """Let all devices look at the clock, which one of them has set, when that one has done."""
         asyncio.get_running_loop().call_soon(self._pass_time)
 
     def _pass_time(self) -> None:
-        for link in self._links:
-            for conversation in list(link.conversations.values()):
-                conversation.pass_time()
+        for stream in self._streams:
+            for session in list(stream.sessions.values()):
+                session.pass_time()
 
     async def _call(self, method: Any, request: Any) -> Any:  # noqa: ANN401
-        metadata = self._line.metadata
+        metadata = self._channel.metadata
         return await patiently(
             lambda is_returning: method(request, metadata=metadata, wait_for_ready=is_returning)
         )
 
     async def _attach(
-        self, link: Link, device_id: str, where: Whereabouts, prefetch_m: float, *, owns_link: bool
+        self,
+        stream: DeviceStream,
+        device_id: str,
+        location: Location,
+        prefetch_m: float,
+        *,
+        owns_link: bool,
     ) -> Device:
-        conversation = Conversation(
+        session = DeviceSession(
             device_id,
             os.urandom(_NONCE_BYTES),
-            self._line.token,
+            self._channel.token,
             self.clock,
-            lambda request: link.send(device_id, request),
-            where,
+            lambda request: stream.send(device_id, request),
+            location,
             prefetch_m,
         )
-        device = Device(conversation, link, owns_link=owns_link)
-        await link.add(conversation)
+        device = Device(session, stream, owns_link=owns_link)
+        await stream.add(session)
         return device
 
-    def _link(self, codec: Codec) -> Link:
-        link = Link(self._line, codec)
-        link.on_close = self._links.discard
-        self._links.add(link)
-        return link
+    def _stream(self, codec: Codec) -> DeviceStream:
+        stream = DeviceStream(self._channel, codec)
+        stream.on_close = self._streams.discard
+        self._streams.add(stream)
+        return stream
 
     async def _ping_all(self) -> None:
-        await asyncio.gather(*(link.ping() for link in list(self._links)))
+        await asyncio.gather(*(stream.ping() for stream in list(self._streams)))
 
 
 class Fleet:
     """Many devices over one stream. Made by `Client.fleet`."""
 
-    def __init__(self, client: Client, link: Link) -> None:
+    def __init__(self, client: Client, stream: DeviceStream) -> None:
         self._client = client
-        self._link = link
+        self._stream = stream
 
     async def attach(
         self,
@@ -230,9 +236,9 @@ class Fleet:
         chance: random.Random | None = None,
     ) -> Device:
         """Attach a device; it behaves like one of `Client.attach`, and takes the same parameters."""
-        where = Whereabouts(lon, lat, accuracy_m, privacy_radius_m, chance)
+        location = Location(lon, lat, accuracy_m, privacy_radius_m, chance)
         client = self._client
-        return await client._attach(self._link, device_id, where, prefetch_m, owns_link=False)  # noqa: SLF001
+        return await client._attach(self._stream, device_id, location, prefetch_m, owns_link=False)  # noqa: SLF001
 
 
 @asynccontextmanager
@@ -257,7 +263,7 @@ async def connect(
         Between signs of life of the connection; one that gives none for as long, at most ten seconds, is
         broken off and made anew. Servers hang up on who gives them more often than every ten seconds.
     """
-    client = Client(Line(target, token or "", tls, keepalive_s))
+    client = Client(Channel(target, token or "", tls, keepalive_s))
     try:
         yield client
     finally:

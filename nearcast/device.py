@@ -9,42 +9,42 @@ from typing import Self
 from nearcast.geofence import Geofence
 from nearcast.model import Counters, Match, TopK
 from nearcast.protocol.clock import LEAP_MS
-from nearcast.protocol.device_session import Conversation
+from nearcast.protocol.device_session import DeviceSession
 from nearcast.subscription import Subscription
-from nearcast.transport.device_stream import Link
+from nearcast.transport.device_stream import DeviceStream
 from safe_region.frame import Frame
 
 
 class Device:
     """A device attached to the server. Made by `Client.attach` and `Fleet.attach`."""
 
-    def __init__(self, conversation: Conversation, link: Link, *, owns_link: bool) -> None:
-        self._conversation = conversation
-        self._link = link
+    def __init__(self, session: DeviceSession, stream: DeviceStream, *, owns_link: bool) -> None:
+        self._session = session
+        self._stream = stream
         self._owns_link = owns_link
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
-        conversation.on_event = self._on_event
+        session.on_event = self._on_event
 
     @property
     def id(self) -> str:
         """Its name on the server."""
-        return self._conversation.device_id
+        return self._session.device_id
 
     @property
     def frame(self) -> Frame:
         """The server's service area and its projection."""
-        return self._conversation.frame
+        return self._session.frame
 
     @property
     def counters(self) -> Counters:
         """Moves, reports, deltas, objects received, bytes each way."""
-        return self._conversation.counters
+        return self._session.counters
 
     @property
     def subscriptions(self) -> list[Subscription]:
         """Its subscriptions, those made by an earlier instance of the app included."""
-        return list(self._conversation.subscriptions.values())
+        return list(self._session.subscriptions.values())
 
     async def subscribe(self, spec: TopK) -> Subscription:
         """Begin a subscription; return it with its first result.
@@ -54,7 +54,7 @@ class Device:
         RefusedError
             If the server refuses it, naming field, value and limit.
         """
-        subscription = self._conversation.subscribe(spec)
+        subscription = self._session.subscribe(spec)
         await subscription.first_answer()
         return subscription
 
@@ -83,9 +83,9 @@ class Device:
         RefusedError
             If a number is out of its limits; the old position is kept.
         """
-        self._conversation.move(lon, lat, heading_deg, speed_mps, accuracy_m)
+        self._session.move(lon, lat, heading_deg, speed_mps, accuracy_m)
         self._wake_later()
-        await self._link.room()
+        await self._stream.room()
 
     async def search(self, spec: TopK) -> list[Match]:
         """Return the result of a subscription here and now, without standing.
@@ -109,19 +109,19 @@ class Device:
         Register it with the phone, sleep, and call `move` on exit. It holds until `until_ms`, and until
         an object arrives or goes (`Subscription.changes`): then ask again. O(buffers), nothing is sent.
         """
-        return self._conversation.geofence()
+        return self._session.geofence()
 
     def pass_time(self) -> None:
         """Look at the clock: for virtual time; in real time a timer does it."""
-        self._conversation.pass_time()
+        self._session.pass_time()
 
     async def detach(self) -> None:
         """Leave the server. Subscriptions stay there and come back at the next attach."""
         if self._timer is not None:
             self._timer.cancel()
-        await self._link.detach(self._conversation)
+        await self._stream.detach(self._session)
         if self._owns_link:
-            await self._link.close()
+            await self._stream.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -136,12 +136,12 @@ class Device:
 
     def _on_event(self) -> None:
         self._wake_later()
-        self._link.notify()
+        self._stream.notify()
 
     def _wake_later(self) -> None:
         """Be there when the next object in a buffer expires: nobody will tell."""
-        clock = self._conversation.clock
-        expiry_ms = self._conversation.next_expiry_ms()
+        clock = self._session.clock
+        expiry_ms = self._session.next_expiry_ms()
         if expiry_ms == self._timer_ms and not self._is_timer_late():
             return
         self._timer_ms = expiry_ms
@@ -157,9 +157,9 @@ class Device:
         if self._timer is None:
             return False
         left_ms = 1000.0 * (self._timer.when() - asyncio.get_running_loop().time())
-        return left_ms > self._timer_ms - self._conversation.clock.now_ms() + LEAP_MS
+        return left_ms > self._timer_ms - self._session.clock.now_ms() + LEAP_MS
 
     def _expire(self) -> None:
         self._timer = None
         self._timer_ms = 0
-        self._conversation.pass_time()
+        self._session.pass_time()

@@ -12,7 +12,7 @@ from nearcast.errors import ClosedError, RefusedError
 from nearcast.model import GeoObject
 from nearcast.protocol.converters import new_object_message
 from nearcast.transport.calls import UnsentError, patiently, refusal
-from nearcast.transport.channel import Line
+from nearcast.transport.channel import Channel
 from nearcast.transport.publish_stream import PublishStream
 from nearcast.v1 import publisher_service_pb2
 
@@ -30,8 +30,8 @@ _ACCEPTED = "nearcast-accepted"
 class Publisher:
     """Publishes over one stream, kept open. Made by `Client.publisher`."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
         self._stream: PublishStream | None = None
         self._opening = asyncio.Lock()
         self._closed = False
@@ -74,9 +74,9 @@ class Publisher:
             If one of them is not alive (any more).
         """
         request = publisher_service_pb2.RetractRequest(ids=ids)
-        metadata = self._line.metadata
+        metadata = self._channel.metadata
         await patiently(
-            lambda is_returning: self._line.publishers.Retract(
+            lambda is_returning: self._channel.publishers.Retract(
                 request, metadata=metadata, wait_for_ready=is_returning
             )
         )
@@ -133,7 +133,9 @@ class Publisher:
 
     async def _accepted(self, wait_for_ready: bool) -> Any:  # noqa: ANN401, FBT001
         """Open a stream and wait until the server has taken it on: then it answers, or says why not."""
-        call = self._line.publishers.Publish(metadata=self._line.metadata, wait_for_ready=wait_for_ready)
+        call = self._channel.publishers.Publish(
+            metadata=self._channel.metadata, wait_for_ready=wait_for_ready
+        )
         is_accepted = False
         try:
             is_accepted = _ACCEPTED in (await call.initial_metadata() or ())

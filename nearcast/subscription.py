@@ -18,15 +18,15 @@ from nearcast.model import (
     TopK,
 )
 from nearcast.protocol.converters import live_object
-from nearcast.protocol.location import Shown
-from nearcast.protocol.report_policy import Silence
+from nearcast.protocol.location import SharedLocation
+from nearcast.protocol.report_policy import ReportPolicy
 from nearcast.v1 import subscriptions_pb2
 from safe_region.anchored import AnchoredRegion, Buffered, Evaluation, RegionMode
 from safe_region.frame import Point
 from safe_region.scoring import score_of
 
 if TYPE_CHECKING:
-    from nearcast.protocol.device_session import Conversation
+    from nearcast.protocol.device_session import DeviceSession
 
 _REASONS = {
     subscriptions_pb2.CAUSE_SUBSCRIBED: ChangeReason.SUBSCRIBED,
@@ -46,18 +46,18 @@ _FAREWELLS = {
 class Subscription:
     """The k best objects for a device, wherever it is. Made by `Device.subscribe`."""
 
-    def __init__(self, conversation: Conversation, subscription_id: int, spec: TopK) -> None:
+    def __init__(self, session: DeviceSession, subscription_id: int, spec: TopK) -> None:
         self.id = subscription_id
         self.spec = spec
         self.region = AnchoredRegion(spec.k)
         self.error: NearcastError | None = None
-        self._conversation = conversation
+        self._session = session
         self._objects: dict[int, LiveObject] = {}
         self._watchers: set[_Watcher] = set()
         self._known = False  # the first delta has come
         self._pending_report = 0  # sequence of a report that waits for its delta
         self._next_expiry_ms = 0
-        self._silence = Silence(self.region, conversation.prefetch_m)
+        self._policy = ReportPolicy(self.region, session.prefetch_m)
         self._first_answer: asyncio.Future[None] | None = None
 
     # -- for users -------------------------------------------------------------------------------
@@ -65,18 +65,18 @@ class Subscription:
     @property
     def state(self) -> SubscriptionState:
         """Whether `results` is exact now, and why not."""
-        conversation = self._conversation
+        session = self._session
         if self.error is not None:
             return SubscriptionState.ENDED
-        if conversation.is_caught_up:
+        if session.is_caught_up:
             return self._state_in_sync()
-        if conversation.is_online:
+        if session.is_online:
             return SubscriptionState.CATCHING_UP
         is_covered = self._known and self._evaluate().exact
         return SubscriptionState.OFFLINE if is_covered else SubscriptionState.OFFLINE_STALE
 
     def _state_in_sync(self) -> SubscriptionState:
-        conversation = self._conversation
+        session = self._session
         evaluation = self._evaluate()
         if not self._known:
             return SubscriptionState.STALE
@@ -84,14 +84,14 @@ class Subscription:
             return SubscriptionState.STALE
         if evaluation.exact:
             return SubscriptionState.EXACT
-        if self._silence.is_too_vague(conversation.frame, conversation.where, evaluation):
+        if self._policy.is_too_vague(session.frame, session.location, evaluation):
             return SubscriptionState.TOO_VAGUE
         return SubscriptionState.STALE
 
     def results(self) -> list[Match]:
         """Return the k best at the device's position, best first. O(buffer), nothing is sent."""
-        conversation = self._conversation
-        frame = conversation.frame
+        session = self._session
+        frame = session.frame
         matches = []
         for length_m, object_id in self._evaluate().best:
             score = score_of(length_m, self.spec.alpha, frame.maxdist_m)
@@ -119,7 +119,7 @@ class Subscription:
 
     def geofence(self) -> Geofence:
         """Return a circle about the device within which this subscription has nothing to say."""
-        return self._conversation.geofence((self,))
+        return self._session.geofence((self,))
 
     async def unsubscribe(self) -> None:
         """End the subscription; return when the server knows, or as soon as there is no stream.
@@ -129,7 +129,7 @@ class Subscription:
         """
         loop = asyncio.get_running_loop()
         known: asyncio.Future[None] = loop.create_future()
-        self._conversation.unsubscribe(self, lambda: None if known.done() else known.set_result(None))
+        self._session.unsubscribe(self, lambda: None if known.done() else known.set_result(None))
         await known
 
     # -- for the conversation --------------------------------------------------------------------
@@ -137,7 +137,7 @@ class Subscription:
     @property
     def is_waiting(self) -> bool:
         """Whether an answer of the server is due."""
-        return not self._known or self._pending_report > 0 or not self._conversation.is_caught_up
+        return not self._known or self._pending_report > 0 or not self._session.is_caught_up
 
     def apply(self, delta: subscriptions_pb2.Delta) -> int:
         """Take over a delta; return how many objects it brought."""
@@ -163,11 +163,11 @@ class Subscription:
         if delta.report_sequence >= self._pending_report:
             self._pending_report = 0
         self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
-        self._silence.changed()
+        self._policy.changed()
         if delta.cause in _ANSWERS:
-            self._silence.answered(self._conversation.frame, self._evaluate, delta.time_ms)
+            self._policy.answered(self._session.frame, self._evaluate, delta.time_ms)
         elif delta.snapshot:
-            self._silence.anchored(self._evaluate)
+            self._policy.anchored(self._evaluate)
         if self._first_answer is not None and not self._first_answer.done():
             self._first_answer.set_result(None)
         self.notice(_REASONS.get(delta.cause, ChangeReason.RESUMED), farewells)
@@ -187,27 +187,27 @@ class Subscription:
             del self._objects[object_id]
         buffer = self.region.buffer
         self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
-        self._silence.changed()
+        self._policy.changed()
         self.notice(ChangeReason.EXPIRED, dict.fromkeys(gone, ChangeReason.EXPIRED))
 
     def must_report(self) -> bool:
         """Whether the device must tell the server where it is. Usually O(1)."""
-        conversation = self._conversation
-        where, point = conversation.where, conversation.point
-        if self.is_waiting or self._silence.is_quiet(point, where.accuracy_m):
+        session = self._session
+        location, point = session.location, session.point
+        if self.is_waiting or self._policy.is_quiet(point, location.accuracy_m):
             return False
-        return self._silence.must_report(conversation.frame, where, point, self._evaluate())
+        return self._policy.must_report(session.frame, location, point, self._evaluate())
 
     def fence_m(self) -> float:
         """Radius on the plane within which nothing has to be sent."""
         if not self._known:
             return 0.0
-        conversation = self._conversation
-        return self._silence.fence_m(conversation.frame, conversation.where, self._evaluate())
+        session = self._session
+        return self._policy.fence_m(session.frame, session.location, self._evaluate())
 
-    def said(self, shown: Shown, sequence: int = 0) -> None:
+    def mark_sent(self, shared: SharedLocation, sequence: int = 0) -> None:
         """Note that a position is under way to the server, in this report or in a subscribe."""
-        self._silence.said(shown)
+        self._policy.mark_sent(shared)
         self._pending_report = sequence
 
     def report_failed(self, sequence: int) -> bool:
@@ -246,10 +246,10 @@ class Subscription:
         self.notice(ChangeReason.RESUMED)
 
     def _evaluate(self) -> Evaluation:
-        conversation = self._conversation
-        point = conversation.point
-        now_ms = conversation.clock.now_ms()
-        return self.region.evaluate(point.x_m, point.y_m, now_ms, conversation.where.accuracy_m)
+        session = self._session
+        point = session.point
+        now_ms = session.clock.now_ms()
+        return self.region.evaluate(point.x_m, point.y_m, now_ms, session.location.accuracy_m)
 
 
 class _Watcher:

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from bench.reports import Progress, Row
 from bench.server import lines as ways
 from bench.server.echo import METHOD, REPLY_BYTES
-from bench.server.lines import Awaited, Line, in_portions, opened
+from bench.server.lines import Awaited, Channel, in_portions, opened
 from bench.server.listeners import Listeners
 from bench.server.measures import Rate, closed_loop, paced, pushes
 from bench.server.processes import Process, files_max
@@ -103,7 +103,7 @@ class Connections:
             row |= await listeners.audit()
         return row
 
-    async def _beside_echo(self, name: str, lines: list[Line], messages: list[list[bytes]]) -> Row:
+    async def _beside_echo(self, name: str, lines: list[Channel], messages: list[list[bytes]]) -> Row:
         """Measure an exchange and that of the echo server with the same sizes, in turn."""
         count = len(lines)
         if self._connections is None:
@@ -129,26 +129,26 @@ class Connections:
             f"echo_{name}_streams": count,
         }
 
-    async def _at_home(self, lines: list[Line]) -> None:
+    async def _at_home(self, lines: list[Channel]) -> None:
         """Let every device report from where it began."""
         await answered(
             lines, lambda line: self._workload.report(line.number, 0).SerializeToString(), _ATTACH_S
         )
 
-    async def _publishers(self, stack: AsyncExitStack) -> list[Line]:
+    async def _publishers(self, stack: AsyncExitStack) -> list[Channel]:
         """Return a publisher, and one for the device that stalls."""
         lines = await stack.enter_async_context(opened(2, self._server.address, ways.PUBLISH))
         for line in lines:
             await line.start()
         return lines
 
-    def _publish(self, publisher: Line) -> Callable[[int], Awaitable[None]]:
+    def _publish(self, publisher: Channel) -> Callable[[int], Awaitable[None]]:
         async def publish(count: int) -> None:
             await publisher.say(self._workload.pushed(count).SerializeToString())
 
         return publish
 
-    async def _pace(self, lines: list[Line], publisher: Line) -> tuple[float, float]:
+    async def _pace(self, lines: list[Channel], publisher: Channel) -> tuple[float, float]:
         """Find how many objects a second make the deltas that are wanted."""
         per_s = _FANOUT_PER_S
         for _ in range(2):
@@ -157,7 +157,7 @@ class Connections:
         return per_s, round(per_s, 1)
 
     async def _stalled(
-        self, lines: list[Line], publisher: Line, per_s: float, done: Callable[[int], None]
+        self, lines: list[Channel], publisher: Channel, per_s: float, done: Callable[[int], None]
     ) -> Row:
         """Compare the others' latency while one device reads and while it does not."""
         p99: dict[bool, list[float]] = {False: [], True: []}
@@ -183,7 +183,7 @@ class Connections:
         }
 
     @asynccontextmanager
-    async def _flooded(self, annoyer: Line) -> AsyncIterator[None]:
+    async def _flooded(self, annoyer: Channel) -> AsyncIterator[None]:
         """Publish large objects for the device that stalls, whether it reads or not."""
         ended = asyncio.Event()
 
@@ -201,13 +201,13 @@ class Connections:
             await flooding
 
 
-async def _hear_echo(line: Line) -> None:
+async def _hear_echo(line: Channel) -> None:
     """Connect and exchange a message: thousands of calls that begin at once are cancelled."""
     await line.start()
     await answered([line], lambda _: PING, _ATTACH_S)
 
 
-async def attach(lines: list[Line], workload: Workload) -> None:
+async def attach(lines: list[Channel], workload: Workload) -> None:
     """Say hello and subscribe on every line; wait for a welcome and a delta on each."""
     heard = Awaited()
     both = [0] * len(lines)
@@ -220,7 +220,7 @@ async def attach(lines: list[Line], workload: Workload) -> None:
         heard.add(1)
         return ()
 
-    async def begin(line: Line) -> None:
+    async def begin(line: Channel) -> None:
         line.hear = hear
         await line.start()
         await line.say(workload.hello(line.number).SerializeToString())
@@ -230,7 +230,7 @@ async def attach(lines: list[Line], workload: Workload) -> None:
     await asyncio.wait_for(in_portions(lines, begin), _ATTACH_S)
 
 
-async def answered(lines: list[Line], message: Callable[[Line], bytes], within_s: float) -> None:
+async def answered(lines: list[Channel], message: Callable[[Channel], bytes], within_s: float) -> None:
     """Say something on every line and wait for as many answers."""
     heard = Awaited()
 

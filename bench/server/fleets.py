@@ -8,7 +8,7 @@ import statistics
 from bench.reports import Progress, Row
 from bench.server import lines as ways
 from bench.server.connections import attach
-from bench.server.lines import Awaited, Line, entry_count, opened
+from bench.server.lines import Awaited, Channel, entry_count, opened
 from bench.server.listeners import AUDITED, Listeners
 from bench.server.measures import PONG_NUMBER, flooded, windowed
 from bench.server.processes import Process
@@ -105,7 +105,7 @@ class Fleets:
             ]
         ).SerializeToString()
 
-    async def _attach(self, lines: list[Line]) -> None:
+    async def _attach(self, lines: list[Channel]) -> None:
         """Say hello and subscribe for all devices; wait for a welcome and a delta of each."""
         heard = Awaited()
 
@@ -113,7 +113,7 @@ class Fleets:
             heard.add(entry_count(message))
             return ()
 
-        async def attach(line: Line) -> None:
+        async def attach(line: Channel) -> None:
             line.hear = hear
             await line.start()
             group = self._groups[line.number]

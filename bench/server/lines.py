@@ -49,7 +49,7 @@ _SEQUENCES = itertools.count(1)
 """Of reports: one for all lines, as a device may be on one today and on another tomorrow."""
 
 
-class Line:
+class Channel:
     """One stream.
 
     Parameters
@@ -137,11 +137,11 @@ async def opened(
     method: str,
     metadata: Sequence[tuple[str, str]] = (),
     connections: int | None = None,
-) -> AsyncIterator[list[Line]]:
+) -> AsyncIterator[list[Channel]]:
     """Open lines, each on a connection of its own or on so many; close them when the block ends."""
     shared = count if connections is None else min(count, connections)
     channels = [connection(address) for _ in range(shared)]
-    lines = [Line(number, channels[number % shared], method, metadata) for number in range(count)]
+    lines = [Channel(number, channels[number % shared], method, metadata) for number in range(count)]
     try:
         yield lines
     finally:
@@ -156,11 +156,11 @@ async def opened(
         gc.collect()
 
 
-async def in_portions(lines: Iterable[Line], act: Callable[[Line], Any]) -> None:
+async def in_portions(lines: Iterable[Channel], act: Callable[[Channel], Any]) -> None:
     """Do the same on all lines, some at a time."""
     room = asyncio.Semaphore(_OPENING)
 
-    async def one(line: Line) -> None:
+    async def one(line: Channel) -> None:
         async with room:
             await act(line)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.audits import Audit, sample
 from bench.reports import Row
-from bench.server.lines import Awaited, Line
+from bench.server.lines import Awaited, Channel
 from bench.server.workload import PUSHED_TTL_MS, Workload, object_batch
 from nearcast.v1.device_service_pb2 import AttachResponse
 from safe_region.anchored import AnchoredRegion, Buffered
@@ -30,7 +30,7 @@ class Listeners:
         All devices' lines.
     """
 
-    def __init__(self, workload: Workload, lines: Sequence[Line]) -> None:
+    def __init__(self, workload: Workload, lines: Sequence[Channel]) -> None:
         self._workload = workload
         chosen = sample(len(lines), AUDITED, np.random.default_rng(3)) - 1
         self._lines = [lines[number] for number in chosen.tolist()]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bench.reports import Row
-from bench.server.lines import Line, entry_count, silent
+from bench.server.lines import Channel, entry_count, silent
 from bench.server.processes import Process
 from bench.server.workload import sent_ns
 
@@ -50,7 +50,7 @@ class Latencies:
 
 
 async def closed_loop(
-    lines: Sequence[Line], messages: Sequence[Sequence[bytes]], process: Process, seconds: float
+    lines: Sequence[Channel], messages: Sequence[Sequence[bytes]], process: Process, seconds: float
 ) -> Rate:
     """Let every line say its next message as soon as the last is answered.
 
@@ -96,7 +96,7 @@ async def closed_loop(
 
 
 async def paced(
-    lines: Sequence[Line], messages: Sequence[Sequence[bytes]], per_s: float, seconds: float
+    lines: Sequence[Channel], messages: Sequence[Sequence[bytes]], per_s: float, seconds: float
 ) -> Latencies:
     """Let random lines speak at a given rate; tell how long the answers take."""
     asked: list[int] = [0] * len(lines)
@@ -128,7 +128,7 @@ async def paced(
 
 
 async def pushes(
-    lines: Sequence[Line],
+    lines: Sequence[Channel],
     publish: Callable[[int], Awaitable[None]],
     per_s: float,
     seconds: float,
@@ -178,7 +178,7 @@ async def at_pace(send: Callable[[int], Awaitable[None]], per_s: float, seconds:
 
 
 async def windowed(
-    lines: Sequence[Line],
+    lines: Sequence[Channel],
     messages: Sequence[Sequence[bytes]],
     entries: int,
     window: int,
@@ -237,7 +237,7 @@ async def windowed(
 
 
 async def flooded(
-    lines: Sequence[Line],
+    lines: Sequence[Channel],
     messages: Sequence[Sequence[bytes]],
     ends: Sequence[bytes],
     entries: int,
@@ -268,7 +268,7 @@ async def flooded(
     began = time.perf_counter()
     said = 0
 
-    async def flood(line: Line) -> None:
+    async def flood(line: Channel) -> None:
         nonlocal said
         turn = 0
         mine = messages[line.number]

@@ -22,7 +22,7 @@ from bench.errors import BenchError
 from bench.reports import Progress, Row
 from bench.server import lines as ways
 from bench.server.connections import PING, attach
-from bench.server.lines import Awaited, Line, in_portions, opened
+from bench.server.lines import Awaited, Channel, in_portions, opened
 from bench.server.listeners import Listeners
 from bench.server.measures import at_pace
 from bench.server.processes import Process
@@ -128,7 +128,7 @@ class Soak:
                 for number in self._chance.sample(range(steady, len(lines)), count):
                     lines[number].end()
                     await lines[number].channel.close()
-                    lines[number] = Line(number, ways.connection(address), ways.ATTACH)
+                    lines[number] = Channel(number, ways.connection(address), ways.ATTACH)
                     lines[number].hear = self._hear
                     await in_portions([lines[number]], self._hello)
                     self.reconnects += 1
@@ -173,10 +173,10 @@ class Soak:
             missing = self._requests - self._published.count
             raise BenchError(f"publish: {missing} of {self._requests} requests were not answered")
 
-    def _some(self, lines: list[Line], count: int) -> list[Line]:
+    def _some(self, lines: list[Channel], count: int) -> list[Channel]:
         return self._chance.sample(lines, min(count, len(lines)))
 
-    async def _hello(self, line: Line) -> None:
+    async def _hello(self, line: Channel) -> None:
         await line.start()
         await line.say(self._workload.hello(line.number).SerializeToString())
 

@@ -8,7 +8,7 @@ _ACK_EVERY = 32
 """Deltas between acks of their own: often enough for a short resume, rare enough to cost nothing."""
 
 
-class Versions:
+class DeltaSequence:
     """The version applied; every delta has the next."""
 
     def __init__(self) -> None:

@@ -18,10 +18,10 @@ from nearcast.geofence import Geofence, ground_radius_m
 from nearcast.model import ChangeReason, Counters, TopK
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import distance_setting, frame, spec_message, top_k
-from nearcast.protocol.delta_sequence import Versions
-from nearcast.protocol.location import Whereabouts
-from nearcast.protocol.request_sender import Request, Voice
-from nearcast.protocol.subscription_registry import Roster
+from nearcast.protocol.delta_sequence import DeltaSequence
+from nearcast.protocol.location import Location
+from nearcast.protocol.request_sender import Request, RequestSender
+from nearcast.protocol.subscription_registry import SubscriptionRegistry
 from nearcast.subscription import Subscription
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
 from safe_region.anchored import RegionMode
@@ -34,7 +34,7 @@ _EXACT = "with an exact position only: the mode ELLIPSE needs to know where the 
 Response = device_service_pb2.AttachResponse
 
 
-class Conversation:
+class DeviceSession:
     """The state of one device.
 
     Parameters
@@ -62,7 +62,7 @@ class Conversation:
         token: str,
         clock: Clock,
         send: Callable[[Request], None],
-        where: Whereabouts,
+        location: Location,
         prefetch_m: float = 0.0,
     ) -> None:
         if not isinstance(device_id, str) or not device_id:
@@ -70,39 +70,39 @@ class Conversation:
         self.device_id = device_id
         self.clock = clock
         self.counters = Counters()
-        self.where = where
+        self.location = location
         self.point = Point(0.0, 0.0)
         self.prefetch_m = distance_setting(prefetch_m, "prefetch_m")
-        self.roster = Roster(self)
+        self.registry = SubscriptionRegistry(self)
         self.is_online = False
         self.was_online = False
         self.error: NearcastError | None = None
         self.on_event: Callable[[], None] = lambda: None
-        self.on_welcome: Callable[[Conversation], None] = lambda _: None
+        self.on_welcome: Callable[[DeviceSession], None] = lambda _: None
         self.lease_ms = 0
         """How long the server lets this device be silent; 0 for ever."""
         self._nonce = nonce
         self._token = token
-        self._versions = Versions()
-        self._voice = Voice(where, send, self.counters, clock, self._versions)
+        self._sequence = DeltaSequence()
+        self._sender = RequestSender(location, send, self.counters, clock, self._sequence)
         self._pongs: dict[int, Callable[[], None]] = {}
 
     @property
     def subscriptions(self) -> dict[int, Subscription]:
         """The subscriptions, by their numbers."""
-        return self.roster.subscriptions
+        return self.registry.subscriptions
 
     @property
     def frame(self) -> Frame:
         """The server's service area and its projection; without extent before the first welcome."""
-        return self._voice.frame
+        return self._sender.frame
 
     # -- the stream ------------------------------------------------------------------------------
 
     @property
     def is_caught_up(self) -> bool:
         """Whether all that the last welcome announced has arrived."""
-        return self.is_online and self._versions.is_complete
+        return self.is_online and self._sequence.is_complete
 
     @property
     def is_waiting(self) -> bool:
@@ -113,7 +113,7 @@ class Conversation:
 
     def connect(self) -> None:
         """Say hello on a new stream."""
-        self._voice.hello(self.device_id, self._token, self._nonce)
+        self._sender.hello(self.device_id, self._token, self._nonce)
 
     def disconnect(self) -> None:
         """Note that the stream is gone."""
@@ -124,7 +124,7 @@ class Conversation:
         for answered in self._pongs.values():
             answered()
         self._pongs.clear()
-        self.roster.interrupted()
+        self.registry.interrupted()
         self.on_event()
 
     def fail(self, error: NearcastError) -> None:
@@ -143,8 +143,8 @@ class Conversation:
             case "welcome":
                 self._receive_welcome(response.welcome)
             case "pong":
-                for number in self.roster.take_refused_ends():
-                    self._voice.unsubscribe(number)
+                for number in self.registry.take_refused_ends():
+                    self._sender.unsubscribe(number)
                 self._pongs.pop(response.pong.number, lambda: None)()
             case "unsubscribed":
                 self._receive_unsubscribed(response.unsubscribed.subscription_id)
@@ -161,26 +161,26 @@ class Conversation:
     def _receive_welcome(self, welcome: device_service_pb2.Welcome) -> None:
         self.clock.adjust(welcome.time_ms, is_virtual=welcome.virtual_time)
         self._forget_expired()
-        self._voice.frame = frame(welcome.frame)
-        self.point = self.where.project(self.frame)
-        self._voice.margin_m_max = welcome.limits.margin_m_max
+        self._sender.frame = frame(welcome.frame)
+        self.point = self.location.project(self.frame)
+        self._sender.margin_m_max = welcome.limits.margin_m_max
         self.is_online = self.was_online = True
         is_empty = not welcome.subscriptions
-        self._versions.welcome(welcome.version, welcome.epoch, resumed=welcome.resumed, is_empty=is_empty)
+        self._sequence.welcome(welcome.version, welcome.epoch, resumed=welcome.resumed, is_empty=is_empty)
         listed = {one.subscription_id: top_k(one.spec) for one in welcome.subscriptions}
-        difference = self.roster.reconcile(listed)
+        difference = self.registry.reconcile(listed)
         for subscription_id in difference.ended:
-            self._voice.unsubscribe(subscription_id)
+            self._sender.unsubscribe(subscription_id)
         for subscription in difference.unknown:
             subscription.forgotten()
-            self._voice.subscribe(subscription)
+            self._sender.subscribe(subscription)
         self._check(self.subscriptions.values())
         self.lease_ms = welcome.lease_ms
         self.on_welcome(self)
 
     def _receive_delta(self, delta: subscriptions_pb2.Delta) -> None:
         was_caught_up = self.is_caught_up
-        if not self._versions.take(delta.version, is_snapshot=delta.snapshot):
+        if not self._sequence.take(delta.version, is_snapshot=delta.snapshot):
             return
         has_leaped = delta.time_ms > self.clock.now_ms()
         if has_leaped:
@@ -194,12 +194,12 @@ class Conversation:
             self._check(self.subscriptions.values())
         elif subscription is not None:
             self._check((subscription,))
-        if self._versions.is_ack_due:  # a report would have said it
-            self._voice.ack()
+        if self._sequence.is_ack_due:  # a report would have said it
+            self._sender.ack()
 
     def _receive_unsubscribed(self, subscription_id: int) -> None:
         """Take the end of a subscription; of one that nobody here has ended, too."""
-        self.roster.ended(subscription_id)
+        self.registry.ended(subscription_id)
         subscription = self.subscriptions.pop(subscription_id, None)
         if subscription is not None:
             subscription.end(ClosedError(f"the server has ended subscription {subscription_id}"))
@@ -209,7 +209,7 @@ class Conversation:
         asked = [self.subscriptions.get(number) for number in locate.subscription_ids]
         found = [one for one in asked if one is not None and not one.is_waiting]
         if found:
-            self._voice.report(found)
+            self._sender.report(found)
 
     def _receive_detached(self, error: RefusedError) -> None:
         if error.reason in (Reason.SILENT, Reason.LEASE_EXPIRED):
@@ -234,12 +234,12 @@ class Conversation:
                 for subscription in self.subscriptions.values():
                     if subscription.report_failed(rejection.number):
                         subscription.forgotten()
-                        self._voice.subscribe(subscription)
+                        self._sender.subscribe(subscription)
             case device_service_pb2.Rejection.COMMAND_UNSUBSCRIBE:
                 if error.reason is Reason.UNKNOWN_SUBSCRIPTION:
-                    self.roster.ended(rejection.number)
+                    self.registry.ended(rejection.number)
                 else:
-                    self.roster.end_refused(rejection.number)
+                    self.registry.end_refused(rejection.number)
             case _:
                 _log.warning("device %s: %s", self.device_id, error)
 
@@ -259,8 +259,8 @@ class Conversation:
             one.spec.region is RegionMode.ELLIPSE for one in self.subscriptions.values()
         ):
             raise invalid("accuracy_m", accuracy_m, _EXACT)
-        self.where.move(lon, lat, accuracy_m)
-        self.point = self.where.project(self.frame)
+        self.location.move(lon, lat, accuracy_m)
+        self.point = self.location.project(self.frame)
         self.counters.moves += 1
         now_ms = self.clock.now_ms()
         for subscription in self.subscriptions.values():
@@ -294,43 +294,43 @@ class Conversation:
         fenced = self.subscriptions.values() if subscriptions is None else subscriptions
         radius_m = min((one.fence_m() for one in fenced), default=math.inf)
         times = [one.next_expiry_ms for one in fenced if one.next_expiry_ms]
-        where = self.where
-        radius_m = ground_radius_m(self.frame, where.lat, radius_m)
-        return Geofence(where.lon, where.lat, radius_m, min(times, default=0))
+        location = self.location
+        radius_m = ground_radius_m(self.frame, location.lat, radius_m)
+        return Geofence(location.lon, location.lat, radius_m, min(times, default=0))
 
     def subscribe(self, spec: TopK) -> Subscription:
         """Begin a subscription. Its first delta is to come."""
         self._require_open()
         spec_message(spec)  # raises before anything changes
-        if spec.region == RegionMode.ELLIPSE and not self.where.is_exact:
+        if spec.region == RegionMode.ELLIPSE and not self.location.is_exact:
             raise invalid("spec.region", spec.region, _EXACT)
-        subscription = self.roster.begin(spec)
+        subscription = self.registry.begin(spec)
         if self.is_online:
-            self._voice.subscribe(subscription)
+            self._sender.subscribe(subscription)
         return subscription
 
     def unsubscribe(
         self, subscription: Subscription, on_ended: Callable[[], None] = lambda: None
     ) -> None:
         """End a subscription; call back when the server knows, or when there is no stream."""
-        if self.roster.end(subscription, on_ended if self.is_online else None):
-            self._voice.unsubscribe(subscription.id)
+        if self.registry.end(subscription, on_ended if self.is_online else None):
+            self._sender.unsubscribe(subscription.id)
         else:
             on_ended()
 
     @property
     def beat_due_ms(self) -> int:
         """When to give a sign of life, in steady time: a third of the lease after the last message."""
-        return self._voice.said_ms + max(1, self.lease_ms // 3)
+        return self._sender.sent_ms + max(1, self.lease_ms // 3)
 
     def beat(self) -> None:
         """Give a sign of life, if it is due."""
         if self.is_online and self.lease_ms and self.clock.steady_ms() >= self.beat_due_ms:
-            self._voice.ping()
+            self._sender.ping()
 
     def ping(self, on_pong: Callable[[], None]) -> None:
         """Ask for a sign of life behind everything before it. Called back on disconnection too."""
-        self._pongs[self._voice.ping()] = on_pong
+        self._pongs[self._sender.ping()] = on_pong
 
     def _require_open(self) -> None:
         """Raise what ended this conversation, if anything did."""
@@ -348,4 +348,4 @@ class Conversation:
             return
         left = [one for one in subscriptions if one.must_report()]
         if left:
-            self._voice.report(left, heading_deg, speed_mps)
+            self._sender.report(left, heading_deg, speed_mps)

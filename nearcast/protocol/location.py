@@ -26,7 +26,7 @@ _COS_MIN = 1e-6
 """Near a pole a metre is any number of degrees of longitude."""
 
 
-class Shown(NamedTuple):
+class SharedLocation(NamedTuple):
     """A position as the server is told it."""
 
     lon: float
@@ -41,7 +41,7 @@ class Shown(NamedTuple):
         return geometry_pb2.Position(lon=self.lon, lat=self.lat)
 
 
-class Whereabouts:
+class Location:
     """The true position of a device. Nothing but `shown` leaves it.
 
     Parameters
@@ -96,27 +96,27 @@ class Whereabouts:
         """Return the true position on the plane."""
         return frame.project(self.lon, self.lat)
 
-    def shown(self, frame: Frame) -> Shown:
+    def shared(self, frame: Frame) -> SharedLocation:
         """Return what to tell the server now."""
         if not self.is_private:
-            return Shown(self.lon, self.lat, self.accuracy_m, self.accuracy_m)
+            return SharedLocation(self.lon, self.lat, self.accuracy_m, self.accuracy_m)
         if self._blurred is None or self._is_far(frame, *self._blurred):
             self._blurred = self._drawn(frame)
-        return Shown(*self._blurred, self.privacy_radius_m + self.accuracy_m, self.accuracy_m)
+        return SharedLocation(*self._blurred, self.privacy_radius_m + self.accuracy_m, self.accuracy_m)
 
-    def is_still(self, frame: Frame, sent: Shown) -> bool:
+    def is_still(self, frame: Frame, sent: SharedLocation) -> bool:
         """Whether the server would be told the same position again."""
         if not self.is_private:
             return (sent.lon, sent.lat) == (self.lon, self.lat)
         return (sent.lon, sent.lat) == self._blurred and not self._is_far(frame, *self._blurred)
 
-    def distance_m(self, frame: Frame, sent: Shown) -> float:
+    def distance_m(self, frame: Frame, sent: SharedLocation) -> float:
         """Return how far the device is from a position that it has sent."""
         x_scale, y_scale = self._metres_per_degree(frame)
         return length((sent.lon - self.lon) * x_scale, (sent.lat - self.lat) * y_scale, 0.0)
 
     def _is_far(self, frame: Frame, lon: float, lat: float) -> bool:
-        return self.distance_m(frame, Shown(lon, lat, 0.0, 0.0)) > self.privacy_radius_m
+        return self.distance_m(frame, SharedLocation(lon, lat, 0.0, 0.0)) > self.privacy_radius_m
 
     def _drawn(self, frame: Frame) -> tuple[float, float]:
         """Draw a point uniformly from the disc."""

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from nearcast.protocol.location import Shown, Whereabouts
+from nearcast.protocol.location import Location, SharedLocation
 from safe_region.anchored import AnchoredRegion, Evaluation, inscribed_radius_m
 from safe_region.frame import Frame, Point
 
@@ -31,7 +31,7 @@ class _Quiet(NamedTuple):
 _NOWHERE = _Quiet(Point(math.nan, math.nan), 0.0, 0.0)
 
 
-class Silence:
+class ReportPolicy:
     """One subscription's decision whether to report.
 
     Parameters
@@ -46,13 +46,13 @@ class Silence:
         self._region = region
         self._prefetch_m = prefetch_m
         self._early_m = 0.0
-        self._sent: Shown | None = None
+        self._sent: SharedLocation | None = None
         self._is_uncovered = False  # the server did not cover the margin of what was sent
         self._quiet = _NOWHERE
 
-    def said(self, shown: Shown) -> None:
+    def mark_sent(self, shared: SharedLocation) -> None:
         """Note which position the server was told for this subscription."""
-        self._sent = shown
+        self._sent = shared
 
     def answered(self, frame: Frame, evaluate: Callable[[], Evaluation], time_ms: int) -> None:
         """Note that the server has answered that, at a time; `evaluate` tells how it looks from here.
@@ -88,30 +88,30 @@ class Silence:
         is_inside = dx * dx + dy * dy < quiet.radius_m * quiet.radius_m
         return is_inside and accuracy_m <= quiet.accuracy_m
 
-    def must_report(self, frame: Frame, where: Whereabouts, point: Point, evaluation: Evaluation) -> bool:
+    def must_report(self, frame: Frame, location: Location, point: Point, evaluation: Evaluation) -> bool:
         """Decide for a device at this point, where its region looks so."""
-        self._quiet = _Quiet(point, self.radius_m(evaluation), where.accuracy_m)
+        self._quiet = _Quiet(point, self.radius_m(evaluation), location.accuracy_m)
         if not evaluation.exact:
-            return not self.is_too_vague(frame, where, evaluation)
+            return not self.is_too_vague(frame, location, evaluation)
         is_early = inscribed_radius_m(evaluation) < self._early_m
-        return is_early and (self._sent is None or not where.is_still(frame, self._sent))
+        return is_early and (self._sent is None or not location.is_still(frame, self._sent))
 
-    def is_too_vague(self, frame: Frame, where: Whereabouts, evaluation: Evaluation) -> bool:
+    def is_too_vague(self, frame: Frame, location: Location, evaluation: Evaluation) -> bool:
         """Whether a report would bring nothing, though the region does not cover the device."""
         sent = self._sent
         return (
             self._is_uncovered
             and sent is not None
             and len(evaluation.best) == self._region.k
-            and where.accuracy_m >= sent.accuracy_m
-            and where.distance_m(frame, sent) <= sent.margin_m
+            and location.accuracy_m >= sent.accuracy_m
+            and location.distance_m(frame, sent) <= sent.margin_m
         )
 
-    def fence_m(self, frame: Frame, where: Whereabouts, evaluation: Evaluation) -> float:
+    def fence_m(self, frame: Frame, location: Location, evaluation: Evaluation) -> float:
         """Like `radius_m`; within the margin of a position that is too vague it is silent, too."""
         radius_m = self.radius_m(evaluation)
-        if self._sent is not None and self.is_too_vague(frame, where, evaluation):
-            radius_m = max(radius_m, self._sent.margin_m - where.distance_m(frame, self._sent))
+        if self._sent is not None and self.is_too_vague(frame, location, evaluation):
+            radius_m = max(radius_m, self._sent.margin_m - location.distance_m(frame, self._sent))
         return radius_m
 
     def radius_m(self, evaluation: Evaluation) -> float:

@@ -1,4 +1,4 @@
-"""What a device says to the server: all of it passes here, and where it is, as `Whereabouts` shows it."""
+"""What a device says to the server: all of it passes here, and where it is, as `Location` shows it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from nearcast.model import Counters
 from nearcast.protocol.converters import spec_message
-from nearcast.protocol.delta_sequence import Versions
+from nearcast.protocol.delta_sequence import DeltaSequence
 from nearcast.v1 import device_service_pb2
 from safe_region.frame import Area, Frame
 
 if TYPE_CHECKING:
     from nearcast.protocol.clock import Clock
-    from nearcast.protocol.location import Shown, Whereabouts
+    from nearcast.protocol.location import Location, SharedLocation
     from nearcast.subscription import Subscription
 
 _UNKNOWN_FRAME = Frame(Area(0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 0.0, 0.0, 1.0)
@@ -22,7 +22,7 @@ _UNKNOWN_FRAME = Frame(Area(0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 0.0, 0.0, 1.0)
 Request = device_service_pb2.AttachRequest
 
 
-class Voice:
+class RequestSender:
     """One device's requests.
 
     Parameters
@@ -41,47 +41,47 @@ class Voice:
 
     def __init__(
         self,
-        where: Whereabouts,
+        location: Location,
         send: Callable[[Request], None],
         counters: Counters,
         clock: Clock,
-        versions: Versions,
+        versions: DeltaSequence,
     ) -> None:
         self.frame = _UNKNOWN_FRAME
         self.margin_m_max = math.inf
         """What the server takes; a fix poorer than that covers what it can."""
-        self._where = where
+        self._location = location
         self._send = send
         self._counters = counters
         self._report_sequence = 0
         self._ping_number = 0
         self._clock = clock
-        self._versions = versions
-        self.said_ms = 0
+        self._sequence = versions
+        self.sent_ms = 0
         """When something was last said, in steady time."""
 
     def hello(self, device_id: str, token: str, nonce: bytes) -> None:
         """Say who this is, and which version it has."""
-        shown, margin_m = self._shown()
+        shared, margin_m = self._shown()
         hello = device_service_pb2.Hello(
             device_id=device_id,
             token=token,
             instance_nonce=nonce,
-            version=self._versions.acknowledged(),
-            position=shown.position(),
+            version=self._sequence.acknowledged(),
+            position=shared.position(),
             margin_m=margin_m,
-            epoch=self._versions.epoch,
+            epoch=self._sequence.epoch,
         )
         self._say(Request(hello=hello))
 
     def subscribe(self, subscription: Subscription) -> None:
         """Ask for a subscription."""
-        shown, margin_m = self._shown()
-        subscription.said(shown)
+        shared, margin_m = self._shown()
+        subscription.mark_sent(shared)
         subscribe = device_service_pb2.Subscribe(
             subscription_id=subscription.id,
             spec=spec_message(subscription.spec),
-            position=shown.position(),
+            position=shared.position(),
             margin_m=margin_m,
         )
         self._say(Request(subscribe=subscribe))
@@ -100,37 +100,37 @@ class Voice:
         """Tell where the device is, for these subscriptions. A private one does not tell how it moves."""
         self._report_sequence += 1
         self._counters.reports += 1
-        shown, margin_m = self._shown()
+        shared, margin_m = self._shown()
         for subscription in subscriptions:
-            subscription.said(shown, self._report_sequence)
-        is_private = self._where.is_private
+            subscription.mark_sent(shared, self._report_sequence)
+        is_private = self._location.is_private
         report = device_service_pb2.Report(
             sequence=self._report_sequence,
-            position=shown.position(),
+            position=shared.position(),
             subscription_ids=[subscription.id for subscription in subscriptions],
             heading_deg=None if is_private else heading_deg,
             speed_mps=None if is_private else speed_mps,
             margin_m=margin_m,
-            version=self._versions.acknowledged(),
+            version=self._sequence.acknowledged(),
         )
         self._say(Request(report=report))
 
     def ack(self) -> None:
         """Tell what has been applied."""
-        self._say(Request(ack=device_service_pb2.Ack(version=self._versions.acknowledged())))
+        self._say(Request(ack=device_service_pb2.Ack(version=self._sequence.acknowledged())))
 
     def ping(self) -> int:
         """Ask for a sign of life; return the number of the answer."""
         self._ping_number += 1
-        ping = device_service_pb2.Ping(number=self._ping_number, version=self._versions.acknowledged())
+        ping = device_service_pb2.Ping(number=self._ping_number, version=self._sequence.acknowledged())
         self._say(Request(ping=ping))
         return self._ping_number
 
-    def _shown(self) -> tuple[Shown, float]:
-        shown = self._where.shown(self.frame)
-        return shown, min(shown.margin_m, self.margin_m_max)
+    def _shown(self) -> tuple[SharedLocation, float]:
+        shared = self._location.shared(self.frame)
+        return shared, min(shared.margin_m, self.margin_m_max)
 
     def _say(self, request: Request) -> None:
-        self.said_ms = self._clock.steady_ms()
+        self.sent_ms = self._clock.steady_ms()
         self._counters.bytes_sent += request.ByteSize()
         self._send(request)

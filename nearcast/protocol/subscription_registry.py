@@ -15,7 +15,7 @@ from nearcast.protocol.converters import is_same_spec
 from nearcast.subscription import Subscription
 
 if TYPE_CHECKING:
-    from nearcast.protocol.device_session import Conversation
+    from nearcast.protocol.device_session import DeviceSession
 
 
 class Difference(NamedTuple):
@@ -27,7 +27,7 @@ class Difference(NamedTuple):
     """Subscriptions that it does not have."""
 
 
-class Roster:
+class SubscriptionRegistry:
     """The subscriptions of one device.
 
     Parameters
@@ -36,9 +36,9 @@ class Roster:
         Whose they are.
     """
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, session: DeviceSession) -> None:
         self.subscriptions: dict[int, Subscription] = {}
-        self._conversation = conversation
+        self._session = session
         self._next_id = 1
         # Ended here, but the server may not know yet; and whom to tell when it does.
         self._ended_ids: set[int] = set()
@@ -47,7 +47,7 @@ class Roster:
 
     def begin(self, spec: TopK) -> Subscription:
         """Begin a subscription under the next free number."""
-        subscription = Subscription(self._conversation, self._next_id, spec)
+        subscription = Subscription(self._session, self._next_id, spec)
         self._next_id += 1
         self.subscriptions[subscription.id] = subscription
         return subscription
@@ -111,7 +111,7 @@ class Roster:
         if mine is not None and is_same_spec(mine.spec, spec):
             return
         self._give_way(number)
-        self.subscriptions[number] = Subscription(self._conversation, number, spec)
+        self.subscriptions[number] = Subscription(self._session, number, spec)
 
     def _give_way(self, number: int) -> None:
         """Let mine, if there is one, go on under the next free number: another instance took this one."""

@@ -34,7 +34,7 @@ class Tls:
     server_name: str | None = None
 
 
-class Line:
+class Channel:
     """A channel and the stubs on it.
 
     Parameters

@@ -18,12 +18,12 @@ from typing import Any
 import grpc
 
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
-from nearcast.protocol.device_session import Conversation, Response
+from nearcast.protocol.device_session import DeviceSession, Response
 from nearcast.protocol.request_sender import Request
 from nearcast.transport.backoff import backoff_s
 from nearcast.transport.calls import is_coming_back, refusal
-from nearcast.transport.channel import Line
-from nearcast.transport.lease_renewal import Heartbeat
+from nearcast.transport.channel import Channel
+from nearcast.transport.lease_renewal import LeaseRenewal
 from nearcast.v1 import device_service_pb2
 
 _log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ FLEET = Codec(
 )
 
 
-class Link:
+class DeviceStream:
     """Keeps one stream to the server and the conversations it carries.
 
     Parameters
@@ -78,9 +78,9 @@ class Link:
         `SINGLE` or `FLEET`.
     """
 
-    def __init__(self, line: Line, codec: Codec) -> None:
-        self.conversations: dict[str, Conversation] = {}
-        self._line = line
+    def __init__(self, channel: Channel, codec: Codec) -> None:
+        self.sessions: dict[str, DeviceSession] = {}
+        self._channel = channel
         self._codec = codec
         self._queue: deque[Waiting] = deque()
         self._queued = asyncio.Event()
@@ -93,8 +93,8 @@ class Link:
         self._is_patient = False  # a server that cannot be reached is waited for
         self._rebuild = asyncio.Event()
         self._change = asyncio.Event()
-        self._heartbeat = Heartbeat()
-        self.on_close: Callable[[Link], None] = lambda _link: None
+        self._renewal = LeaseRenewal()
+        self.on_close: Callable[[DeviceStream], None] = lambda _stream: None
 
     # -- for devices -----------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class Link:
         """Wait while too much is waiting to be written."""
         await self._room.wait()
 
-    async def add(self, conversation: Conversation) -> None:
+    async def add(self, session: DeviceSession) -> None:
         """Carry a conversation; return when it is online.
 
         Raises
@@ -123,26 +123,26 @@ class Link:
         """
         if self._closed:
             raise ClosedError("the client is closed")
-        if conversation.device_id in self.conversations:
+        if session.device_id in self.sessions:
             raise RefusedError(
                 Reason.DEVICE_IN_USE,
                 "device_id",
-                repr(conversation.device_id),
+                repr(session.device_id),
                 "a device that is not attached here yet",
             )
-        self.conversations[conversation.device_id] = conversation
-        conversation.on_welcome = self._heartbeat.watch
+        self.sessions[session.device_id] = session
+        session.on_welcome = self._renewal.watch
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="nearcast link")
         elif self._streaming:
-            conversation.connect()
+            session.connect()
         elif self._is_patient:
             self.rebuild()
-        while not conversation.is_online:
+        while not session.is_online:
             await self._changed()
-            if conversation.error is not None:
-                self.conversations.pop(conversation.device_id, None)
-                raise conversation.error
+            if session.error is not None:
+                self.sessions.pop(session.device_id, None)
+                raise session.error
 
     def notify(self) -> None:
         """Wake those who wait for something to have happened."""
@@ -152,27 +152,27 @@ class Link:
         self._change.clear()
         await self._change.wait()
 
-    async def detach(self, conversation: Conversation) -> None:
+    async def detach(self, session: DeviceSession) -> None:
         """Stop carrying a conversation; its subscriptions stay on the server."""
-        self.conversations.pop(conversation.device_id, None)
-        conversation.fail(ClosedError(f"device {conversation.device_id} has detached"))
+        self.sessions.pop(session.device_id, None)
+        session.fail(ClosedError(f"device {session.device_id} has detached"))
         if self._codec is FLEET and self._streaming:
-            self._queue.append((conversation.device_id, None))
+            self._queue.append((session.device_id, None))
             self._queued.set()
 
     async def ping(self) -> None:
         """Return when everything sent before has been answered, or the stream has broken."""
-        conversation = next((one for one in self.conversations.values() if one.is_online), None)
-        if conversation is None:
+        session = next((one for one in self.sessions.values() if one.is_online), None)
+        if session is None:
             return
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        conversation.ping(lambda: None if future.done() else future.set_result(None))
+        session.ping(lambda: None if future.done() else future.set_result(None))
         await future
 
     def is_waiting(self) -> bool:
         """Whether some device waits for an answer."""
-        return any(conversation.is_waiting for conversation in self.conversations.values())
+        return any(session.is_waiting for session in self.sessions.values())
 
     def rebuild(self) -> None:
         """Let go of the stream and open another at once: the line is a new one."""
@@ -182,21 +182,21 @@ class Link:
         """End the stream. Devices are detached, their subscriptions stay on the server."""
         self._closed = True
         self.on_close(self)
-        self._heartbeat.close()
+        self._renewal.close()
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
         error = ClosedError("the client is closed")
-        for conversation in self.conversations.values():
-            conversation.fail(error)
-        self.conversations.clear()
+        for session in self.sessions.values():
+            session.fail(error)
+        self.sessions.clear()
 
     # -- the stream ------------------------------------------------------------------------------
 
     async def _run(self) -> None:
         attempt = 0
-        while not self._closed and self.conversations:
+        while not self._closed and self.sessions:
             try:
                 await self._stream()
             except grpc.aio.AioRpcError as error:
@@ -213,14 +213,14 @@ class Link:
                 _log.exception("a fault of the SDK ends the stream for good")
                 self._fail_all(NearcastError(f"a fault of the SDK: {error!r}"))
             finally:
-                served = any(one.is_online for one in self.conversations.values())
+                served = any(one.is_online for one in self.sessions.values())
                 self._streaming = False
                 self._queue.clear()
                 self._room.set()
                 self._interrupt()
             attempt = 1 if served else attempt + 1
             self._drop_failed()
-            if self.conversations:
+            if self.sessions:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._rebuild.wait(), backoff_s(attempt, self._jitter))
             if self._rebuild.is_set():
@@ -234,8 +234,8 @@ class Link:
         Devices that the server knows wait for it: the connection tries again and again. Newcomers are
         to hear at once that it cannot be reached.
         """
-        self._is_patient = all(one.was_online for one in self.conversations.values())
-        call = self._codec.open(self._line.devices, self._is_patient)
+        self._is_patient = all(one.was_online for one in self.sessions.values())
+        call = self._codec.open(self._channel.devices, self._is_patient)
         talking = asyncio.create_task(self._talk(call))
         rebuilding = asyncio.create_task(self._rebuild.wait())
         try:
@@ -254,8 +254,8 @@ class Link:
         try:
             await call.wait_for_connection()
             self._streaming = True
-            for conversation in list(self.conversations.values()):
-                conversation.connect()
+            for session in list(self.sessions.values()):
+                session.connect()
             tasks = [asyncio.create_task(self._read(call)), asyncio.create_task(self._write(call))]
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -266,13 +266,13 @@ class Link:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, call: Any) -> None:  # noqa: ANN401
-        only = next(iter(self.conversations), "")
+        only = next(iter(self.sessions), "")
         while (message := await call.read()) is not grpc.aio.EOF:
             for device_id, response in self._codec.unpack(message, only):
-                conversation = self.conversations.get(device_id)
-                if conversation is not None:
-                    conversation.receive(response)
-            if self._drop_failed() and not self.conversations:
+                session = self.sessions.get(device_id)
+                if session is not None:
+                    session.receive(response)
+            if self._drop_failed() and not self.sessions:
                 return
 
     async def _write(self, call: Any) -> None:  # noqa: ANN401
@@ -289,21 +289,21 @@ class Link:
     def _fail_newcomers(self, error: Exception) -> None:
         """Let those know that were never online; the others keep what they have and are resumed."""
         unavailable = UnavailableError(f"the server cannot be reached: {error}")
-        for conversation in self.conversations.values():
-            if not conversation.was_online:
-                conversation.fail(unavailable)
+        for session in self.sessions.values():
+            if not session.was_online:
+                session.fail(unavailable)
 
     def _fail_all(self, error: NearcastError) -> None:
-        for conversation in self.conversations.values():
-            conversation.fail(error)
+        for session in self.sessions.values():
+            session.fail(error)
 
     def _interrupt(self) -> None:
-        for conversation in self.conversations.values():
-            conversation.disconnect()
+        for session in self.sessions.values():
+            session.disconnect()
         self.notify()
 
     def _drop_failed(self) -> bool:
-        failed = [one.device_id for one in self.conversations.values() if one.error is not None]
+        failed = [one.device_id for one in self.sessions.values() if one.error is not None]
         for device_id in failed:
-            del self.conversations[device_id]
+            del self.sessions[device_id]
         return bool(failed)

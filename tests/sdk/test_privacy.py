@@ -139,12 +139,12 @@ def distance_m(left, right):
 
 
 def test_blurs_are_uniform_in_the_disc():
-    from nearcast.protocol.location import Whereabouts  # noqa: PLC0415
+    from nearcast.protocol.location import Location  # noqa: PLC0415
 
     chance = random.Random(3)
     offsets = []
     for _ in range(4_000):
-        where = Whereabouts(14.5, 35.5, 0.0, RADIUS_M, chance)
+        where = Location(14.5, 35.5, 0.0, RADIUS_M, chance)
         shown = where.shown(FRAME)
         point = FRAME.project(shown.lon, shown.lat)
         offsets.append((point.x_m, point.y_m))

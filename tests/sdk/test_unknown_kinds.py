@@ -9,8 +9,8 @@ import pytest
 
 from nearcast import SubscriptionState, TopK
 from nearcast.protocol.clock import Clock
-from nearcast.protocol.device_session import Conversation
-from nearcast.protocol.location import Whereabouts
+from nearcast.protocol.device_session import DeviceSession
+from nearcast.protocol.location import Location
 from nearcast.v1 import device_service_pb2, errors_pb2, geometry_pb2, subscriptions_pb2
 from safe_region.frame import Area, Frame
 from server.transport.converters import frame_message
@@ -36,13 +36,13 @@ def unknown(request):
     return UNKNOWN[request.param]
 
 
-class Line:
+class Channel:
     """A conversation, and what it has said."""
 
     def __init__(self) -> None:
         self.sent = []
-        where = Whereabouts(14.5, 35.5, 0.0, 0.0, random.Random(1))
-        self.device = Conversation("d", b"nonce", "", Clock(), self.sent.append, where)
+        where = Location(14.5, 35.5, 0.0, 0.0, random.Random(1))
+        self.device = DeviceSession("d", b"nonce", "", Clock(), self.sent.append, where)
         self.version = 0
 
     def kinds(self):
@@ -83,7 +83,7 @@ def a_ball(object_id):
 
 
 def test_it_is_left_alone(unknown):
-    line = Line()
+    line = Channel()
     line.welcome({3: unknown})
     assert line.device.subscriptions == {}
     line.delta(3, 1, snapshot=True, add=[a_ball(1)], slack={"slack_m": 5.0})
@@ -104,7 +104,7 @@ def test_it_is_left_alone(unknown):
 
 def test_one_of_mine_gives_way(unknown):
     """Subscribed before the welcome, or under a number that another instance took meanwhile."""
-    line = Line()
+    line = Channel()
     mine = line.device.subscribe(SUSHI)
     assert mine.id == 1
     line.welcome({1: unknown})
@@ -121,7 +121,7 @@ def test_one_of_mine_gives_way(unknown):
 
 
 def test_one_under_a_number_that_was_ended_here_is_not_ended(unknown):
-    line = Line()
+    line = Channel()
     line.welcome({})
     mine = line.device.subscribe(SUSHI)
     line.device.disconnect()
@@ -135,7 +135,7 @@ def test_one_under_a_number_that_was_ended_here_is_not_ended(unknown):
 
 
 def test_its_end_is_nobodys_concern(unknown):
-    line = Line()
+    line = Channel()
     line.welcome({3: unknown})
     line.hear(unsubscribed=device_service_pb2.Unsubscribed(subscription_id=3))
     refused = errors_pb2.Error(reason=errors_pb2.ERROR_REASON_UNKNOWN_SUBSCRIPTION)

@@ -15,8 +15,8 @@ from engine import CostModel, EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from nearcast.model import SubscriptionState, TopK
 from nearcast.protocol.clock import Clock
-from nearcast.protocol.device_session import Conversation
-from nearcast.protocol.location import Whereabouts
+from nearcast.protocol.device_session import DeviceSession
+from nearcast.protocol.location import Location
 from nearcast.subscription import Subscription
 from nearcast.v1 import device_service_pb2
 from safe_region import oracle
@@ -62,13 +62,13 @@ class Device:
         self.is_vague = self.privacy_radius_m > 0.0 or (world.seed + number) % 5 == 4
         self.stream: Stream | None = None
         self.given: dict[int, set[int]] = {}  # subscription -> objects it was ever given
-        self.conversation = Conversation(
+        self.conversation = DeviceSession(
             device_id,
             nonce,
             "",
             world.clock,
             self._send,
-            Whereabouts(self.lon, self.lat, 0.0, self.privacy_radius_m, world.random),
+            Location(self.lon, self.lat, 0.0, self.privacy_radius_m, world.random),
             world.random.choice((0.0, 0.0, 0.5, 2.0)),
         )
 
