@@ -16,15 +16,15 @@ from engine import CostModel, EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from index.tables.growth import reserve
 from safe_region.frame import Frame
-from server.core.coordinator import Switchboard
+from server.core.coordinator import Coordinator
 from server.limits import Limits
-from server.runtime.command_loop import Pump, wall_clock_ms
+from server.runtime.command_loop import CommandLoop, wall_clock_ms
 from server.runtime.lifecycle import ServerState
 from server.runtime.retention import Retention
 from server.runtime.warmup import warm_up
 from server.settings import ServerSettings
 from server.store import SqliteStore
-from server.transport import Access, Listener
+from server.transport import Auth, Listener
 from server.transport.listener import TlsFiles
 
 _log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class Server:
         self._store = SqliteStore(settings.store, self._frame)
         try:
             options = _engine_options(settings, self._frame)
-            self.switchboard = Switchboard(
+            self.coordinator = Coordinator(
                 self._frame,
                 self._limits,
                 options,
@@ -93,9 +93,11 @@ class Server:
                 lease_ms=settings.lease_ms,
             )
             retention = Retention(self._store, settings.subscription_retention_days)
-            self._pump = Pump(self.switchboard, self._store, self._clock, retention=retention)
-            self._pump.state = ServerState.RECOVERING
-            self._listener = Listener(self._pump, Access(settings.tokens), settings.keepalive_ms)
+            self._command_loop = CommandLoop(
+                self.coordinator, self._store, self._clock, retention=retention
+            )
+            self._command_loop.state = ServerState.RECOVERING
+            self._listener = Listener(self._command_loop, Auth(settings.tokens), settings.keepalive_ms)
             self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
             try:
                 await asyncio.to_thread(self._warm_up)
@@ -103,8 +105,8 @@ class Server:
             except BaseException:
                 await self._listener.stop(0.0)
                 raise
-            self._pumping = asyncio.create_task(self._pump.run())
-            self._pump.state = ServerState.SERVING
+            self._pumping = asyncio.create_task(self._command_loop.run())
+            self._command_loop.state = ServerState.SERVING
             await self._listener.serve()
         except BaseException:
             self._store.close()
@@ -113,31 +115,31 @@ class Server:
             "serving on %s:%d: %d objects, %d parked subscriptions recovered from %s",
             settings.host,
             self.port,
-            len(self.switchboard.ledger.objects),
-            len(self.switchboard.ledger.engine.subscriptions),
+            len(self.coordinator.matching.objects),
+            len(self.coordinator.matching.engine.subscriptions),
             settings.store,
         )
 
     def _warm_up(self) -> None:
         began = time.monotonic()
-        warm_up(self._frame, self.switchboard.ledger.engine.options)
+        warm_up(self._frame, self.coordinator.matching.engine.options)
         spent_s = time.monotonic() - began
         if spent_s > _SLOW_S:
             _log.info("compiled kernels in %.0f s; they are kept for the next start", spent_s)
 
     def _recover(self) -> None:
-        self.switchboard.recover(self._store.recover())
+        self.coordinator.recover(self._store.recover())
 
     def spare_the_collector(self) -> None:
         """Take charge of this process's cycle collector: for a process that does nothing else."""
-        self._pump.collector.take_over()
+        self._command_loop.gc_control.take_over()
 
     async def stop(self) -> None:
         """Drain, finish what is under way, close the store. Raises what made the pump fail, if it did."""
-        self._pump.drain()
+        self._command_loop.drain()
         await self._listener.drain(_DRAIN_S)
         await self._listener.stop(_GRACE_S)
-        self._pump.stop()
+        self._command_loop.stop()
         try:
             await self._pumping
         finally:

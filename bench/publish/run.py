@@ -25,10 +25,10 @@ from bench.reports import Progress, Row
 from bench.variants import chosen
 from index.batches import Ints
 from server.commands import command as c
-from server.core.coordinator import Switchboard
+from server.core.coordinator import Coordinator
 from server.model import LiveObject, NewObject, TopK
-from server.runtime.command_loop import Pump
-from server.session import Connection
+from server.runtime.command_loop import CommandLoop
+from server.session import Outbox
 from server.store import SqliteStore
 
 VARIANTS = ("store", "pump")
@@ -127,15 +127,15 @@ class _Run:
         self._workload = workload
         self._parameters = parameters
         self._progress = progress
-        self._board = Switchboard(workload.frame, None, options_of(workload.frame))
-        self._pump = Pump(self._board, store)
+        self._board = Coordinator(workload.frame, None, options_of(workload.frame))
+        self._command_loop = CommandLoop(self._board, store)
         self._ids: Ints = np.zeros(2 * parameters.objects, dtype=np.int64)
         self._spent: list[float] = []
         self._done = 0
 
     async def run(self) -> Row:
         """Publish, subscribe, publish against the clock, audit."""
-        pumping = asyncio.create_task(self._pump.run())
+        pumping = asyncio.create_task(self._command_loop.run())
         count = self._parameters.objects
         await self._publish(self._requests(0, count, _BEFORE))
         await self._subscribe()
@@ -148,7 +148,7 @@ class _Run:
         began = time.perf_counter()
         await asyncio.gather(*(self._publish(requests) for _ in range(self._parameters.publishers)))
         seconds = time.perf_counter() - began
-        self._pump.stop()
+        self._command_loop.stop()
         await pumping
         return {**_figures(measured, seconds, self._spent), **self._audited()}
 
@@ -163,7 +163,7 @@ class _Run:
         total = self._parameters.objects
         for start, command in requests:
             began = time.perf_counter()
-            ids: Sequence[int] = await self._pump.ask(command)
+            ids: Sequence[int] = await self._command_loop.ask(command)
             self._spent.append(time.perf_counter() - began)
             self._ids[start : start + len(ids)] = ids
             self._done += len(ids)
@@ -177,10 +177,10 @@ class _Run:
             x_m, y_m = float(drawn.x_m[row]), float(drawn.y_m[row])
             lon, lat = self._workload.frame.unproject(x_m, y_m)
             spec = TopK(named(numbers.tolist()), int(drawn.k[row]), float(drawn.alpha[row]))
-            line, device = Connection(), f"device-{row:08d}"
-            await self._pump.tell(c.Hello(line, device, b"n", 0, lon, lat))
-            await self._pump.tell(c.Subscribe(line, device, 1, spec, lon, lat))
-        await self._pump.ask(c.Sync())
+            line, device = Outbox(), f"device-{row:08d}"
+            await self._command_loop.tell(c.Hello(line, device, b"n", 0, lon, lat))
+            await self._command_loop.tell(c.Subscribe(line, device, 1, spec, lon, lat))
+        await self._command_loop.ask(c.Sync())
 
     def _audited(self) -> Row:
         """Compare buffers of some devices with the oracle; see that what was acknowledged is on disk."""
@@ -189,9 +189,9 @@ class _Run:
         audit = Audit(drawn, self._workload.frame.maxdist_m)
         audit.publish(replace(self._workload.objects, ids=self._ids))
         handles = sample(len(drawn.handles), _AUDITED, np.random.default_rng(5))
-        rows = self._board.ledger.engine.subscriptions
+        rows = self._board.matching.engine.subscriptions
         anchors = rows.rows[rows.slots(handles)]
-        audit.compare(self._board.ledger.engine, handles, anchors["x_m"], anchors["y_m"])
+        audit.compare(self._board.matching.engine, handles, anchors["x_m"], anchors["y_m"])
         return {"lists_audited": audit.lists, "mismatches": audit.mismatches + missing}
 
 

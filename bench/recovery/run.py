@@ -26,8 +26,8 @@ from bench.recovery.workload import RecoveryParameters, RecoveryWorkload, option
 from bench.reports import Progress, Row
 from engine import Positions
 from safe_region.frame import Frame
-from server.core.coordinator import Switchboard
-from server.session import Connection as Stream
+from server.core.coordinator import Coordinator
+from server.session import Outbox as Stream
 from server.session import VersionedDelta
 from server.store import SqliteStore
 from server.store.mutations import Recovered
@@ -110,13 +110,13 @@ def _recover(parameters: RecoveryParameters, frame: Frame, path: Path, report: C
     began = time.perf_counter()
     store = SqliteStore(path, frame)
     opened_s = time.perf_counter() - began
-    board = Switchboard(frame, None, options_of(frame))
+    coordinator = Coordinator(frame, None, options_of(frame))
     watch = _Watch(store.recover(), parameters, report)
-    board.recover(watch.recovered)
+    coordinator.recover(watch.recovered)
     seconds = time.perf_counter() - began
     resident = _resident_bytes()
     began = time.perf_counter()
-    store.commit([], board.ledger.now_ms)
+    store.commit([], coordinator.matching.now_ms)
     row = {
         "seconds": round(seconds, 2),
         "open_s": round(opened_s, 2),
@@ -128,8 +128,8 @@ def _recover(parameters: RecoveryParameters, frame: Frame, path: Path, report: C
         "resident_mb": round(resident / _MB, 1),
     }
     workload = RecoveryWorkload(parameters)
-    row |= _attached(board, workload, report)
-    report.send({**row, **_audited(board, workload, report)})
+    row |= _attached(coordinator, workload, report)
+    report.send({**row, **_audited(coordinator, workload, report)})
     store.close()
 
 
@@ -164,8 +164,8 @@ def _rehearse(parameters: RecoveryParameters, path: Path) -> None:
     store = SqliteStore(path, workload.frame)
     for _ in workload.fill(store):
         pass
-    board = Switchboard(workload.frame, None, options_of(workload.frame))
-    board.recover(store.recover())
+    coordinator = Coordinator(workload.frame, None, options_of(workload.frame))
+    coordinator.recover(store.recover())
     store.close()
 
 
@@ -174,19 +174,19 @@ def _resident_bytes() -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _attached(board: Switchboard, workload: RecoveryWorkload, report: Connection) -> Row:
+def _attached(coordinator: Coordinator, workload: RecoveryWorkload, report: Connection) -> Row:
     """Let devices come back: each says hello, is given its list, and acknowledges it."""
     count = min(workload.parameters.attached, workload.parameters.subscriptions)
-    streams = [Stream(counters=board.counters) for _ in range(-(-count // _DEVICES_A_STREAM))]
+    streams = [Stream(counters=coordinator.counters) for _ in range(-(-count // _DEVICES_A_STREAM))]
     gc.collect()
     before = _resident_bytes()
     began = time.perf_counter()
     for row in range(count):
         stream = streams[row // _DEVICES_A_STREAM]
-        board.hello(workload.hello(row, stream))
-        for device_id, event in board.take(stream, _TAKEN_MAX):
+        coordinator.hello(workload.hello(row, stream))
+        for device_id, event in coordinator.take(stream, _TAKEN_MAX):
             if isinstance(event, VersionedDelta):
-                board.sessions[device_id].ack(event.version)
+                coordinator.sessions[device_id].ack(event.version)
         stream.wrote()
         if row % _TOLD == 0:
             report.send(("devices back", row, count))
@@ -199,7 +199,7 @@ def _attached(board: Switchboard, workload: RecoveryWorkload, report: Connection
     }
 
 
-def _audited(board: Switchboard, workload: RecoveryWorkload, report: Connection) -> Row:
+def _audited(coordinator: Coordinator, workload: RecoveryWorkload, report: Connection) -> Row:
     """Wake some subscriptions and compare their lists with the oracle; see that all are there."""
     parameters = workload.parameters
     audit = Audit(workload.subscriptions, workload.frame.maxdist_m)
@@ -210,7 +210,7 @@ def _audited(board: Switchboard, workload: RecoveryWorkload, report: Connection)
     )
     x_m = workload.subscriptions.x_m[handles - 1]
     y_m = workload.subscriptions.y_m[handles - 1]
-    engine = board.ledger.engine
+    engine = coordinator.matching.engine
     engine.anchor(Positions(handles, x_m, y_m))
     audit.compare(engine, handles, x_m, y_m)
     report.send(("audit", len(handles), len(handles)))

@@ -23,7 +23,7 @@ from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
 from server.commands.command import Hello
 from server.model import LiveObject, TopK
-from server.session import Connection
+from server.session import Outbox
 from server.store import SqliteStore
 from server.store.mutations import PutObject, PutSubscription
 
@@ -145,7 +145,7 @@ class RecoveryWorkload:
         # In the order of their names, so that handles are rows + 1.
         return PutSubscription(_device_id(row), 1, spec)
 
-    def hello(self, row: int, stream: Connection) -> Hello:
+    def hello(self, row: int, stream: Outbox) -> Hello:
         """Return what the device of a subscription says when it comes back."""
         drawn, frame = self.subscriptions, self.frame
         lon, lat = frame.unproject(float(drawn.x_m[row]), float(drawn.y_m[row]))

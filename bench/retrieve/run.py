@@ -61,7 +61,7 @@ class RetrieveParameters:
     """
 
     objects: int = 100_000
-    questions: int = 20_000
+    location_requests: int = 20_000
     singles: int = 2_000
     k_max: int = 10
     similarity: Similarity = Similarity.JACCARD
@@ -86,7 +86,7 @@ class Retrieve:
         chance = np.random.default_rng([parameters.seed, 23])
         self._parameters = parameters
         self._asked = distinct_subscriptions(
-            data, parameters.questions, parameters.k_max, parameters.similarity, chance
+            data, parameters.location_requests, parameters.k_max, parameters.similarity, chance
         )
         self._large = min(parameters.large_batch, parameters.objects)
         self._small = min(parameters.small_batch, parameters.objects)

@@ -28,7 +28,7 @@ class Traffic:
 
     reports: int = 0
     """By devices on their own account."""
-    questions: int = 0
+    location_requests: int = 0
     """By the server: where are you?"""
     answers: int = 0
     pushes: int = 0
@@ -108,7 +108,7 @@ class RegionDevices:
         self.traffic.pushes += len(told)
         self.traffic.say(len(told), published.changes)
         asked, offsets, object_ids = pending_of(*published.pending)
-        self.traffic.questions += len(asked)
+        self.traffic.location_requests += len(asked)
         self.traffic.answers += len(asked)
         if len(asked):
             changes = self.engine.locate(self._positions(asked), offsets, object_ids)

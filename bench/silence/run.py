@@ -169,14 +169,14 @@ class SilenceRun:
             "reports": traffic.reports,
             "objects": traffic.objects,
             "pushes": traffic.pushes,
-            "questions": traffic.questions,
+            "questions": traffic.location_requests,
             "answers": traffic.answers,
             "drops": traffic.drops,
         }
         hours = device_seconds / _HOUR_S
         row: Row = {f"{name}_per_device_hour": round(count / hours, 2) for name, count in counts.items()}
         up = sizes.up(traffic.reports + traffic.answers, traffic.deltas)
-        down = sizes.down(traffic.deltas, traffic.objects, traffic.drops, traffic.questions)
+        down = sizes.down(traffic.deltas, traffic.objects, traffic.drops, traffic.location_requests)
         row |= {"bytes_up": round(up / hours, 1), "bytes_down": round(down / hours, 1)}
         row["stale_share"] = round(traffic.stale / device_seconds, 4)
         row |= {"lists_audited": self.audit.lists, "mismatches": self.audit.mismatches}

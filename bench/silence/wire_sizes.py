@@ -36,10 +36,10 @@ class WireSizes(NamedTuple):
         """Return the bytes that devices send."""
         return reports * self.report + deltas / _ACK_EVERY * self.ack
 
-    def down(self, deltas: int, entries: int, drops: int, questions: int) -> float:
+    def down(self, deltas: int, entries: int, drops: int, location_requests: int) -> float:
         """Return the bytes that devices are sent."""
         objects = entries * self.entry + drops * self.drop
-        return deltas * self.delta + objects + questions * self.locate
+        return deltas * self.delta + objects + location_requests * self.locate
 
 
 def wire_sizes(data: Dataset, objects: ObjectBatch, seed: int) -> WireSizes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from server.model import NewObject, TopK
-from server.session import Connection, RefusedCommand
+from server.session import Outbox, RefusedCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Sync:
 class Hello:
     """Attach a device to a connection."""
 
-    connection: Connection
+    outbox: Outbox
     device_id: str
     nonce: bytes
     version: int
@@ -73,7 +73,7 @@ class Hello:
 class Detach:
     """A stream, or one device's part of it, has ended."""
 
-    connection: Connection
+    outbox: Outbox
     device_id: str
 
 
@@ -81,7 +81,7 @@ class Detach:
 class Subscribe:
     """Begin or re-evaluate a subscription."""
 
-    connection: Connection
+    outbox: Outbox
     device_id: str
     subscription_id: int
     spec: TopK
@@ -94,7 +94,7 @@ class Subscribe:
 class Unsubscribe:
     """End a subscription."""
 
-    connection: Connection
+    outbox: Outbox
     device_id: str
     subscription_id: int
 
@@ -102,7 +102,7 @@ class Unsubscribe:
 class Report(NamedTuple):
     """The device is outside the regions of these subscriptions."""
 
-    connection: Connection
+    outbox: Outbox
     device_id: str
     sequence: int
     lon: float
@@ -118,7 +118,7 @@ class Report(NamedTuple):
 class Ack(NamedTuple):
     """The device has applied everything up to a version."""
 
-    connection: Connection
+    outbox: Outbox
     device_id: str
     version: int
 
@@ -126,7 +126,7 @@ class Ack(NamedTuple):
 class Ping(NamedTuple):
     """Answered by a pong behind everything before it."""
 
-    connection: Connection
+    outbox: Outbox
     device_id: str
     number: int
     version: int = 0

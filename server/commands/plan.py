@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from server.commands import command as c
-from server.core.coordinator import Switchboard
+from server.core.coordinator import Coordinator
 from server.errors import RefusalError
 from server.model import LiveObject
 from server.runtime.command_queue import Entry
@@ -118,7 +118,7 @@ def steps(plans: Sequence[Plan]) -> Iterator[Step]:
         yield step
 
 
-def carry_out(board: Switchboard, step: Step, replies: list[object]) -> None:
+def carry_out(coordinator: Coordinator, step: Step, replies: list[object]) -> None:
     """Carry out all of a step but its reports, and note the replies to its plans at their places.
 
     Parameters
@@ -131,7 +131,7 @@ def carry_out(board: Switchboard, step: Step, replies: list[object]) -> None:
         A place for each plan of the batch.
     """
     if step.publications:
-        board.publish(
+        coordinator.publish(
             [item for _, one in step.publications for item in one.fresh],
             [old_id for _, one in step.publications for old_id in one.replaced],
         )
@@ -141,17 +141,17 @@ def carry_out(board: Switchboard, step: Step, replies: list[object]) -> None:
         replies[place] = plan.apply()
 
 
-def apply(board: Switchboard, plans: Sequence[Plan]) -> list[object]:
+def apply(coordinator: Coordinator, plans: Sequence[Plan]) -> list[object]:
     """Carry plans out in order; return a reply for each."""
     replies: list[object] = [None] * len(plans)
     for step in steps(plans):
-        board.anchor(board.hear(step.reports))
-        carry_out(board, step, replies)
+        coordinator.anchor(coordinator.hear(step.reports))
+        carry_out(coordinator, step, replies)
     return replies
 
 
 def answer(
-    board: Switchboard,
+    coordinator: Coordinator,
     batch: Sequence[Entry],
     planned: Sequence[Plan | RefusalError],
     replies: Iterable[object],
@@ -172,7 +172,7 @@ def answer(
         command, future = entry.command, entry.answer
         if isinstance(plan, RefusalError):
             if future is None and isinstance(command, c.DeviceCommand):
-                board.reject(command, plan)
+                coordinator.reject(command, plan)
             elif future is not None and not future.done():
                 future.set_exception(plan)
             continue

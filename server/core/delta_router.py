@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from server.core.matching_service import Ledger
+from server.core.matching_service import MatchingService
 from server.counters import Counters, ParkReason
 from server.limits import Limits
 from server.model import Delta
-from server.session import Connection, Event, Session, State
+from server.session import Event, Outbox, Session, State
 from server.session.events import SnapshotDue
 from server.session.session_table import Sessions
 
 
-class Delivery:
+class DeltaRouter:
     """The sessions of all devices, and who owns which subscription.
 
     Parameters
@@ -27,17 +27,17 @@ class Delivery:
         How much is kept for slow and for absent devices.
     """
 
-    def __init__(self, ledger: Ledger, limits: Limits) -> None:
+    def __init__(self, matching: MatchingService, limits: Limits) -> None:
         self.counters = Counters()
         self.sessions = Sessions(self._revive)
-        self._ledger = ledger
+        self._matching = matching
         self._limits = limits
         self._owners: dict[int, tuple[Session, int]] = {}  # handle -> session, subscription id
 
     @property
     def subscription_count(self) -> int:
         """How many subscriptions there are."""
-        return len(self._ledger.engine.subscriptions)
+        return len(self._matching.engine.subscriptions)
 
     def devices(self) -> dict[State, int]:
         """How many devices there are in each state."""
@@ -57,15 +57,15 @@ class Delivery:
         """Make the session of a device that was brought back from the store."""
         session = Session(device_id, self._limits, self.counters, parked=True)
         for subscription_id, handle in handles.items():
-            self.own(session, subscription_id, handle)
+            self.bind(session, subscription_id, handle)
         return session
 
-    def own(self, session: Session, subscription_id: int, handle: int) -> None:
+    def bind(self, session: Session, subscription_id: int, handle: int) -> None:
         """Note that changes of a subscription are for this device."""
         session.handles[subscription_id] = handle
         self._owners[handle] = (session, subscription_id)
 
-    def disown(self, session: Session, subscription_id: int) -> int:
+    def unbind(self, session: Session, subscription_id: int) -> int:
         """Note that a subscription has ended; return its handle."""
         handle = session.handles.pop(subscription_id)
         del self._owners[handle]
@@ -97,21 +97,21 @@ class Delivery:
         """Set a device aside until its next hello."""
         session.park(reason)
         for handle in session.handles.values():
-            self._ledger.park(handle)
+            self._matching.park(handle)
 
-    def take(self, connection: Connection, count_max: int) -> list[tuple[str, Event]]:
+    def take(self, outbox: Outbox, count_max: int) -> list[tuple[str, Event]]:
         """Take what is to be sent on a connection, oldest first."""
         taken: list[tuple[str, Event]] = []
-        while len(connection) and len(taken) < count_max:
-            item = connection.pop()
+        while len(outbox) and len(taken) < count_max:
+            item = outbox.pop()
             event = item.event
             if event is None:
                 continue
             if isinstance(event, SnapshotDue):
                 if item.session is not None:
                     taken += [(item.device_id, end) for end in item.session.ended()]
-                    found = item.session.snapshots(self._ledger.snapshot)
-                    connection.take_snapshots(item, len(found))
+                    found = item.session.snapshots(self._matching.snapshot)
+                    outbox.take_snapshots(item, len(found))
                     taken += [(item.device_id, snapshot) for snapshot in found]
                 continue
             if item.session is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from index.batches import KeywordIds, KeywordLists
 
 
-class Vocabulary:
+class KeywordDictionary:
     """Numbers for keywords. `take` and `give_back` O(1) a keyword, plus sorting the few numbers."""
 
     def __init__(self) -> None:

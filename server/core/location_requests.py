@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-class Questions:
+class LocationRequests:
     """The questions under way, by subscription."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 
-class Recent(Generic[_Key, _Value]):
+class LruCache(Generic[_Key, _Value]):
     """At most twice `generation_max` values, those used last among them.
 
     Parameters

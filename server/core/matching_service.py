@@ -19,9 +19,9 @@ from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists,
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame, Point
 from safe_region.scoring import text_weight
-from server.core.keyword_dictionary import Vocabulary
-from server.core.object_table import Gone, Shelf
-from server.core.spec_table import Interests
+from server.core.keyword_dictionary import KeywordDictionary
+from server.core.object_table import ObjectTable, RemovedObject
+from server.core.spec_table import SpecTable
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Place, Reach, TopK
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
@@ -34,7 +34,7 @@ class Ranked(NamedTuple):
     r_m: float
 
 
-class Ledger:
+class MatchingService:
     """All objects and subscriptions, and what devices hold of them.
 
     Parameters
@@ -51,9 +51,9 @@ class Ledger:
         self.pending: dict[int, set[int]] = {}
         self.unasked: list[int] = []
         """Handles that have begun to pend; whoever asks their devices empties it."""
-        self._vocabulary = Vocabulary()
-        self._interests = Interests(self.engine.subscriptions, self._vocabulary)
-        self.objects = Shelf(self.engine.objects, self._vocabulary)
+        self._dictionary = KeywordDictionary()
+        self._specs = SpecTable(self.engine.subscriptions, self._dictionary)
+        self.objects = ObjectTable(self.engine.objects, self._dictionary)
 
     @property
     def now_ms(self) -> int:
@@ -62,7 +62,7 @@ class Ledger:
 
     # -- time and objects ------------------------------------------------------------------------
 
-    def advance(self, now_ms: int) -> list[Gone]:
+    def advance(self, now_ms: int) -> list[RemovedObject]:
         """Set the time; return what expired. Nobody is told: both sides know the expiry.
 
         Raises
@@ -70,7 +70,7 @@ class Ledger:
         ValueError
             If time would go backwards.
         """
-        gone: list[Gone] = []
+        gone: list[RemovedObject] = []
         self.engine.advance(now_ms, lambda due: gone.extend(self.objects.take(due.tolist())))
         return gone
 
@@ -83,7 +83,7 @@ class Ledger:
                 np.array([item.object_id for item in objects], dtype=np.int64),
                 np.array([item.point.x_m for item in objects], dtype=np.float64),
                 np.array([item.point.y_m for item in objects], dtype=np.float64),
-                KeywordLists.of([self._vocabulary.take(item.keywords) for item in objects]),
+                KeywordLists.of([self._dictionary.take(item.keywords) for item in objects]),
             )
             expiry_ms = np.array([item.expiry_ms for item in objects], dtype=np.int64)
             published = self.engine.publish(batch, expiry_ms)
@@ -102,7 +102,7 @@ class Ledger:
 
     def restore_objects(self, columns: ObjectColumns) -> None:
         """Add objects while there is no subscription that is awake: nobody has to be told."""
-        keywords = self._vocabulary.take_all(columns.keywords)
+        keywords = self._dictionary.take_all(columns.keywords)
         x_m = (columns.lon - self.frame.lon0_deg) * self.frame.x_m_per_deg  # as `Frame.project` does
         y_m = (columns.lat - self.frame.lat0_deg) * self.frame.y_m_per_deg
         self.engine.publish(ObjectBatch(columns.ids, x_m, y_m, keywords), columns.expiry_ms)
@@ -127,7 +127,7 @@ class Ledger:
         """Make a subscription known, parked; `anchor` wakes it."""
         self._subscribe(
             _ids(handle),
-            self._interest(spec, self._vocabulary.take(spec.keywords)),
+            self._interest(spec, self._dictionary.take(spec.keywords)),
             _ids(spec.k),
             _ids(spec.region),
             np.array([spec.alpha]),
@@ -136,7 +136,7 @@ class Ledger:
     def restore_subscriptions(self, handles: Ints, columns: SubscriptionColumns) -> None:
         """Make many subscriptions known, parked."""
         weights = [text_weight(alpha, self.frame.maxdist_m) for alpha in columns.alpha.tolist()]
-        keywords = self._vocabulary.take_all(columns.keywords)
+        keywords = self._dictionary.take_all(columns.keywords)
         interests = InterestBatch(np.array(weights), columns.similarity.astype(np.int8), keywords)
         self._subscribe(handles, interests, columns.k, columns.region, columns.alpha)
 
@@ -144,14 +144,14 @@ class Ledger:
         self, handles: Ints, interests: InterestBatch, k: Ints, region: Ints, alpha: Floats
     ) -> None:
         self.engine.subscribe(handles, interests, k, region)
-        self._interests.put(handles, alpha)
+        self._specs.put(handles, alpha)
 
     def unsubscribe(self, handle: int) -> None:
         """Forget a subscription."""
-        keywords = self._interests.keywords(handle)
+        keywords = self._specs.keywords(handle)
         self.engine.unsubscribe(_ids(handle))
         self.pending.pop(handle, None)
-        self._vocabulary.give_back(keywords)
+        self._dictionary.give_back(keywords)
 
     def park(self, handle: int) -> None:
         """Stop evaluating a subscription until `anchor`. Nothing happens if it is parked already."""
@@ -164,11 +164,11 @@ class Ledger:
 
     def spec(self, handle: int) -> TopK:
         """Return what a subscription asks for."""
-        return self._interests.spec(handle)
+        return self._specs.spec(handle)
 
     def region(self, handle: int) -> RegionMode:
         """Return the mode of a subscription's safe region."""
-        return self._interests.region(handle)
+        return self._specs.region(handle)
 
     def look(self, positions: Mapping[int, Place]) -> list[Choice] | None:
         """Retrieve and choose what `anchor` is to settle, in any thread; others may be settled."""
@@ -217,14 +217,14 @@ class Ledger:
 
     def search(self, spec: TopK, point: Point) -> list[Ranked]:
         """Return the result of a subscription at one place, now."""
-        keyword_ids = self._vocabulary.take(spec.keywords)
+        keyword_ids = self._dictionary.take(spec.keywords)
         ranking = self.engine.search(
             self._interest(spec, keyword_ids),
             np.array([spec.k], dtype=np.int64),
             np.array([point.x_m]),
             np.array([point.y_m]),
         )
-        self._vocabulary.give_back(spec.keywords)
+        self._dictionary.give_back(spec.keywords)
         ids = ranking.ids.tolist()
         items = self.objects.ready(ids)
         rows = zip(ids, ranking.length_m.tolist(), ranking.r_m.tolist(), strict=True)

@@ -16,8 +16,8 @@ from index.batches import Floats, Ints
 from index.tables import SlotTable
 from index.tables.growth import longer
 from safe_region.frame import Point
-from server.core.keyword_dictionary import Vocabulary
-from server.core.lru_cache import Recent
+from server.core.keyword_dictionary import KeywordDictionary
+from server.core.lru_cache import LruCache
 from server.model import LiveObject
 from server.store.mutations import ObjectColumns
 
@@ -25,14 +25,14 @@ _RECENT_MAX = 4096
 """Objects kept ready, in each of two generations: what is told to one device is told to others."""
 
 
-class Gone(NamedTuple):
+class RemovedObject(NamedTuple):
     """What is left of an object that was taken off."""
 
     object_id: int
     key: str
 
 
-class Shelf(Mapping[int, LiveObject]):
+class ObjectTable(Mapping[int, LiveObject]):
     """Live objects by id.
 
     Parameters
@@ -43,15 +43,15 @@ class Shelf(Mapping[int, LiveObject]):
         Where keywords have their numbers.
     """
 
-    def __init__(self, table: SlotTable, vocabulary: Vocabulary) -> None:
+    def __init__(self, table: SlotTable, dictionary: KeywordDictionary) -> None:
         self._table = table
-        self._vocabulary = vocabulary
+        self._dictionary = dictionary
         self._lon: Floats = np.zeros(16)
         self._lat: Floats = np.zeros(16)
         self._created_ms: Ints = np.zeros(16, dtype=np.int64)
         self._payloads: dict[int, bytes] = {}
         self._keys: dict[int, str] = {}
-        self._recent: Recent[int, LiveObject] = Recent(_RECENT_MAX)
+        self._recent: LruCache[int, LiveObject] = LruCache(_RECENT_MAX)
 
     def put(self, items: Sequence[LiveObject]) -> None:
         """Add objects that the engine has rows of."""
@@ -82,17 +82,17 @@ class Shelf(Mapping[int, LiveObject]):
         self._created_ms = longer(self._created_ms, self._table.end)
         self._lon[slots], self._lat[slots], self._created_ms[slots] = lon, lat, created_ms
 
-    def take(self, ids: Iterable[int]) -> list[Gone]:
+    def take(self, ids: Iterable[int]) -> list[RemovedObject]:
         """Take objects off that the engine is about to remove, and give their keywords back."""
         gone = []
         wanted = list(ids)
         slots = self._table.slots(np.array(wanted, dtype=np.int64))
-        for keywords in self._vocabulary.words(self._table.keyword_lists(slots)):
-            self._vocabulary.give_back(keywords)
+        for keywords in self._dictionary.words(self._table.keyword_lists(slots)):
+            self._dictionary.give_back(keywords)
         for object_id in wanted:
             self._payloads.pop(object_id, None)
             self._recent.discard(object_id)
-            gone.append(Gone(object_id, self._keys.pop(object_id, "")))
+            gone.append(RemovedObject(object_id, self._keys.pop(object_id, "")))
         return gone
 
     def __getitem__(self, object_id: int) -> LiveObject:
@@ -134,7 +134,7 @@ class Shelf(Mapping[int, LiveObject]):
             self._lon[slots].tolist(),
             self._lat[slots].tolist(),
             map(Point, rows["x_m"][slots].tolist(), rows["y_m"][slots].tolist()),
-            self._vocabulary.words(self._table.keyword_lists(slots)),
+            self._dictionary.words(self._table.keyword_lists(slots)),
             self._created_ms[slots].tolist(),
             rows["expiry_ms"][slots].tolist(),
             (self._payloads.get(object_id, b"") for object_id in ids),

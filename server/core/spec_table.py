@@ -13,11 +13,11 @@ from index.tables import SlotTable
 from index.tables.growth import longer
 from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity
-from server.core.keyword_dictionary import Vocabulary
+from server.core.keyword_dictionary import KeywordDictionary
 from server.model import TopK
 
 
-class Interests:
+class SpecTable:
     """Specs by handle.
 
     Parameters
@@ -28,9 +28,9 @@ class Interests:
         Where keywords have their numbers.
     """
 
-    def __init__(self, table: SlotTable, vocabulary: Vocabulary) -> None:
+    def __init__(self, table: SlotTable, dictionary: KeywordDictionary) -> None:
         self._table = table
-        self._vocabulary = vocabulary
+        self._dictionary = dictionary
         self._alpha: Floats = np.zeros(16)
 
     def put(self, handles: Ints, alpha: Floats) -> None:
@@ -57,7 +57,7 @@ class Interests:
     def keywords(self, handle: int) -> tuple[str, ...]:
         """Return the keywords of a subscription."""
         slots = self._table.slots(np.array([handle], dtype=np.int64))
-        (found,) = self._vocabulary.words(self._table.keyword_lists(slots))
+        (found,) = self._dictionary.words(self._table.keyword_lists(slots))
         return found
 
     def memory_bytes(self) -> int:

@@ -18,13 +18,13 @@ from typing import Any
 from server.commands import command as c
 from server.commands.plan import Plan, answer, apply
 from server.commands.planner import Planner
-from server.core.coordinator import Switchboard
+from server.core.coordinator import Coordinator
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
-from server.runtime.command_queue import WaitingCommands
-from server.runtime.gc_control import Collector
+from server.runtime.command_queue import CommandQueue
+from server.runtime.gc_control import GcControl
 from server.runtime.lifecycle import ServerState, require_serving
-from server.runtime.report_batcher import Asides
+from server.runtime.report_batcher import ReportBatcher
 from server.runtime.retention import Retention
 from server.store import SqliteStore
 from server.store.mutations import Row
@@ -64,7 +64,7 @@ def steady_clock_ms() -> int:
     return time.clock_gettime_ns(_BOOT_CLOCK) // 1_000_000
 
 
-class Pump:
+class CommandLoop:
     """Drives a switchboard.
 
     Parameters
@@ -84,28 +84,30 @@ class Pump:
 
     def __init__(
         self,
-        switchboard: Switchboard,
+        coordinator: Coordinator,
         store: SqliteStore,
         clock: Callable[[], int] = wall_clock_ms,
         steady_clock: Callable[[], int] = steady_clock_ms,
         retention: Retention | None = None,
     ) -> None:
-        self.switchboard = switchboard
-        self._planner = Planner(switchboard)
+        self.coordinator = coordinator
+        self._planner = Planner(coordinator)
         self._store = store
         self._clock = clock
         self._steady_clock = steady_clock
-        self._waiting = WaitingCommands(switchboard.limits, switchboard.counters)
+        self._waiting = CommandQueue(coordinator.limits, coordinator.counters)
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._asides = Asides(switchboard, self._planner, self._waiting, self._let_in)
-        self.collector = Collector()
+        self._batcher = ReportBatcher(coordinator, self._planner, self._waiting, self._let_in)
+        self.gc_control = GcControl()
         self.state = ServerState.SERVING
         """Whether commands are taken: set by whoever starts and stops the server."""
         self._stopping = False
-        self._curious: list[tuple[int, asyncio.Future[None]]] = []  # who waits for answers up to a number
+        self._sync_waiters: list[
+            tuple[int, asyncio.Future[None]]
+        ] = []  # who waits for answers up to a number
         self._committed_ms = 0
         self._until_ms = 0  # what the store says that time may reach
         self._ahead_ms = 0  # of the steady clock
@@ -139,8 +141,8 @@ class Pump:
 
     def listen(self) -> None:
         """Note when a message has arrived: the devices that it is of are alive."""
-        if not self.switchboard.virtual_time:
-            self.switchboard.steady_ms = self._steady_clock()
+        if not self.coordinator.virtual_time:
+            self.coordinator.steady_ms = self._steady_clock()
 
     async def tell(self, command: c.DeviceCommand) -> None:
         """Submit a device's command; a refusal goes to the device. Waits only for room."""
@@ -167,20 +169,20 @@ class Pump:
         if not self._waiting.put(command, future):
             return
         self._arrived.set()
-        if len(self._waiting) >= self.switchboard.limits.queue_max:
+        if len(self._waiting) >= self.coordinator.limits.queue_max:
             self._room.clear()
 
     async def answered(self) -> None:
         """Wait until devices that have been asked where they are have answered, or are given up."""
-        questions = self.switchboard.questions
-        if questions.oldest() <= questions.latest:
+        location_requests = self.coordinator.location_requests
+        if location_requests.oldest() <= location_requests.latest:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._curious.append((questions.latest, future))
+            self._sync_waiters.append((location_requests.latest, future))
             await future
 
     async def run(self) -> None:
         """Pump until `stop`."""
-        self._committed_ms = self._until_ms = self.switchboard.ledger.now_ms
+        self._committed_ms = self._until_ms = self.coordinator.matching.now_ms
         self._ahead_ms = max(self._committed_ms, self._clock()) - self._steady_clock()
         while not (self._stopping and not self._waiting):
             with contextlib.suppress(TimeoutError):
@@ -189,18 +191,18 @@ class Pump:
             if self._waiting:
                 await self._gather()
                 await self._pump_once()
-            elif self.switchboard.ledger.now_ms >= self._committed_ms + _CLEAN_MS or (
-                len(self.switchboard.late_rows) >= _LATE_MAX
+            elif self.coordinator.matching.now_ms >= self._committed_ms + _CLEAN_MS or (
+                len(self.coordinator.late_rows) >= _LATE_MAX
             ):
                 await self._clean()
             if not self._waiting:
                 self._arrived.clear()
-            self._tell_curious()
-            self.collector.rest()
+            self._wake_sync_waiters()
+            self.gc_control.rest()
         await self._retention.stop()
-        await self._clean(self.switchboard.ledger.now_ms)
+        await self._clean(self.coordinator.matching.now_ms)
         self._disk.shutdown()
-        self._asides.close()
+        self._batcher.close()
 
     def stop(self) -> None:
         """Let `run` end when what waits is done."""
@@ -218,40 +220,40 @@ class Pump:
         return len(self._waiting)
 
     async def _pass_time(self) -> None:
-        board = self.switchboard
-        board.real_ms = self._steady_clock()
-        board.detach_silent()
-        if not board.virtual_time:
-            board.steady_ms = board.real_ms
-            now_ms = max(board.ledger.now_ms, board.real_ms + self._ahead_ms)
+        coordinator = self.coordinator
+        coordinator.real_ms = self._steady_clock()
+        coordinator.detach_silent()
+        if not coordinator.virtual_time:
+            coordinator.steady_ms = coordinator.real_ms
+            now_ms = max(coordinator.matching.now_ms, coordinator.real_ms + self._ahead_ms)
             if now_ms > self._until_ms:
                 self._until_ms = now_ms + _AHEAD_MS  # also if the disk fails: time does not stand still
                 await self._clean(self._until_ms)
-            board.advance(now_ms)
-        expired_count = board.counters.parked[ParkReason.LEASE_EXPIRED]
+            coordinator.advance(now_ms)
+        expired_count = coordinator.counters.parked[ParkReason.LEASE_EXPIRED]
         if expired_count > self._lease_expired_count:
             count = expired_count - self._lease_expired_count
             _log.info("%d devices have said nothing for a lease and are parked", count)
             self._lease_expired_count = expired_count
-        forgotten_count = board.counters.devices_forgotten
+        forgotten_count = coordinator.counters.devices_forgotten
         if forgotten_count > self._forgotten_count:
             count = forgotten_count - self._forgotten_count
             _log.info("%d devices have not been heard of for long and are forgotten", count)
             self._forgotten_count = forgotten_count
-        self._retention.pass_time(board.ledger.now_ms, lambda command: self._put(command, None))
+        self._retention.pass_time(coordinator.matching.now_ms, lambda command: self._put(command, None))
 
-    def _tell_curious(self) -> None:
+    def _wake_sync_waiters(self) -> None:
         """Wake those whose questions have been answered; all of them when this is ending."""
-        oldest = self.switchboard.questions.oldest()
-        for number, future in self._curious:
+        oldest = self.coordinator.location_requests.oldest()
+        for number, future in self._sync_waiters:
             is_over = self.state is ServerState.DRAINING
             if (number < oldest or is_over) and not future.done():
                 future.set_result(None)
-        self._curious = [pair for pair in self._curious if not pair[1].done()]
+        self._sync_waiters = [pair for pair in self._sync_waiters if not pair[1].done()]
 
     async def _gather(self) -> None:
         """Let more be read as long as that makes reports obsolete that would have to be evaluated."""
-        counters = self.switchboard.counters
+        counters = self.coordinator.counters
         for _ in range(_GATHER_MAX):
             if counters.reports_superseded == self._superseded_count:
                 break
@@ -259,8 +261,8 @@ class Pump:
             await asyncio.sleep(_GATHER_S)
 
     async def _pump_once(self) -> None:
-        await self._asides.carry_out()
-        planned = self._planner.plan_batch(self._waiting.main(self.switchboard.limits.batch_max))
+        await self._batcher.carry_out()
+        planned = self._planner.plan_batch(self._waiting.main(self.coordinator.limits.batch_max))
         batch = self._waiting.take_main(len(planned))
         self._let_in()
         rows = [row for plan in planned if isinstance(plan, Plan) for row in plan.rows]
@@ -269,14 +271,14 @@ class Pump:
                 await self._commit(rows)
             except StoreError as error:
                 _log.error("a batch of %d commands is refused: %s", len(batch), error)
-                self.collector.suspect()
+                self.gc_control.suspect()
                 planned = [_unless_readonly(plan) for plan in planned]
-        replies = apply(self.switchboard, [plan for plan in planned if isinstance(plan, Plan)])
-        answer(self.switchboard, batch, planned, replies)
+        replies = apply(self.coordinator, [plan for plan in planned if isinstance(plan, Plan)])
+        answer(self.coordinator, batch, planned, replies)
         self._waiting.done(batch)
 
     def _let_in(self) -> None:
-        if len(self._waiting) < self.switchboard.limits.queue_max:
+        if len(self._waiting) < self.coordinator.limits.queue_max:
             self._room.set()
 
     async def _clean(self, until_ms: int | None = None) -> None:
@@ -284,14 +286,16 @@ class Pump:
             await self._commit([], until_ms)
         except StoreError as error:
             _log.warning("%s", error)
-            self.collector.suspect()
+            self.gc_control.suspect()
 
     async def _commit(self, rows: list[Row], until_ms: int | None = None) -> None:
-        board = self.switchboard
-        late = [board.late_rows.popleft() for _ in range(min(len(board.late_rows), _LATE_MAX))]
-        now_ms = board.ledger.now_ms
+        coordinator = self.coordinator
+        late = [
+            coordinator.late_rows.popleft() for _ in range(min(len(coordinator.late_rows), _LATE_MAX))
+        ]
+        now_ms = coordinator.matching.now_ms
         if until_ms is None:
-            until_ms = now_ms if board.virtual_time else max(self._until_ms, now_ms + _AHEAD_MS)
+            until_ms = now_ms if coordinator.virtual_time else max(self._until_ms, now_ms + _AHEAD_MS)
         loop = asyncio.get_running_loop()
         committing = loop.run_in_executor(
             self._disk, self._store.commit, [*late, *rows], now_ms, until_ms
@@ -300,14 +304,14 @@ class Pump:
             await self._meanwhile(committing)
             await committing
         except StoreError:
-            board.late_rows.extendleft(reversed(late))
+            coordinator.late_rows.extendleft(reversed(late))
             raise
         self._committed_ms, self._until_ms = now_ms, until_ms
 
     async def _meanwhile(self, committing: asyncio.Future[None]) -> None:
         """Go on with what needs no disk until a commit is done: it may be slow."""
         while not committing.done():
-            await self._asides.carry_out()
+            await self._batcher.carry_out()
             await asyncio.wait((committing,), timeout=_LOOK_S)
 
 

@@ -41,7 +41,7 @@ class Entry:
         self.number = number
 
 
-class WaitingCommands:
+class CommandQueue:
     """The queue.
 
     Parameters
@@ -56,7 +56,7 @@ class WaitingCommands:
         self._limits = limits
         self._counters = counters
         self._main: deque[Entry] = deque()
-        self._asides: deque[Entry] = deque()
+        self._batcher: deque[Entry] = deque()
         self._number = 0
         self._busy: Counter[str] = Counter()
         """Of each device, commands of the main lane that are not done."""
@@ -64,7 +64,7 @@ class WaitingCommands:
         """By device: its last command, if that is a report."""
 
     def __len__(self) -> int:
-        return len(self._main) + len(self._asides)
+        return len(self._main) + len(self._batcher)
 
     def put(self, command: c.Command, answer: Answer | None = None) -> bool:
         """Append a command, or put a report in the place of one that waits. Whether it is one more."""
@@ -85,7 +85,7 @@ class WaitingCommands:
         else:
             self._reports.pop(device_id, None)
         if isinstance(command, _ASIDE) and device_id not in self._busy:
-            self._asides.append(entry)
+            self._batcher.append(entry)
         else:
             self._main.append(entry)
             self._busy[device_id] += 1
@@ -94,21 +94,21 @@ class WaitingCommands:
     @property
     def aside_count(self) -> int:
         """How many commands wait aside."""
-        return len(self._asides)
+        return len(self._batcher)
 
     def asides(self, count: int) -> list[c.Command]:
         """Return the oldest commands aside, which stay."""
-        return [entry.command for entry in itertools.islice(self._asides, count)]
+        return [entry.command for entry in itertools.islice(self._batcher, count)]
 
     def main(self, count: int) -> list[c.Command]:
         """Return the oldest of the main lane, which stay: those that came before all that is aside."""
-        end = self._asides[0].number if self._asides else self._number + 1
+        end = self._batcher[0].number if self._batcher else self._number + 1
         oldest = itertools.islice(self._main, count)
         return [entry.command for entry in itertools.takewhile(lambda one: one.number < end, oldest)]
 
     def take_asides(self, count: int) -> list[Entry]:
         """Take the oldest commands aside."""
-        return self._taken(self._asides, count)
+        return self._taken(self._batcher, count)
 
     def take_main(self, count: int) -> list[Entry]:
         """Take the oldest commands of the main lane; `done` is to be called."""
@@ -135,7 +135,7 @@ class WaitingCommands:
         """Tell whether a report says all that the one before has said, and is no more to be refused."""
         if (
             not isinstance(before, c.Report)
-            or before.connection is not report.connection
+            or before.outbox is not report.outbox
             or before.sequence >= report.sequence
             or before.subscription_ids != report.subscription_ids
             or before.margin_m != report.margin_m

@@ -18,7 +18,7 @@ REFUSED = 100
 """What a refused call weighs, beside one that begins or ends as it should."""
 
 
-class Collector:
+class GcControl:
     """Lets Python's collector look when nothing is under way. Each operation O(1), but for the look."""
 
     def __init__(self) -> None:

@@ -17,10 +17,10 @@ from engine import Choice
 from server.commands import command as c
 from server.commands.plan import Plan, Step, answer, carry_out, steps
 from server.commands.planner import Planner
-from server.core.coordinator import Switchboard
+from server.core.coordinator import Coordinator
 from server.errors import RefusalError
 from server.model import Place
-from server.runtime.command_queue import Entry, WaitingCommands
+from server.runtime.command_queue import CommandQueue, Entry
 
 _PORTION = 192
 """Commands in a portion, at most."""
@@ -43,7 +43,7 @@ class _Portion(NamedTuple):
     look: asyncio.Future[list[Choice] | None] | None
 
 
-class Asides:
+class ReportBatcher:
     """Carries out commands of the lane aside.
 
     Parameters
@@ -60,12 +60,12 @@ class Asides:
 
     def __init__(
         self,
-        switchboard: Switchboard,
+        coordinator: Coordinator,
         planner: Planner,
-        waiting: WaitingCommands,
+        waiting: CommandQueue,
         on_taken: Callable[[], None],
     ) -> None:
-        self._switchboard = switchboard
+        self._coordinator = coordinator
         self._planner = planner
         self._waiting = waiting
         self._on_taken = on_taken
@@ -76,7 +76,7 @@ class Asides:
 
         Of a flood, in which reports give way to later ones, two portions at most: reading comes first.
         """
-        counters, count_max = self._switchboard.counters, self._switchboard.limits.batch_max
+        counters, count_max = self._coordinator.counters, self._coordinator.limits.batch_max
         superseded, waiting = counters.reports_superseded, self._waiting.aside_count
         # Half of them, if that is enough, so that there is a portion to follow.
         portion = self._begin(waiting if waiting < 2 * _PORTION_MIN else waiting // 2)
@@ -118,15 +118,15 @@ class Asides:
         batch = self._waiting.take_asides(len(planned))
         self._on_taken()
         (step,) = list(steps([plan for plan in planned if isinstance(plan, Plan)])) or [_NOTHING]
-        places = self._switchboard.hear(step.reports)
+        places = self._coordinator.hear(step.reports)
         look = None
         if len(places) >= _PORTION_MIN:
             loop = asyncio.get_running_loop()
-            look = loop.run_in_executor(self._kernels, self._switchboard.ledger.look, places)
+            look = loop.run_in_executor(self._kernels, self._coordinator.matching.look, places)
         return _Portion(batch, planned, step, places, look)
 
     def _finish(self, portion: _Portion, seen: list[Choice] | None) -> None:
-        self._switchboard.anchor(portion.places, seen)
+        self._coordinator.anchor(portion.places, seen)
         replies: list[object] = [None] * sum(isinstance(plan, Plan) for plan in portion.planned)
-        carry_out(self._switchboard, portion.step, replies)
-        answer(self._switchboard, portion.batch, portion.planned, replies)
+        carry_out(self._coordinator, portion.step, replies)
+        answer(self._coordinator, portion.batch, portion.planned, replies)

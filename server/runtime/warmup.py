@@ -9,7 +9,7 @@ from __future__ import annotations
 from engine import EngineOptions
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
-from server.core.matching_service import Ledger
+from server.core.matching_service import MatchingService
 from server.model import Cause, LiveObject, Place, TopK
 
 _OBJECTS = 200
@@ -20,7 +20,7 @@ _LATER_MS = 1_000
 
 def warm_up(frame: Frame, options: EngineOptions) -> None:
     """Let a small ledger go through everything that a large one goes through."""
-    ledger = Ledger(frame, options)
+    matching = MatchingService(frame, options)
     lon = (frame.area.lon_min + frame.area.lon_max) / 2
     lat = (frame.area.lat_min + frame.area.lat_max) / 2
 
@@ -35,21 +35,21 @@ def warm_up(frame: Frame, options: EngineOptions) -> None:
 
     specs = (TopK(_WORDS[:2], 2, 0.5), TopK(_WORDS[:2], 2, 0.5, region=RegionMode.ELLIPSE))
     for handle, spec in enumerate(specs, 1):
-        ledger.subscribe(handle, spec)
-    ledger.publish([item(number) for number in range(1, _OBJECTS)])
-    ledger.anchor({1: place(1), 2: place(1)}, Cause.SUBSCRIBED)
+        matching.subscribe(handle, spec)
+    matching.publish([item(number) for number in range(1, _OBJECTS)])
+    matching.anchor({1: place(1), 2: place(1)}, Cause.SUBSCRIBED)
     places = {1: _uncertain(place(50)), 2: place(50)}
-    ledger.anchor(places, Cause.REPORTED, ledger.look(places))
-    ledger.publish([item(50 + number)._replace(object_id=_OBJECTS + number) for number in range(40)])
-    ledger.anchor({1: place(51), 2: place(51)}, Cause.REPORTED)
-    ledger.retract(list(range(_OBJECTS, _OBJECTS + 40)))
-    ledger.search(specs[0], place(3).point)
-    ledger.snapshot(1, Cause.RESUMED)
-    ledger.advance(_LATER_MS)
-    ledger.advance(2 * _LATER_MS)
+    matching.anchor(places, Cause.REPORTED, matching.look(places))
+    matching.publish([item(50 + number)._replace(object_id=_OBJECTS + number) for number in range(40)])
+    matching.anchor({1: place(51), 2: place(51)}, Cause.REPORTED)
+    matching.retract(list(range(_OBJECTS, _OBJECTS + 40)))
+    matching.search(specs[0], place(3).point)
+    matching.snapshot(1, Cause.RESUMED)
+    matching.advance(_LATER_MS)
+    matching.advance(2 * _LATER_MS)
     for handle in (1, 2):
-        ledger.park(handle)
-        ledger.unsubscribe(handle)
+        matching.park(handle)
+        matching.unsubscribe(handle)
 
 
 def _uncertain(place: Place) -> Place:

@@ -13,12 +13,12 @@ from server.session.events import (
     VersionedDelta,
     Welcome,
 )
-from server.session.outbox import Connection
+from server.session.outbox import Outbox
 from server.session.session import Session
 from server.session.states import State
 
 __all__ = [
-    "Connection",
+    "Outbox",
     "Detached",
     "EndReason",
     "Event",

@@ -10,7 +10,7 @@ from server.session.events import SnapshotDue, VersionedDelta
 from server.session.outbox import Queued
 
 
-class Unsent:
+class Coalescer:
     """A device's deltas in an outbox, or the marker that stands for them, and its subscriptions' ends."""
 
     __slots__ = ("_bytes", "_deltas", "_ends", "_marker")

@@ -43,11 +43,11 @@ class Leases:
         found = []
         while self._due and self._due[0][0] <= now_ms:
             _, _, session = heapq.heappop(self._due)
-            if session.connection is not None and session.heard_ms + self.lease_ms > now_ms:
+            if session.outbox is not None and session.heard_ms + self.lease_ms > now_ms:
                 self._push(session)
                 continue
             session.is_leased = False
-            if session.connection is not None:
+            if session.outbox is not None:
                 found.append(session)
         return found
 

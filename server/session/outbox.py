@@ -36,7 +36,7 @@ class Queued:
         self.queued_ms = queued_ms
 
 
-class Connection:
+class Outbox:
     """A stream's outbox.
 
     Deltas are bounded by their sessions, which coalesce them. What answers the device's own commands

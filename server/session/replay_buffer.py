@@ -12,7 +12,7 @@ from server.limits import Limits
 from server.session.events import VersionedDelta
 
 
-class Retained:
+class ReplayBuffer:
     """The deltas of versions in (`floor`, latest].
 
     Parameters

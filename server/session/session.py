@@ -18,10 +18,10 @@ from server.counters import Counters, ParkReason
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import Cause, Delta
-from server.session.coalescer import Unsent
+from server.session.coalescer import Coalescer
 from server.session.events import Detached, Event, Unsubscribed, VersionedDelta
-from server.session.outbox import Connection, Queued
-from server.session.replay_buffer import Retained
+from server.session.outbox import Outbox, Queued
+from server.session.replay_buffer import ReplayBuffer
 from server.session.states import TRANSITIONS, Command, State
 
 _NO_EPOCH = 0
@@ -47,9 +47,9 @@ class Session:
         "_counters",
         "_limits",
         "_nonce",
-        "_retained",
-        "_unsent",
-        "connection",
+        "_replay",
+        "_coalescer",
+        "outbox",
         "device_id",
         "epoch",
         "handles",
@@ -70,7 +70,7 @@ class Session:
         self.epoch = _NO_EPOCH
         """Which sequence versions belong to: another one whenever the device could not be resumed."""
         self.report_sequence = 0
-        self.connection: Connection | None = None
+        self.outbox: Outbox | None = None
         self.heard_ms = 0
         """When the device last said something, in the time of its lease."""
         self.is_leased = False
@@ -79,15 +79,15 @@ class Session:
         self._counters = counters or Counters()
         self._counters.devices[self.state] += 1
         self._nonce = b""
-        self._retained: Retained | None = None  # if there is any
-        self._unsent: Unsent | None = None  # if there is any
+        self._replay: ReplayBuffer | None = None  # if there is any
+        self._coalescer: Coalescer | None = None  # if there is any
 
     @property
     def is_attached(self) -> bool:
         """Whether a stream carries the device."""
-        return self.connection is not None
+        return self.outbox is not None
 
-    def attach(self, connection: Connection, nonce: bytes, version: int, epoch: int) -> bool:
+    def attach(self, outbox: Outbox, nonce: bytes, version: int, epoch: int) -> bool:
         """Begin or resume the conversation on a stream.
 
         Returns
@@ -102,25 +102,25 @@ class Session:
             DEVICE_IN_USE if another instance is attached.
         """
         self.require_instance(nonce)
-        if self.connection is not None:
+        if self.outbox is not None:
             taken_over = RefusalError(Reason.SUPERSEDED, "stream", "older", "the latest of its instance")
             self.say(Detached(taken_over))
             self._leave()
-        floor = self.version if self._retained is None else self._retained.floor
+        floor = self.version if self._replay is None else self._replay.floor
         is_known = nonce == self._nonce and epoch == self.epoch != _NO_EPOCH
         covered = self.state is not State.PARKED and is_known and floor <= version <= self.version
         self._move(Command.ATTACH)
         if nonce != self._nonce:
             self.report_sequence = 0
         self._nonce = nonce
-        self.connection = connection
-        connection.devices[self.device_id] = self
+        self.outbox = outbox
+        outbox.devices[self.device_id] = self
         if covered:
             self.ack(version)
         else:
             self.version = max(self.version, version)
             self.epoch = 1 + secrets.randbits(_EPOCH_BITS)
-            self._retained = None
+            self._replay = None
         return covered
 
     def require_instance(self, nonce: bytes) -> None:
@@ -135,7 +135,7 @@ class Session:
 
     def resume(self, version: int) -> None:
         """Queue the retained deltas after `version`."""
-        missed = list(self._retained.since(version)) if self._retained is not None else []
+        missed = list(self._replay.since(version)) if self._replay is not None else []
         self._counters.deltas_resent += len(missed)
         for delta in missed:
             self._queue(delta)
@@ -149,7 +149,7 @@ class Session:
         """Give up on differences: the next attach gets snapshots."""
         self._counters.parked[reason] += self.state is not State.PARKED
         self._move(Command.PARK)
-        self._retained = None
+        self._replay = None
 
     def end(self) -> None:
         """Note that the server forgets this session."""
@@ -169,23 +169,23 @@ class Session:
             self._counters.deltas_queued += 1
             self._counters.deltas_coalesced += 1
             return True  # the snapshot will tell
-        if self._retained is None:
-            self._retained = Retained(self.version)
-        retained = self._retained
+        if self._replay is None:
+            self._replay = ReplayBuffer(self.version)
+        replay = self._replay
         versioned = self._versioned(subscription_id, delta)
-        retained.keep(versioned)
-        if retained.is_beyond(self._limits) and self.state is State.DETACHED:
+        replay.keep(versioned)
+        if replay.is_beyond(self._limits) and self.state is State.DETACHED:
             return False
-        while retained.is_beyond(self._limits):
-            retained.forget_oldest()
+        while replay.is_beyond(self._limits):
+            replay.forget_oldest()
         self._queue(versioned)
         return True
 
     def say(self, event: Event) -> Queued | None:
         """Queue an event that has no version. Lost if nobody is attached."""
-        if self.connection is None:
+        if self.outbox is None:
             return None
-        return self.connection.put(self, self.device_id, event)
+        return self.outbox.put(self, self.device_id, event)
 
     def unsubscribed(self, subscription_id: int) -> None:
         """Queue the end of a subscription."""
@@ -195,15 +195,15 @@ class Session:
 
     def ack(self, version: int) -> None:
         """Forget retained deltas that the device has applied."""
-        if self._retained is not None:
-            self._retained.forget_until(version)
-            if not self._retained:
-                self._retained = None
+        if self._replay is not None:
+            self._replay.forget_until(version)
+            if not self._replay:
+                self._replay = None
 
     def sent(self, item: Queued) -> None:
         """Note that a queued event of this session has been taken for sending."""
-        if self._unsent is not None:
-            self._unsent.taken(item)
+        if self._coalescer is not None:
+            self._coalescer.taken(item)
             self._tidy()
 
     def ended(self) -> list[Event]:
@@ -211,24 +211,24 @@ class Session:
 
         They go first: the snapshots may be of subscriptions that have begun since under the same numbers.
         """
-        connection, unsent = self.connection, self._unsent
-        if connection is None or unsent is None:
+        outbox, coalescer = self.outbox, self._coalescer
+        if outbox is None or coalescer is None:
             return []
-        found = [connection.take_early(item) for item in unsent.take_ends()]
+        found = [outbox.take_early(item) for item in coalescer.take_ends()]
         self._tidy()
         return [event for event in found if event is not None]
 
     def snapshots(self, snapshot: Callable[[int, Cause], Delta]) -> list[VersionedDelta]:
         """Turn the coalescing marker into the latest state of every subscription."""
         self._move(Command.CATCH_UP)
-        if self._unsent is not None:
-            self._unsent.caught_up()
+        if self._coalescer is not None:
+            self._coalescer.caught_up()
             self._tidy()
         found = [
             self._versioned(subscription_id, snapshot(handle, Cause.RESUMED))
             for subscription_id, handle in self.handles.items()
         ]
-        self._retained = None
+        self._replay = None
         return found
 
     def _versioned(self, subscription_id: int, delta: Delta) -> VersionedDelta:
@@ -244,33 +244,33 @@ class Session:
         item = self.say(delta)
         if item is None or item.event is None:
             return
-        unsent = self._waiting()
-        unsent.add_delta(item, delta.size_bytes)
-        if unsent.is_beyond(self._limits):
+        coalescer = self._waiting()
+        coalescer.add_delta(item, delta.size_bytes)
+        if coalescer.is_beyond(self._limits):
             self._move(Command.OVERFLOW)
-            self._counters.deltas_coalesced += unsent.coalesce()
+            self._counters.deltas_coalesced += coalescer.coalesce()
             # The last of these versions is one that nobody has: without the snapshot, no resume.
-            self._retained = None
+            self._replay = None
 
-    def _waiting(self) -> Unsent:
-        if self._unsent is None:
-            self._unsent = Unsent()
-        return self._unsent
+    def _waiting(self) -> Coalescer:
+        if self._coalescer is None:
+            self._coalescer = Coalescer()
+        return self._coalescer
 
     def _tidy(self) -> None:
-        if not self._unsent:
-            self._unsent = None
+        if not self._coalescer:
+            self._coalescer = None
 
     def _leave(self) -> None:
         """Let go of the stream; deltas that wait in it are kept already, or a snapshot is due."""
-        connection = self.connection
-        if connection is None:
+        outbox = self.outbox
+        if outbox is None:
             return
-        connection.devices.pop(self.device_id, None)
-        if self._unsent is not None and not connection.closed:  # closing counts what it drops
-            self._counters.deltas_dropped += self._unsent.drop()
-        self.connection = None
-        self._unsent = None
+        outbox.devices.pop(self.device_id, None)
+        if self._coalescer is not None and not outbox.closed:  # closing counts what it drops
+            self._counters.deltas_dropped += self._coalescer.drop()
+        self.outbox = None
+        self._coalescer = None
 
     def _move(self, command: Command) -> None:
         try:

@@ -8,16 +8,16 @@ import grpc
 
 from server.counters import Counters
 from server.errors import RefusalError
-from server.runtime.command_loop import Pump
+from server.runtime.command_loop import CommandLoop
 from server.runtime.gc_control import REFUSED
 from server.runtime.lifecycle import require_serving
-from server.transport.auth import Access
+from server.transport.auth import Auth
 from server.transport.status import CODES, trailing_metadata
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class Gate:
+class Admission:
     """Refuses calls, and counts what is refused.
 
     Parameters
@@ -28,23 +28,23 @@ class Gate:
         Who may speak.
     """
 
-    def __init__(self, pump: Pump, access: Access) -> None:
-        self.access = access
-        self._pump = pump
+    def __init__(self, command_loop: CommandLoop, auth: Auth) -> None:
+        self.auth = auth
+        self._command_loop = command_loop
 
     @property
     def counters(self) -> Counters:
         """Where refusals are counted."""
-        return self._pump.switchboard.counters
+        return self._command_loop.coordinator.counters
 
     def require_serving(self) -> None:
         """Raise RefusalError unless commands are taken now."""
-        require_serving(self._pump.state)
+        require_serving(self._command_loop.state)
 
     def require(self, context: Context) -> None:
         """Raise RefusalError unless commands are taken now, and from this caller."""
         self.require_serving()
-        self.access.require_metadata(context.invocation_metadata())
+        self.auth.require_metadata(context.invocation_metadata())
 
     def note(self, error: RefusalError) -> None:
         """Count a refusal, and let go of where it was raised, which may hold it in turn."""
@@ -54,5 +54,5 @@ class Gate:
     async def refuse(self, context: Context, error: RefusalError) -> NoReturn:
         """End a call with the status, the error and the ErrorInfo of a refusal."""
         self.note(error)
-        self._pump.collector.suspect(REFUSED)
+        self._command_loop.gc_control.suspect(REFUSED)
         await context.abort(CODES[error.reason], str(error), trailing_metadata(error))

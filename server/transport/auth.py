@@ -10,7 +10,7 @@ from server.errors import Reason, RefusalError
 _SCHEME = "Bearer "
 
 
-class Access:
+class Auth:
     """Knows the tokens. Without any, everybody may speak.
 
     Parameters

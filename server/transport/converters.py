@@ -75,11 +75,11 @@ def _choice(kind: type[_Choice], value: int, field: str) -> _Choice:
         raise RefusalError(Reason.INVALID_FIELD, field, value, f"one of {known}") from None
 
 
-def hello_from(connection: s.Connection, message: device_service_pb2.Hello) -> c.Hello:
+def hello_from(outbox: s.Outbox, message: device_service_pb2.Hello) -> c.Hello:
     """Read a hello."""
     lon, lat = position_from(message.position, "hello.position", present=message.HasField("position"))
     return c.Hello(
-        connection,
+        outbox,
         message.device_id,
         message.instance_nonce,
         message.version,
@@ -91,33 +91,33 @@ def hello_from(connection: s.Connection, message: device_service_pb2.Hello) -> c
 
 
 def device_command_from(
-    connection: s.Connection, device_id: str, message: device_service_pb2.AttachRequest
+    outbox: s.Outbox, device_id: str, message: device_service_pb2.AttachRequest
 ) -> c.DeviceCommand:
     """Read any command of a device."""
     match message.WhichOneof("command"):
         case "report":
-            return report_from(connection, device_id, message.report)
+            return report_from(outbox, device_id, message.report)
         case "hello":
-            return hello_from(connection, message.hello)
+            return hello_from(outbox, message.hello)
         case "subscribe":
-            return _subscribe_from(connection, device_id, message.subscribe)
+            return _subscribe_from(outbox, device_id, message.subscribe)
         case "unsubscribe":
-            return c.Unsubscribe(connection, device_id, message.unsubscribe.subscription_id)
+            return c.Unsubscribe(outbox, device_id, message.unsubscribe.subscription_id)
         case "ack":
-            return c.Ack(connection, device_id, message.ack.version)
+            return c.Ack(outbox, device_id, message.ack.version)
         case "ping":
-            return c.Ping(connection, device_id, message.ping.number, message.ping.version)
+            return c.Ping(outbox, device_id, message.ping.number, message.ping.version)
         case _:
             raise _missing("command")
 
 
-def report_from(connection: s.Connection, device_id: str, message: device_service_pb2.Report) -> c.Report:
+def report_from(outbox: s.Outbox, device_id: str, message: device_service_pb2.Report) -> c.Report:
     """Read a report."""
     position = message.position
     if not message.HasField("position"):
         raise _missing("report.position")
     return c.Report(
-        connection,
+        outbox,
         device_id,
         message.sequence,
         position.lon,
@@ -131,11 +131,11 @@ def report_from(connection: s.Connection, device_id: str, message: device_servic
 
 
 def _subscribe_from(
-    connection: s.Connection, device_id: str, message: device_service_pb2.Subscribe
+    outbox: s.Outbox, device_id: str, message: device_service_pb2.Subscribe
 ) -> c.Subscribe:
     lon, lat = position_from(message.position, "subscribe.position", present=message.HasField("position"))
     spec = top_k_from(message.spec)
-    return c.Subscribe(connection, device_id, message.subscription_id, spec, lon, lat, message.margin_m)
+    return c.Subscribe(outbox, device_id, message.subscription_id, spec, lon, lat, message.margin_m)
 
 
 # -- to the wire ---------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
 from safe_region.frame import Frame
 from server import session as s
-from server.core.lru_cache import Recent
+from server.core.lru_cache import LruCache
 from server.limits import Limits
 from server.model import LiveObject
 from server.transport.converters import (
@@ -49,7 +49,7 @@ _MIDDLE = 0x4000
 """A varint below this is two bytes at most."""
 
 
-class EventWriter:
+class EventEncoder:
     """Writes events as serialized responses.
 
     Parameters
@@ -63,7 +63,7 @@ class EventWriter:
         self._limits = limits_message(limits)
         self._virtual_time = virtual_time
         self._lease_ms = lease_ms
-        self._objects: Recent[int, bytes] = Recent(_OBJECTS_MAX)
+        self._objects: LruCache[int, bytes] = LruCache(_OBJECTS_MAX)
 
     def response(self, event: s.Event) -> bytes:
         """Write one event as an AttachResponse."""

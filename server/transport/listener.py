@@ -19,10 +19,10 @@ from nearcast.v1 import (
     publisher_service_pb2,
     publisher_service_pb2_grpc,
 )
-from server.runtime.command_loop import Pump
-from server.runtime.gc_control import Collector
-from server.transport.admission import Gate
-from server.transport.auth import Access
+from server.runtime.command_loop import CommandLoop
+from server.runtime.gc_control import GcControl
+from server.transport.admission import Admission
+from server.transport.auth import Auth
 from server.transport.control_service import ControlServicer
 from server.transport.device_service import DeviceServicer, device_handler
 from server.transport.publisher_service import PublisherServicer
@@ -58,15 +58,15 @@ class TlsFiles:
 class _Beginnings(grpc.aio.ServerInterceptor):
     """Notes every call that begins: it may leave cycles."""
 
-    def __init__(self, collector: Collector) -> None:
-        self._collector = collector
+    def __init__(self, gc_control: GcControl) -> None:
+        self._gc_control = gc_control
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:  # noqa: ANN401 - what is found, whatever it is
-        self._collector.suspect()
+        self._gc_control.suspect()
         return await continuation(handler_call_details)
 
 
@@ -83,8 +83,8 @@ class Listener:
         Between signs of life on a quiet connection; one that gives none is closed, its devices detached.
     """
 
-    def __init__(self, pump: Pump, access: Access, keepalive_ms: int) -> None:
-        self._pump = pump
+    def __init__(self, command_loop: CommandLoop, auth: Auth, keepalive_ms: int) -> None:
+        self._command_loop = command_loop
         timeout_ms = min(keepalive_ms, _KEEPALIVE_TIMEOUT_MS)
         options = [
             # Without SO_REUSEPORT a port that is taken is an error and not a silent half of the traffic.
@@ -95,20 +95,22 @@ class Listener:
             # Pings have a timeout of their own, a minute, which the other one does not shorten.
             ("grpc.http2.ping_timeout_ms", timeout_ms),
             ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MIN_MS),
-            ("grpc.max_receive_message_length", pump.switchboard.limits.message_bytes_max),
+            ("grpc.max_receive_message_length", command_loop.coordinator.limits.message_bytes_max),
             ("grpc.max_send_message_length", -1),
         ]
-        self._server = grpc.aio.server(options=options, interceptors=(_Beginnings(pump.collector),))
-        gate = Gate(pump, access)
-        self._devices = DeviceServicer(pump, gate)
-        self._publishers = PublisherServicer(pump, gate)
+        self._server = grpc.aio.server(
+            options=options, interceptors=(_Beginnings(command_loop.gc_control),)
+        )
+        admission = Admission(command_loop, auth)
+        self._devices = DeviceServicer(command_loop, admission)
+        self._publishers = PublisherServicer(command_loop, admission)
         self._health = health.aio.HealthServicer()
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflected = reflection.aio.ReflectionServicer(names)
         self._server.add_generic_rpc_handlers((device_handler(self._devices),))
         publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, self._server)
         control_service_pb2_grpc.add_ControlServiceServicer_to_server(
-            ControlServicer(pump, gate, self._devices), self._server
+            ControlServicer(command_loop, admission, self._devices), self._server
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflected, self._server)

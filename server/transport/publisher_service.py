@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
 from server.commands import command as c
 from server.errors import RefusalError
-from server.runtime.command_loop import Pump
+from server.runtime.command_loop import CommandLoop
 from server.transport import converters
-from server.transport.admission import Context, Gate
+from server.transport.admission import Admission, Context
 from server.transport.status import error_message
 
 _ACCEPTED = (("nearcast-accepted", "1"),)
@@ -74,9 +74,9 @@ class _Requests:
 class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     """Publish, Retract."""
 
-    def __init__(self, pump: Pump, gate: Gate) -> None:
-        self._pump = pump
-        self._gate = gate
+    def __init__(self, command_loop: CommandLoop, admission: Admission) -> None:
+        self._command_loop = command_loop
+        self._admission = admission
         self._draining = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -102,23 +102,23 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         """
         self._stream_count += 1
         self._idle.clear()
-        requests = _Requests(self._pump.switchboard.limits.objects_per_request_max)
+        requests = _Requests(self._command_loop.coordinator.limits.objects_per_request_max)
         reading: asyncio.Task[None] | None = None
         try:
-            self._gate.require(context)
+            self._admission.require(context)
             await context.send_initial_metadata(_ACCEPTED)
             reading = asyncio.create_task(self._read(request_iterator, requests))
             async for request in requests:
                 yield await self._answer(request)
             await reading
             if self._draining.is_set():
-                self._gate.require_serving()
+                self._admission.require_serving()
         except RefusalError as error:
-            await self._gate.refuse(context, error)
+            await self._admission.refuse(context, error)
         finally:
             if reading is not None:
                 reading.cancel()
-            self._pump.collector.suspect()
+            self._command_loop.gc_control.suspect()
             self._stream_count -= 1
             if not self._stream_count:
                 self._idle.set()
@@ -143,7 +143,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
             objects = [
                 converters.new_object_from(one, f"objects[{i}]") for i, one in enumerate(message.objects)
             ]
-            ids = await self._pump.submit(c.Publish(tuple(objects)))
+            ids = await self._command_loop.submit(c.Publish(tuple(objects)))
         except RefusalError as error:
             return error
         # A refusal is no mishap if the publisher has left before it is told.
@@ -156,7 +156,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
                 raise request.ids
             ids = await request.ids
         except RefusalError as error:
-            self._gate.note(error)
+            self._admission.note(error)
             return publisher_service_pb2.PublishResponse(
                 sequence=request.sequence, error=error_message(error)
             )
@@ -167,10 +167,10 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     ) -> publisher_service_pb2.RetractResponse:
         """Take objects back."""
         try:
-            self._gate.require(context)
-            await self._pump.ask(c.Retract(tuple(request.ids)))
+            self._admission.require(context)
+            await self._command_loop.ask(c.Retract(tuple(request.ids)))
         except RefusalError as error:
-            await self._gate.refuse(context, error)
+            await self._admission.refuse(context, error)
         return publisher_service_pb2.RetractResponse()
 
 

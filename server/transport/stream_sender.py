@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
-from server.core.coordinator import Switchboard
+from server.core.coordinator import Coordinator
 from server.runtime.command_loop import steady_clock_ms
-from server.session import Connection, Detached, Event, RefusedCommand, Rejection
+from server.session import Detached, Event, Outbox, RefusedCommand, Rejection
 
 _TAKEN_MAX = 256
 """Events in one write: large enough to share the cost of a message, small enough to stay prompt."""
 
 
-class Outlet:
+class StreamSender:
     """Sends what is queued on one connection.
 
     Parameters
@@ -39,20 +39,20 @@ class Outlet:
         "_is_over",
         "_reader",
         "_single",
-        "_switchboard",
+        "_coordinator",
         "_write",
         "_writing",
-        "connection",
+        "outbox",
     )
 
     def __init__(
         self,
-        switchboard: Switchboard,
+        coordinator: Coordinator,
         write: Callable[[Sequence[tuple[str, Event]]], Awaitable[None]],
         *,
         single: bool,
     ) -> None:
-        self._switchboard = switchboard
+        self._coordinator = coordinator
         self._write = write
         self._single = single
         self._reader: asyncio.Task[None] | None = None
@@ -61,9 +61,9 @@ class Outlet:
         self._finishing = False
         self._is_over = False
         self._flushed: tuple[tuple[int, asyncio.Future[None]], ...] = ()
-        self._answers_max = switchboard.limits.answers_max
-        self.connection = Connection(
-            self._ring, switchboard.counters, steady_clock_ms, switchboard.limits.late_ms
+        self._answers_max = coordinator.limits.answers_max
+        self.outbox = Outbox(
+            self._ring, coordinator.counters, steady_clock_ms, coordinator.limits.late_ms
         )
 
     async def carry(self, reading: Coroutine[None, None, None]) -> None:
@@ -83,16 +83,16 @@ class Outlet:
 
     async def room(self) -> None:
         """Wait while too many answers to what the stream has said are not written yet."""
-        while self.connection.answers_count > self._answers_max:
+        while self.outbox.answers_count > self._answers_max:
             await self.flush()
 
     async def flush(self) -> None:
         """Wait until everything queued so far has been written, or the connection is closed."""
-        connection = self.connection
-        if connection.written_count >= connection.queued_count:
+        outbox = self.outbox
+        if outbox.written_count >= outbox.queued_count:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._flushed += ((connection.queued_count, future),)
+        self._flushed += ((outbox.queued_count, future),)
         await future
 
     def finish(self) -> None:
@@ -104,7 +104,7 @@ class Outlet:
     def close(self) -> None:
         """Drop what is queued and let everybody go who waits for it."""
         self._is_over = True
-        self.connection.close()
+        self.outbox.close()
         if self._writing is not None:
             self._writing.cancel()
         self._wake()
@@ -115,13 +115,13 @@ class Outlet:
 
     async def _write_all(self) -> None:
         """Write until nothing is queued; end if that was the end."""
-        connection = self.connection
+        outbox = self.outbox
         try:
-            while len(connection) and not self._is_over:
-                events = self._switchboard.take(connection, _TAKEN_MAX)
+            while len(outbox) and not self._is_over:
+                events = self._coordinator.take(outbox, _TAKEN_MAX)
                 if events:
                     await self._write(events)
-                connection.wrote()
+                outbox.wrote()
                 if self._flushed:
                     self._wake()
                 if self._single:
@@ -143,7 +143,7 @@ class Outlet:
     def _wake(self) -> None:
         waiting = []
         for target, future in self._flushed:
-            if self.connection.written_count < target:
+            if self.outbox.written_count < target:
                 waiting.append((target, future))
             elif not future.done():
                 future.set_result(None)

@@ -11,7 +11,7 @@ from index.catalogue import OBJECT_INDEXES
 from index.naive import NaiveObjectIndex
 
 SMALL = RetrieveParameters(
-    objects=800, questions=60, singles=20, large_batch=150, small_batch=20, audited=60
+    objects=800, location_requests=60, singles=20, large_batch=150, small_batch=20, audited=60
 )
 
 
@@ -55,7 +55,7 @@ def test_the_audit_notices_a_wrong_list(city, monkeypatch):
 
 
 def test_a_small_budget_means_fewer_objects_and_answers(city):
-    workload = Retrieve(city, RetrieveParameters(objects=12_000, questions=40, audited=20))
+    workload = Retrieve(city, RetrieveParameters(objects=12_000, location_requests=40, audited=20))
     (row,) = workload.measure("naive", (1,), 1e-6, quiet)
     assert row["objects"] < 12_000
     assert (row["subscriptions_measured"], row["subscriptions_in_batch"]) == (10, 10)

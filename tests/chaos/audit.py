@@ -48,9 +48,9 @@ async def settle(crowd: Crowd) -> None:
 def _give_signs_of_life(crowd: Crowd) -> None:
     """Let devices that were refused the end of a subscription ping, as all do in time, and ask again."""
     for member in (one for group in crowd.awake for one in group.members):
-        conversation = member.device._conversation
-        if conversation.is_online and conversation.roster._refused_ids:
-            conversation.ping(lambda: None)
+        session = member.device._session
+        if session.is_online and session.roster._refused_ids:
+            session.ping(lambda: None)
 
 
 def _restless(crowd: Crowd) -> list[str]:

@@ -31,8 +31,8 @@ class Tamper:
 
     def __init__(self, member: Member, chance: random.Random, late_s: float = 0.0) -> None:
         self.count = 0
-        self._voice: Any = member.device._conversation._voice
-        self._conversation = member.device._conversation
+        self._voice: Any = member.device._session._voice
+        self._session = member.device._session
         self._chance = chance
         self._late_s = late_s
         self._send: Callable[[Any], None] = self._voice._send
@@ -77,5 +77,5 @@ class Tamper:
             self._say_again(request)
 
     def _say_again(self, request: Any) -> None:
-        if self._conversation.is_online:
+        if self._session.is_online:
             self._send(request)

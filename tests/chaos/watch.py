@@ -32,9 +32,9 @@ class Watch:
         self._known: set[int] = set()
         self._ended: set[int] = set()
         self.deltas = 0
-        conversation = device._conversation
-        self._versions = conversation._versions
-        self._receive, conversation.receive = conversation.receive, self._look
+        session = device._session
+        self._versions = session._versions
+        self._receive, session.receive = session.receive, self._look
         self._take, self._versions.take = self._versions.take, self._look_at_version
 
     def ending(self, subscription_id: int) -> None:

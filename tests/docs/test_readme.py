@@ -39,7 +39,7 @@ async def test_the_example_runs(tmp_path):
         out, _ = await process.communicate()
     assert process.returncode == 0
     lines = out.decode().splitlines()
-    frame = server.switchboard.frame
+    frame = server.coordinator.frame
     away_m = frame.project(14.52, 35.90).x_m - frame.project(14.51, 35.90).x_m
     assert lines[0].startswith(f"frozenset({{'sushi'}}) {away_m:.0f} ")
     assert lines[1].startswith("SubscriptionState.EXACT Counters(moves=1, reports=0")

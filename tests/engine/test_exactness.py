@@ -48,12 +48,12 @@ def run(seed: int) -> int:
         if step % 2 == 0:
             compared += world.audit()
         if step % 25 == 0:
-            world.board.check()
+            world.coordinator.check()
     for device in world.devices.values():
         if device.stream is None:
             device.open()
     compared += world.audit()
-    world.board.check()
+    world.coordinator.check()
     return compared
 
 

@@ -31,33 +31,33 @@ def index(request):
     return FACTORIES[request.param]()
 
 
-def ask(index, questions):
+def ask(index, location_requests):
     """Questions are (interest, x, y, count, bound); answers lists of (length, id)."""
     found = index.best(
-        interest_batch([one[0] for one in questions]),
-        np.array([one[1] for one in questions], dtype=np.float64),
-        np.array([one[2] for one in questions], dtype=np.float64),
-        np.array([one[3] for one in questions], dtype=np.int64),
-        np.array([one[4] for one in questions], dtype=np.float64),
+        interest_batch([one[0] for one in location_requests]),
+        np.array([one[1] for one in location_requests], dtype=np.float64),
+        np.array([one[2] for one in location_requests], dtype=np.float64),
+        np.array([one[3] for one in location_requests], dtype=np.int64),
+        np.array([one[4] for one in location_requests], dtype=np.float64),
     )
-    rows = [slice(found.offsets[i], found.offsets[i + 1]) for i in range(len(questions))]
-    for row, (interest, x_m, y_m, _, _) in zip(rows, questions, strict=True):
+    rows = [slice(found.offsets[i], found.offsets[i + 1]) for i in range(len(location_requests))]
+    for row, (interest, x_m, y_m, _, _) in zip(rows, location_requests, strict=True):
         del x_m, y_m
         assert (found.r_m[row] <= found.length_m[row]).all()
         assert (found.r_m[row] <= interest.weight_m).all()
     return [list(zip(found.length_m[row].tolist(), found.ids[row].tolist(), strict=True)) for row in rows]
 
 
-def expected(objects, questions):
+def expected(objects, location_requests):
     answers = []
-    for interest, x_m, y_m, count, bound in questions:
+    for interest, x_m, y_m, count, bound in location_requests:
         lengths = [(interest.length(x_m, y_m, one), one.object_id) for one in objects.values()]
         found = sorted(pair for pair in lengths if pair[0] is not None and pair[0] <= bound)
         answers.append(found[:count])
     return answers
 
 
-def questions(dice, count):
+def location_requests(dice, count):
     return [
         (
             dice.interest(),
@@ -88,11 +88,11 @@ def test_any_mix_of_operations(index, seed):
             index.remove(ids(some))
             for key in some:
                 del there[key]
-            asked = [(one[0], one[1], one[2], 1_000, float("inf")) for one in questions(dice, 5)]
+            asked = [(one[0], one[1], one[2], 1_000, float("inf")) for one in location_requests(dice, 5)]
             for row in ask(index, asked):
                 assert not {key for _, key in row} & set(some)
         else:
-            asked = questions(dice, dice.random.choice((0, 1, 6)))
+            asked = location_requests(dice, dice.random.choice((0, 1, 6)))
             found = ask(index, asked)
             assert found == expected(there, asked)
             ranked += sum(map(len, found))
@@ -103,7 +103,7 @@ def test_any_mix_of_operations(index, seed):
 
 
 def test_nothing_there(index):
-    assert ask(index, questions(Dice(1), 4)) == [[], [], [], []]
+    assert ask(index, location_requests(Dice(1), 4)) == [[], [], [], []]
 
 
 def test_what_is_refused_changes_nothing(index):
@@ -119,7 +119,7 @@ def test_what_is_refused_changes_nothing(index):
     with pytest.raises(KeyError, match="id 1"):
         index.remove(ids([1, 1]))
     index.check()
-    asked = questions(dice, 20)
+    asked = location_requests(dice, 20)
     assert ask(index, asked) == expected(there, asked)
 
 
@@ -133,7 +133,7 @@ def test_growth_and_shrinkage(index):
     for key in gone:
         del there[key]
     index.check()
-    asked = questions(dice, 30)
+    asked = location_requests(dice, 30)
     assert ask(index, asked) == expected(there, asked)
 
 
@@ -204,7 +204,7 @@ def test_a_length_equal_to_the_bound_is_included(index):
     dice = Dice(8)
     there = {key: dice.object(key) for key in range(200)}
     index.insert(object_batch(list(there.values())))
-    asked = [(*one[:3], 50, float("inf")) for one in questions(dice, 20)]
+    asked = [(*one[:3], 50, float("inf")) for one in location_requests(dice, 20)]
     for question, answer in zip(asked, expected(there, asked), strict=True):
         if answer:
             bounded = [(*question[:4], answer[len(answer) // 2][0])]

@@ -30,26 +30,26 @@ def test_within_the_circle_the_device_never_needs_to_report(seed, monkeypatch):
         world.subscribe(device)
     world.deliver()
     tried = 0
-    conversation = device.conversation
+    session = device.session
     for _ in range(60):
         world.move(device)
         world.deliver()
-        fence = conversation.geofence()
+        fence = session.geofence()
         assert (fence.lon, fence.lat) == (device.lon, device.lat)
         radius_m = min(fence.radius_m, 20.0)
         if radius_m == 0.0:
             continue
         tried += 1
-        reports, accuracy_m = conversation.counters.reports, conversation.where.accuracy_m
+        reports, accuracy_m = session.counters.reports, session.where.accuracy_m
         for _ in range(10):
             angle = world.random.uniform(0.0, 2.0 * math.pi)
             share = world.random.choice((world.random.random(), 1.0 - 1e-9))
             lon = fence.lon + share * radius_m * math.cos(angle) / PLANE.x_m_per_deg
             lat = fence.lat + share * radius_m * math.sin(angle) / PLANE.y_m_per_deg
-            conversation.move(lon, lat, accuracy_m=accuracy_m)
-            assert conversation.counters.reports == reports
-        conversation.move(fence.lon, fence.lat, accuracy_m=accuracy_m)
-        assert conversation.counters.reports == reports
+            session.move(lon, lat, accuracy_m=accuracy_m)
+            assert session.counters.reports == reports
+        session.move(fence.lon, fence.lat, accuracy_m=accuracy_m)
+        assert session.counters.reports == reports
         world.audit()
     assert tried > 10
 

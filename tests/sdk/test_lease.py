@@ -26,7 +26,7 @@ async def leased(tmp_path):
 
 
 def session_of(place, device_id="d"):
-    return place.server.switchboard.sessions[device_id]
+    return place.server.coordinator.sessions[device_id]
 
 
 async def test_a_silent_device_pings_and_says_nothing_else(leased):
@@ -41,7 +41,7 @@ async def test_a_silent_device_pings_and_says_nothing_else(leased):
             await client.sync()
         assert session_of(leased).connection is connection
         assert subscription.state is SubscriptionState.EXACT
-        assert leased.server.switchboard.counters.parked[ParkReason.LEASE_EXPIRED] == 0
+        assert leased.server.coordinator.counters.parked[ParkReason.LEASE_EXPIRED] == 0
     kinds = [request.WhichOneof("command") for request in tap.requests()]
     assert kinds[:2] == ["hello", "subscribe"]
     assert set(kinds[2:]) == {"ping"}
@@ -76,7 +76,7 @@ async def test_an_app_that_was_suspended_comes_back_by_itself(leased, is_fleet):
                 await device.move(lon, 35.5)
                 await client.advance_clock(time_ms)  # longer than the lease, and nobody has pinged
                 assert (
-                    leased.server.switchboard.counters.parked[ParkReason.LEASE_EXPIRED]
+                    leased.server.coordinator.counters.parked[ParkReason.LEASE_EXPIRED]
                     == time_ms // 10_000
                 )
                 objects |= await published(client, random.Random(time_ms), 20)
@@ -84,19 +84,19 @@ async def test_an_app_that_was_suspended_comes_back_by_itself(leased, is_fleet):
                 await client.sync()
                 assert ids(subscription) == expected(SPEC, objects, lon, 35.5)
                 assert session_of(leased).is_attached
-            leased.server.switchboard.check()
+            leased.server.coordinator.check()
 
 
 async def test_what_is_asked_for_in_the_moment_of_expiry_is_not_lost(leased):
     async with nearcast.connect(leased.target) as client, client.fleet() as fleet:
         device = await fleet.attach("d", lon=14.5, lat=35.5)
         dropped = await device.subscribe(TopK({"tea"}))
-        board = leased.server.switchboard
-        board.steady_ms += LEASE_MS
-        board.end_leases()  # the device does not know yet
+        coordinator = leased.server.coordinator
+        coordinator.steady_ms += LEASE_MS
+        coordinator.end_leases()  # the device does not know yet
         subscription = await device.subscribe(SPEC)
-        board.steady_ms += LEASE_MS
-        board.end_leases()
+        coordinator.steady_ms += LEASE_MS
+        coordinator.end_leases()
         await dropped.unsubscribe()
         await until(lambda: subscription.state is SubscriptionState.EXACT)
         await client.sync()

@@ -46,7 +46,7 @@ async def test_offline_it_answers_inside_its_region_and_says_when_it_cannot(plac
     await until(lambda: subscription.state is State.EXACT)
     await until(lambda: news in ids(subscription))
     assert device.counters.reports == 0, "it was resumed, and had nothing to say"
-    assert place.server.switchboard.counters.deltas_resent == 1
+    assert place.server.coordinator.counters.deltas_resent == 1
     await device.detach()
     assert subscription.state is State.ENDED
 
@@ -59,8 +59,8 @@ async def test_expiry_goes_on_offline(virtual):
     device = await virtual.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(TopK({"sushi"}, k=2, alpha=0.9))
     assert ids(subscription) == ids_short
-    conversation = device._conversation
-    conversation.disconnect()
+    session = device._session
+    session.disconnect()
     assert subscription.state is State.OFFLINE
     virtual.clock.observe(7_000)
     device.pass_time()
@@ -127,7 +127,7 @@ async def test_the_server_notices_a_dead_connection_too(tmp_path):
     proxy = Proxy(place.target)
     async with nearcast.connect(await proxy.start()) as far:
         await (await far.attach("d", lon=14.5, lat=35.5)).subscribe(SPEC)
-        session = place.server.switchboard.sessions["d"]
+        session = place.server.coordinator.sessions["d"]
         proxy.stall()
         await until(lambda: not session.is_attached)
     await proxy.stop()
@@ -151,7 +151,7 @@ async def test_cut_again_and_again_while_things_happen(place, client, proxy, far
     alive = await publisher.publish(row(100))
     device = await far.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(SPEC)
-    versions = device._conversation._versions
+    versions = device._session._versions
     seen = [versions.version]
     for round_number in range(20):
         alive += await publisher.publish(row(3, start=14.5 + 0.001 * round_number))
@@ -165,7 +165,7 @@ async def test_cut_again_and_again_while_things_happen(place, client, proxy, far
     await until(lambda: subscription.state is State.EXACT)
     assert await is_exact(far, subscription, 14.5 + 0.015 * 4)
     assert seen == sorted(seen)
-    place.server.switchboard.check()
+    place.server.coordinator.check()
 
 
 async def test_a_publisher_whose_connection_breaks(client, proxy, far):

@@ -196,7 +196,7 @@ async def test_the_mode_ellipse_is_refused(client):
     await other.subscribe(lamps)
     with pytest.raises(RefusedError, match="accuracy_m"):
         await other.move(14.5, 35.6, accuracy_m=10.0)
-    assert other._conversation.where.lat == 35.5
+    assert other._session.where.lat == 35.5
 
 
 async def test_a_radius_beyond_the_servers_limit_is_refused(client):
@@ -309,7 +309,7 @@ async def test_private_devices_of_a_fleet_where_the_buffer_does_not_suffice(stin
                 await device.move(lon, lat)
             await stingy.sync()
             for subscription in subscriptions:
-                states.add((subscription._conversation.device_id, subscription.state))
+                states.add((subscription._session.device_id, subscription.state))
                 if subscription.state is SubscriptionState.EXACT:
                     assert ids(subscription) == expected(SPECS[0], objects, lon, lat)
                 else:

@@ -19,7 +19,7 @@ def numbered(number, key=""):
 
 def alive(place):
     """Return the payloads of all objects of a server, by id."""
-    objects = place.server.switchboard.ledger.objects
+    objects = place.server.coordinator.matching.objects
     return {object_id: int(one.payload) for object_id, one in objects.items()}
 
 
@@ -28,7 +28,7 @@ async def test_tasks_that_publish_at_once_share_commits(place, client):
     (first,) = await publisher.publish([numbered(0)])
     commits = HeldCommits(place.server)
     publishing = [asyncio.create_task(publisher.publish([numbered(i)])) for i in range(1, 300)]
-    await until(lambda: place.server._pump.waiting_count == 63)
+    await until(lambda: place.server._command_loop.waiting_count == 63)
     commits.go_on.set()
     ids = [one for task in publishing for one in await task]
     assert ids == sorted(ids), "in the order they were asked"
@@ -46,7 +46,7 @@ async def test_who_gives_up_or_is_refused_disturbs_nobody(place, client, caplog)
 
     publishing = {i: published(i) for i in range(1, 100)}
     refused = {i: asyncio.create_task(publisher.publish([_outside()])) for i in range(100, 120)}
-    await until(lambda: place.server.switchboard._next_object_id > 1 + 1)
+    await until(lambda: place.server.coordinator._next_object_id > 1 + 1)
     for i in range(3, 100, 10):
         publishing[i].cancel()
     commits.go_on.set()
@@ -75,7 +75,7 @@ async def test_a_server_that_restarts_carries_each_out_once(place, client):
     await publisher.publish([numbered(0)])
     commits = HeldCommits(place.server)
     publishing = [asyncio.create_task(publisher.publish([numbered(i)])) for i in range(1, 200)]
-    await until(lambda: place.server._pump.waiting_count >= 20)
+    await until(lambda: place.server._command_loop.waiting_count >= 20)
     stopping = asyncio.create_task(place.stop())
     late = [asyncio.create_task(publisher.publish([numbered(i)])) for i in range(200, 300)]
     await asyncio.sleep(0.05)

@@ -59,7 +59,7 @@ async def test_what_was_asked_for_offline_is_done_on_return(place, client):
         await place.start()
         subscription = await asking
         assert await is_exact(client, subscription, 14.5)
-        assert place.server.switchboard.sessions["d"].handles.keys() == {subscription.id}
+        assert place.server.coordinator.sessions["d"].handles.keys() == {subscription.id}
 
 
 async def test_a_resume_sends_only_the_difference(place, client):
@@ -107,7 +107,7 @@ async def test_an_end_that_the_disk_refuses_is_told_again(place, client, monkeyp
     await client.publisher().publish(row(10, start=14.5))
     device = await client.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(SPEC)
-    handles = place.server.switchboard.sessions["d"].handles
+    handles = place.server.coordinator.sessions["d"].handles
 
     def full(*_):
         raise StoreError("the disk is full")

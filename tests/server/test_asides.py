@@ -12,12 +12,12 @@ from safe_region.frame import Area, Frame
 from server.commands import command as c
 from server.commands.plan import apply
 from server.commands.planner import Planner
-from server.core.coordinator import Switchboard
+from server.core.coordinator import Coordinator
 from server.limits import Limits
 from server.model import NewObject, TopK
-from server.runtime.command_queue import WaitingCommands
-from server.runtime.report_batcher import Asides
-from server.session import Connection, Pong, VersionedDelta
+from server.runtime.command_queue import CommandQueue
+from server.runtime.report_batcher import ReportBatcher
+from server.session import Outbox, Pong, VersionedDelta
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 SUSHI = TopK(("sushi",), 3, 0.5)
@@ -29,12 +29,12 @@ class Crowd:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.chance = random.Random(5)
-        self.board = Switchboard(FRAME, limits or Limits())
-        self.waiting = WaitingCommands(self.board.limits, self.board.counters)
-        self.planner = Planner(self.board)
-        self.asides = Asides(self.board, self.planner, self.waiting, self.take_note)
+        self.coordinator = Coordinator(FRAME, limits or Limits())
+        self.waiting = CommandQueue(self.coordinator.limits, self.coordinator.counters)
+        self.planner = Planner(self.coordinator)
+        self.asides = ReportBatcher(self.coordinator, self.planner, self.waiting, self.take_note)
         self.taken_count = 0
-        self.line = Connection()
+        self.line = Outbox()
         self.place_of = dict.fromkeys(DEVICES, (14.5, 35.5))
         spots = tuple(NewObject(*self.spot(), ("sushi",), 60_000) for _ in range(300))
         self.do(c.Publish(spots))
@@ -44,7 +44,7 @@ class Crowd:
         self.heard()
 
     def do(self, command: c.Command) -> None:
-        apply(self.board, self.planner.plan_batch([command]))
+        apply(self.coordinator, self.planner.plan_batch([command]))
 
     def take_note(self) -> None:
         self.taken_count += 1
@@ -57,16 +57,16 @@ class Crowd:
         self.waiting.put(c.Report(self.line, name, sequence, *self.place_of[name], (1,)))
 
     def heard(self) -> list[tuple[str, object]]:
-        return self.board.take(self.line, 10_000)
+        return self.coordinator.take(self.line, 10_000)
 
     def check(self) -> None:
         """Every device holds the best for where it has been last."""
         for name, (lon, lat) in self.place_of.items():
-            (handle,) = self.board.sessions[name].handles.values()
-            held, _ = self.board.ledger.engine.buffer(handle)
-            ranked = self.board.ledger.search(SUSHI, FRAME.project(lon, lat))
+            (handle,) = self.coordinator.sessions[name].handles.values()
+            held, _ = self.coordinator.matching.engine.buffer(handle)
+            ranked = self.coordinator.matching.search(SUSHI, FRAME.project(lon, lat))
             assert {one.item.object_id for one in ranked} <= set(held.tolist())
-        self.board.check()
+        self.coordinator.check()
 
 
 @pytest.fixture
@@ -79,14 +79,14 @@ def crowd():
 def looks_of(crowd: Crowd, monkeypatch: pytest.MonkeyPatch, meanwhile=lambda _: None) -> list[int]:
     """Return a list that is going to have the size of every look; `meanwhile` happens during each."""
     sizes: list[int] = []
-    look = crowd.board.ledger.look
+    look = crowd.coordinator.matching.look
 
     def spied(places):
         sizes.append(len(places))
         meanwhile(len(sizes))
         return look(places)
 
-    monkeypatch.setattr(crowd.board.ledger, "look", spied)
+    monkeypatch.setattr(crowd.coordinator.matching, "look", spied)
     return sizes
 
 
@@ -179,7 +179,7 @@ async def test_a_crowd_that_never_ceases_lets_others_have_their_turn(monkeypatch
         crowd.report(name, 1)
     await asyncio.wait_for(crowd.asides.carry_out(), 60.0)
     assert looks == [25] * 8
-    assert crowd.board.counters.reports_superseded == 0
+    assert crowd.coordinator.counters.reports_superseded == 0
     assert crowd.waiting, "somebody has reported meanwhile"
     monkeypatch.undo()
     await crowd.asides.carry_out()
@@ -203,7 +203,7 @@ async def test_in_a_flood_reading_comes_first(crowd, monkeypatch):
     await asyncio.wait_for(crowd.asides.carry_out(), 60.0)
     assert looks == [50, 50]
     assert len(crowd.waiting) == 100, "of each device its last report"
-    assert crowd.board.counters.reports_superseded >= 50
+    assert crowd.coordinator.counters.reports_superseded >= 50
     monkeypatch.undo()
     await crowd.asides.carry_out()
     crowd.check()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from server.core.lru_cache import Recent
+from server.core.lru_cache import LruCache
 
 
 def test_what_was_used_last_is_kept_and_the_rest_is_bounded():
-    recent = Recent(4)
+    recent = LruCache(4)
     for number in range(100):
         recent.put(number, str(number))
         assert recent.get(0) == "0"  # used all the time

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 
 from server.commands import command as c
-from server.core.coordinator import Switchboard
+from server.core.coordinator import Coordinator
 from server.limits import Limits
 from server.model import TopK
-from server.runtime.command_loop import Pump
+from server.runtime.command_loop import CommandLoop
 from server.runtime.retention import DAY_MS, LOOK_MS, Retention
-from server.session import Connection, VersionedDelta, Welcome
+from server.session import Outbox, VersionedDelta, Welcome
 from server.store import SqliteStore
 from tests.server.test_pump import FRAME, Clock, an_object
 from tests.support.stored import subscriptions_of
@@ -30,42 +30,44 @@ class Place:
 
     async def start(self, days=DAYS):
         self.store = SqliteStore(self.path, FRAME)
-        board = Switchboard(FRAME, Limits())
-        board.recover(self.store.recover())
-        self.pump = Pump(board, self.store, self.clock, self.clock, Retention(self.store, days))
-        self._running = asyncio.create_task(self.pump.run())
-        await self.pump.ask(c.Sync())
+        coordinator = Coordinator(FRAME, Limits())
+        coordinator.recover(self.store.recover())
+        self.command_loop = CommandLoop(
+            coordinator, self.store, self.clock, self.clock, Retention(self.store, days)
+        )
+        self._running = asyncio.create_task(self.command_loop.run())
+        await self.command_loop.ask(c.Sync())
 
     async def stop(self):
-        self.pump.stop()
+        self.command_loop.stop()
         await self._running
         self.store.close()
 
     async def subscribe(self, device_id, subscriptions=1):
-        line = Connection()
-        await self.pump.tell(c.Hello(line, device_id, b"n", 0, 14.5, 35.5))
+        line = Outbox()
+        await self.command_loop.tell(c.Hello(line, device_id, b"n", 0, 14.5, 35.5))
         for number in range(1, subscriptions + 1):
-            await self.pump.tell(c.Subscribe(line, device_id, number, SUSHI, 14.5, 35.5))
-        await self.pump.ask(c.Sync())
+            await self.command_loop.tell(c.Subscribe(line, device_id, number, SUSHI, 14.5, 35.5))
+        await self.command_loop.ask(c.Sync())
         return line
 
     async def leave(self, device_id, line):
-        self.pump.tell_now(c.Detach(line, device_id))
-        await self.pump.ask(c.Sync())
+        self.command_loop.tell_now(c.Detach(line, device_id))
+        await self.command_loop.ask(c.Sync())
 
     async def pass_days(self, days):
         """Let time pass, and the look that is due then be done."""
         self.clock.now_ms += int(days * DAY_MS)
-        await self.pump.ask(c.Sync())
-        while (look := self.pump._retention._looking) is not None and not look.done():
+        await self.command_loop.ask(c.Sync())
+        while (look := self.command_loop._retention._looking) is not None and not look.done():
             await look
-        await self.pump.ask(c.Sync())
+        await self.command_loop.ask(c.Sync())
 
     def on_disk(self):
         return [row.device_id for row in subscriptions_of(self.store.recover())]
 
     def known(self):
-        return sorted(self.pump.switchboard.sessions)
+        return sorted(self.command_loop.coordinator.sessions)
 
 
 @pytest.fixture
@@ -85,12 +87,14 @@ async def test_who_was_not_heard_of_for_the_time_is_forgotten_and_nobody_else(pl
     await place.pass_days(1.5)
     assert place.on_disk() == ["lately", "there"]
     assert place.known() == ["lately", "there"]
-    assert place.pump.switchboard.counters.devices_forgotten == 1
-    place.pump.switchboard.check()
+    assert place.command_loop.coordinator.counters.devices_forgotten == 1
+    place.command_loop.coordinator.check()
     # Who is there goes on hearing everything.
-    place.pump.switchboard.take(line, 100)
-    await place.pump.ask(c.Publish((an_object(),)))
-    assert [type(event) for _, event in place.pump.switchboard.take(line, 100)] == [VersionedDelta]
+    place.command_loop.coordinator.take(line, 100)
+    await place.command_loop.ask(c.Publish((an_object(),)))
+    assert [type(event) for _, event in place.command_loop.coordinator.take(line, 100)] == [
+        VersionedDelta
+    ]
 
 
 async def test_being_there_counts_until_the_moment_of_leaving(place):
@@ -106,9 +110,9 @@ async def test_being_there_counts_until_the_moment_of_leaving(place):
 async def test_a_device_that_is_there_when_the_server_dies_is_remembered_from_the_last_look_on(place):
     await place.subscribe("d")
     await place.pass_days(DAYS + 10)
-    await place.pump.ask(c.Publish((an_object(),)))
+    await place.command_loop.ask(c.Publish((an_object(),)))
     # The process ends without a word: the device was never detached.
-    place.pump.stop()
+    place.command_loop.stop()
     await place._running
     place.store.close()
     await place.start()
@@ -126,11 +130,11 @@ async def test_after_a_start_there_is_an_hour_to_come_back(place):
     await place.start()
     await place.pass_days(0.9 * LOOK_MS / DAY_MS)
     assert place.on_disk() == ["d"]
-    line = Connection()
-    await place.pump.tell(c.Hello(line, "d", b"n", 0, 14.5, 35.5))
+    line = Outbox()
+    await place.command_loop.tell(c.Hello(line, "d", b"n", 0, 14.5, 35.5))
     await place.pass_days(0.2 * LOOK_MS / DAY_MS)
     assert place.on_disk() == ["d"]
-    events = [type(event) for _, event in place.pump.switchboard.take(line, 10)]
+    events = [type(event) for _, event in place.command_loop.coordinator.take(line, 10)]
     assert events == [Welcome, VersionedDelta]
 
 
@@ -139,7 +143,7 @@ async def test_a_forgotten_device_may_begin_anew(place):
     await place.pass_days(DAYS + 1)
     assert place.known() == []
     line = await place.subscribe("d")
-    welcome = place.pump.switchboard.take(line, 1)[0][1]
+    welcome = place.command_loop.coordinator.take(line, 1)[0][1]
     assert welcome.subscriptions == ()
     assert place.on_disk() == ["d"]
 

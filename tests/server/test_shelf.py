@@ -8,7 +8,7 @@ import pytest
 
 from safe_region.frame import Area, Frame
 from server.core import object_table as shelf
-from server.core.matching_service import Ledger
+from server.core.matching_service import MatchingService
 from server.model import LiveObject
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
@@ -34,44 +34,44 @@ def an_object(object_id, chance, now_ms):
 def test_it_is_a_mapping_of_what_is_alive(seed, monkeypatch):
     monkeypatch.setattr(shelf, "_RECENT_MAX", 3)
     chance = random.Random(seed)
-    ledger = Ledger(FRAME)
+    matching = MatchingService(FRAME)
     alive = {}
     next_id = 1
     for _ in range(120):
         kind = chance.choice(("publish", "publish", "retract", "replace", "advance"))
         some = chance.sample(sorted(alive), min(len(alive), chance.randint(1, 3)))
         if kind in {"publish", "replace"}:
-            new = [an_object(next_id + i, chance, ledger.now_ms) for i in range(chance.randint(1, 4))]
+            new = [an_object(next_id + i, chance, matching.now_ms) for i in range(chance.randint(1, 4))]
             next_id += len(new)
             replaced = some if kind == "replace" else []
-            ledger.publish(new, replaced)
+            matching.publish(new, replaced)
             alive = {key: item for key, item in alive.items() if key not in replaced}
             alive |= {item.object_id: item for item in new}
         elif kind == "retract":
-            ledger.retract(some)
+            matching.retract(some)
             for object_id in some:
                 del alive[object_id]
         else:
-            now_ms = ledger.now_ms + chance.choice((0, 3, 30))
+            now_ms = matching.now_ms + chance.choice((0, 3, 30))
             due = {key: item for key, item in alive.items() if item.expiry_ms <= now_ms}
-            gone = ledger.advance(now_ms)
+            gone = matching.advance(now_ms)
             assert {one.object_id: one.key for one in gone} == {
                 key: item.key for key, item in due.items()
             }
             for object_id in due:
                 del alive[object_id]
-        assert dict(ledger.objects) == alive
-        assert len(ledger.objects) == len(alive)
-    assert next_id not in ledger.objects
+        assert dict(matching.objects) == alive
+        assert len(matching.objects) == len(alive)
+    assert next_id not in matching.objects
     with pytest.raises(KeyError):
-        ledger.objects[next_id]
-    ledger.retract(sorted(alive))
-    assert not ledger.objects
-    assert len(ledger._vocabulary) == 0
+        matching.objects[next_id]
+    matching.retract(sorted(alive))
+    assert not matching.objects
+    assert len(matching._vocabulary) == 0
 
 
 def test_what_was_just_put_is_not_made_again():
-    ledger = Ledger(FRAME)
+    matching = MatchingService(FRAME)
     item = an_object(1, random.Random(1), 0)
-    ledger.publish([item])
-    assert ledger.objects[1] is item
+    matching.publish([item])
+    assert matching.objects[1] is item

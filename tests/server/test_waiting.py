@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from server.commands import command as c
 from server.counters import Counters
 from server.limits import Limits
-from server.runtime.command_queue import WaitingCommands
-from server.session import Connection
+from server.runtime.command_queue import CommandQueue
+from server.session import Outbox
 
-LINE, OTHER_LINE = Connection(), Connection()
+LINE, OTHER_LINE = Outbox(), Outbox()
 
 
 def report(sequence=1, device_id="d", **changes):
@@ -29,7 +29,7 @@ def counters():
 
 @pytest.fixture
 def queue(counters):
-    return WaitingCommands(Limits(), counters)
+    return CommandQueue(Limits(), counters)
 
 
 def waiting(queue):
@@ -50,7 +50,7 @@ def test_a_report_takes_the_place_of_the_one_before(queue, counters):
     "after",
     [
         report(1),
-        report(2, connection=OTHER_LINE),
+        report(2, outbox=OTHER_LINE),
         report(2, subscription_ids=(1,)),
         report(2, subscription_ids=(1, 2, 3)),
         report(2, margin_m=5.0),
@@ -128,7 +128,7 @@ class Driver:
     """Puts and takes as told, and notes what it has taken; main commands are under way until done."""
 
     def __init__(self):
-        self.queue = WaitingCommands(Limits(), Counters())
+        self.queue = CommandQueue(Limits(), Counters())
         self.put, self.taken, self.under_way = [], [], []
 
     def step(self, kind, what):

@@ -26,13 +26,13 @@ from safe_region.frame import Area, Frame
 from server.commands import command as c
 from server.commands.plan import Plan, apply
 from server.commands.planner import Planner
-from server.core.coordinator import Switchboard
+from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, TopK
 from server.session import (
-    Connection,
     Detached,
+    Outbox,
     Pong,
     State,
     Unsubscribed,
@@ -70,7 +70,7 @@ class App:
         self.nonce = nonce
         self.memory = Memory()
         self.backups = [Memory()]
-        self.connection: Connection | None = None
+        self.outbox: Outbox | None = None
         self.sequence = 0
         self.heard: list[VersionedDelta] = []
         self.applied_count = 0
@@ -94,7 +94,7 @@ class App:
                 if self.fresh is not None:
                     self.fresh.discard(event.subscription_id)
             case Detached():
-                self.connection = None
+                self.outbox = None
             case Pong():
                 pass
             case _:
@@ -138,10 +138,10 @@ class DeliveryRule(RuleBasedStateMachine):
 
     def start(self) -> None:
         options = EngineOptions(1, OBJECT_INDEXES["naive"], lambda: SUBSCRIPTION_INDEXES["naive"](None))
-        self.board = Switchboard(PLANE, LIMITS, options, virtual_time=True, lease_ms=LEASE_MS)
-        self.planner = Planner(self.board)
-        self.board.recover(self.store.recover())
-        self.board.advance(self.now_ms)
+        self.coordinator = Coordinator(PLANE, LIMITS, options, virtual_time=True, lease_ms=LEASE_MS)
+        self.planner = Planner(self.coordinator)
+        self.coordinator.recover(self.store.recover())
+        self.coordinator.advance(self.now_ms)
         self.last_nonce: dict[str, bytes] = {}
         self.reported: dict[str, int] = {}
         self.missed: dict[str, int | None] = dict.fromkeys(DEVICES)
@@ -158,12 +158,12 @@ class DeliveryRule(RuleBasedStateMachine):
         if isinstance(plan, RefusalError):
             raise plan
         assert isinstance(plan, Plan)
-        self.store.commit([*self.board.late_rows, *plan.rows], self.board.ledger.now_ms)
-        self.board.late_rows.clear()
-        return apply(self.board, [plan])[0]
+        self.store.commit([*self.coordinator.late_rows, *plan.rows], self.coordinator.matching.now_ms)
+        self.coordinator.late_rows.clear()
+        return apply(self.coordinator, [plan])[0]
 
     def attached(self, name: str) -> App | None:
-        return next((app for app in self.apps[name] if app.connection is not None), None)
+        return next((app for app in self.apps[name] if app.outbox is not None), None)
 
     def speaker(self, name: str) -> App:
         """Return the instance that is attached; if there is none, the first attaches."""
@@ -174,7 +174,7 @@ class DeliveryRule(RuleBasedStateMachine):
         return app
 
     def state(self, name: str) -> State | None:
-        session = self.board.sessions.get(name)
+        session = self.coordinator.sessions.get(name)
         return None if session is None else session.state
 
     # -- devices ---------------------------------------------------------------------------------
@@ -193,8 +193,8 @@ class DeliveryRule(RuleBasedStateMachine):
         if kind == "backup":
             app.memory = copy.deepcopy(app.backups[-1 - back % len(app.backups)])
         version = app.memory.version + (100 if kind == "future" else 0)
-        connection = self.connection()
-        command = c.Hello(connection, name, app.nonce, version, 0.0, 0.0, 0.0, app.memory.epoch)
+        outbox = self.outbox()
+        command = c.Hello(outbox, name, app.nonce, version, 0.0, 0.0, 0.0, app.memory.epoch)
         state = self.state(name)
         if other is not None and other is not app:
             with pytest.raises(RefusalError) as refused:
@@ -205,18 +205,18 @@ class DeliveryRule(RuleBasedStateMachine):
         if kind == "future":
             app.memory = Memory(version)  # whatever it holds is of another life
         was_at_hand = self.missed[name]
-        before = app.connection
+        before = app.outbox
         self.carry_out(command)
         if before is not None:
             before.close()
-        app.connection = connection
-        (_, welcome), *_ = self.board.take(connection, 1)
+        app.outbox = outbox
+        (_, welcome), *_ = self.coordinator.take(outbox, 1)
         assert isinstance(welcome, Welcome)
         if self.last_nonce.get(name) != app.nonce or state in {None, State.PARKED}:
             assert not welcome.resumed
             self.reported[name] = 0
         if state is State.PARKED:
-            self.reported[name] = self.board.sessions[name].report_sequence
+            self.reported[name] = self.coordinator.sessions[name].report_sequence
         is_right = kind == "right" and self.last_nonce.get(name) == app.nonce
         if is_right and state is State.DETACHED and was_at_hand is not None:
             assert welcome.resumed, "all that it missed is kept"
@@ -250,7 +250,7 @@ class DeliveryRule(RuleBasedStateMachine):
             return
         lon, lat = float(place[0]), float(place[1])
         numbers = tuple(self.subscriptions[name])
-        counters = self.board.counters
+        counters = self.coordinator.counters
         before = (counters.deltas_queued, counters.reports_repeated)
         self.say(c.Report(self.line(app), name, sequence, lon, lat, numbers))
         after = (counters.deltas_queued, counters.reports_repeated)
@@ -273,7 +273,7 @@ class DeliveryRule(RuleBasedStateMachine):
         if app is not None:
             self.note_departure(name, app)
             self.carry_out(c.Detach(self.line(app), name))
-            app.connection = None
+            app.outbox = None
 
     @rule(name=devices)
     def cut(self, name: str) -> None:
@@ -282,17 +282,17 @@ class DeliveryRule(RuleBasedStateMachine):
             self.note_departure(name, app)
             self.line(app).close()
             self.carry_out(c.Detach(self.line(app), name))
-            app.connection = None
+            app.outbox = None
 
     @rule(name=devices, count=st.integers(1, 9))
     def read(self, name: str, count: int) -> None:
         app = self.attached(name)
         if app is None:
             return
-        connection = self.line(app)
-        for _, event in self.board.take(connection, count):
+        outbox = self.line(app)
+        for _, event in self.coordinator.take(outbox, count):
             app.hear(event)
-        connection.wrote()
+        outbox.wrote()
 
     @rule(name=devices, count=st.integers(1, 4), heard=st.integers(0, 2))
     def lose_what_was_written(self, name: str, count: int, heard: int) -> None:
@@ -300,17 +300,17 @@ class DeliveryRule(RuleBasedStateMachine):
         app = self.attached(name)
         if app is None:
             return
-        connection = self.line(app)
-        events = [event for _, event in self.board.take(connection, count)]
-        connection.wrote()
+        outbox = self.line(app)
+        events = [event for _, event in self.coordinator.take(outbox, count)]
+        outbox.wrote()
         for event in events[:heard]:
             app.hear(event)
         self.lost_count += sum(isinstance(event, VersionedDelta) for event in events[heard:])
-        app.connection = None
+        app.outbox = None
         self.missed[name] = None
-        connection.close()
-        if name in self.board.sessions:
-            self.carry_out(c.Detach(connection, name))
+        outbox.close()
+        if name in self.coordinator.sessions:
+            self.carry_out(c.Detach(outbox, name))
 
     # -- what seldom comes together by chance ----------------------------------------------------
 
@@ -342,7 +342,7 @@ class DeliveryRule(RuleBasedStateMachine):
         self.subscribe(name, 1, "a", place)
         self.report(name, place, "next")
         self.read(name, 9)
-        if app.connection is not None:
+        if app.outbox is not None:
             self.acknowledge(name, "ack")
             self.leave(name)
             self.hello(name, self.apps[name].index(app), "backup", back)
@@ -378,20 +378,20 @@ class DeliveryRule(RuleBasedStateMachine):
 
     @rule(index=st.integers(0, 1_000))
     def retract(self, index: int) -> None:
-        alive = sorted(self.board.ledger.objects)
+        alive = sorted(self.coordinator.matching.objects)
         if alive:
             object_id = alive[index % len(alive)]
             holders = {
                 (name, number)
-                for name, session in self.board.sessions.items()
+                for name, session in self.coordinator.sessions.items()
                 for number, handle in session.handles.items()
                 if object_id in self.buffer(handle)
             }
-            before, queued = self.versions(), self.board.counters.deltas_queued
+            before, queued = self.versions(), self.coordinator.counters.deltas_queued
             self.carry_out(c.Retract((object_id,)))
             told = {name for name, version in self.versions().items() if version != before.get(name)}
             assert told <= {name for name, _ in holders}, "told of an object that it does not hold"
-            assert self.board.counters.deltas_queued - queued <= len(holders)
+            assert self.coordinator.counters.deltas_queued - queued <= len(holders)
             self.count_missed(before)
 
     @rule(by_ms=st.sampled_from([1, 5, 25]))
@@ -400,7 +400,7 @@ class DeliveryRule(RuleBasedStateMachine):
         self.now_ms += by_ms
         expected = {
             name
-            for name, session in self.board.sessions.items()
+            for name, session in self.coordinator.sessions.items()
             if session.is_attached and self.now_ms - session.heard_ms >= LEASE_MS
         }
         before = {name: self.attached(name) for name in DEVICES}
@@ -409,34 +409,34 @@ class DeliveryRule(RuleBasedStateMachine):
             assert self.state(name) in {None, State.PARKED}
             app = before[name]
             assert app is not None
-            connection = self.line(app)
-            for _, event in self.board.take(connection, 1_000):
+            outbox = self.line(app)
+            for _, event in self.coordinator.take(outbox, 1_000):
                 app.hear(event)
-            connection.wrote()
-            assert app.connection is None, "it is told"
+            outbox.wrote()
+            assert app.outbox is None, "it is told"
 
     @rule(is_time=st.integers(0, 7))
     def crash(self, is_time: int) -> None:
         if is_time:
             return
         for app in self.everyone():
-            app.connection = None
+            app.outbox = None
         self.start()
 
     # -- what must hold --------------------------------------------------------------------------
 
     @invariant()
     def the_server_agrees_with_itself(self) -> None:
-        self.board.check()
+        self.coordinator.check()
 
     @invariant()
     def every_delta_is_accounted_for(self) -> None:
-        counters = self.board.counters
+        counters = self.coordinator.counters
         waiting = sum(
             isinstance(item.event, VersionedDelta)
             for app in self.everyone()
-            if app.connection is not None
-            for item in app.connection._outbox
+            if app.outbox is not None
+            for item in app.outbox._outbox
         )
         gone = counters.deltas_sent + counters.deltas_coalesced + counters.deltas_dropped
         assert counters.deltas_queued == gone + waiting
@@ -449,7 +449,7 @@ class DeliveryRule(RuleBasedStateMachine):
             app = self.attached(name)
             if app is None or len(self.line(app)):
                 continue
-            session = self.board.sessions[name]
+            session = self.coordinator.sessions[name]
             assert session.state is State.IN_SYNC
             if session.handles:  # without, the next delta is a first one, and may jump
                 assert app.memory.version == session.version
@@ -461,34 +461,34 @@ class DeliveryRule(RuleBasedStateMachine):
 
     @invariant()
     def what_is_kept_is_bounded(self) -> None:
-        for session in self.board.sessions.values():
-            if session._unsent is not None:
-                assert len(session._unsent._deltas) <= LIMITS.outbox_max
-            assert len(session._retained or ()) <= LIMITS.retained_max
-            assert session.state is not State.PARKED or session._retained is None
+        for session in self.coordinator.sessions.values():
+            if session._coalescer is not None:
+                assert len(session._coalescer._deltas) <= LIMITS.outbox_max
+            assert len(session._replay or ()) <= LIMITS.retained_max
+            assert session.state is not State.PARKED or session._replay is None
 
     # -- help ------------------------------------------------------------------------------------
 
-    def connection(self) -> Connection:
-        return Connection(counters=self.board.counters)
+    def outbox(self) -> Outbox:
+        return Outbox(counters=self.coordinator.counters)
 
-    def line(self, app: App) -> Connection:
-        assert app.connection is not None
-        return app.connection
+    def line(self, app: App) -> Outbox:
+        assert app.outbox is not None
+        return app.outbox
 
     def say(self, command: c.DeviceCommand) -> None:
-        self.board.heard(command.connection, command.device_id)
+        self.coordinator.heard(command.outbox, command.device_id)
         self.carry_out(command)
 
     def buffer(self, handle: int) -> set[int]:
-        return set(self.board.ledger.engine.buffer(handle)[0].tolist())
+        return set(self.coordinator.matching.engine.buffer(handle)[0].tolist())
 
     def versions(self) -> dict[str, int]:
-        return {name: session.version for name, session in self.board.sessions.items()}
+        return {name: session.version for name, session in self.coordinator.sessions.items()}
 
     def note_departure(self, name: str, app: App) -> None:
         """Note that all will be at hand for this instance, if it has read everything."""
-        is_up_to_date = not len(app.connection) and self.state(name) is State.IN_SYNC
+        is_up_to_date = not len(app.outbox) and self.state(name) is State.IN_SYNC
         self.missed[name] = 0 if is_up_to_date else None
 
     def count_missed(self, before: dict[str, int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from server.limits import Limits
-from server.session import Connection, Session
+from server.session import Outbox, Session
 from server.session.leases import Leases
 
 LEASE_MS = 100
@@ -13,7 +13,7 @@ LEASE_MS = 100
 
 def attached(leases, number, now_ms=0):
     session = Session(f"d{number}", Limits())
-    session.attach(Connection(), b"n", 0, 0)
+    session.attach(Outbox(), b"n", 0, 0)
     leases.begin(session, now_ms)
     return session
 
@@ -45,7 +45,7 @@ def test_who_has_left_is_forgotten_and_who_comes_back_has_one_entry():
     leases = Leases(LEASE_MS)
     session = attached(leases, 1)
     session.detach()
-    session.attach(Connection(), b"n", 0, 0)
+    session.attach(Outbox(), b"n", 0, 0)
     leases.begin(session, 50)
     assert len(leases) == 1
     assert leases.expired(100) == []
@@ -61,15 +61,15 @@ def test_random_devices_against_the_definition():
     looks = 0
     for now_ms in range(1, 3_000):
         for session in chance.sample(sessions, 3):
-            if session.connection is not None:
+            if session.outbox is not None:
                 session.heard_ms = now_ms
             elif chance.random() < 0.1:
-                session.attach(Connection(), b"n", 0, 0)
+                session.attach(Outbox(), b"n", 0, 0)
                 leases.begin(session, now_ms)
         expected = {
             session.device_id
             for session in sessions
-            if session.connection is not None and now_ms - session.heard_ms >= LEASE_MS
+            if session.outbox is not None and now_ms - session.heard_ms >= LEASE_MS
         }
         before = leases._number
         found = leases.expired(now_ms)
@@ -77,6 +77,6 @@ def test_random_devices_against_the_definition():
         assert {session.device_id for session in found} == expected
         for session in found:
             session.detach()
-        assert len(leases) == sum(session.connection is not None for session in sessions)
+        assert len(leases) == sum(session.outbox is not None for session in sessions)
     # At most one look a device and lease, and one at its beginning.
     assert looks <= 50 * (3_000 // LEASE_MS + 1) + leases._number // 2

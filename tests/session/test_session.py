@@ -12,7 +12,7 @@ from server.counters import Counters, ParkReason
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import Cause, Delta, Entry, LiveObject, Reach
-from server.session import Connection, Detached, Pong, Session, State, VersionedDelta
+from server.session import Detached, Outbox, Pong, Session, State, VersionedDelta
 from server.session.events import SnapshotDue
 from server.session.states import TRANSITIONS, Command
 
@@ -24,17 +24,17 @@ def a_delta(number: int = 0) -> Delta:
     return Delta(1, Cause.PUBLISHED, Point(0.0, 0.0), Reach(float(number), 0), number)
 
 
-def a_session(state: State) -> tuple[Session, Connection]:
+def a_session(state: State) -> tuple[Session, Outbox]:
     counters = Counters()
     session = Session("device", LIMITS, counters, parked=state is State.PARKED)
     session.handles = {1: 1}
-    connection = Connection(counters=counters)
+    outbox = Outbox(counters=counters)
     if state in {State.IN_SYNC, State.CATCHING_UP}:
-        session.attach(connection, NONCE, 0, session.epoch)
+        session.attach(outbox, NONCE, 0, session.epoch)
     if state is State.CATCHING_UP:
         do(session, Command.OVERFLOW)
     assert session.state is state
-    return session, connection
+    return session, outbox
 
 
 def an_object(payload: bytes) -> LiveObject:
@@ -44,7 +44,7 @@ def an_object(payload: bytes) -> LiveObject:
 def do(session: Session, command: Command) -> None:
     match command:
         case Command.ATTACH:
-            session.attach(Connection(), NONCE, 0, session.epoch)
+            session.attach(Outbox(), NONCE, 0, session.epoch)
         case Command.OVERFLOW:
             for number in range(LIMITS.outbox_max + 1):
                 session.push(1, a_delta(number))
@@ -76,10 +76,10 @@ def test_nothing_is_kept_for_a_device_that_is_set_aside():
         session.push(1, a_delta())
 
 
-def drained(session: Session, connection: Connection) -> list[object]:
+def drained(session: Session, outbox: Outbox) -> list[object]:
     found = []
-    while len(connection):
-        item = connection.pop()
+    while len(outbox):
+        item = outbox.pop()
         if isinstance(item.event, SnapshotDue):
             found += session.snapshots(lambda _handle, _cause: a_delta(99))
         elif item.event is not None:
@@ -89,39 +89,39 @@ def drained(session: Session, connection: Connection) -> list[object]:
 
 
 def test_versions_count_up_and_arrive_in_order():
-    session, connection = a_session(State.IN_SYNC)
+    session, outbox = a_session(State.IN_SYNC)
     for number in range(4):
         session.push(1, a_delta(number))
-    deltas = drained(session, connection)
+    deltas = drained(session, outbox)
     assert [one.version for one in deltas] == [1, 2, 3, 4]
     assert [one.delta.time_ms for one in deltas] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("seen", range(5))
 def test_a_resume_gets_exactly_what_it_missed(seen):
-    session, connection = a_session(State.IN_SYNC)
+    session, outbox = a_session(State.IN_SYNC)
     for number in range(2):
         session.push(1, a_delta(number))
-    drained(session, connection)
+    drained(session, outbox)
     session.detach()
     for number in range(2, 4):
         session.push(1, a_delta(number))
-    again = Connection()
+    again = Outbox()
     assert session.attach(again, NONCE, seen, session.epoch) is True
     session.resume(seen)
     assert [one.version for one in drained(session, again)] == list(range(seen + 1, 5))
 
 
 def test_what_is_acknowledged_cannot_be_resumed_from_before():
-    session, connection = a_session(State.IN_SYNC)
+    session, outbox = a_session(State.IN_SYNC)
     for number in range(4):
         session.push(1, a_delta(number))
-    drained(session, connection)
+    drained(session, outbox)
     session.ack(3)
     session.detach()
-    assert session.attach(Connection(), NONCE, 2, session.epoch) is False
+    assert session.attach(Outbox(), NONCE, 2, session.epoch) is False
     session.detach()
-    assert session.attach(Connection(), NONCE, 4, session.epoch) is True
+    assert session.attach(Outbox(), NONCE, 4, session.epoch) is True
 
 
 def test_a_device_that_is_away_too_long_is_to_be_parked():
@@ -129,84 +129,84 @@ def test_a_device_that_is_away_too_long_is_to_be_parked():
     kept = [session.push(1, a_delta(number)) for number in range(7)]
     assert kept == [True] * 6 + [False]
     session.park(ParkReason.AWAY)
-    assert session.attach(Connection(), NONCE, 6, session.epoch) is False, "its differences are gone"
+    assert session.attach(Outbox(), NONCE, 6, session.epoch) is False, "its differences are gone"
 
 
 def test_a_version_from_before_a_restart_is_never_undercut():
     session, _ = a_session(State.PARKED)
-    connection = Connection()
-    assert session.attach(connection, NONCE, 41, session.epoch) is False
+    outbox = Outbox()
+    assert session.attach(outbox, NONCE, 41, session.epoch) is False
     session.push(1, a_delta())
-    assert [one.version for one in drained(session, connection)] == [42]
+    assert [one.version for one in drained(session, outbox)] == [42]
 
 
 def test_a_slow_device_gets_the_latest_state_in_the_place_of_the_steps():
-    session, connection = a_session(State.IN_SYNC)
+    session, outbox = a_session(State.IN_SYNC)
     session.say(Detached(RefusalError(Reason.DRAINING, "x", "y", "z")))  # any event without a version
     for number in range(50):
         assert session.push(1, a_delta(number)) is True
     assert session.state is State.CATCHING_UP
     assert session._counters.deltas_coalesced == 50
-    first, snapshot = drained(session, connection)
+    first, snapshot = drained(session, outbox)
     assert session.state is State.IN_SYNC
     assert isinstance(first, Detached)
     assert isinstance(snapshot, VersionedDelta)
     assert snapshot.delta.time_ms == 99
     assert snapshot.version == session.version > LIMITS.outbox_max
     session.push(1, a_delta(50))
-    (after,) = drained(session, connection)
+    (after,) = drained(session, outbox)
     assert after.version == snapshot.version + 1
     # Broken right after: who has the snapshot resumes from it, who has not gets another one.
     session.detach()
-    assert session.attach(Connection(), NONCE, snapshot.version, session.epoch) is True
+    assert session.attach(Outbox(), NONCE, snapshot.version, session.epoch) is True
     session.detach()
-    assert session.attach(Connection(), NONCE, snapshot.version - 1, session.epoch) is False
+    assert session.attach(Outbox(), NONCE, snapshot.version - 1, session.epoch) is False
 
 
 def test_the_same_instance_takes_over_and_another_is_refused():
     session, first = a_session(State.IN_SYNC)
     with pytest.raises(RefusalError, match="instance_nonce") as refused:
-        session.attach(Connection(), b"two", 0, session.epoch)
+        session.attach(Outbox(), b"two", 0, session.epoch)
     assert refused.value.reason is Reason.DEVICE_IN_USE
-    assert session.connection is first
-    second = Connection()
+    assert session.outbox is first
+    second = Outbox()
     session.attach(second, NONCE, 0, session.epoch)
     (last,) = drained(session, first)
     assert last.error.reason is Reason.SUPERSEDED
-    assert session.connection is second
+    assert session.outbox is second
     assert first.devices == {}
     session.detach()
-    session.attach(Connection(), b"two", 0, session.epoch)
+    session.attach(Outbox(), b"two", 0, session.epoch)
 
 
 def test_only_the_instance_that_was_attached_last_is_given_differences():
     """Another one's version may come from another life of the server, and would mean something else."""
-    session, connection = a_session(State.IN_SYNC)
+    session, outbox = a_session(State.IN_SYNC)
     for number in range(3):
         session.push(1, a_delta(number))
-    drained(session, connection)
+    drained(session, outbox)
     session.detach()
-    assert session.attach(Connection(), b"two", 2, session.epoch) is False
+    assert session.attach(Outbox(), b"two", 2, session.epoch) is False
     session.detach()
-    assert session.attach(Connection(), NONCE, 3, session.epoch) is False
+    assert session.attach(Outbox(), NONCE, 3, session.epoch) is False
     session.detach()
-    assert session.attach(Connection(), NONCE, 3, session.epoch) is True
+    assert session.attach(Outbox(), NONCE, 3, session.epoch) is True
 
 
 def test_nor_is_a_version_of_another_epoch_whoever_has_it():
     """A device that is restored from a backup may have had the same version in another life."""
-    session, connection = a_session(State.IN_SYNC)
+    session, outbox = a_session(State.IN_SYNC)
     session.push(1, a_delta())
-    drained(session, connection)
+    drained(session, outbox)
     session.detach()
     before = session.epoch
     for epoch in (0, before ^ 1):
-        assert session.attach(Connection(), NONCE, 1, epoch) is False
+        assert session.attach(Outbox(), NONCE, 1, epoch) is False
         session.detach()
     assert session.epoch not in {0, before}
-    assert session.attach(Connection(), NONCE, 1, before) is False
+    assert session.attach(Outbox(), NONCE, 1, before) is False
     session.detach()
-    assert session.attach(Connection(), NONCE, 1, session.epoch) is True
+    assert session.attach(Outbox(), NONCE, 1, session.epoch) is True
 
 
 def test_what_is_kept_is_bounded_in_bytes_too():
@@ -215,15 +215,15 @@ def test_what_is_kept_is_bounded_in_bytes_too():
     limits = Limits(retained_bytes_max=3 * big.size_bytes, outbox_bytes_max=10 * big.size_bytes)
     session = Session("device", limits)
     session.handles = {1: 1}
-    connection = Connection()
-    session.attach(connection, NONCE, 0, session.epoch)
+    outbox = Outbox()
+    session.attach(outbox, NONCE, 0, session.epoch)
     for _ in range(5):
         session.push(1, big)
-    drained(session, connection)
+    drained(session, outbox)
     session.detach()
-    assert session.attach(Connection(), NONCE, 1, session.epoch) is False
+    assert session.attach(Outbox(), NONCE, 1, session.epoch) is False
     session.detach()
-    assert session.attach(Connection(), NONCE, 5, session.epoch) is True
+    assert session.attach(Outbox(), NONCE, 5, session.epoch) is True
     session.detach()
     assert [session.push(1, big) for _ in range(4)] == [True, True, True, False]
 
@@ -234,14 +234,14 @@ def test_a_few_large_deltas_coalesce_as_many_small_ones_do():
     limits = Limits(outbox_bytes_max=2 * big.size_bytes)
     session = Session("device", limits)
     session.handles = {1: 1}
-    connection = Connection()
-    session.attach(connection, NONCE, 0, session.epoch)
+    outbox = Outbox()
+    session.attach(outbox, NONCE, 0, session.epoch)
     states = []
     for _ in range(3):
         session.push(1, big)
         states.append(session.state)
     assert states == [State.IN_SYNC, State.IN_SYNC, State.CATCHING_UP]
-    assert len(drained(session, connection)) == 1
+    assert len(drained(session, outbox)) == 1
     for _ in range(2):  # what was taken counts no more
         session.push(1, big)
     assert session.state is State.IN_SYNC
@@ -249,41 +249,41 @@ def test_a_few_large_deltas_coalesce_as_many_small_ones_do():
 
 def test_what_waits_in_a_stream_that_a_device_leaves_is_not_sent_on_it():
     """A stream of many devices goes on, and the device may come back on it with another version."""
-    session, connection = a_session(State.IN_SYNC)
+    session, outbox = a_session(State.IN_SYNC)
     for number in range(3):
         session.push(1, a_delta(number))
     session.detach()
-    assert drained(session, connection) == []
+    assert drained(session, outbox) == []
     assert session._counters.deltas_dropped == 3
-    assert session.attach(connection, NONCE, 0, session.epoch) is True
+    assert session.attach(outbox, NONCE, 0, session.epoch) is True
     session.resume(0)
-    assert [one.version for one in drained(session, connection)] == [1, 2, 3]
+    assert [one.version for one in drained(session, outbox)] == [1, 2, 3]
     assert session._counters.deltas_resent == 3
     do(session, Command.OVERFLOW)
     session.detach()
-    assert drained(session, connection) == [], "nor is a snapshot"
+    assert drained(session, outbox) == [], "nor is a snapshot"
 
 
 def test_every_delta_is_accounted_for():
     now_ms = 0
     counters = Counters()
-    connection = Connection(counters=counters, clock=lambda: now_ms, late_ms=100)
+    outbox = Outbox(counters=counters, clock=lambda: now_ms, late_ms=100)
     session = Session("device", LIMITS, counters)
-    session.attach(connection, NONCE, 0, session.epoch)
+    session.attach(outbox, NONCE, 0, session.epoch)
     session.push(1, a_delta())
     now_ms = 100
-    connection.pop()
-    connection.wrote()
+    outbox.pop()
+    outbox.wrote()
     assert (counters.deltas_sent, counters.deltas_late) == (1, 0)
     session.push(1, a_delta())
-    connection.pop()
+    outbox.pop()
     now_ms = 201  # the stream took so long to accept it
-    connection.wrote()
+    outbox.wrote()
     assert (counters.deltas_sent, counters.deltas_late) == (2, 1)
     session.push(1, a_delta())
     session.push(1, a_delta())
-    connection.pop()
-    connection.close()
+    outbox.pop()
+    outbox.close()
     session.push(1, a_delta())
     assert (counters.deltas_queued, counters.deltas_sent, counters.deltas_dropped) == (5, 2, 3)
     session.detach()
@@ -291,20 +291,20 @@ def test_every_delta_is_accounted_for():
 
 
 def test_answers_are_counted_until_they_are_written():
-    session, connection = a_session(State.IN_SYNC)
+    session, outbox = a_session(State.IN_SYNC)
     for number in range(3):
         session.say(Pong(number))
         session.push(1, a_delta())
-    assert connection.answers_count == 3
+    assert outbox.answers_count == 3
     for _ in range(3):
-        connection.pop()
-    assert connection.answers_count == 3
-    connection.wrote()
-    assert connection.answers_count == 1
+        outbox.pop()
+    assert outbox.answers_count == 3
+    outbox.wrote()
+    assert outbox.answers_count == 1
     do(session, Command.OVERFLOW)
-    drained(session, connection)
-    connection.wrote()
-    assert connection.answers_count == 0
+    drained(session, outbox)
+    outbox.wrote()
+    assert outbox.answers_count == 0
 
 
 class Run:
@@ -319,11 +319,11 @@ class Run:
         self.seen_version = 0
         self.epoch = 0
         self.seen = 0
-        self.connection: Connection | None = None
+        self.outbox: Outbox | None = None
         self.restart()
 
     def restart(self) -> None:
-        self.connection = None
+        self.outbox = None
         self.session = Session("device", LIMITS, parked=True)
         self.session.handles = {1: 1}
 
@@ -339,27 +339,27 @@ class Run:
                 self.session.park(ParkReason.AWAY)
 
     def attach(self) -> None:
-        if self.connection is None:
-            self.connection = Connection()
-            if self.session.attach(self.connection, NONCE, self.seen_version, self.epoch):
+        if self.outbox is None:
+            self.outbox = Outbox()
+            if self.session.attach(self.outbox, NONCE, self.seen_version, self.epoch):
                 self.session.resume(self.seen_version)
             else:
                 self.session.push(1, self.snapshot())
             self.epoch = self.session.epoch
 
     def detach(self) -> None:
-        if self.connection is not None:
-            self.connection = None
+        if self.outbox is not None:
+            self.outbox = None
             self.session.detach()
 
     def ack(self) -> None:
-        if self.connection is not None:
+        if self.outbox is not None:
             self.session.ack(self.seen_version)
 
     def receive(self, count: int = 3) -> None:
-        while self.connection is not None and len(self.connection) and count:
+        while self.outbox is not None and len(self.outbox) and count:
             count -= 1
-            item = self.connection.pop()
+            item = self.outbox.pop()
             if isinstance(item.event, SnapshotDue):
                 for one in self.session.snapshots(self.snapshot):
                     self.apply(one)

@@ -36,9 +36,9 @@ class HeldCommits:
     def __init__(self, server: Server) -> None:
         self.rows: list[int] = []
         self.go_on = asyncio.Event()
-        self._pump = server._pump
-        self._commit = self._pump._commit
-        self._pump._commit = self._hold
+        self._command_loop = server._command_loop
+        self._commit = self._command_loop._commit
+        self._command_loop._commit = self._hold
 
     async def _hold(self, rows: list[Row], until_ms: int | None = None) -> None:
         if rows:  # else of the time alone

@@ -26,14 +26,14 @@ from safe_region.scoring import Similarity
 from server.commands import command as c
 from server.commands.plan import Plan, apply
 from server.commands.planner import Planner
-from server.core.coordinator import Switchboard
+from server.core.coordinator import Coordinator
 from server.errors import RefusalError
 from server.limits import Limits
 from server.model import NewObject
-from server.session import Connection
+from server.session import Outbox
 from server.store import SqliteStore
 from server.transport.converters import device_command_from
-from server.transport.event_encoder import EventWriter
+from server.transport.event_encoder import EventEncoder
 
 SIDE = 12
 PLANE = Frame(Area(-SIDE, -SIDE, SIDE, SIDE), 0.0, 0.0, 1.0, 1.0, 34.0)
@@ -46,7 +46,7 @@ ROUNDS_MAX = 1_000
 class Stream:
     """One device's stream: what it sent and the server has not read yet, and the server's outbox."""
 
-    connection: Connection
+    outbox: Outbox
     sent: deque[bytes]
 
 
@@ -62,7 +62,7 @@ class Device:
         self.is_vague = self.privacy_radius_m > 0.0 or (world.seed + number) % 5 == 4
         self.stream: Stream | None = None
         self.given: dict[int, set[int]] = {}  # subscription -> objects it was ever given
-        self.conversation = DeviceSession(
+        self.session = DeviceSession(
             device_id,
             nonce,
             "",
@@ -84,18 +84,18 @@ class Device:
         assert {drop.object_id for drop in delta.drop} <= given
 
     def open(self) -> None:
-        self.stream = Stream(Connection(), deque())
-        self.conversation.connect()
+        self.stream = Stream(Outbox(), deque())
+        self.session.connect()
 
     def cut(self) -> None:
         """Break the stream: what was on its way, either way, is lost."""
         if self.stream is None:
             return
-        connection = self.stream.connection
+        outbox = self.stream.outbox
         self.stream = None
-        self.conversation.disconnect()
-        connection.close()
-        self.world.carry_out(c.Detach(connection, self.conversation.device_id))
+        self.session.disconnect()
+        outbox.close()
+        self.world.carry_out(c.Detach(outbox, self.session.device_id))
 
 
 class World:
@@ -140,19 +140,19 @@ class World:
 
     def start(self) -> None:
         """Start a server on the store, as after a crash."""
-        self.board = Switchboard(
+        self.coordinator = Coordinator(
             PLANE, self.limits, self.options, virtual_time=True, lease_ms=self.lease_ms
         )
-        self.planner = Planner(self.board)
-        self.board.recover(self.store.recover())
-        self.board.advance(max(self.board.ledger.now_ms, self.clock.now_ms()))
-        self.writer = EventWriter(PLANE, self.limits, virtual_time=True, lease_ms=self.lease_ms)
+        self.planner = Planner(self.coordinator)
+        self.coordinator.recover(self.store.recover())
+        self.coordinator.advance(max(self.coordinator.matching.now_ms, self.clock.now_ms()))
+        self.writer = EventEncoder(PLANE, self.limits, virtual_time=True, lease_ms=self.lease_ms)
 
     def restart(self) -> None:
         """Crash and come back with what the store has."""
         for device in self.devices.values():
             device.stream = None
-            device.conversation.disconnect()
+            device.session.disconnect()
         self.start()
 
     def carry_out(self, command: c.Command) -> object:
@@ -161,9 +161,9 @@ class World:
         if isinstance(plan, RefusalError):
             raise plan
         assert isinstance(plan, Plan)
-        self.store.commit([*self.board.late_rows, *plan.rows], self.board.ledger.now_ms)
-        self.board.late_rows.clear()
-        return apply(self.board, [plan])[0]
+        self.store.commit([*self.coordinator.late_rows, *plan.rows], self.coordinator.matching.now_ms)
+        self.coordinator.late_rows.clear()
+        return apply(self.coordinator, [plan])[0]
 
     def deliver(self, *, part: bool = False) -> None:
         """Carry messages both ways until none is left, or, in part, only some."""
@@ -188,27 +188,27 @@ class World:
         while stream.sent:
             busy = True
             request = device_service_pb2.AttachRequest.FromString(stream.sent.popleft())
-            self._receive(stream.connection, device.conversation.device_id, request)
-        for _, event in self.board.take(stream.connection, 3):
+            self._receive(stream.outbox, device.session.device_id, request)
+        for _, event in self.coordinator.take(stream.outbox, 3):
             busy = True
             data = self.writer.response(event)
             response = device_service_pb2.AttachResponse.FromString(data)
             device.hear(response)
-            device.conversation.receive(response)
-        return busy or bool(stream.sent) or bool(len(stream.connection))
+            device.session.receive(response)
+        return busy or bool(stream.sent) or bool(len(stream.outbox))
 
     def _receive(
         self,
-        connection: Connection,
+        outbox: Outbox,
         device_id: str,
         request: device_service_pb2.AttachRequest,
     ) -> None:
-        self.board.heard(connection, device_id)
-        command = device_command_from(connection, device_id, request)
+        self.coordinator.heard(outbox, device_id)
+        command = device_command_from(outbox, device_id, request)
         try:
             self.carry_out(command)
         except RefusalError as error:
-            self.board.reject(command, error)
+            self.coordinator.reject(command, error)
 
     # -- what can happen -------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class World:
     def publish(self, key: str = "") -> None:
         count = 1 if key else self.random.choice((1, 1, 1, 5))
         new = [self._new_object(key) for _ in range(count)]
-        now_ms = self.board.ledger.now_ms
+        now_ms = self.coordinator.matching.now_ms
         ids = self.carry_out(c.Publish(tuple(new)))
         assert isinstance(ids, list)
         for object_id, one in zip(ids, new, strict=True):
@@ -248,19 +248,19 @@ class World:
         return NewObject(lon, lat, self.words(4), ttl_ms, payload, key)
 
     def retract(self) -> None:
-        alive = sorted(self.board.ledger.objects)
+        alive = sorted(self.coordinator.matching.objects)
         if alive:
             object_id = self.random.choice(alive)
             self.carry_out(c.Retract((object_id,)))
             del self.objects[object_id]
 
     def advance(self) -> None:
-        now_ms = self.board.ledger.now_ms + self.random.choice((0, 1, 1, 3, 10))
+        now_ms = self.coordinator.matching.now_ms + self.random.choice((0, 1, 1, 3, 10))
         self.carry_out(c.AdvanceClock(now_ms))
         self.clock.observe(now_ms)
         self.objects = {key: one for key, one in self.objects.items() if oracle.is_alive(one, now_ms)}
         for device in self.devices.values():
-            device.conversation.pass_time()
+            device.session.pass_time()
 
     def subscribe(self, device: Device) -> None:
         spec = TopK(
@@ -270,12 +270,12 @@ class World:
             self.random.choice(list(Similarity)),
             RegionMode.ANCHORED if device.is_vague else self.random.choice(list(RegionMode)),
         )
-        device.conversation.subscribe(spec)
+        device.session.subscribe(spec)
 
     def unsubscribe(self, device: Device) -> None:
-        if device.conversation.subscriptions:
-            number = self.random.choice(sorted(device.conversation.subscriptions))
-            device.conversation.unsubscribe(device.conversation.subscriptions[number])
+        if device.session.subscriptions:
+            number = self.random.choice(sorted(device.session.subscriptions))
+            device.session.unsubscribe(device.session.subscriptions[number])
 
     def move(self, device: Device) -> None:
         if self.random.random() < 0.2:
@@ -286,12 +286,12 @@ class World:
         accuracy_m = self.random.choice((0.0, 0.5, 2.0)) if device.is_vague else 0.0
         heading_deg = self.random.choice((None, 0.0, 90.0, self.random.uniform(-360.0, 360.0)))
         speed_mps = self.random.choice((None, 0.0, 1.0, 50.0))
-        device.conversation.move(device.lon, device.lat, heading_deg, speed_mps, accuracy_m=accuracy_m)
+        device.session.move(device.lon, device.lat, heading_deg, speed_mps, accuracy_m=accuracy_m)
 
     def reinstall(self, device: Device) -> None:
         """Throw a device's memory away: a new instance of the app attaches under the same name."""
         device.cut()
-        device_id = device.conversation.device_id
+        device_id = device.session.device_id
         self.devices[device_id] = Device(self, device_id, self.random.randbytes(8))
         self.devices[device_id].open()
 
@@ -304,7 +304,7 @@ class World:
         for device in self.devices.values():
             if device.stream is None:
                 continue
-            for subscription in device.conversation.subscriptions.values():
+            for subscription in device.session.subscriptions.values():
                 self.compare(device, subscription)
                 count += 1
         return count
@@ -319,7 +319,7 @@ class World:
             device.lat,
             PLANE.maxdist_m,
             self.objects.values(),
-            self.board.ledger.now_ms,
+            self.coordinator.matching.now_ms,
         )
         if device.is_vague and subscription.state is SubscriptionState.TOO_VAGUE:
             self.vague_count += 1

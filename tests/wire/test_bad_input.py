@@ -36,12 +36,12 @@ def a_spec(**changes):
 
 def state(server):
     """All that a command could change."""
-    board = server.switchboard
+    coordinator = server.coordinator
     found = server._store.recover()
     return (
-        dict(board.ledger.objects),
-        {device: dict(session.handles) for device, session in board.sessions.items()},
-        objects_of(found, board.frame),
+        dict(coordinator.matching.objects),
+        {device: dict(session.handles) for device, session in coordinator.sessions.items()},
+        objects_of(found, coordinator.frame),
         subscriptions_of(found),
     )
 
@@ -388,7 +388,7 @@ async def tell(call, **command):
 
 
 async def test_a_message_beyond_the_limit_is_refused(server, stubs):
-    limit = server.switchboard.limits.message_bytes_max
+    limit = server.coordinator.limits.message_bytes_max
     search = stubs.channel.unary_unary("/nearcast.v1.DeviceService/Search")
     with pytest.raises(grpc.aio.AioRpcError) as failed:
         await search(bytes(limit + 1))

@@ -18,7 +18,7 @@ from nearcast.v1 import (
 from nearcast.v1.device_service_pb2 import AttachRequest
 from nearcast.v1.publisher_service_pb2 import PublishRequest
 from server.runtime import gc_control as module
-from server.runtime.gc_control import REFUSED, Collector
+from server.runtime.gc_control import REFUSED, GcControl
 from tests.support.servers import serving
 from tests.wire.conftest import settings
 
@@ -44,48 +44,48 @@ def restored():
 
 
 @pytest.fixture
-def collector(restored):  # noqa: ARG001
-    collector = Collector()
-    collector.take_over()
-    return collector
+def gc_control(restored):  # noqa: ARG001
+    gc_control = GcControl()
+    gc_control.take_over()
+    return gc_control
 
 
 def test_nothing_happens_before_it_takes_over():
-    collector = Collector()
-    collector.suspect()
+    gc_control = GcControl()
+    gc_control.suspect()
     gc.collect()
     frozen = gc.get_freeze_count()
     ring = dropped_ring()
-    collector.rest()
+    gc_control.rest()
     assert gc.isenabled()
     assert ring() is not None
     assert gc.get_freeze_count() == frozen
 
 
-def test_when_there_may_be_cycles_it_looks_once(collector):
+def test_when_there_may_be_cycles_it_looks_once(gc_control):
     ring = dropped_ring()
-    collector.suspect()
-    collector.rest()
+    gc_control.suspect()
+    gc_control.rest()
     assert ring() is None
     other = dropped_ring()
-    collector.rest()
+    gc_control.rest()
     assert other() is not None
-    collector.suspect()
-    collector.rest()  # it was set aside
+    gc_control.suspect()
+    gc_control.rest()  # it was set aside
     assert other() is not None
 
 
 @pytest.mark.parametrize("weight", [1, REFUSED])
-def test_what_was_set_aside_is_looked_at_when_it_may_be_much(collector, monkeypatch, weight):
+def test_what_was_set_aside_is_looked_at_when_it_may_be_much(gc_control, monkeypatch, weight):
     monkeypatch.setattr(module, "_WEIGHT_MAX", 3 * REFUSED)
     ring = dropped_ring()
-    collector.rest()
+    gc_control.rest()
     for _ in range(3 * REFUSED // weight - 1):
-        collector.suspect(weight)
-    collector.rest()
+        gc_control.suspect(weight)
+    gc_control.rest()
     assert ring() is not None
-    collector.suspect(weight)
-    collector.rest()
+    gc_control.suspect(weight)
+    gc_control.rest()
     assert ring() is None
 
 

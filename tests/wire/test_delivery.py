@@ -73,20 +73,20 @@ async def test_what_is_acknowledged_is_not_kept(stubs, server, how):
     for _ in range(3):
         await publish(stubs, an_object())
         await device.read()
-    session = server.switchboard.sessions["device"]
-    assert len(session._retained) == 4
+    session = server.coordinator.sessions["device"]
+    assert len(session._replay) == 4
     if how == "ack":
         ack = device_service_pb2.Ack(version=3)
         await device.write(device_service_pb2.AttachRequest(ack=ack))
         await tell(device, ping=Ping(number=1))
-        assert len(session._retained) == 1
+        assert len(session._replay) == 1
     elif how == "ping":
         await tell(device, ping=Ping(number=1, version=3))
-        assert len(session._retained) == 1
+        assert len(session._replay) == 1
     else:
         await tell(device, report=report(1, version=3))
-        assert len(session._retained) == 2, "and the answer"
-    assert session._retained.floor == 3
+        assert len(session._replay) == 2, "and the answer"
+    assert session._replay.floor == 3
     device.cancel()
 
 
@@ -96,14 +96,14 @@ async def test_a_report_that_comes_again_or_late_changes_nothing(stubs, server):
     for sequence, lon in ((1, 14.5), (2, 14.6), (3, 14.7)):
         answer = (await tell(device, report=report(sequence, lon))).delta
         assert answer.report_sequence == sequence
-    handle = server.switchboard.sessions["device"].handles[1]
-    before = list(server.switchboard.ledger.engine.row(handle))
+    handle = server.coordinator.sessions["device"].handles[1]
+    before = list(server.coordinator.matching.engine.row(handle))
     for sequence in (3, 3, 2, 1):  # a later one would take the place of an earlier one that waits
         request = device_service_pb2.AttachRequest(report=report(sequence, 14.1))
         await device.write(request)
     pong = await tell(device, ping=Ping(number=1))
     assert pong.pong.number == 1, "and nothing before it"
-    assert str(list(server.switchboard.ledger.engine.row(handle))) == str(before)
+    assert str(list(server.coordinator.matching.engine.row(handle))) == str(before)
     assert (await counters(stubs))["reports_repeated"] == 4
     answer = (await tell(device, report=report(4, 14.1))).delta
     assert (answer.version, answer.report_sequence) == (5, 4)

@@ -11,10 +11,10 @@ import pytest
 from safe_region.frame import Area, Frame
 from server.commands import command as c
 from server.commands.planner import Planner
-from server.core.coordinator import Switchboard
+from server.core.coordinator import Coordinator
 from server.limits import Limits
-from server.session import Connection, Pong, Rejection
-from server.transport.stream_sender import Outlet
+from server.session import Outbox, Pong, Rejection
+from server.transport.stream_sender import StreamSender
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 
@@ -36,7 +36,7 @@ async def test_a_stream_that_has_ended_is_freed(end):
         if end == "failed":
             raise ValueError("as if it could not be written")
 
-    outlet = Outlet(Switchboard(FRAME, Limits()), write, single=True)
+    outlet = StreamSender(Coordinator(FRAME, Limits()), write, single=True)
     gone = weakref.ref(outlet)
     running = asyncio.create_task(outlet.carry(said.wait()))
     await asyncio.sleep(0)
@@ -60,12 +60,12 @@ async def test_a_stream_that_has_ended_is_freed(end):
 
 @pytest.mark.usefixtures("no_collector")
 def test_a_refusal_is_freed_with_all_that_was_planned_beside_it():
-    board = Switchboard(FRAME, Limits())
-    line = Connection()
-    planned = Planner(board).plan_batch([c.Report(line, "nobody", 1, 14.5, 35.5, (1,))])
+    coordinator = Coordinator(FRAME, Limits())
+    line = Outbox()
+    planned = Planner(coordinator).plan_batch([c.Report(line, "nobody", 1, 14.5, 35.5, (1,))])
     command, error = c.Report(line, "nobody", 1, 14.5, 35.5, (1,)), planned[0]
-    board.reject(command, error)
-    ((_, event),) = board.take(line, 1)
+    coordinator.reject(command, error)
+    ((_, event),) = coordinator.take(line, 1)
     assert isinstance(event, Rejection)
     gone = weakref.ref(event.error)
     del planned, error, event

@@ -58,17 +58,17 @@ async def test_a_silent_device_is_detached_parked_and_comes_back_exact(leased):
     assert error.reason == errors_pb2.ERROR_REASON_LEASE_EXPIRED
     assert error.message == "silence is 900 ms, must be less than 900 ms"
     assert await call.read() is grpc.aio.EOF
-    board = leased.server.switchboard
-    session = board.sessions["device"]
+    coordinator = leased.server.coordinator
+    session = coordinator.sessions["device"]
     assert session.state is State.PARKED
-    assert board.ledger.is_parked(session.handles[1])
-    assert board.counters.parked[ParkReason.LEASE_EXPIRED] == 1
+    assert coordinator.matching.is_parked(session.handles[1])
+    assert coordinator.counters.parked[ParkReason.LEASE_EXPIRED] == 1
     (object_id,) = await publish(leased, an_object())
     again = await attached(leased, nonce=b"another instance", version=1)
     answer = await again.read()
     assert answer.delta.snapshot
     assert [entry.object.id for entry in answer.delta.add] == [object_id]
-    board.check()
+    coordinator.check()
     again.cancel()
 
 
@@ -85,7 +85,7 @@ async def test_a_device_without_subscriptions_leaves_nothing_behind(leased):
     call = await attached(leased)
     await advance(leased, LEASE_MS)
     assert (await call.read()).HasField("detached")
-    assert "device" not in leased.server.switchboard.sessions
+    assert "device" not in leased.server.coordinator.sessions
 
 
 async def test_the_devices_of_a_fleet_expire_one_by_one(leased):
@@ -121,7 +121,7 @@ async def test_the_devices_of_a_fleet_expire_one_by_one(leased):
 @pytest.mark.parametrize(("flags", "lease_ms"), [({}, 600_000), ({"virtual_time": True}, 0)])
 async def test_the_lease_by_default(flags, lease_ms):
     async with serving(settings(**flags)) as server:
-        assert server.switchboard.leases.lease_ms == lease_ms
+        assert server.coordinator.leases.lease_ms == lease_ms
 
 
 async def test_without_a_lease_nobody_expires():

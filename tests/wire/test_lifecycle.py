@@ -133,7 +133,7 @@ async def test_the_sdk_waits_for_a_server_that_recovers():
                 client.search(nearcast.TopK({"a"}), lon=14.5, lat=35.5),
             ]
             tasks = [asyncio.create_task(one) for one in asked]
-            rejected = server.switchboard.counters.rejected
+            rejected = server.coordinator.counters.rejected
             async with asyncio.timeout(20):
                 while rejected[Reason.RECOVERING] < 6:  # noqa: ASYNC110 - each has asked, some twice
                     await asyncio.sleep(0.01)
@@ -181,7 +181,7 @@ async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
         commits = HeldCommits(server)
         await publish.write(publisher_service_pb2.PublishRequest(sequence=2, objects=[an_object()]))
         async with asyncio.timeout(20):
-            while server.switchboard._next_object_id <= 3:  # noqa: ASYNC110 - until it is planned
+            while server.coordinator._next_object_id <= 3:  # noqa: ASYNC110 - until it is planned
                 await asyncio.sleep(0.01)
         stopping = asyncio.create_task(server.stop())
         # Deltas that were on their way come first, then the word to reconnect, then the end.
@@ -201,7 +201,7 @@ async def test_a_draining_server_finishes_answers_and_refuses(tmp_path):
         assert await refusal_of(publish.read()) == draining
         await stopping
     async with serving(settings(store=str(tmp_path / "s.db"))) as again:
-        assert object_id in again.switchboard.ledger.objects, "what was answered is there"
+        assert object_id in again.coordinator.matching.objects, "what was answered is there"
 
 
 async def test_a_device_that_reads_nothing_does_not_hold_up_the_stop(monkeypatch):
@@ -246,7 +246,7 @@ async def test_who_is_not_read_is_not_written_for_ever():
             while outlet.connection.answers_count <= 50:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         for _ in range(10):
-            await server._pump.ask(c.Sync())
+            await server._command_loop.ask(c.Sync())
         assert outlet.connection.answers_count <= 50 + 10 + 10
         go_on.set()
         assert [(await device.read()).pong.number for _ in range(500)] == list(range(1, 501))

@@ -90,7 +90,7 @@ async def test_a_device_that_is_away_answers_with_its_hello(stubs, server):
     again = await attached(stubs, version=1, epoch=device.epoch)
     answer = await again.read()
     assert [entry.object.id for entry in answer.delta.add] == [object_id]
-    assert not server.switchboard.ledger.pending
+    assert not server.coordinator.matching.pending
     again.cancel()
 
 
@@ -116,8 +116,8 @@ async def test_a_device_that_does_not_answer_is_detached_and_parked(impatient):
     assert last.detached.error.reason == errors_pb2.ERROR_REASON_SILENT
     assert "must be at most 200 ms" in last.detached.error.message
     await impatient.control.Sync(control_service_pb2.SyncRequest())
-    session = impatient.switchboard.sessions["device"]
-    assert impatient.switchboard.ledger.is_parked(session.handles[1])
+    session = impatient.coordinator.sessions["device"]
+    assert impatient.coordinator.matching.is_parked(session.handles[1])
     again = await attached(impatient, version=1)
     answer = await again.read()
     assert answer.delta.snapshot

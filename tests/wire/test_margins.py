@@ -67,7 +67,7 @@ async def test_margins_out_of_their_limits(stubs, server, margin_m):
 
 async def test_the_limit_is_a_setting_and_told():
     async with serving(settings(margin_m_max=50.0)) as server:
-        assert server.switchboard.limits.margin_m_max == 50.0
+        assert server.coordinator.limits.margin_m_max == 50.0
 
 
 async def test_who_must_be_found_has_no_margin(stubs, server):

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from safe_region.frame import Area, Frame
-from server.core.coordinator import Switchboard
+from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.session import Detached, Pong
-from server.transport.stream_sender import Outlet
+from server.transport.stream_sender import StreamSender
 
 ANSWERS_MAX = 3
 
@@ -26,8 +26,8 @@ class Stream:
         self.is_open = asyncio.Event()
         self.is_open.set()
         frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
-        self.outlet = Outlet(
-            Switchboard(frame, Limits(answers_max=ANSWERS_MAX)), self._write, single=single
+        self.outlet = StreamSender(
+            Coordinator(frame, Limits(answers_max=ANSWERS_MAX)), self._write, single=single
         )
         self.running = asyncio.create_task(self.outlet.carry(self._read()))
 

@@ -20,18 +20,18 @@ async def test_what_waits_for_one_commit_shares_the_next(stubs, server):
     commits = HeldCommits(server)
     call = stubs.publishers.Publish()
     await call.write(a_request(0))
-    await until(lambda: server.switchboard._next_object_id > 1)
+    await until(lambda: server.coordinator._next_object_id > 1)
     for sequence in range(1, 100):
         await call.write(a_request(sequence))
-    await until(lambda: server._pump.waiting_count == 63)
+    await until(lambda: server._command_loop.waiting_count == 63)
     await asyncio.sleep(0.1)
-    assert server._pump.waiting_count == 63, "that is all that is read"
+    assert server._command_loop.waiting_count == 63, "that is all that is read"
     commits.go_on.set()
     answers = [await call.read() for _ in range(100)]
     assert commits.rows[:2] == [1, 63]
     assert [answer.sequence for answer in answers] == list(range(100))
     ids = [object_id for answer in answers for object_id in answer.ids]
-    assert ids == sorted(server.switchboard.ledger.objects)
+    assert ids == sorted(server.coordinator.matching.objects)
     assert len(ids) == 100
 
 
@@ -44,7 +44,7 @@ async def test_refusals_come_in_their_turn(stubs, server):
     assert [answer.sequence for answer in answers] == list(range(60))
     assert [answer.error.field for answer in answers] == ["objects[0].ttl_ms", "", ""] * 20
     assert [len(answer.ids) for answer in answers] == [0, 1, 1] * 20
-    assert len(server.switchboard.ledger.objects) == 40
+    assert len(server.coordinator.matching.objects) == 40
 
 
 async def test_of_replacements_the_last_stays(stubs, server):
@@ -52,9 +52,9 @@ async def test_of_replacements_the_last_stays(stubs, server):
     for sequence in range(100):
         await call.write(a_request(sequence, an_object(key="bus", payload=bytes([sequence]))))
     answers = [await call.read() for _ in range(100)]
-    (alive,) = server.switchboard.ledger.objects.values()
+    (alive,) = server.coordinator.matching.objects.values()
     assert alive.payload == bytes([99])
-    assert list(answers[-1].ids) == list(server.switchboard.ledger.objects)
+    assert list(answers[-1].ids) == list(server.coordinator.matching.objects)
 
 
 async def test_no_more_is_read_than_one_request_may_hold(stubs, server):
@@ -66,7 +66,7 @@ async def test_no_more_is_read_than_one_request_may_hold(stubs, server):
         await call.write(a_request(sequence, *[an_object()] * size))
 
     def under_way():
-        return server.switchboard._next_object_id - 1 + 300 * server._pump.waiting_count
+        return server.coordinator._next_object_id - 1 + 300 * server._command_loop.waiting_count
 
     await until(lambda: under_way() == 900)
     await asyncio.sleep(0.1)
@@ -83,7 +83,7 @@ async def test_a_publisher_that_leaves_takes_nothing_along(stubs, server, caplog
     call = stubs.publishers.Publish()
     for sequence in range(50):
         await call.write(a_request(sequence, an_object(ttl_ms=-1 if sequence % 5 == 0 else 60_000)))
-    await until(lambda: server.switchboard._next_object_id - 1 + server._pump.waiting_count >= 40)
+    await until(lambda: server.coordinator._next_object_id - 1 + server._command_loop.waiting_count >= 40)
     call.cancel()
     async with asyncio.timeout(20):
         await server._listener._publishers.idle()
@@ -91,8 +91,8 @@ async def test_a_publisher_that_leaves_takes_nothing_along(stubs, server, caplog
     other = stubs.publishers.Publish()
     await other.write(a_request(1))
     answer = await other.read()
-    assert answer.ids[0] in server.switchboard.ledger.objects
-    assert len(server.switchboard.ledger.objects) == 41, "what had been read was carried out"
+    assert answer.ids[0] in server.coordinator.matching.objects
+    assert len(server.coordinator.matching.objects) == 41, "what had been read was carried out"
     del call, other
     gc.collect()
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]

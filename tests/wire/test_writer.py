@@ -10,7 +10,7 @@ from server import session as s
 from server.limits import Limits
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach
 from server.transport.converters import delta_message, object_message
-from server.transport.event_encoder import EventWriter, field
+from server.transport.event_encoder import EventEncoder, field
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 
@@ -31,7 +31,7 @@ def deltas():
 
 @pytest.fixture
 def writer():
-    return EventWriter(FRAME, Limits(), virtual_time=False)
+    return EventEncoder(FRAME, Limits(), virtual_time=False)
 
 
 @pytest.mark.parametrize("event", list(deltas()))
