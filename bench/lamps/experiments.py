@@ -15,11 +15,11 @@ import numpy as np
 
 from bench.datasets import SOURCES, Dataset
 from bench.errors import BenchError
-from bench.journeys import offsets
 from bench.lamps.local_engine import LocalEngine
 from bench.lamps.run import Lamps, LampsParameters, Variant
 from bench.lamps.structures import STRUCTURES
 from bench.reports import Progress, Row
+from bench.trajectories import offsets
 from bench.variants import chosen
 from engine import CostModel
 from index.batches import Floats
@@ -141,7 +141,7 @@ EXPERIMENTS: dict[str, Callable[[LampsParameters], list[Setting]]] = {
 
 
 class Bench:
-    """Runs settings on one data set with one kind of journeys.
+    """Runs settings on one data set with one kind of trajectories.
 
     Parameters
     ----------

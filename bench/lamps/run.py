@@ -20,10 +20,10 @@ import numpy as np
 from bench.audits import Audit, sample
 from bench.datasets import Dataset, subscriptions
 from bench.devices import leaving, pending_of
-from bench.journeys import Journeys
 from bench.lamps.local_engine import LocalEngine
 from bench.portions import object_part
 from bench.reports import Progress
+from bench.trajectories import Trajectories
 from engine import CostModel, Engine, EngineOptions, Positions
 from index.batches import Floats, Ints
 from index.contracts import ObjectIndex, SubscriptionIndex
@@ -120,8 +120,8 @@ class Lamps:
     ----------
     variant
         What is measured.
-    data, journeys
-        Places, and offsets of journeys of at least as many seconds as there are ticks.
+    data, trajectories
+        Places, and offsets of trajectories of at least as many seconds as there are ticks.
     parameters
         Size and shape.
     """
@@ -141,7 +141,7 @@ class Lamps:
             parameters.alpha,
         )
         start = self._subscriptions
-        self._journeys = Journeys(offsets_m, start.x_m, start.y_m, self._chance)
+        self._trajectories = Trajectories(offsets_m, start.x_m, start.y_m, self._chance)
         generated = round(parameters.updates * (1.0 - parameters.expired_share)) * parameters.ticks
         every = data.objects(parameters.objects + generated, 1, self._chance)
         self._initial = object_part(every, 0, parameters.objects)
@@ -212,12 +212,12 @@ class Lamps:
 
     def compare_sample(self, second: int) -> None:
         """Audit some lists as they are at a second."""
-        x_m, y_m = self._journeys.at(second)
+        x_m, y_m = self._trajectories.at(second)
         handles = sample(len(x_m), self._parameters.audited // 2, self._chance)
         self.audit.compare(self.engine, handles, x_m[handles - 1], y_m[handles - 1])
 
     def _generate(self, tick: int, second: int) -> None:
-        x_m, y_m = self._journeys.at(second)
+        x_m, y_m = self._trajectories.at(second)
         per_tick = len(self._generated) // self._parameters.ticks
         objects = object_part(self._generated, (tick - 1) * per_tick, tick * per_tick)
         self.audit.publish(objects)
@@ -232,7 +232,7 @@ class Lamps:
         self.ticks.generated_count.append(len(handles))
 
     def _expire(self, second: int) -> None:
-        x_m, y_m = self._journeys.at(second)
+        x_m, y_m = self._trajectories.at(second)
         count = round(self._parameters.updates * self._parameters.expired_share)
         rows = self._chance.choice(len(self._alive), count, replace=False)
         gone = self._alive[rows]
@@ -242,18 +242,18 @@ class Lamps:
         touched = np.unique(self.engine.remove(gone)["handle"])
         spent = time.perf_counter() - began
         left = self._leaving(touched, x_m[touched - 1], y_m[touched - 1])
-        where = self._journeys.positions(left, second)
+        where = self._trajectories.positions(left, second)
         began = time.perf_counter()
         self.engine.anchor(where)
         self.ticks.expired_ms.append(1000.0 * (spent + time.perf_counter() - began))
         self.ticks.expired_count.append(len(left))
 
     def _move(self, second: int) -> None:
-        x_m, y_m = self._journeys.at(second)
+        x_m, y_m = self._trajectories.at(second)
         left = self._subscriptions.handles
         if self._variant.has_regions:
             left = self._leaving(left, x_m, y_m)
-        where = self._journeys.positions(left, second)
+        where = self._trajectories.positions(left, second)
         began = time.perf_counter()
         self.engine.anchor(where)
         self.ticks.moved_ms.append(1000.0 * (time.perf_counter() - began))

@@ -10,9 +10,9 @@ import numpy as np
 
 from bench.audits import Audit
 from bench.datasets import Dataset, subscriptions
-from bench.journeys import STILL_M
 from bench.lamps.run import Lamps, LampsParameters, Variant
 from bench.reports import Progress, Row
+from bench.trajectories import STILL_M
 from index.baselines.iqf import IqfObjectIndex
 from index.baselines.sq_tree import SqTree
 from safe_region.anchored import RegionMode

@@ -88,9 +88,9 @@ class RegionDevices:
         self.engine = engine
         self._handles = workload.drawn.handles
         self._k_max = int(workload.drawn.k.max())
-        self._journeys = workload.journeys
+        self._trajectories = workload.trajectories
         self._second = 0
-        self._x_m, self._y_m = workload.journeys.at(0)
+        self._x_m, self._y_m = workload.trajectories.at(0)
 
     def move(self, second: int, x_m: Floats, y_m: Floats) -> None:
         """Let devices be where they are at a second, and report."""
@@ -133,7 +133,7 @@ class RegionDevices:
 
     def _positions(self, handles: Ints) -> Positions:
         """Where devices say that they are, and how they move."""
-        return self._journeys.positions(handles, self._second)
+        return self._trajectories.positions(handles, self._second)
 
 
 class SetDevices:
@@ -162,7 +162,7 @@ class SetDevices:
         self._k_max = int(workload.drawn.k.max())
         self._starts: Ints = np.zeros(len(self._handles) + 1, dtype=np.int64)
         np.cumsum(workload.drawn.k, out=self._starts[1:])
-        self._x_m, self._y_m = workload.journeys.at(0)
+        self._x_m, self._y_m = workload.trajectories.at(0)
         self._shown = self._true()
 
     def move(self, second: int, x_m: Floats, y_m: Floats) -> None:

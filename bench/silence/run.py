@@ -16,12 +16,12 @@ import numpy as np
 
 from bench.audits import Audit, sample
 from bench.datasets import SOURCES
-from bench.journeys import offsets
 from bench.reports import Progress, Row
 from bench.silence.devices import Devices
 from bench.silence.variants import VARIANTS, Variant
 from bench.silence.wire_sizes import WireSizes, wire_sizes
 from bench.silence.workload import SilenceParameters, SilenceWorkload, prepare
+from bench.trajectories import offsets
 from bench.variants import chosen
 from engine import Positions
 from safe_region.scoring import Similarity
@@ -154,7 +154,7 @@ class SilenceRun:
         if len(objects):
             self.audit.publish(objects)
             self.devices.learn(engine.publish(objects, expiry_ms))
-        self.devices.move(self.second, *self._workload.journeys.at(self.second))
+        self.devices.move(self.second, *self._workload.trajectories.at(self.second))
 
     def compare_sample(self) -> None:
         """Audit some devices as they are."""

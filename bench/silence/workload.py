@@ -1,4 +1,4 @@
-"""The workload of `bench silence`: devices on journeys, objects that come and go."""
+"""The workload of `bench silence`: devices on trajectories, objects that come and go."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench.datasets import Dataset, Subscriptions, distinct_subscriptions
-from bench.journeys import Journeys
 from bench.portions import interest_part, object_part
+from bench.trajectories import Trajectories
 from index.batches import Floats, Ints, ObjectBatch
 from safe_region.scoring import Similarity
 
@@ -59,7 +59,7 @@ class SilenceWorkload:
         Where it was drawn from.
     drawn
         Subscriptions, and where their devices begin.
-    journeys
+    trajectories
         Where devices are.
     objects
         Those of the beginning, then those that arrive, in order.
@@ -71,7 +71,7 @@ class SilenceWorkload:
 
     data: Dataset
     drawn: Subscriptions
-    journeys: Journeys
+    trajectories: Trajectories
     objects: ObjectBatch
     expiry_ms: Ints
     arrived: Ints
@@ -93,7 +93,7 @@ class SilenceWorkload:
             whole.x_m[:devices],
             whole.y_m[:devices],
         )
-        return replace(self, drawn=drawn, journeys=self.journeys.first(devices))
+        return replace(self, drawn=drawn, trajectories=self.trajectories.first(devices))
 
 
 def prepare(data: Dataset, offsets_m: Floats, parameters: SilenceParameters) -> SilenceWorkload:
@@ -102,13 +102,13 @@ def prepare(data: Dataset, offsets_m: Floats, parameters: SilenceParameters) -> 
     drawn = distinct_subscriptions(
         data, parameters.devices, parameters.k_max, parameters.similarity, chance
     )
-    journeys = Journeys(offsets_m, drawn.x_m, drawn.y_m, chance)
+    trajectories = Trajectories(offsets_m, drawn.x_m, drawn.y_m, chance)
     seconds = np.arange(parameters.seconds + 1)
     arrived = parameters.objects + np.floor(parameters.arrivals_per_s * seconds).astype(np.int64)
     objects = data.objects(int(arrived[-1]), 1, chance)
     expired = np.floor(parameters.expiries_per_s * seconds).astype(np.int64)
     expiry_ms = _expiries(arrived, np.diff(expired), chance)
-    return SilenceWorkload(data, drawn, journeys, objects, expiry_ms, arrived)
+    return SilenceWorkload(data, drawn, trajectories, objects, expiry_ms, arrived)
 
 
 def _expiries(arrived: Ints, expiring: Ints, chance: np.random.Generator) -> Ints:

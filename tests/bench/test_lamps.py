@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from bench import datasets
-from bench.journeys import STILL_M, Journeys
 from bench.lamps.experiments import EXPERIMENTS, variants
 from bench.lamps.run import Lamps, LampsParameters
+from bench.trajectories import STILL_M, Trajectories
 from cli.app import app
 
 SMALL = LampsParameters(subscriptions=300, objects=400, ticks=4, audited=120)
@@ -103,11 +103,11 @@ def test_every_experiment_names_variants_that_exist(data):
 def test_journeys_begin_where_devices_are_and_turn_by_right_angles():
     chance = np.random.default_rng(3)
     start = chance.uniform(-10.0, 10.0, (2, 50))
-    journeys = Journeys(walking(9), start[0], start[1], chance)
+    trajectories = Trajectories(walking(9), start[0], start[1], chance)
     for second, far in ((0, 0.0), (1, 30.0), (9, 270.0), (10, 240.0), (18, 0.0)):
-        x_m, y_m = journeys.at(second)
+        x_m, y_m = trajectories.at(second)
         assert np.hypot(x_m - start[0], y_m - start[1]) == pytest.approx(far)
-    assert (Journeys(STILL_M, start[0], start[1], chance).at(5)[0] == start[0]).all()
+    assert (Trajectories(STILL_M, start[0], start[1], chance).at(5)[0] == start[0]).all()
 
 
 def test_objects_are_drawn_without_repetition_first(data):

@@ -1,4 +1,4 @@
-"""At rest: what the server has, on disk and in memory, and what every device shows, against the books."""
+"""At rest: what the server has, on disk and in memory, and what every device shows, against the published."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import contextlib
 
 from nearcast import Client, SubscriptionState, TopK, UnavailableError
 from server.store import opening, reading
-from tests.chaos.books import Books
 from tests.chaos.crowd import EAST, KEYWORDS, NORTH, SOUTH, WEST, Crowd
+from tests.chaos.published_objects import PublishedObjects
 from tests.chaos.servers import ServerProcess
 
 _PATIENCE_S = 60.0
@@ -63,9 +63,9 @@ def _restless(crowd: Crowd) -> list[str]:
     ]
 
 
-def audit_lists(crowd: Crowd, books: Books, now_ms: int, violations: list[str]) -> int:
+def audit_lists(crowd: Crowd, published: PublishedObjects, now_ms: int, violations: list[str]) -> int:
     """Compare every list with the oracle's; return how many."""
-    candidates = books.candidates()
+    candidates = published.candidates()
     count = 0
     for member in (one for group in crowd.awake for one in group.members):
         found = {one.id: one for one in member.device.subscriptions}
@@ -77,26 +77,28 @@ def audit_lists(crowd: Crowd, books: Books, now_ms: int, violations: list[str]) 
                 continue
             count += 1
             shown = [match.object.id for match in found[number].results()]
-            expected = books.expected(spec, member.lon, member.lat, now_ms, candidates)
+            expected = published.expected(spec, member.lon, member.lat, now_ms, candidates)
             if shown != expected:
                 violations.append(f"{name}/{number} shows {shown}, must show {expected}")
     return count
 
 
 async def audit_searches(
-    client: Client, crowd: Crowd, books: Books, now_ms: int, violations: list[str]
+    client: Client, crowd: Crowd, published: PublishedObjects, now_ms: int, violations: list[str]
 ) -> None:
     """Ask the server itself for the hundred best at a few places."""
-    candidates = books.candidates()
+    candidates = published.candidates()
     for _ in range(_SEARCHES):
         spec = TopK(frozenset(KEYWORDS), 100, 0.5)
         lon, lat = crowd.chance.uniform(WEST, EAST), crowd.chance.uniform(SOUTH, NORTH)
         shown = [match.object.id for match in await client.search(spec, lon=lon, lat=lat)]
-        if shown != books.expected(spec, lon, lat, now_ms, candidates):
+        if shown != published.expected(spec, lon, lat, now_ms, candidates):
             violations.append(f"a search at {lon}, {lat} finds {shown}")
 
 
-def audit_objects(server: ServerProcess, books: Books, now_ms: int, violations: list[str]) -> None:
+def audit_objects(
+    server: ServerProcess, published: PublishedObjects, now_ms: int, violations: list[str]
+) -> None:
     """Read the store beside the running server: what was acknowledged is there, and nothing else."""
     path = str(server.store)
     with contextlib.closing(opening.connected(path, read_only=True)) as database:
@@ -106,7 +108,8 @@ def audit_objects(server: ServerProcess, books: Books, now_ms: int, violations: 
             rows = zip(columns.ids, columns.keys, columns.payloads, columns.expiry_ms, strict=True)
             stored |= {int(one): (key, payload, int(expiry)) for one, key, payload, expiry in rows}
     expected = {
-        one.object_id: (one.what.key, one.what.payload, one.expiry_ms) for one in books.objects.values()
+        one.object_id: (one.what.key, one.what.payload, one.expiry_ms)
+        for one in published.objects.values()
     }
     for text, difference in (
         ("is acknowledged and not as it was", expected.items() - stored.items()),

@@ -97,7 +97,7 @@ async def audit(world: World) -> None:
                 left = []
                 for (member, number), found in zip(waiting, shown, strict=True):
                     place = (member.specs[number], member.lon, member.lat)
-                    expected = world.books.expected(*place, before_ms, candidates)
+                    expected = world.published.expected(*place, before_ms, candidates)
                     world.lists += found == expected
                     if found != expected:
                         left.append((member, number))
@@ -115,14 +115,14 @@ def _shown(member: Member, number: int) -> list[int] | None:
 
 def _candidates(world: World, now_ms: int) -> list[oracle.OracleObject]:
     """Read what is alive; all that was acknowledged and cannot have expired is there, nothing else is."""
-    books, path = world.books, str(world.server.store)
+    published, path = world.published, str(world.server.store)
     found = []
     with contextlib.closing(opening.connected(path, read_only=True)) as database:
         database.execute("BEGIN")
         for columns in reading.objects(database, path, now_ms):
             times = zip(columns.ids, columns.created_ms, columns.expiry_ms, strict=True)
             for object_id, created_ms, expiry_ms in ((int(a), int(b), int(c)) for a, b, c in times):
-                posted = books.objects.get(object_id)
+                posted = published.objects.get(object_id)
                 if posted is None:
                     world.violations.append(f"object {object_id} is on disk and should not be")
                     continue
@@ -130,11 +130,11 @@ def _candidates(world: World, now_ms: int) -> list[oracle.OracleObject]:
                     world.violations.append(f"object {object_id} lives {expiry_ms - created_ms} ms")
                 if created_ms < posted.created_ms:
                     world.violations.append(f"object {object_id} is older than its publication")
-                place = books.frame.project(posted.what.lon, posted.what.lat)
+                place = published.frame.project(posted.what.lon, posted.what.lat)
                 words = frozenset(posted.what.keywords)
                 found.append(oracle.OracleObject(object_id, *place, words, created_ms, expiry_ms))
     alive = {one.object_id for one in found}
-    for one in books.objects.values():
+    for one in published.objects.values():
         if one.expiry_ms > now_ms and one.object_id not in alive:
             world.violations.append(f"object {one.object_id} is acknowledged and not on disk")
     return found

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import nearcast
 from nearcast import Client, Device, RegionMode, Subscription, TopK
-from tests.chaos.books import Books
+from tests.chaos.published_objects import PublishedObjects
 from tests.chaos.watch import Watch
 
-KEYWORDS = ("sushi", "tea", "books", "shoes", "music", "bread", "film", "wine", "bikes", "toys")
+KEYWORDS = ("sushi", "tea", "published", "shoes", "music", "bread", "film", "wine", "bikes", "toys")
 WEST, SOUTH, EAST, NORTH = 14.3, 35.4, 14.6, 35.65
 """Where everybody is: some 27 km by 28 km in the middle of the service area."""
 
@@ -85,7 +85,7 @@ class Crowd:
 
     Parameters
     ----------
-    books
+    published
         What has been published.
     violations
         Where watches write.
@@ -93,10 +93,10 @@ class Crowd:
         Decides everything.
     """
 
-    def __init__(self, books: Books, violations: list[str], chance: random.Random) -> None:
+    def __init__(self, published: PublishedObjects, violations: list[str], chance: random.Random) -> None:
         self.groups: list[Group] = []
         self.chance = chance
-        self._books = books
+        self._published = published
         self._violations = violations
         self._stack = AsyncExitStack()
 
@@ -182,5 +182,5 @@ class Crowd:
             prefetch_m=habit.prefetch_m,
             chance=self.chance,
         )
-        watch = Watch(device, self._books, self._violations)
+        watch = Watch(device, self._published, self._violations)
         group.members.append(Member(device, watch, habit, lon, lat))

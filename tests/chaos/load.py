@@ -1,7 +1,7 @@
 """The load: devices move, subscribe and unsubscribe, publishers publish, replace and retract.
 
 What a fault leaves unanswered is asked again, under the same keys, until it is answered. So when the load
-has come to rest, everything has either been acknowledged, and is in the books, or refused, and is not.
+has come to rest, everything has either been acknowledged, and is in the published, or refused, and is not.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from nearcast import GeoObject, Publisher, Reason, RefusedError, UnavailableError
-from tests.chaos.books import Books
 from tests.chaos.crowd import EAST, KEYWORDS, NORTH, SOUTH, WEST, Crowd
+from tests.chaos.published_objects import PublishedObjects
 
 _AGAIN_S = 0.05
 _BATCH_MAX = 12
@@ -32,7 +32,7 @@ class Load:
         The devices.
     publishers
         Each of the tasks that share one has keys of its own.
-    books
+    published
         Where what is acknowledged goes.
     lifetimes_s
         Shortest and longest life of an object; all magnitudes between are as frequent.
@@ -42,7 +42,7 @@ class Load:
         self,
         crowd: Crowd,
         publishers: list[Publisher],
-        books: Books,
+        published: PublishedObjects,
         lifetimes_s: tuple[float, float] = (60.0, 7200.0),
     ) -> None:
         self.now_ms = 0
@@ -51,7 +51,7 @@ class Load:
         self.refused = 0
         self._crowd = crowd
         self._publishers = publishers
-        self._books = books
+        self._published = published
         self._lifetimes_s = lifetimes_s
         self._chance = crowd.chance
         self._number = 0
@@ -81,12 +81,14 @@ class Load:
 
     async def _publish(self, own: int, publisher: Publisher) -> None:
         while self._running:
-            mine = [one for one in self._books.objects.values() if one.what.key.startswith(f"p{own}-")]
-            is_full = len(self._books.objects) > _OBJECTS_MAX
+            mine = [
+                one for one in self._published.objects.values() if one.what.key.startswith(f"p{own}-")
+            ]
+            is_full = len(self._published.objects) > _OBJECTS_MAX
             if mine and self._chance.random() < (0.7 if is_full else 0.3):
                 object_id = self._chance.choice(mine).object_id
                 if await self._until_answered(lambda one=object_id: self._retract(publisher, one)):
-                    self._books.retracted(object_id)
+                    self._published.retracted(object_id)
                     self.acknowledged += 1
             else:
                 await self._post(own, publisher, [one.what.key for one in mine])
@@ -100,11 +102,11 @@ class Load:
             is_replacing = keys and self._chance.random() < 0.2
             key = self._chance.choice(keys) if is_replacing else f"p{own}-{self._number}"
             objects[key] = self._object(key)
-        self._books.payloads |= {one.payload for one in objects.values()}
+        self._published.payloads |= {one.payload for one in objects.values()}
         now_ms = self.now_ms
         ids = await self._until_answered(lambda: publisher.publish(objects.values()))
         for one, object_id in zip(objects.values(), ids or (), strict=bool(ids)):
-            self._books.posted(one, object_id, now_ms)
+            self._published.posted(one, object_id, now_ms)
             self.acknowledged += 1
 
     def _object(self, key: str) -> GeoObject:

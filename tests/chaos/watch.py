@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nearcast import Device, NearcastError
-from tests.chaos.books import Books
+from tests.chaos.published_objects import PublishedObjects
 
 
 class Watch:
@@ -19,15 +19,15 @@ class Watch:
     ----------
     device
         Whom to watch, from its first subscription on.
-    books
+    published
         What has been published.
     violations
         Where to write what is wrong.
     """
 
-    def __init__(self, device: Device, books: Books, violations: list[str]) -> None:
+    def __init__(self, device: Device, published: PublishedObjects, violations: list[str]) -> None:
         self._name = device.id
-        self._books = books
+        self._published = published
         self._violations = violations
         self._known: set[int] = set()
         self._ended: set[int] = set()
@@ -65,7 +65,7 @@ class Watch:
             return
         self._known.add(delta.subscription_id)
         for entry in delta.add:
-            if bytes(entry.object.payload) not in self._books.payloads:
+            if bytes(entry.object.payload) not in self._published.payloads:
                 self._object(f"object {entry.object.id} was never published")
 
     def _device_has(self, subscription_id: int) -> bool:

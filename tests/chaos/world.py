@@ -1,4 +1,4 @@
-"""A server, its crowd, its publishers and its books, and the round that every fault is put into."""
+"""A server, its crowd, its publishers and its published, and the round that every fault is put into."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import nearcast
 from nearcast import UnavailableError
 from safe_region.frame import Area, Frame
 from tests.chaos.audit import audit_lists, audit_objects, audit_searches, audit_subscriptions, settle
-from tests.chaos.books import Books
 from tests.chaos.crowd import Crowd, Group
 from tests.chaos.load import Load
+from tests.chaos.published_objects import PublishedObjects
 from tests.chaos.servers import AREA, ServerProcess
 from tests.support.proxy import Proxy
 
@@ -57,8 +57,8 @@ class World:
         self.devices_proxy = Proxy(self.server.target)
         self.proxies = (self.devices_proxy, Proxy(self.server.target))
         """What is between the server and half of the devices, and half of the publishers."""
-        self.books = Books(Frame.of(Area(*map(float, AREA.split(",")))))
-        self.crowd = Crowd(self.books, self.violations, self.chance)
+        self.published = PublishedObjects(Frame.of(Area(*map(float, AREA.split(",")))))
+        self.crowd = Crowd(self.published, self.violations, self.chance)
         self._device_count = device_count
         self._lifetimes_s = lifetimes_s
         self._virtual_time = virtual_time
@@ -69,7 +69,7 @@ class World:
         far, far_for_publishers = [await proxy.start() for proxy in self.proxies]
         self._clients = [await self._client(target) for target in (near, far_for_publishers)]
         publishers = [self._clients[i % 2][1].publisher() for i in range(_PUBLISHERS)]
-        self.load = Load(self.crowd, publishers, self.books, self._lifetimes_s)
+        self.load = Load(self.crowd, publishers, self.published, self._lifetimes_s)
         self.admin = self._clients[0][1]
         if self._virtual_time:
             await self.admin.advance_clock(_BEGIN_MS)
@@ -90,7 +90,7 @@ class World:
         """Let virtual time pass, for everybody who is awake."""
         now_ms = self.load.now_ms + round(seconds * 1000)
         self.load.now_ms = now_ms
-        self.books.pass_time(now_ms)
+        self.published.pass_time(now_ms)
         await self.admin.advance_clock(now_ms)
         await asyncio.gather(*(group.client.advance_clock(now_ms) for group in self.crowd.awake))
 
@@ -113,9 +113,9 @@ class World:
         """Come to rest and compare everything."""
         await self.rest()
         now_ms = self.load.now_ms
-        self.lists += audit_lists(self.crowd, self.books, now_ms, self.violations)
-        await audit_searches(self.admin, self.crowd, self.books, now_ms, self.violations)
-        audit_objects(self.server, self.books, now_ms, self.violations)
+        self.lists += audit_lists(self.crowd, self.published, now_ms, self.violations)
+        await audit_searches(self.admin, self.crowd, self.published, now_ms, self.violations)
+        audit_objects(self.server, self.published, now_ms, self.violations)
         audit_subscriptions(self.server, self.crowd, self.violations)
 
     async def _client(self, target: str):

@@ -14,7 +14,7 @@ from server.runtime.command_loop import CommandLoop
 from server.runtime.retention import DAY_MS, LOOK_MS, Retention
 from server.session import Outbox, VersionedDelta, Welcome
 from server.store import SqliteStore
-from tests.server.test_pump import FRAME, Clock, an_object
+from tests.server.test_command_loop import FRAME, Clock, an_object
 from tests.support.stored import subscriptions_of
 
 SUSHI = TopK(("sushi",), 3, 0.5)

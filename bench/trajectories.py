@@ -1,7 +1,7 @@
-"""How devices move in benchmarks: pieces of real journeys, begun wherever a device is.
+"""How devices move in benchmarks: pieces of real trajectories, begun wherever a device is.
 
-A journey is a series of offsets in metres, one a second. `roads` are drives through a generated city's
-streets (`simulator.city`); `gps` are taxi traces, straight between fixes. Devices share journeys, each
+A trajectory is a series of offsets in metres, one a second. `roads` are drives through a generated city's
+streets (`simulator.city`); `gps` are taxi traces, straight between fixes. Devices share trajectories, each
 shifted to where it begins and turned by a multiple of 90 degrees. So a million devices move as vehicles
 do, without a road map of a continent; what is lost is that places lie beside roads.
 """
@@ -26,13 +26,13 @@ _TAXIS = "traj/porto_taxi_1000.parquet"
 _PORTO = Area(-8.8, 41.0, -8.3, 41.4)
 
 
-class Journeys:
+class Trajectories:
     """Where devices are at each second.
 
     Parameters
     ----------
     offsets_m
-        Shape (journeys, seconds + 1, 2); the first offset of each is zero.
+        Shape (trajectories, seconds + 1, 2); the first offset of each is zero.
     x_m, y_m
         Where devices begin.
     """
@@ -43,15 +43,15 @@ class Journeys:
         self._journey = chance.integers(0, len(offsets_m), len(x_m))
         self._turn = chance.integers(0, 4, len(x_m))
 
-    def first(self, count: int) -> Journeys:
-        """Return the journeys of the first devices."""
+    def first(self, count: int) -> Trajectories:
+        """Return the trajectories of the first devices."""
         some = copy(self)
         some._start = self._start[:count]  # noqa: SLF001 - a copy of itself
         some._journey, some._turn = self._journey[:count], self._turn[:count]  # noqa: SLF001
         return some
 
     def at(self, second: int) -> tuple[Floats, Floats]:
-        """Return all positions at a second; journeys repeat there and back when they end."""
+        """Return all positions at a second; trajectories repeat there and back when they end."""
         last = self._offsets_m.shape[1] - 1
         phase = second % (2 * last)
         steps = self._offsets_m[self._journey, phase if phase <= last else 2 * last - phase]
@@ -76,7 +76,7 @@ class Journeys:
 
 
 def offsets(trajectories: str, seconds: int, seed: int) -> Floats:
-    """Return journeys as offsets: "roads" or "gps".
+    """Return trajectories as offsets: "roads" or "gps".
 
     Raises
     ------
@@ -134,6 +134,6 @@ def _gps_offsets(seconds: int) -> Floats:
 
 
 def _from_start(positions: Floats) -> Floats:
-    """Make positions offsets of the first of each journey."""
+    """Make positions offsets of the first of each trajectory."""
     found: Floats = positions - positions[:, :1]
     return found

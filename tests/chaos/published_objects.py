@@ -1,4 +1,4 @@
-"""What was published and acknowledged, in books of the test's own: what a server must have and show."""
+"""What was published and acknowledged, in published of the test's own: what a server must have and show."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Posted:
 
 
 @dataclass(slots=True)
-class Books:
+class PublishedObjects:
     """Objects that are there, and those that are gone.
 
     What is under way when a fault strikes is asked again under the same key until it is answered, so at

@@ -18,7 +18,7 @@ LINE, OTHER_LINE = Outbox(), Outbox()
 
 
 def report(sequence=1, device_id="d", **changes):
-    fields = {"connection": LINE, "lon": 14.5, "lat": 35.5, "subscription_ids": (1, 2), **changes}
+    fields = {"outbox": LINE, "lon": 14.5, "lat": 35.5, "subscription_ids": (1, 2), **changes}
     return c.Report(device_id=device_id, sequence=sequence, **fields)
 
 
