@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from server.settings import SharedLocation
+    from server.settings import Shown
 
 _METAVARS = {"int": "INTEGER", "float": "FLOAT", "str": "TEXT", "Path": "FILE"}
 
@@ -58,10 +58,10 @@ def _facts(name: str, field: FieldInfo) -> list[str]:
     return [fact for fact in facts if fact]
 
 
-def _shown(field: FieldInfo) -> SharedLocation:
-    from server.settings import SharedLocation  # noqa: PLC0415
+def _shown(field: FieldInfo) -> Shown:
+    from server.settings import Shown  # noqa: PLC0415
 
-    return next((one for one in field.metadata if isinstance(one, SharedLocation)), SharedLocation())
+    return next((one for one in field.metadata if isinstance(one, Shown)), Shown())
 
 
 def _default(field: FieldInfo) -> str:

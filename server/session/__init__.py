@@ -18,11 +18,11 @@ from server.session.session import Session
 from server.session.states import State
 
 __all__ = [
-    "Outbox",
     "Detached",
     "EndReason",
     "Event",
     "Locate",
+    "Outbox",
     "Pong",
     "RefusedCommand",
     "Rejection",

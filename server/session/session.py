@@ -44,17 +44,17 @@ class Session:
     """
 
     __slots__ = (
+        "_coalescer",
         "_counters",
         "_limits",
         "_nonce",
         "_replay",
-        "_coalescer",
-        "outbox",
         "device_id",
         "epoch",
         "handles",
         "heard_ms",
         "is_leased",
+        "outbox",
         "report_sequence",
         "state",
         "version",

@@ -1,4 +1,4 @@
-"""At rest: what the server has, on disk and in memory, and what every device shows, against the published."""
+"""At rest: what the server has, on disk and in memory, and what devices show, against what was published."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The load: devices move, subscribe and unsubscribe, publishers publish, replace and retract.
 
 What a fault leaves unanswered is asked again, under the same keys, until it is answered. So when the load
-has come to rest, everything has either been acknowledged, and is in the published, or refused, and is not.
+has come to rest, everything has either been acknowledged, and is among the published objects, or refused.
 """
 
 from __future__ import annotations

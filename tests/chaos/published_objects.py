@@ -1,4 +1,4 @@
-"""What was published and acknowledged, in published of the test's own: what a server must have and show."""
+"""What was published and acknowledged, as the test noted it: what a server must have and show."""
 
 from __future__ import annotations
 
