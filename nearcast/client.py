@@ -20,7 +20,8 @@ from nearcast.protocol.location import Location
 from nearcast.publisher import Publisher
 from nearcast.transport.calls import patiently, refusal
 from nearcast.transport.channel import Channel, Tls
-from nearcast.transport.device_stream import FLEET, SINGLE, Codec, DeviceStream
+from nearcast.transport.codec import FLEET, SINGLE, Codec
+from nearcast.transport.device_stream import DeviceStream
 from nearcast.v1 import control_service_pb2, device_service_pb2
 
 _NONCE_BYTES = 16

@@ -12,7 +12,7 @@ from nearcast.errors import ClosedError, RefusedError
 from nearcast.model import GeoObject
 from nearcast.protocol.converters import new_object_message
 from nearcast.transport.calls import UnsentError, patiently, refusal
-from nearcast.transport.channel import Channel
+from nearcast.transport.channel import STREAM_METADATA, Channel
 from nearcast.transport.publish_stream import PublishStream
 from nearcast.v1 import publisher_service_pb2
 
@@ -133,9 +133,8 @@ class Publisher:
 
     async def _accepted(self, wait_for_ready: bool) -> Any:  # noqa: ANN401, FBT001
         """Open a stream and wait until the server has taken it on: then it answers, or says why not."""
-        call = self._channel.publishers.Publish(
-            metadata=self._channel.metadata, wait_for_ready=wait_for_ready
-        )
+        metadata = [*self._channel.metadata, *STREAM_METADATA]
+        call = self._channel.publishers.Publish(metadata=metadata, wait_for_ready=wait_for_ready)
         is_accepted = False
         try:
             is_accepted = _ACCEPTED in (await call.initial_metadata() or ())

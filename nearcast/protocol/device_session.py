@@ -76,6 +76,8 @@ class DeviceSession:
         self.registry = SubscriptionRegistry(self)
         self.is_online = False
         self.was_online = False
+        self.retry_deadline_s = 0.0
+        """Event loop time until which a device that was never online keeps trying to connect."""
         self.error: NearcastError | None = None
         self.on_event: Callable[[], None] = lambda: None
         self.on_welcome: Callable[[DeviceSession], None] = lambda _: None

@@ -16,7 +16,7 @@ from nearcast.v1 import errors_pb2
 
 _ERROR_METADATA = "nearcast-error-bin"
 
-_PATIENCE_S = 60.0
+PATIENCE_S = 60.0
 """How long to wait for a server that has said that it is stopping or starting."""
 
 _COMING_BACK = (Reason.DRAINING, Reason.RECOVERING)
@@ -63,7 +63,7 @@ async def patiently(
         If the server cannot be reached, or was not back in time.
     """
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + _PATIENCE_S
+    deadline = loop.time() + PATIENCE_S
     jitter = random.Random()
     for attempt in itertools.count(1):
         try:
@@ -72,7 +72,7 @@ async def patiently(
         except grpc.aio.AioRpcError as error:
             failure = refusal(error)
         except TimeoutError:
-            raise UnavailableError(f"the server did not come back within {_PATIENCE_S:.0f} s") from None
+            raise UnavailableError(f"the server did not come back within {PATIENCE_S:.0f} s") from None
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():

@@ -1,7 +1,8 @@
 """A stream that carries conversations: opened, kept, and opened again when it breaks.
 
 A device's own stream and a fleet's differ only in how a message is packed, so there is one link. When
-its stream breaks, every conversation goes on with what it holds and is resumed on the next.
+its stream breaks, every conversation goes on with what it holds and is resumed on the next. When the
+server sends `GoAway`, the client half-closes the stream and lets the server end it.
 """
 
 from __future__ import annotations
@@ -11,20 +12,19 @@ import contextlib
 import logging
 import random
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import grpc
 
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
-from nearcast.protocol.device_session import DeviceSession, Response
+from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.request_sender import Request
 from nearcast.transport.backoff import backoff_s
-from nearcast.transport.calls import is_coming_back, refusal
+from nearcast.transport.calls import PATIENCE_S, is_coming_back, refusal
 from nearcast.transport.channel import Channel
+from nearcast.transport.codec import FLEET, Codec, Waiting
 from nearcast.transport.lease_renewal import LeaseRenewal
-from nearcast.v1 import device_service_pb2
 
 _log = logging.getLogger(__name__)
 
@@ -33,38 +33,6 @@ _ENTRIES_MAX = 256
 
 _QUEUE_MAX = 10_000
 """Requests waiting to be written; beyond, `room` makes the caller wait."""
-
-
-Waiting = tuple[str, Request | None]
-"""A device and its request; None detaches it from a fleet."""
-
-
-@dataclass(frozen=True)
-class Codec:
-    """How a stream is opened, and how requests of devices become its messages and back."""
-
-    open: Callable[[Any, bool], Any]
-    """Takes the stub and whether to wait for a server that cannot be reached."""
-    pack: Callable[[Sequence[Waiting]], Iterable[Any]]
-    unpack: Callable[[Any, str], Iterable[tuple[str, Response]]]
-
-
-def _pack_fleet(requests: Sequence[Waiting]) -> Iterable[Any]:
-    entry = device_service_pb2.AttachFleetRequest.Entry
-    entries = [entry(device_id=device_id, request=request) for device_id, request in requests]
-    return (device_service_pb2.AttachFleetRequest(entries=entries),)
-
-
-SINGLE = Codec(
-    open=lambda stub, is_patient: stub.Attach(wait_for_ready=is_patient),
-    pack=lambda requests: [request for _, request in requests],
-    unpack=lambda message, device_id: ((device_id, message),),
-)
-FLEET = Codec(
-    open=lambda stub, is_patient: stub.AttachFleet(wait_for_ready=is_patient),
-    pack=_pack_fleet,
-    unpack=lambda message, _: ((entry.device_id, entry.response) for entry in message.entries),
-)
 
 
 class DeviceStream:
@@ -90,6 +58,8 @@ class DeviceStream:
         self._closed = False
         self._jitter = random.Random()
         self._streaming = False
+        self._is_going_away = False  # the server has said so: half-close
+        self._has_served = False  # a device was online on this stream
         self._is_patient = False  # a server that cannot be reached is waited for
         self._rebuild = asyncio.Event()
         self._change = asyncio.Event()
@@ -202,23 +172,23 @@ class DeviceStream:
             except grpc.aio.AioRpcError as error:
                 failure = refusal(error)
                 _log.info("stream broken: %s", failure)
-                if not is_coming_back(failure):
+                if is_coming_back(failure):
+                    self._extend_retries()
+                else:
                     self._fail_newcomers(failure)
             except asyncio.InvalidStateError as error:
                 _log.info("stream broken: %s", error)
                 self._fail_newcomers(error)
+            except TimeoutError:
+                self._fail_newcomers(TimeoutError(f"it did not come back within {PATIENCE_S:.0f} s"))
             except NearcastError as error:
                 _log.warning("%s; resuming", error)
             except Exception as error:  # noqa: BLE001 - a device must not wait for ever for a dead link
                 _log.exception("a fault of the SDK ends the stream for good")
                 self._fail_all(NearcastError(f"a fault of the SDK: {error!r}"))
             finally:
-                served = any(one.is_online for one in self.sessions.values())
-                self._streaming = False
-                self._queue.clear()
-                self._room.set()
                 self._interrupt()
-            attempt = 1 if served else attempt + 1
+            attempt = 1 if self._has_served else attempt + 1
             self._drop_failed()
             if self.sessions:
                 with contextlib.suppress(TimeoutError):
@@ -232,11 +202,14 @@ class DeviceStream:
         """Run one stream until it breaks, at either side, or ends, or is to be let go.
 
         Devices that the server knows wait for it: the connection tries again and again. Newcomers are
-        to hear at once that it cannot be reached.
+        to hear at once that it cannot be reached, unless it has told them that it comes back.
         """
-        self._is_patient = all(one.was_online for one in self.sessions.values())
+        newcomers = self._newcomers()
+        self._is_patient = all(_may_retry(one) for one in newcomers)
+        self._is_going_away = self._has_served = False
         call = self._codec.open(self._channel.devices, self._is_patient)
-        talking = asyncio.create_task(self._talk(call))
+        deadline_s = min((one.retry_deadline_s for one in newcomers), default=None)
+        talking = asyncio.create_task(self._talk(call, deadline_s if self._is_patient else None))
         rebuilding = asyncio.create_task(self._rebuild.wait())
         try:
             await asyncio.wait({talking, rebuilding}, return_when=asyncio.FIRST_COMPLETED)
@@ -248,18 +221,21 @@ class DeviceStream:
             call.cancel()
             await asyncio.gather(talking, rebuilding, return_exceptions=True)
 
-    async def _talk(self, call: Any) -> None:  # noqa: ANN401
+    async def _talk(self, call: Any, deadline_s: float | None) -> None:  # noqa: ANN401
         """Say hello for every conversation, then read and write."""
         tasks: list[asyncio.Task[None]] = []
         try:
-            await call.wait_for_connection()
+            async with asyncio.timeout_at(deadline_s):
+                await call.wait_for_connection()
             self._streaming = True
             for session in list(self.sessions.values()):
                 session.connect()
-            tasks = [asyncio.create_task(self._read(call)), asyncio.create_task(self._write(call))]
+            reading = asyncio.create_task(self._read(call))
+            tasks = [reading, asyncio.create_task(self._write(call))]
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
+            await reading  # after a half-close: until the server ends the stream
         finally:
             for task in tasks:
                 task.cancel()
@@ -274,9 +250,12 @@ class DeviceStream:
                     session.receive(response)
             if self._drop_failed() and not self.sessions:
                 return
+            if message.HasField("go_away"):
+                self._go_away()
 
     async def _write(self, call: Any) -> None:  # noqa: ANN401
-        while True:
+        """Write what is queued until the server sends `GoAway`, then half-close."""
+        while not self._is_going_away:
             await self._queued.wait()
             self._queued.clear()
             while self._queue:
@@ -285,12 +264,30 @@ class DeviceStream:
                 self._room.set()
                 for message in self._codec.pack(requests):
                     await call.write(message)
+        with contextlib.suppress(grpc.aio.InternalError):  # the stream has ended
+            await call.done_writing()
+
+    def _go_away(self) -> None:
+        """Send nothing more on this stream; its devices connect again on the next."""
+        self._is_going_away = True
+        self._extend_retries()
+        self._interrupt()
+        self._queued.set()
+
+    def _extend_retries(self) -> None:
+        """Let newcomers keep trying for a while: the server has told them that it comes back."""
+        for session in self._newcomers():
+            session.retry_deadline_s = asyncio.get_running_loop().time() + PATIENCE_S
+
+    def _newcomers(self) -> list[DeviceSession]:
+        """Return the devices that were never online."""
+        return [session for session in self.sessions.values() if not session.was_online]
 
     def _fail_newcomers(self, error: Exception) -> None:
-        """Let those know that were never online; the others keep what they have and are resumed."""
+        """Fail newcomers that may not retry; the others keep what they have and are resumed."""
         unavailable = UnavailableError(f"the server cannot be reached: {error}")
-        for session in self.sessions.values():
-            if not session.was_online:
+        for session in self._newcomers():
+            if not _may_retry(session):
                 session.fail(unavailable)
 
     def _fail_all(self, error: NearcastError) -> None:
@@ -298,6 +295,11 @@ class DeviceStream:
             session.fail(error)
 
     def _interrupt(self) -> None:
+        """Drop what is queued and disconnect the devices."""
+        self._has_served = self._has_served or any(one.is_online for one in self.sessions.values())
+        self._streaming = False
+        self._queue.clear()
+        self._room.set()
         for session in self.sessions.values():
             session.disconnect()
         self.notify()
@@ -307,3 +309,7 @@ class DeviceStream:
         for device_id in failed:
             del self.sessions[device_id]
         return bool(failed)
+
+
+def _may_retry(newcomer: DeviceSession) -> bool:
+    return asyncio.get_running_loop().time() < newcomer.retry_deadline_s

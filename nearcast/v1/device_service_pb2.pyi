@@ -1,6 +1,7 @@
 from nearcast.v1 import errors_pb2 as _errors_pb2
 from nearcast.v1 import geometry_pb2 as _geometry_pb2
 from nearcast.v1 import objects_pb2 as _objects_pb2
+from nearcast.v1 import streams_pb2 as _streams_pb2
 from nearcast.v1 import subscriptions_pb2 as _subscriptions_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -211,7 +212,7 @@ class Detached(_message.Message):
     def __init__(self, error: _Optional[_Union[_errors_pb2.Error, _Mapping]] = ...) -> None: ...
 
 class AttachResponse(_message.Message):
-    __slots__ = ("welcome", "delta", "unsubscribed", "pong", "rejection", "detached", "locate")
+    __slots__ = ("welcome", "delta", "unsubscribed", "pong", "rejection", "detached", "locate", "go_away")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     UNSUBSCRIBED_FIELD_NUMBER: _ClassVar[int]
@@ -219,6 +220,7 @@ class AttachResponse(_message.Message):
     REJECTION_FIELD_NUMBER: _ClassVar[int]
     DETACHED_FIELD_NUMBER: _ClassVar[int]
     LOCATE_FIELD_NUMBER: _ClassVar[int]
+    GO_AWAY_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
     delta: _subscriptions_pb2.Delta
     unsubscribed: Unsubscribed
@@ -226,7 +228,8 @@ class AttachResponse(_message.Message):
     rejection: Rejection
     detached: Detached
     locate: Locate
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., delta: _Optional[_Union[_subscriptions_pb2.Delta, _Mapping]] = ..., unsubscribed: _Optional[_Union[Unsubscribed, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., rejection: _Optional[_Union[Rejection, _Mapping]] = ..., detached: _Optional[_Union[Detached, _Mapping]] = ..., locate: _Optional[_Union[Locate, _Mapping]] = ...) -> None: ...
+    go_away: _streams_pb2.GoAway
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., delta: _Optional[_Union[_subscriptions_pb2.Delta, _Mapping]] = ..., unsubscribed: _Optional[_Union[Unsubscribed, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., rejection: _Optional[_Union[Rejection, _Mapping]] = ..., detached: _Optional[_Union[Detached, _Mapping]] = ..., locate: _Optional[_Union[Locate, _Mapping]] = ..., go_away: _Optional[_Union[_streams_pb2.GoAway, _Mapping]] = ...) -> None: ...
 
 class AttachFleetRequest(_message.Message):
     __slots__ = ("entries",)
@@ -242,7 +245,7 @@ class AttachFleetRequest(_message.Message):
     def __init__(self, entries: _Optional[_Iterable[_Union[AttachFleetRequest.Entry, _Mapping]]] = ...) -> None: ...
 
 class AttachFleetResponse(_message.Message):
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "go_away")
     class Entry(_message.Message):
         __slots__ = ("device_id", "response")
         DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
@@ -251,8 +254,10 @@ class AttachFleetResponse(_message.Message):
         response: AttachResponse
         def __init__(self, device_id: _Optional[str] = ..., response: _Optional[_Union[AttachResponse, _Mapping]] = ...) -> None: ...
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    GO_AWAY_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[AttachFleetResponse.Entry]
-    def __init__(self, entries: _Optional[_Iterable[_Union[AttachFleetResponse.Entry, _Mapping]]] = ...) -> None: ...
+    go_away: _streams_pb2.GoAway
+    def __init__(self, entries: _Optional[_Iterable[_Union[AttachFleetResponse.Entry, _Mapping]]] = ..., go_away: _Optional[_Union[_streams_pb2.GoAway, _Mapping]] = ...) -> None: ...
 
 class SearchRequest(_message.Message):
     __slots__ = ("spec", "position")

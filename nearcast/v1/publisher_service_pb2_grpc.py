@@ -58,7 +58,8 @@ class PublisherServiceServicer:
         stream may have 64 requests under way, of as many objects together as one may hold; then it is read no
         further.
         The server takes a stream on with the initial metadata "nearcast-accepted". One that then ends with
-        DRAINING has answered all that was done; what it has not answered may be sent again.
+        DRAINING has answered all that was done; what it has not answered may be sent again. A client that is
+        writing may never see that status: one that knows GoAway is told in the stream.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

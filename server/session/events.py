@@ -79,6 +79,12 @@ class Detached(NamedTuple):
     error: RefusalError
 
 
+class GoAway(NamedTuple):
+    """The stream ends, and with it the conversations of all its devices. The last event of a stream."""
+
+    error: RefusalError
+
+
 class Locate(NamedTuple):
     """The server has to know where the device is."""
 
@@ -89,4 +95,6 @@ class SnapshotDue(NamedTuple):
     """Stands in an outbox for deltas that were coalesced; becomes snapshots when it is its turn."""
 
 
-Event = Welcome | VersionedDelta | Unsubscribed | Pong | Rejection | Detached | Locate | SnapshotDue
+Event = (
+    Welcome | VersionedDelta | Unsubscribed | Pong | Rejection | Detached | GoAway | Locate | SnapshotDue
+)

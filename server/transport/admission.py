@@ -16,6 +16,13 @@ from server.transport.status import CODES, trailing_metadata
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
+_GO_AWAY_METADATA = "nearcast-go-away"
+
+
+def supports_go_away(context: Context) -> bool:
+    """Whether the client of a stream half-closes when the server sends `GoAway`."""
+    return any(key == _GO_AWAY_METADATA for key, _ in context.invocation_metadata() or ())
+
 
 class Admission:
     """Refuses calls, and counts what is refused.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 import grpc
@@ -13,11 +14,14 @@ from server.commands import command as c
 from server.errors import Reason, RefusalError
 from server.model import TopK
 from server.runtime.command_loop import CommandLoop
-from server.session import Detached, Event, Outbox
+from server.session import Detached, Event, GoAway, Outbox
 from server.transport import converters
-from server.transport.admission import Admission, Context
+from server.transport.admission import Admission, Context, supports_go_away
 from server.transport.event_encoder import EventEncoder
 from server.transport.stream_sender import StreamSender
+
+_HALF_CLOSE_S = 5.0
+"""How long a stream that is refused waits for its client to half-close."""
 
 
 class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
@@ -47,8 +51,9 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             for _, event in events:
                 await context.write(encoder.response(event))
 
-        await self._require_serving(context)
-        sender = StreamSender(self._command_loop.coordinator, write, single=True)
+        can_go = await self._require_serving(context, write)
+        coordinator = self._command_loop.coordinator
+        sender = StreamSender(coordinator, write, single=True, supports_go_away=can_go)
         await self._carry(sender, self._read_one(sender, context))
 
     async def AttachFleet(  # noqa: N802
@@ -62,8 +67,9 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         async def write(events: Sequence[tuple[str, Event]]) -> None:
             await context.write(encoder.fleet_response(events))
 
-        await self._require_serving(context)
-        sender = StreamSender(self._command_loop.coordinator, write, single=False)
+        can_go = await self._require_serving(context, write)
+        coordinator = self._command_loop.coordinator
+        sender = StreamSender(coordinator, write, single=False, supports_go_away=can_go)
         await self._carry(sender, self._read_fleet(sender, context))
 
     async def Search(  # noqa: N802
@@ -82,22 +88,41 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         return converters.search_message(spec, ranked, self._command_loop.coordinator.frame, now_ms)
 
     def drain(self) -> None:
-        """Tell every attached device that the server is stopping, and end the streams."""
+        """Tell every stream, or each device attached on it, that the server is stopping; end streams."""
         error = RefusalError(Reason.DRAINING, "server", "stopping", "running; reconnect")
         for sender in self.senders:
+            if sender.supports_go_away:
+                sender.finish(GoAway(error))
+                continue
             for session in list(sender.outbox.devices.values()):
                 session.say(Detached(error))
             sender.finish()
+
+    def stop_waiting(self) -> None:
+        """Do not wait any longer for clients to half-close."""
+        for sender in self.senders:
+            sender.end()
 
     async def idle(self) -> None:
         """Wait until no stream is open."""
         await self._idle.wait()
 
-    async def _require_serving(self, context: Context) -> None:
+    async def _require_serving(
+        self, context: Context, write: Callable[[Sequence[tuple[str, Event]]], Awaitable[None]]
+    ) -> bool:
+        """Refuse a stream unless commands are taken now; return whether its client supports `GoAway`."""
+        can_go = supports_go_away(context)
         try:
             self._admission.require_serving()
         except RefusalError as error:
+            if can_go:
+                await write((("", GoAway(error)),))
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_HALF_CLOSE_S):
+                        while await context.read() is not grpc.aio.EOF:
+                            pass
             await self._admission.refuse(context, error)
+        return can_go
 
     async def _carry(self, sender: StreamSender, reading: Coroutine[None, None, None]) -> None:
         """Read and write until either side ends; then detach what is still attached here."""
@@ -116,6 +141,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     async def _read_one(self, sender: StreamSender, context: Context) -> None:
         device_id = ""
         while (request := await context.read()) is not grpc.aio.EOF:
+            if sender.is_finishing:
+                continue
             self._command_loop.listen()
             if not device_id:
                 device_id = request.hello.device_id
@@ -127,6 +154,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     async def _read_fleet(self, sender: StreamSender, context: Context) -> None:
         outbox = sender.outbox
         while (request := await context.read()) is not grpc.aio.EOF:
+            if sender.is_finishing:
+                continue
             self._command_loop.listen()
             for entry in request.entries:
                 command: c.DeviceCommand | None

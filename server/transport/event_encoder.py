@@ -22,7 +22,7 @@ from server.transport.converters import (
     object_message,
     spec_message,
 )
-from server.transport.status import error_message
+from server.transport.status import error_message, go_away_message
 
 _OBJECTS_MAX = 8192
 """Objects kept in wire form, in each of two generations: what is told to one device is told to others."""
@@ -34,11 +34,13 @@ _FLEET = device_service_pb2.AttachFleetResponse.DESCRIPTOR.fields_by_name
 _FLEET_ENTRY = device_service_pb2.AttachFleetResponse.Entry.DESCRIPTOR.fields_by_name
 
 _IN_RESPONSE = _RESPONSE["delta"].number
+_GO_AWAY = _RESPONSE["go_away"].number
 _IN_DELTA = _DELTA["add"].number
 _OBJECT = _ENTRY["object"].number
 _R_M = struct.Struct("<Bd")
 _R_M_TAG = _ENTRY["r_m"].number << 3 | 1
 _IN_FLEET = _FLEET["entries"].number
+_FLEET_GO_AWAY = _FLEET["go_away"].number
 _DEVICE_ID = _FLEET_ENTRY["device_id"].number
 _IN_ENTRY = _FLEET_ENTRY["response"].number
 
@@ -69,6 +71,8 @@ class EventEncoder:
         """Write one event as an AttachResponse."""
         if isinstance(event, s.VersionedDelta):
             return field(_IN_RESPONSE, self._delta(event))
+        if isinstance(event, s.GoAway):
+            return field(_GO_AWAY, go_away_message(event.error).SerializeToString())
         return self._message(event).SerializeToString()
 
     def fleet_response(self, events: Iterable[tuple[str, s.Event]]) -> bytes:
@@ -78,6 +82,8 @@ class EventEncoder:
                 _IN_FLEET,
                 field(_DEVICE_ID, device_id.encode()) + field(_IN_ENTRY, self.response(event)),
             )
+            if not isinstance(event, s.GoAway)
+            else field(_FLEET_GO_AWAY, go_away_message(event.error).SerializeToString())
             for device_id, event in events
         )
 

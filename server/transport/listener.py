@@ -143,7 +143,7 @@ class Listener:
         await self._say(health_pb2.HealthCheckResponse.SERVING)
 
     async def drain(self, grace_s: float) -> None:
-        """Let health say NOT_SERVING, tell devices to reconnect, end streams; wait, but not for ever.
+        """Let health say NOT_SERVING, tell clients to go, end streams; wait for them, but not for ever.
 
         Calls are still answered: who asks is told that the server is draining.
         """
@@ -154,6 +154,8 @@ class Listener:
             async with asyncio.timeout(grace_s):
                 await self._devices.idle()
                 await self._publishers.idle()
+        self._devices.stop_waiting()
+        self._publishers.stop_waiting()
 
     async def stop(self, grace_s: float) -> None:
         """Stop listening; break off what is under way when the grace is over."""

@@ -7,7 +7,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
-from nearcast.v1 import errors_pb2
+from nearcast.v1 import errors_pb2, streams_pb2
 from server.errors import Reason, RefusalError
 
 DOMAIN = "nearcast"
@@ -46,6 +46,11 @@ def error_message(error: RefusalError) -> errors_pb2.Error:
         limit=error.limit,
         code=CODES[error.reason].value[0],
     )
+
+
+def go_away_message(error: RefusalError, admitted_count: int = 0) -> streams_pb2.GoAway:
+    """Build the message that announces the end of a stream."""
+    return streams_pb2.GoAway(error=error_message(error), admitted_count=admitted_count)
 
 
 def trailing_metadata(error: RefusalError) -> tuple[tuple[str, bytes], ...]:

@@ -2,6 +2,10 @@
 
 Nobody waits for it. A stream that says nothing has one task, the call's own, which reads: writing is a
 task only while there is something to write, as most devices are silent most of the time.
+
+When the server drains, what is queued is written and what the client sends is discarded. A client that
+knows `GoAway` gets it as the last event, half-closes, and is read until it has: a client that is writing
+when its stream ends may lose what it has not read. The stream of any other client is ended at once.
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ class StreamSender:
         Sends events; returns when the stream has accepted them.
     single
         Whether the stream is one device's and ends with it.
+    supports_go_away
+        Whether the client half-closes when the server sends `GoAway`.
     """
 
     __slots__ = (
@@ -35,14 +41,16 @@ class StreamSender:
         "_answers_max",
         "_coordinator",
         "_failure",
-        "_finishing",
+        "_final_event",
         "_flushed",
         "_is_over",
         "_reader",
         "_single",
         "_write",
         "_writing",
+        "is_finishing",
         "outbox",
+        "supports_go_away",
     )
 
     def __init__(
@@ -51,14 +59,18 @@ class StreamSender:
         write: Callable[[Sequence[tuple[str, Event]]], Awaitable[None]],
         *,
         single: bool,
+        supports_go_away: bool = False,
     ) -> None:
         self._coordinator = coordinator
         self._write = write
         self._single = single
+        self.supports_go_away = supports_go_away
         self._reader: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
-        self._finishing = False
+        self.is_finishing = False
+        """Whether what the client sends is to be discarded."""
+        self._final_event: Event | None = None
         self._is_over = False
         self._flushed: tuple[tuple[int, asyncio.Future[None]], ...] = ()
         self._answers_max = coordinator.limits.answers_max
@@ -72,7 +84,7 @@ class StreamSender:
         try:
             await reading
         except asyncio.CancelledError:
-            if not self._is_over or self._reader is None or self._reader.uncancel():
+            if self._reader is not None or _uncancel():
                 raise
             if self._failure is not None:
                 raise self._failure from None
@@ -95,11 +107,21 @@ class StreamSender:
         self._flushed += ((outbox.queued_count, future),)
         await future
 
-    def finish(self) -> None:
-        """End the stream once what is queued has been written."""
-        self._finishing = True
-        if self._writing is None:
-            self._end()
+    def finish(self, final_event: Event | None = None) -> None:
+        """Write what is queued, then end the stream; with a final event, let the client end it."""
+        self.is_finishing = True
+        self._final_event = final_event
+        if self._writing is None and final_event is not None:
+            self._writing = asyncio.get_running_loop().create_task(self._write_all())
+        elif self._writing is None:
+            self.end()
+
+    def end(self) -> None:
+        """Write nothing more and stop reading."""
+        self._is_over = True
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.cancel()
 
     def close(self) -> None:
         """Drop what is queued and let everybody go who waits for it."""
@@ -116,6 +138,7 @@ class StreamSender:
     async def _write_all(self) -> None:
         """Write until nothing is queued; end if that was the end."""
         outbox = self.outbox
+        is_final = False
         try:
             while len(outbox) and not self._is_over:
                 events = self._coordinator.take(outbox, _TAKEN_MAX)
@@ -126,19 +149,18 @@ class StreamSender:
                     self._wake()
                 if self._single:
                     self._is_over = any(_ends(event) for _, event in events)
+            if self._final_event is not None and not self._is_over:
+                await self._write((("", self._final_event),))
+                is_final = True
         except Exception as failure:  # noqa: BLE001 - whoever reads raises it
             self._failure = failure
             self._is_over = True
         finally:
             self._writing = None
-        if self._is_over or self._finishing:
-            self._end()
-
-    def _end(self) -> None:
-        """Nothing is to be written any more: whoever reads ceases to."""
-        self._is_over = True
-        if self._reader is not None:
-            self._reader.cancel()
+        if is_final:
+            self.close()
+        elif self._is_over or self.is_finishing:
+            self.end()
 
     def _wake(self) -> None:
         waiting = []
@@ -148,6 +170,12 @@ class StreamSender:
             elif not future.done():
                 future.set_result(None)
         self._flushed = tuple(waiting)
+
+
+def _uncancel() -> bool:
+    """Take back one cancellation of this task; return whether there are more."""
+    task = asyncio.current_task()  # kept by no frame of a traceback that the task may keep
+    return task is None or task.uncancel() > 0
 
 
 def _ends(event: Event) -> bool:

@@ -1,0 +1,115 @@
+"""The requests of a publish stream that are under way at the server. No I/O.
+
+When the server drains, no more requests are admitted. Their number is final then, and a client that knows
+`GoAway` is told at once, ahead of the answers that are due. It half-closes, and is read until it has. Any
+other client is not read any further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from server.errors import RefusalError
+
+_REQUESTS_MAX = 64
+"""Under way on a stream: enough to share a commit, and not so many that others wait for long."""
+
+
+@dataclass(slots=True)
+class PendingRequest:
+    """A request without an answer."""
+
+    sequence: int
+    size: int
+    """How many objects."""
+    ids: asyncio.Future[list[int]] | RefusalError
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it can be answered."""
+        return isinstance(self.ids, RefusalError) or self.ids.done()
+
+
+class AdmittedCount(NamedTuple):
+    """How many requests of a draining stream were admitted."""
+
+    number: int
+
+
+class PublishRequests:
+    """The requests of a stream that are under way, oldest first: those that wait share a commit.
+
+    Parameters
+    ----------
+    objects_max
+        How many objects they may have together; a request that is alone may have more.
+    supports_go_away
+        Whether the client half-closes when it is told that the server drains.
+    """
+
+    def __init__(self, objects_max: int, *, supports_go_away: bool) -> None:
+        self.is_draining = False
+        self.stop_reading = asyncio.Event()
+        """Set when nothing more is to be read, even if the client has not half-closed."""
+        self._objects_max = objects_max
+        self._supports_go_away = supports_go_away
+        self._admitted_count = 0
+        self._size = 0
+        self._pending: deque[PendingRequest] = deque()
+        self._room = asyncio.Event()
+        self._has_ended = False
+        self._must_go_away = False
+        self._changed = asyncio.Event()
+
+    async def admit(self, size: int) -> bool:
+        """Wait until so many objects more may be under way; return False if the server drains."""
+        while self._pending and not self.is_draining and self._is_full(size):
+            self._room.clear()
+            await self._room.wait()
+        self._admitted_count += not self.is_draining
+        return not self.is_draining
+
+    def enqueue(self, request: PendingRequest) -> None:
+        """Append a request that was admitted."""
+        self._size += request.size
+        self._pending.append(request)
+        if isinstance(request.ids, asyncio.Future):
+            request.ids.add_done_callback(lambda _: self._changed.set())
+        self._changed.set()
+
+    def drain(self) -> None:
+        """Admit no more requests."""
+        self.is_draining = True
+        self._must_go_away = self._supports_go_away
+        if not self._supports_go_away:
+            self.stop_reading.set()
+        self._room.set()
+        self._changed.set()
+
+    def end(self) -> None:
+        """Note that nothing more is read."""
+        self._has_ended = True
+        self._changed.set()
+
+    async def responses(self) -> AsyncIterator[PendingRequest | AdmittedCount]:
+        """Yield what is to be sent, as it comes. A request is under way until the next is asked for."""
+        while True:
+            if self._must_go_away:
+                self._must_go_away = False
+                yield AdmittedCount(self._admitted_count)
+            elif self._pending and self._pending[0].is_done:
+                yield self._pending[0]
+                self._size -= self._pending.popleft().size
+                self._room.set()
+            elif self._has_ended and not self._pending:
+                return
+            else:
+                self._changed.clear()
+                await self._changed.wait()
+
+    def _is_full(self, size: int) -> bool:
+        return len(self._pending) >= _REQUESTS_MAX or self._size + size > self._objects_max
