@@ -13,10 +13,10 @@ from pathlib import Path
 import click
 
 from cli.failures import reported
-from cli.map_option import map_option
 from cli.progress import bars
 from cli.replay import figures, region_option, run_replay, show
 from cli.serve import READY
+from cli.simulate import map_option
 
 AUDITED_MIN = 20_000
 """Lists the demo audits at least, at its default size."""

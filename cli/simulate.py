@@ -8,8 +8,15 @@ from typing import Any
 import click
 
 from cli.failures import reported
-from cli.map_option import map_option
 from cli.progress import bars
+
+map_option = click.option(
+    "--map",
+    "map_file",
+    type=click.Path(path_type=Path),
+    help="OpenStreetMap file to drive in (.osm.pbf, .osm, .osm.gz, .osm.bz2); else a city is generated.",
+)
+"""For commands that simulate."""
 
 
 @click.command(epilog="Example: nearcast simulate --out runs/malta --map malta.osm.pbf")

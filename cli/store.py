@@ -25,12 +25,11 @@ def backup(source: Path, target: Path) -> None:
 
     The copy has everything that was acknowledged before it began. It is checked before it gets its name.
     """
-    with reported():
-        from server.errors import StoreError  # noqa: PLC0415
-        from server.store import backup as copy  # noqa: PLC0415
+    from server.errors import StoreError  # noqa: PLC0415
+    from server.store import backup as copy  # noqa: PLC0415
 
-        with reported(StoreError), bars() as progress:
-            copy(source, target, progress)
+    with reported(StoreError), bars() as progress:
+        copy(source, target, progress)
     click.echo(f"{target}: {target.stat().st_size:,} bytes")
 
 
@@ -42,12 +41,11 @@ def restore(source: Path, target: Path) -> None:
 
     The backup is checked first; the store is there whole, or not at all.
     """
-    with reported():
-        from server.errors import StoreError  # noqa: PLC0415
-        from server.store import restore as copy  # noqa: PLC0415
+    from server.errors import StoreError  # noqa: PLC0415
+    from server.store import restore as copy  # noqa: PLC0415
 
-        with reported(StoreError), bars() as progress:
-            copy(source, target, progress)
+    with reported(StoreError), bars() as progress:
+        copy(source, target, progress)
     click.echo(f"{target}: {target.stat().st_size:,} bytes")
 
 
@@ -58,12 +56,11 @@ def check(path: Path) -> None:
 
     Exits with status 1 if anything is.
     """
-    with reported():
-        from server.errors import StoreError  # noqa: PLC0415
-        from server.store import check as checked  # noqa: PLC0415
+    from server.errors import StoreError  # noqa: PLC0415
+    from server.store import check as checked  # noqa: PLC0415
 
-        with reported(StoreError), bars() as progress:
-            found = checked(path, progress)
+    with reported(StoreError), bars() as progress:
+        found = checked(path, progress)
     for problem in found:
         click.echo(problem)
     click.echo(f"{path}: {len(found)} problems")
@@ -74,12 +71,11 @@ def check(path: Path) -> None:
 @click.argument("path", metavar="STORE", type=_PATH)
 def info(path: Path) -> None:
     """Say what STORE holds, how large it is, and whether a server has it open."""
-    with reported():
-        from server.errors import StoreError  # noqa: PLC0415
-        from server.store import facts  # noqa: PLC0415
+    from server.errors import StoreError  # noqa: PLC0415
+    from server.store import facts  # noqa: PLC0415
 
-        with reported(StoreError):
-            found = facts(path)
+    with reported(StoreError):
+        found = facts(path)
     for name, value in found.items():
         shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
         click.echo(f"{name.replace('_', ' '):<16} {shown}")

@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import grpc
-
 from nearcast.device import Device
 from nearcast.model import Match, ServerStatus, TopK
 from nearcast.protocol.clock import Clock
@@ -18,7 +16,7 @@ from nearcast.protocol.converters import live_object, position_message, server_s
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.location import Location
 from nearcast.publisher import Publisher
-from nearcast.transport.calls import patiently, refusal
+from nearcast.transport.calls import await_response
 from nearcast.transport.channel import Channel, Tls
 from nearcast.transport.codec import FLEET, SINGLE, Codec
 from nearcast.transport.device_stream import DeviceStream
@@ -143,12 +141,9 @@ class Client:
 
     async def status(self) -> ServerStatus:
         """Return what the server is doing and what it has counted; it tells that in every state."""
-        request = control_service_pb2.StatusRequest()
-        try:
-            response = await self._channel.control.Status(request, metadata=self._channel.metadata)
-        except grpc.aio.AioRpcError as error:
-            raise refusal(error) from None
-        return server_status(response)
+        return server_status(
+            await self._call(self._channel.control.Status, control_service_pb2.StatusRequest())
+        )
 
     async def network_changed(self) -> None:
         """Connect anew at once: the phone has another network, and the old connection is dead or dying.
@@ -181,10 +176,7 @@ class Client:
                 session.pass_time()
 
     async def _call(self, method: Any, request: Any) -> Any:  # noqa: ANN401
-        metadata = self._channel.metadata
-        return await patiently(
-            lambda is_returning: method(request, metadata=metadata, wait_for_ready=is_returning)
-        )
+        return await await_response(method(request, metadata=self._channel.metadata))
 
     async def _attach(
         self,

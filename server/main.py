@@ -18,7 +18,7 @@ from index.tables.growth import reserve
 from safe_region.frame import Frame
 from server.core.coordinator import Coordinator
 from server.limits import Limits
-from server.runtime.command_loop import CommandLoop, wall_clock_ms
+from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 from server.runtime.retention import Retention
 from server.runtime.warmup import warm_up
@@ -51,20 +51,16 @@ class Server:
         Where to listen, what to serve, what to keep.
     limits
         What is accepted.
-    clock
-        Wall clock in milliseconds.
     """
 
     def __init__(
         self,
         settings: ServerSettings,
         limits: Limits | None = None,
-        clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self.settings = settings
         self._frame = Frame.of(settings.area)
         self._limits = limits or Limits(margin_m_max=settings.margin_m_max, late_ms=settings.late_ms)
-        self._clock = clock
         self.port = 0
 
     async def start(self) -> None:
@@ -93,9 +89,7 @@ class Server:
                 lease_ms=settings.lease_ms,
             )
             retention = Retention(self._store, settings.subscription_retention_days)
-            self._command_loop = CommandLoop(
-                self.coordinator, self._store, self._clock, retention=retention
-            )
+            self._command_loop = CommandLoop(self.coordinator, self._store, retention=retention)
             self._command_loop.state = ServerState.RECOVERING
             self._listener = Listener(self._command_loop, Auth(settings.tokens), settings.keepalive_ms)
             self.port = await self._listener.start(settings.host, settings.port, _tls(settings))

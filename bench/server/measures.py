@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,6 +22,8 @@ _TICK_S = 0.005
 """How often a paced load sends what is due."""
 _AFTER_S = 1.0
 """What is still under way may arrive so much later."""
+_QUIET_S = 10.0
+"""Nobody is waited for longer once a rate is measured."""
 
 
 @dataclass(slots=True)
@@ -49,6 +52,38 @@ class Latencies:
         }
 
 
+class _Tally:
+    """What is heard while a rate is measured."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.size_bytes = 0
+        self.is_over = False
+
+    async def rate(
+        self,
+        lines: Sequence[Channel],
+        process: Process,
+        seconds: float,
+        is_quiet: Callable[[], bool],
+    ) -> Rate:
+        """Measure once everybody is busy; then let what is under way arrive, and the lines be silent."""
+        await asyncio.sleep(_SETTLE_S)
+        began, cpu = time.perf_counter(), process.cpu_s()
+        first, first_bytes = self.count, self.size_bytes
+        await asyncio.sleep(seconds)
+        spent, cpu = time.perf_counter() - began, process.cpu_s() - cpu
+        count, size_bytes = self.count - first, self.size_bytes - first_bytes
+        self.is_over = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_QUIET_S):
+                while not is_quiet():  # noqa: ASYNC110 - what is waited for has no event to offer
+                    await asyncio.sleep(0.05)
+        for line in lines:
+            line.hear = silent
+        return Rate(count / spent, 1e6 * cpu / max(count, 1), size_bytes / max(count, 1))
+
+
 async def closed_loop(
     lines: Sequence[Channel], messages: Sequence[Sequence[bytes]], process: Process, seconds: float
 ) -> Rate:
@@ -61,16 +96,13 @@ async def closed_loop(
     process
         Who answers.
     """
-    answers = 0
-    heard_bytes = 0
-    going = True
+    tally = _Tally()
     places = [0] * len(lines)
 
     def hear(number: int, message: bytes) -> Sequence[bytes]:
-        nonlocal answers, heard_bytes
-        answers += 1
-        heard_bytes += len(message)
-        if not going:
+        tally.count += 1
+        tally.size_bytes += len(message)
+        if tally.is_over:
             places[number] = -1
             return ()
         mine = messages[number]
@@ -80,19 +112,7 @@ async def closed_loop(
     for line in lines:
         line.hear = hear
     await asyncio.gather(*(line.say(messages[line.number][0]) for line in lines))
-    await asyncio.sleep(_SETTLE_S)
-    began, cpu, first, first_bytes = time.perf_counter(), process.cpu_s(), answers, heard_bytes
-    await asyncio.sleep(seconds)
-    spent, cpu = time.perf_counter() - began, process.cpu_s() - cpu
-    count, size = answers - first, heard_bytes - first_bytes
-    going = False
-    for _ in range(200):
-        if max(places) < 0:
-            break
-        await asyncio.sleep(0.05)
-    for line in lines:
-        line.hear = silent
-    return Rate(count / spent, 1e6 * cpu / max(count, 1), size / max(count, 1))
+    return await tally.rate(lines, process, seconds, lambda: max(places) < 0)
 
 
 async def paced(
@@ -192,26 +212,23 @@ async def windowed(
     messages
         Of each stream, in turn; `entries` entries in each.
     """
-    answers = 0
-    heard_bytes = 0
-    going = True
+    tally = _Tally()
     open_entries = [0] * len(lines)
     places = [1] * len(lines)
 
     def next_of(number: int) -> list[bytes]:
         mine = messages[number]
         found = []
-        while going and open_entries[number] + entries <= window:
+        while not tally.is_over and open_entries[number] + entries <= window:
             open_entries[number] += entries
             found.append(mine[places[number] % len(mine)])
             places[number] += 1
         return found
 
     def hear(number: int, message: bytes) -> Sequence[bytes]:
-        nonlocal answers, heard_bytes
         count = entry_count(message)
-        answers += count
-        heard_bytes += len(message)
+        tally.count += count
+        tally.size_bytes += len(message)
         open_entries[number] -= count
         return next_of(number)
 
@@ -221,19 +238,7 @@ async def windowed(
         # One message each: the first answer fills the window, so that nobody else writes on the line.
         open_entries[line.number] = entries
         await line.say(messages[line.number][0])
-    await asyncio.sleep(_SETTLE_S)
-    began, cpu, first, first_bytes = time.perf_counter(), process.cpu_s(), answers, heard_bytes
-    await asyncio.sleep(seconds)
-    spent, cpu = time.perf_counter() - began, process.cpu_s() - cpu
-    count, size = answers - first, heard_bytes - first_bytes
-    going = False
-    for _ in range(200):
-        if max(open_entries) <= 0:
-            break
-        await asyncio.sleep(0.05)
-    for line in lines:
-        line.hear = silent
-    return Rate(count / spent, 1e6 * cpu / max(count, 1), size / max(count, 1))
+    return await tally.rate(lines, process, seconds, lambda: max(open_entries) <= 0)
 
 
 async def flooded(

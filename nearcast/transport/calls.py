@@ -41,6 +41,27 @@ def is_coming_back(error: NearcastError) -> bool:
     return isinstance(error, RefusedError) and error.reason in _COMING_BACK
 
 
+async def await_response(call: Awaitable[_Answer]) -> _Answer:
+    """Return the response of a call.
+
+    Raises
+    ------
+    RefusedError
+        If it is refused.
+    UnavailableError
+        If the server cannot be reached, or the connection is gone.
+    """
+    try:
+        return await call
+    except grpc.aio.AioRpcError as error:
+        raise refusal(error) from None
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise UnavailableError("the connection was closed before the answer") from None
+
+
 async def patiently(
     call: Callable[[bool], Awaitable[_Answer]], tries: int = 1, *, is_returning: bool = False
 ) -> _Answer:
@@ -68,16 +89,9 @@ async def patiently(
     for attempt in itertools.count(1):
         try:
             async with asyncio.timeout_at(deadline if is_returning else None):
-                return await call(is_returning)
-        except grpc.aio.AioRpcError as error:
-            failure = refusal(error)
+                return await await_response(call(is_returning))
         except TimeoutError:
             raise UnavailableError(f"the server did not come back within {PATIENCE_S:.0f} s") from None
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            failure = UnavailableError("the connection was closed before the answer")
         except NearcastError as error:
             failure = error
         if is_coming_back(failure):

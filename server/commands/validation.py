@@ -161,8 +161,9 @@ def _check_count(count: int, field: str, count_max: int) -> None:
         )
 
 
-def checked_top_k(spec: TopK, limits: Limits, field: str = "spec.top_k") -> TopK:
+def checked_top_k(spec: TopK, limits: Limits) -> TopK:
     """Normalise a top-k subscription."""
+    field = "spec.top_k"
     _require(1 <= spec.k <= limits.k_max, f"{field}.k", spec.k, f"1 to {limits.k_max}")
     _require(
         limits.alpha_min <= spec.alpha <= limits.alpha_max,

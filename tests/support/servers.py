@@ -35,6 +35,7 @@ class HeldCommits:
 
     def __init__(self, server: Server) -> None:
         self.rows: list[int] = []
+        self.has_begun = asyncio.Event()
         self.go_on = asyncio.Event()
         self._command_loop = server._command_loop
         self._commit = self._command_loop._commit
@@ -42,6 +43,7 @@ class HeldCommits:
 
     async def _hold(self, rows: list[Row], until_ms: int | None = None) -> None:
         if rows:  # else of the time alone
+            self.has_begun.set()
             await self.go_on.wait()
             self.rows.append(len(rows))
         await self._commit(rows, until_ms)
