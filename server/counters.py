@@ -50,6 +50,8 @@ class Counters:
     """Reports that gave way in the queue to the next one of their device, whose answer is theirs."""
     reports_repeated: int = 0
     """Reports that came again, or after a later one, and were passed over."""
+    requests_unparsable: int = 0
+    """Requests, of whatever method, that are no message of its type. Their calls are refused."""
     devices_forgotten: int = 0
     """Devices whose subscriptions were ended because they had not been heard of for too long."""
     parked: Counter[ParkReason] = field(default_factory=Counter)

@@ -17,6 +17,7 @@ from server.session import Detached, Event, Outbox
 from server.transport import converters
 from server.transport.admission import Admission, Context
 from server.transport.event_encoder import EventEncoder
+from server.transport.parsing import UNPARSABLE, unparsable
 from server.transport.stream_sender import StreamSender
 
 
@@ -49,7 +50,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
 
         await self._require_serving(context)
         sender = StreamSender(self._command_loop.coordinator, write, single=True)
-        await self._carry(sender, self._read_one(sender, context))
+        await self._carry(sender, context, self._read_one(sender, context))
 
     async def AttachFleet(  # noqa: N802
         self,
@@ -64,7 +65,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
 
         await self._require_serving(context)
         sender = StreamSender(self._command_loop.coordinator, write, single=False)
-        await self._carry(sender, self._read_fleet(sender, context))
+        await self._carry(sender, context, self._read_fleet(sender, context))
 
     async def Search(  # noqa: N802
         self, request: device_service_pb2.SearchRequest, context: Context
@@ -99,12 +100,16 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         except RefusalError as error:
             await self._admission.refuse(context, error)
 
-    async def _carry(self, sender: StreamSender, reading: Coroutine[None, None, None]) -> None:
+    async def _carry(
+        self, sender: StreamSender, context: Context, reading: Coroutine[None, None, None]
+    ) -> None:
         """Read and write until either side ends; then detach what is still attached here."""
         self.senders.add(sender)
         self._idle.clear()
         try:
             await sender.carry(reading)
+        except RefusalError as error:
+            await self._admission.refuse(context, error)
         finally:
             self.senders.discard(sender)
             self._command_loop.gc_control.suspect()
@@ -116,6 +121,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     async def _read_one(self, sender: StreamSender, context: Context) -> None:
         device_id = ""
         while (request := await context.read()) is not grpc.aio.EOF:
+            if request is UNPARSABLE:
+                raise unparsable()
             self._command_loop.listen()
             if not device_id:
                 device_id = request.hello.device_id
@@ -127,6 +134,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     async def _read_fleet(self, sender: StreamSender, context: Context) -> None:
         outbox = sender.outbox
         while (request := await context.read()) is not grpc.aio.EOF:
+            if request is UNPARSABLE:
+                raise unparsable()
             self._command_loop.listen()
             for entry in request.entries:
                 command: c.DeviceCommand | None
