@@ -202,7 +202,9 @@ class DeviceStream:
             except grpc.aio.AioRpcError as error:
                 failure = refusal(error)
                 _log.info("stream broken: %s", failure)
-                if not is_coming_back(failure):
+                if isinstance(failure, RefusedError) and failure.reason is Reason.UNAUTHENTICATED:
+                    self._fail_all(failure)
+                elif not is_coming_back(failure):
                     self._fail_newcomers(failure)
             except asyncio.InvalidStateError as error:
                 _log.info("stream broken: %s", error)
@@ -284,7 +286,10 @@ class DeviceStream:
                 requests = [self._queue.popleft() for _ in range(count)]
                 self._room.set()
                 for message in self._codec.pack(requests):
-                    await call.write(message)
+                    try:
+                        await call.write(message)
+                    except asyncio.InvalidStateError:
+                        return  # the stream has ended: whoever reads, or the next one, tells why
 
     def _fail_newcomers(self, error: Exception) -> None:
         """Let those know that were never online; the others keep what they have and are resumed."""

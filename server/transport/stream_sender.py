@@ -81,6 +81,10 @@ class StreamSender:
             self._reader = self._failure = None  # no cycle is left behind
             self.close()
 
+    async def tell(self, device_id: str, event: Event) -> None:
+        """Write an event at once: on a stream for which nothing has been queued."""
+        await self._write(((device_id, event),))
+
     async def room(self) -> None:
         """Wait while too many answers to what the stream has said are not written yet."""
         while self.outbox.answers_count > self._answers_max:
