@@ -65,5 +65,5 @@ class Counters:
         del found["devices"]
         parked, rejected = found.pop("parked"), found.pop("rejected")
         found |= {f"parked.{reason.name}": parked[reason] for reason in ParkReason}
-        found |= {f"rejected.{reason.name}": rejected[reason] for reason in Reason}
+        found |= {f"rejected.{reason.name}": rejected[reason] for reason in Reason if reason}
         return found

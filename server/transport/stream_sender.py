@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
+from safe_region.steady_clock import steady_clock_ms
 from server.core.coordinator import Coordinator
-from server.runtime.command_loop import steady_clock_ms
 from server.session import Detached, Event, Outbox, RefusedCommand, Rejection
 
 _TAKEN_MAX = 256
