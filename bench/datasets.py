@@ -21,6 +21,7 @@ import numpy.typing as npt
 from bench.errors import BenchError
 from bench.portions import keyword_rows
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
+from index.square import Square
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity, text_weight
 
@@ -65,12 +66,12 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.x_m)
 
-    def square(self) -> tuple[float, float, float]:
+    def square(self) -> Square:
         """Return a square about all places: its centre and half a side."""
         low_x, high_x = float(self.x_m.min()), float(self.x_m.max())
         low_y, high_y = float(self.y_m.min()), float(self.y_m.max())
         half = max(high_x - low_x, high_y - low_y) / 2.0 + 1.0
-        return (low_x + high_x) / 2.0, (low_y + high_y) / 2.0, half
+        return Square((low_x + high_x) / 2.0, (low_y + high_y) / 2.0, half)
 
     def objects(self, count: int, first_id: int, chance: np.random.Generator) -> ObjectBatch:
         """Draw objects: places in random order, then mixtures of two (see above)."""

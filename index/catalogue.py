@@ -11,9 +11,7 @@ from index.contracts import ObjectIndex, SubscriptionIndex
 from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree
-
-Square = tuple[float, float, float]
-"""Where most things are: centre and half a side, in metres."""
+from index.square import Square
 
 SUBSCRIPTION_INDEXES: dict[str, Callable[[Square | None], SubscriptionIndex]] = {
     "naive": lambda _square: NaiveSubscriptionIndex(),

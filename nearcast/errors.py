@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING
+
+from safe_region.reasons import Reason
 
 if TYPE_CHECKING:
     from nearcast.v1 import errors_pb2
 
-
-class Reason(IntEnum):
-    """Why something was refused. The numbers equal those on the wire."""
-
-    UNSPECIFIED = 0
-    INVALID_FIELD = 1
-    OUT_OF_AREA = 2
-    UNKNOWN_OBJECT = 3
-    UNKNOWN_SUBSCRIPTION = 4
-    SUBSCRIPTION_EXISTS = 5
-    TOO_MANY = 6
-    DEVICE_IN_USE = 7
-    SUPERSEDED = 8
-    OUT_OF_ORDER = 9
-    UNAUTHENTICATED = 10
-    NOT_VIRTUAL = 11
-    TIME_BACKWARDS = 12
-    DRAINING = 13
-    INTERNAL = 14
-    SILENT = 15
-    LEASE_EXPIRED = 16
-    RECOVERING = 17
-    UNIMPLEMENTED = 18
+__all__ = ["ClosedError", "NearcastError", "Reason", "RefusedError", "UnavailableError", "invalid"]
 
 
 class NearcastError(Exception):

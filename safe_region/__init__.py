@@ -1,6 +1,7 @@
 """Geometry and scoring: whether a device may move to p without telling anyone.
 
 The device-side half (`frame`, `scoring`, `anchored`) and the `oracle` are plain Python and need no
-package beyond the standard library. The kernels (`jit`, `scoring_kernels`) need numba, the pictures
+package beyond the standard library; so are what devices and the server share besides (`keywords`,
+`reasons`, `steady_clock`). The kernels (`jit`, `scoring_kernels`) need numba, the pictures
 (`polygon`) shapely; both are imported only by those who use them.
 """

@@ -36,7 +36,7 @@ from heapq import nsmallest
 from typing import NamedTuple
 
 from safe_region.frame import Point
-from safe_region.scoring import length
+from safe_region.scoring import REACH_SLACK, length
 
 
 class RegionMode(IntEnum):
@@ -47,10 +47,6 @@ class RegionMode(IntEnum):
     ELLIPSE = 2
     """As Lamps does it: a buffer of the k best; the server asks where the device is before it decides
     about a new object. The same test (*), with b = 0."""
-
-
-REACH_SLACK = 1e-12
-"""Relative safety margin of the test: four orders above the rounding error of a sum of lengths."""
 
 
 class Buffered(NamedTuple):

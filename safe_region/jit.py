@@ -1,7 +1,7 @@
 """How kernels are compiled: one decorator, one cache.
 
-numba does not notice an edit in *another* file that a cached kernel calls, so the cache lives in a
-folder named by a digest of every kernel source: change one and all are compiled afresh.
+numba does not notice an edit in *another* file that a cached kernel calls or has a constant from, so the
+cache lives in a folder named by a digest of every kernel source: change one and all are compiled afresh.
 Set `NUMBA_CACHE_DIR` to choose the folder above it, `NUMBA_DISABLE_JIT=1` to run kernels as plain
 Python under a debugger.
 """
@@ -21,12 +21,13 @@ from platformdirs import user_cache_path
 _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
 
 _ROOMS = ("safe_region", "index", "engine", "simulator", "bench")
+_NAMES = ("*kernels.py", "layout.py")
 
 
 def kernel_sources() -> list[Path]:
-    """Return what compiled functions depend on: `*kernels.py`, `scoring.py`, and this file."""
+    """Return what compiled functions depend on: kernels, layouts, `scoring.py`, and this file."""
     root = Path(__file__).resolve().parent.parent
-    found = [path for room in _ROOMS for path in (root / room).rglob("*kernels.py")]
+    found = [path for room in _ROOMS for name in _NAMES for path in (root / room).rglob(name)]
     return sorted([*found, root / "safe_region" / "scoring.py", Path(__file__)])
 
 

@@ -26,6 +26,10 @@ class Similarity(IntEnum):
     """Set cosine: common / sqrt(|s| |o|)."""
 
 
+REACH_SLACK = 1e-12
+"""Relative safety margin of every test of a length against a reach, on devices and in kernels alike: four
+orders above the rounding error of a sum of lengths. See `safe_region.anchored`."""
+
 _DICE = int(Similarity.DICE)
 _COSINE = int(Similarity.COSINE)
 

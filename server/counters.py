@@ -50,6 +50,8 @@ class Counters:
     """Reports that gave way in the queue to the next one of their device, whose answer is theirs."""
     reports_repeated: int = 0
     """Reports that came again, or after a later one, and were passed over."""
+    requests_unparsable: int = 0
+    """Requests, of whatever method, that are no message of its type. Their calls are refused."""
     devices_forgotten: int = 0
     """Devices whose subscriptions were ended because they had not been heard of for too long."""
     parked: Counter[ParkReason] = field(default_factory=Counter)
@@ -63,5 +65,5 @@ class Counters:
         del found["devices"]
         parked, rejected = found.pop("parked"), found.pop("rejected")
         found |= {f"parked.{reason.name}": parked[reason] for reason in ParkReason}
-        found |= {f"rejected.{reason.name}": rejected[reason] for reason in Reason}
+        found |= {f"rejected.{reason.name}": rejected[reason] for reason in Reason if reason}
         return found

@@ -1,37 +1,16 @@
 """Refusals: what was wrong, in which field, with which value, and what would be allowed.
 
 One exception for the whole server; the transport turns it into status codes, ErrorInfo and rejection
-messages. The reasons equal those on the wire.
+messages.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
+from safe_region.reasons import Reason
+
+__all__ = ["Reason", "RefusalError", "StoreError"]
 
 _VALUE_LENGTH_MAX = 80
-
-
-class Reason(IntEnum):
-    """Why something was refused."""
-
-    INVALID_FIELD = 1
-    OUT_OF_AREA = 2
-    UNKNOWN_OBJECT = 3
-    UNKNOWN_SUBSCRIPTION = 4
-    SUBSCRIPTION_EXISTS = 5
-    TOO_MANY = 6
-    DEVICE_IN_USE = 7
-    SUPERSEDED = 8
-    OUT_OF_ORDER = 9
-    UNAUTHENTICATED = 10
-    NOT_VIRTUAL = 11
-    TIME_BACKWARDS = 12
-    DRAINING = 13
-    INTERNAL = 14
-    SILENT = 15
-    LEASE_EXPIRED = 16
-    RECOVERING = 17
-    UNIMPLEMENTED = 18
 
 
 class RefusalError(Exception):

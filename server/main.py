@@ -14,6 +14,7 @@ from pathlib import Path
 
 from engine import CostModel, EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from index.square import Square
 from index.tables.growth import reserve
 from safe_region.frame import Frame
 from server.core.coordinator import Coordinator
@@ -158,7 +159,7 @@ class Server:
 
 def _engine_options(settings: ServerSettings, frame: Frame) -> EngineOptions:
     low = frame.project(settings.area.lon_min, settings.area.lat_min)
-    square = (0.0, 0.0, max(-low.x_m, -low.y_m))
+    square = Square(0.0, 0.0, max(-low.x_m, -low.y_m))
     subscription_index = SUBSCRIPTION_INDEXES[settings.subscription_index]
     return EngineOptions(
         buffer_extra=None if settings.buffer_extra == "auto" else settings.buffer_extra,

@@ -23,8 +23,9 @@ from bench.portions import interest_part, object_part, reach_part
 from bench.reports import Progress, Row
 from bench.variants import chosen
 from index.batches import Matches, ObjectBatch, ReachBatch
-from index.catalogue import SUBSCRIPTION_INDEXES, Square
+from index.catalogue import SUBSCRIPTION_INDEXES
 from index.contracts import SubscriptionIndex
+from index.square import Square
 from safe_region.scoring import Similarity
 
 VARIANTS: dict[str, Callable[[Square | None], SubscriptionIndex]] = {

@@ -19,6 +19,7 @@ from index.catalogue import (
     OBJECT_INDEXES,
     SUBSCRIPTION_INDEXES,
 )
+from index.square import Square
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
 from server.commands.command import Hello
@@ -172,7 +173,7 @@ def _frame_about(objects: ObjectBatch) -> Frame:
 def options_of(frame: Frame) -> EngineOptions:
     """Return the engine's options as the server has them by default."""
     low = frame.project(frame.area.lon_min, frame.area.lat_min)
-    square = (0.0, 0.0, max(-low.x_m, -low.y_m))
+    square = Square(0.0, 0.0, max(-low.x_m, -low.y_m))
     index = SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]
     return EngineOptions(
         None, OBJECT_INDEXES[DEFAULT_OBJECT_INDEX], subscription_index=lambda: index(square)

@@ -34,11 +34,12 @@ from index.batches import Floats, Ints
 from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import is_less
 from safe_region.jit import kernel, leaf
+from safe_region.scoring import REACH_SLACK
 from safe_region.scoring_kernels import length
 
 Slots = npt.NDArray[np.int32]
 
-STRICT = 1.0 - 1e-12  # safe_region.anchored.REACH_SLACK
+STRICT = 1.0 - REACH_SLACK
 _NO_ID = 0
 """Less than every object's id: a reach that is a bound, not an object."""
 

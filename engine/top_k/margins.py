@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from index.batches import Floats, Ints, Ranking
+from safe_region.scoring import REACH_SLACK
 
 Rows = npt.NDArray[np.bool_]
 
-_STRICT = 1.0 - 2e-12
-"""Twice safe_region.anchored.REACH_SLACK, so that the device's own rounding does not matter."""
+_STRICT = 1.0 - 2.0 * REACH_SLACK
+"""Stricter than the device's own test, so that its rounding does not matter."""
 
 
 def are_short(

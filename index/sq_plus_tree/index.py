@@ -62,14 +62,12 @@ from index.sq_plus_tree.layout import (
 )
 from index.sq_plus_tree.text_distances import class_distances, text_distances
 from index.sq_plus_tree.walk_kernels import new_walk
+from index.square import Square
 from index.tables import SlotTable
 from index.tables.growth import as_long, longer, longer_pool
 from index.tables.id_map import new_cells, rehashed
 from index.tables.id_map_kernels import LOAD_MAX
 from index.tables.quad_kernels import GROUP_FREE
-
-Square = tuple[float, float, float]
-"""Centre and half a side of the root, in metres."""
 
 _FOUND_MIN = 64
 _WORLD_M = 30_000_000.0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+
+from safe_region.steady_clock import steady_clock_ms
 
 LEAP_MS = 100
 """Timers that are late by less are in time."""
-
-_BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class Clock:
@@ -29,23 +28,23 @@ class Clock:
     def adjust(self, server_ms: int, *, is_virtual: bool) -> None:
         """Take over the time of a welcome."""
         self.is_virtual = is_virtual
-        self._offset_ms = server_ms - _monotonic_ms()
+        self._offset_ms = server_ms - steady_clock_ms()
         self._reach(server_ms)
 
     def observe(self, server_ms: int) -> None:
         """Note that the server's clock has reached a time, and goes on from there."""
-        self._offset_ms = max(self._offset_ms, server_ms - _monotonic_ms())
+        self._offset_ms = max(self._offset_ms, server_ms - steady_clock_ms())
         self._reach(server_ms)
 
     def now_ms(self) -> int:
         """Milliseconds of server time."""
         if not self.is_virtual:
-            self._latest_ms = max(self._latest_ms, _monotonic_ms() + self._offset_ms)
+            self._latest_ms = max(self._latest_ms, steady_clock_ms() + self._offset_ms)
         return self._latest_ms
 
     def steady_ms(self) -> int:
         """Milliseconds that never jump, whatever a welcome says; virtual if time is."""
-        return self._latest_ms if self.is_virtual else _monotonic_ms()
+        return self._latest_ms if self.is_virtual else steady_clock_ms()
 
     def _reach(self, server_ms: int) -> None:
         has_leaped = self._offset_ms >= self._told_offset_ms + LEAP_MS
@@ -56,10 +55,3 @@ class Clock:
             self._told_offset_ms = self._offset_ms
         if has_leaped:
             self.on_leap()
-
-
-def _monotonic_ms() -> int:
-    """Milliseconds that go on while the device sleeps, where it can tell."""
-    if _BOOT_CLOCK is None:
-        return time.monotonic_ns() // 1_000_000
-    return time.clock_gettime_ns(_BOOT_CLOCK) // 1_000_000

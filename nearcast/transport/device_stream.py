@@ -172,7 +172,9 @@ class DeviceStream:
             except grpc.aio.AioRpcError as error:
                 failure = refusal(error)
                 _log.info("stream broken: %s", failure)
-                if is_coming_back(failure):
+                if isinstance(failure, RefusedError) and failure.reason is Reason.UNAUTHENTICATED:
+                    self._fail_all(failure)
+                elif is_coming_back(failure):
                     self._extend_retries()
                 else:
                     self._fail_newcomers(failure)
@@ -263,7 +265,10 @@ class DeviceStream:
                 requests = [self._queue.popleft() for _ in range(count)]
                 self._room.set()
                 for message in self._codec.pack(requests):
-                    await call.write(message)
+                    try:
+                        await call.write(message)
+                    except asyncio.InvalidStateError:
+                        return  # the stream has ended: whoever reads, or the next one, tells why
         with contextlib.suppress(grpc.aio.InternalError):  # the stream has ended
             await call.done_writing()
 

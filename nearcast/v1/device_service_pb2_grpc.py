@@ -60,7 +60,8 @@ class DeviceServiceServicer:
         """One device's conversation. The first message is a hello; the server answers with a welcome and
         from then on sends deltas as they happen. The device speaks only to subscribe, to unsubscribe, to
         report that it left a safe region, and now and then to say that it is there. Commands take effect in
-        the order sent. A refused command costs an error message, not the stream; a refused hello ends it.
+        the order sent. A refused command costs an error message, not the stream; a refused hello ends it, and
+        so does, with a status, a first message that is no hello.
         Half-closing the sending side detaches the device: its subscriptions stay, and wait for the next
         hello.
 
@@ -74,7 +75,8 @@ class DeviceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AttachFleet(self, request_iterator, context):
-        """The same conversation for many devices over one stream, for gateways and simulators.
+        """The same conversation for many devices over one stream, for gateways and simulators. The stream must
+        begin with a hello; one whose token is not known ends it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

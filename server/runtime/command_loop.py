@@ -15,6 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from safe_region.steady_clock import steady_clock_ms
 from server.commands import command as c
 from server.commands.plan import Plan, answer, apply
 from server.commands.planner import Planner
@@ -49,19 +50,10 @@ _GATHER_MAX = 64
 _LOOK_S = 0.001
 """How often, during a commit, is looked for what can go on without it."""
 
-_BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-
 
 def wall_clock_ms() -> int:
     """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
-
-
-def steady_clock_ms() -> int:
-    """Milliseconds that never jump and that go on while the machine sleeps, where it can tell."""
-    if _BOOT_CLOCK is None:
-        return time.monotonic_ns() // 1_000_000
-    return time.clock_gettime_ns(_BOOT_CLOCK) // 1_000_000
 
 
 class CommandLoop:

@@ -14,10 +14,11 @@ from server.commands import command as c
 from server.errors import Reason, RefusalError
 from server.model import TopK
 from server.runtime.command_loop import CommandLoop
-from server.session import Detached, Event, GoAway, Outbox
+from server.session import Detached, Event, GoAway, Outbox, Rejection
 from server.transport import converters
 from server.transport.admission import Admission, Context, supports_go_away
 from server.transport.event_encoder import EventEncoder
+from server.transport.parsing import UNPARSABLE, unparsable
 from server.transport.stream_sender import StreamSender
 
 _HALF_CLOSE_S = 5.0
@@ -54,7 +55,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         can_go = await self._require_serving(context, write)
         coordinator = self._command_loop.coordinator
         sender = StreamSender(coordinator, write, single=True, supports_go_away=can_go)
-        await self._carry(sender, self._read_one(sender, context))
+        await self._carry(sender, context, self._read_one(sender, context))
 
     async def AttachFleet(  # noqa: N802
         self,
@@ -70,7 +71,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         can_go = await self._require_serving(context, write)
         coordinator = self._command_loop.coordinator
         sender = StreamSender(coordinator, write, single=False, supports_go_away=can_go)
-        await self._carry(sender, self._read_fleet(sender, context))
+        await self._carry(sender, context, self._read_fleet(sender, context))
 
     async def Search(  # noqa: N802
         self, request: device_service_pb2.SearchRequest, context: Context
@@ -124,12 +125,16 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             await self._admission.refuse(context, error)
         return can_go
 
-    async def _carry(self, sender: StreamSender, reading: Coroutine[None, None, None]) -> None:
+    async def _carry(
+        self, sender: StreamSender, context: Context, reading: Coroutine[None, None, None]
+    ) -> None:
         """Read and write until either side ends; then detach what is still attached here."""
         self.senders.add(sender)
         self._idle.clear()
         try:
             await sender.carry(reading)
+        except RefusalError as error:
+            await self._admission.refuse(context, error)
         finally:
             self.senders.discard(sender)
             self._command_loop.gc_control.suspect()
@@ -139,13 +144,16 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 self._command_loop.tell_now(c.Detach(sender.outbox, device_id))
 
     async def _read_one(self, sender: StreamSender, context: Context) -> None:
-        device_id = ""
+        device_id = None
         while (request := await context.read()) is not grpc.aio.EOF:
             if sender.is_finishing:
                 continue
-            self._command_loop.listen()
-            if not device_id:
+            if request is UNPARSABLE:
+                raise unparsable()
+            if device_id is None:
                 device_id = request.hello.device_id
+                await self._admit(sender, device_id, request)
+            self._command_loop.listen()
             command = self._command(sender.outbox, device_id, request)
             if command is not None and not self._command_loop.tell_at_once(command):
                 await self._command_loop.tell(command)
@@ -153,11 +161,17 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
 
     async def _read_fleet(self, sender: StreamSender, context: Context) -> None:
         outbox = sender.outbox
+        is_admitted = False
         while (request := await context.read()) is not grpc.aio.EOF:
             if sender.is_finishing:
                 continue
+            if request is UNPARSABLE:
+                raise unparsable()
             self._command_loop.listen()
             for entry in request.entries:
+                if not is_admitted:
+                    await self._admit(sender, entry.device_id, entry.request)
+                    is_admitted = True
                 command: c.DeviceCommand | None
                 if entry.HasField("request"):
                     command = self._command(outbox, entry.device_id, entry.request)
@@ -166,6 +180,30 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 if command is not None and not self._command_loop.tell_at_once(command):
                     await self._command_loop.tell(command)
             await sender.room()
+
+    async def _admit(
+        self, sender: StreamSender, device_id: str, request: device_service_pb2.AttachRequest
+    ) -> None:
+        """Require that a stream begins with a hello whose token is known: before, nothing is queued.
+
+        Raises
+        ------
+        RefusalError
+            If it does not. The device has been told, and the stream is to end with the status.
+        """
+        try:
+            self._require_hello(request)
+        except RefusalError as error:
+            number, kind = c.rejection_address(_outline(sender.outbox, device_id, request))
+            await sender.tell(device_id, Rejection(number, kind, error))
+            raise
+
+    def _require_hello(self, request: device_service_pb2.AttachRequest) -> None:
+        if not request.HasField("hello"):
+            shown = request.WhichOneof("command") or "absent"
+            limit = "a hello, the first message of a stream"
+            raise RefusalError(Reason.OUT_OF_ORDER, "command", shown, limit)
+        self._admission.auth.require(request.hello.token)
 
     def _command(
         self, outbox: Outbox, device_id: str, request: device_service_pb2.AttachRequest

@@ -25,6 +25,7 @@ from server.transport.admission import Admission
 from server.transport.auth import Auth
 from server.transport.control_service import ControlServicer
 from server.transport.device_service import DeviceServicer, device_handler
+from server.transport.parsing import Parsing
 from server.transport.publisher_service import PublisherServicer
 
 _KEEPALIVE_TIMEOUT_MS = 10_000
@@ -98,10 +99,9 @@ class Listener:
             ("grpc.max_receive_message_length", command_loop.coordinator.limits.message_bytes_max),
             ("grpc.max_send_message_length", -1),
         ]
-        self._server = grpc.aio.server(
-            options=options, interceptors=(_Beginnings(command_loop.gc_control),)
-        )
         admission = Admission(command_loop, auth)
+        interceptors = (_Beginnings(command_loop.gc_control), Parsing(admission))
+        self._server = grpc.aio.server(options=options, interceptors=interceptors)
         self._devices = DeviceServicer(command_loop, admission)
         self._publishers = PublisherServicer(command_loop, admission)
         self._health = health.aio.HealthServicer()

@@ -13,8 +13,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
+from safe_region.steady_clock import steady_clock_ms
 from server.core.coordinator import Coordinator
-from server.runtime.command_loop import steady_clock_ms
 from server.session import Detached, Event, Outbox, RefusedCommand, Rejection
 
 _TAKEN_MAX = 256
@@ -92,6 +92,10 @@ class StreamSender:
             # Also reached by cancellation, when the client has gone: nothing here may wait.
             self._reader = self._failure = None  # no cycle is left behind
             self.close()
+
+    async def tell(self, device_id: str, event: Event) -> None:
+        """Write an event at once: on a stream for which nothing has been queued."""
+        await self._write(((device_id, event),))
 
     async def room(self) -> None:
         """Wait while too many answers to what the stream has said are not written yet."""

@@ -11,7 +11,8 @@ import pytest
 from engine import Engine, EngineOptions, Positions
 from engine.top_k.invariants import check_engine
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
-from safe_region.anchored import REACH_SLACK, RegionMode
+from safe_region.anchored import RegionMode
+from safe_region.scoring import REACH_SLACK
 from tests.engine.test_engine import FOREVER, SUSHI, floats, ids
 
 K = 2

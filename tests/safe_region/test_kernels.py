@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import subprocess
 import sys
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -36,6 +40,30 @@ def test_common_count():
 def test_the_cache_is_keyed_on_every_kernel():
     names = {path.name for path in kernel_sources()}
     assert {"scoring.py", "scoring_kernels.py", "selection_kernels.py", "kernels.py"} <= names
+
+
+def imported(path):
+    """What a file of this project takes from others of it: module and name of each."""
+    root = Path(__file__).resolve().parents[2]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (root / str(node.module).split(".")[0]).is_dir():
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def test_the_cache_is_keyed_on_every_file_that_kernels_have_constants_from():
+    sources = {path.resolve() for path in kernel_sources()}
+    found = set()
+    for path in sources:
+        for module, name in imported(path):
+            home = importlib.import_module(module)
+            value = getattr(home, name)
+            if isinstance(value, ModuleType):
+                home = value
+            elif not isinstance(value, int | float | tuple | np.generic | np.ndarray):
+                continue
+            found.add(name)
+            assert Path(home.__file__).resolve() in sources, f"{path.name} has {name} from elsewhere"
+    assert {"REACH_SLACK", "scoring", "NO_HOLDING"} <= found
 
 
 @pytest.mark.parametrize("module", ["nearcast", "safe_region.oracle", "safe_region.anchored"])

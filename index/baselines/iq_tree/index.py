@@ -24,8 +24,9 @@ from index.baselines.iq_tree import kernels
 from index.baselines.iq_tree.layout import Occurrences
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
 from index.contracts import InconsistentIndexError
+from index.square import Square
 from index.tables import SlotTable
-from index.tables.buckets import BucketTrees, Square, objects_of, square_of
+from index.tables.buckets import BucketTrees, objects_of, square_of
 from index.tables.buckets.kernels import plant
 from index.tables.buckets.layout import OBJECT_DTYPE, Objects
 from index.tables.buckets.rankings import Answers, asked_of, validate

@@ -41,8 +41,9 @@ from index.baselines.iqf import kernels, list_kernels
 from index.baselines.iqf.invariants import check
 from index.baselines.iqf.layout import LIST_DTYPE, Files
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
+from index.square import Square
 from index.tables import SlotTable
-from index.tables.buckets import BucketTrees, Square, objects_of, square_of
+from index.tables.buckets import BucketTrees, objects_of, square_of
 from index.tables.buckets.layout import ENTRY_DTYPE, OBJECT_DTYPE, Objects
 from index.tables.buckets.rankings import Answers, asked_of, validate
 from index.tables.growth import longer

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from index.baselines.iqf import list_kernels
 from index.baselines.iqf.layout import Files
 from index.contracts import InconsistentIndexError
+from index.square import Square
 from index.tables import SlotTable
-from index.tables.buckets import BucketTrees, Square, objects_of
+from index.tables.buckets import BucketTrees, objects_of
 from index.tables.buckets.trees import check_entry
 from index.tables.id_map_kernels import NO_KEY, find
 from index.tables.quad_kernels import NO_NODE

@@ -7,12 +7,12 @@ them is up to kernels.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
 from index.batches import Floats
 from index.contracts import InconsistentIndexError
+from index.square import Square
 from index.tables import SlotTable
 from index.tables.buckets import kernels
 from index.tables.buckets.layout import BLOCK_DTYPE, ENTRY_DTYPE, NODE_DTYPE, Objects, Trees
@@ -25,21 +25,6 @@ _BLOCKS_MIN = 16
 
 _QUANTILE = 0.9
 _MARGIN = 2.0
-_MISFIT = 4.0
-
-
-class Square(NamedTuple):
-    """A square about a middle."""
-
-    x_m: float
-    y_m: float
-    half_m: float
-
-    def fits(self, other: Square) -> bool:
-        """Whether a tree with this root need not be built anew for points that suggest another."""
-        apart = max(abs(self.x_m - other.x_m), abs(self.y_m - other.y_m))
-        ratio = self.half_m / other.half_m
-        return 1.0 / _MISFIT <= ratio <= _MISFIT and apart <= self.half_m
 
 
 def square_of(x_m: Floats, y_m: Floats) -> Square:

@@ -1,0 +1,30 @@
+"""Why something is refused: the one list, for the SDK and the server."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Reason(IntEnum):
+    """Why something was refused. The numbers equal those on the wire (`errors.proto`)."""
+
+    UNSPECIFIED = 0
+    """What a device reads of a server that knows more reasons. No server says it."""
+    INVALID_FIELD = 1
+    OUT_OF_AREA = 2
+    UNKNOWN_OBJECT = 3
+    UNKNOWN_SUBSCRIPTION = 4
+    SUBSCRIPTION_EXISTS = 5
+    TOO_MANY = 6
+    DEVICE_IN_USE = 7
+    SUPERSEDED = 8
+    OUT_OF_ORDER = 9
+    UNAUTHENTICATED = 10
+    NOT_VIRTUAL = 11
+    TIME_BACKWARDS = 12
+    DRAINING = 13
+    INTERNAL = 14
+    SILENT = 15
+    LEASE_EXPIRED = 16
+    RECOVERING = 17
+    UNIMPLEMENTED = 18

@@ -1,0 +1,105 @@
+"""Requests that cannot be parsed are refused and counted; the log has nothing of them."""
+
+from __future__ import annotations
+
+import logging
+
+import grpc
+import pytest
+
+from nearcast.v1 import control_service_pb2, device_service_pb2, publisher_service_pb2
+from tests.support.servers import serving
+from tests.wire.conftest import settings
+from tests.wire.test_bad_input import an_object, attached, check_details, hello, state
+
+GARBAGE = b"\xff\xff\xff"
+UNARY = [
+    "nearcast.v1.DeviceService/Search",
+    "nearcast.v1.PublisherService/Retract",
+    "nearcast.v1.ControlService/Sync",
+    "nearcast.v1.ControlService/AdvanceClock",
+    "nearcast.v1.ControlService/Status",
+    "grpc.health.v1.Health/Check",
+]
+STREAMS = [
+    "nearcast.v1.DeviceService/Attach",
+    "nearcast.v1.DeviceService/AttachFleet",
+    "nearcast.v1.PublisherService/Publish",
+    "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+]
+
+
+@pytest.fixture(autouse=True)
+def _silent(caplog):
+    yield
+    assert [one for one in caplog.get_records("call") if one.levelno >= logging.WARNING] == []
+
+
+async def refused(answer):
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await answer
+    assert failed.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    check_details(failed.value, "INVALID_FIELD", "request")
+
+
+async def counted(stubs):
+    status = await stubs.control.Status(control_service_pb2.StatusRequest())
+    assert status.counters["rejected.INVALID_FIELD"] == status.counters["requests_unparsable"]
+    return status.counters["requests_unparsable"]
+
+
+@pytest.mark.parametrize("method", UNARY)
+async def test_a_call(stubs, method):
+    call = stubs.channel.unary_unary(f"/{method}")
+    for number in (1, 2):
+        await refused(call(GARBAGE))
+        assert await counted(stubs) == number
+
+
+async def test_a_call_that_is_answered_by_a_stream(stubs):
+    await refused(stubs.channel.unary_stream("/grpc.health.v1.Health/Watch")(GARBAGE).read())
+    assert await counted(stubs) == 1
+
+
+@pytest.mark.parametrize("method", STREAMS)
+async def test_a_stream(stubs, method):
+    call = stubs.channel.stream_stream(f"/{method}")()
+    await call.write(GARBAGE)
+    await refused(call.read())
+    assert await counted(stubs) == 1
+
+
+async def test_a_device_that_turns_to_garbage_is_detached(stubs, server):
+    call = stubs.channel.stream_stream("/nearcast.v1.DeviceService/Attach")()
+    await call.write(hello().SerializeToString())
+    assert device_service_pb2.AttachResponse.FromString(await call.read()).HasField("welcome")
+    await call.write(GARBAGE)
+    await refused(call.read())
+    await stubs.control.Sync(control_service_pb2.SyncRequest())
+    assert "device" not in server.coordinator.sessions
+    again = await attached(stubs, nonce=b"another instance")
+    again.cancel()
+    assert await counted(stubs) == 1
+
+
+async def test_a_publisher_is_answered_what_it_asked_before(stubs, server):
+    call = stubs.channel.stream_stream("/nearcast.v1.PublisherService/Publish")()
+    request = publisher_service_pb2.PublishRequest(sequence=7, objects=[an_object()])
+    await call.write(request.SerializeToString())
+    await call.write(GARBAGE)
+    answer = publisher_service_pb2.PublishResponse.FromString(await call.read())
+    assert (answer.sequence, len(answer.ids)) == (7, 1)
+    after = state(server)
+    await refused(call.read())
+    assert state(server) == after
+    assert await counted(stubs) == 1
+
+
+async def test_who_has_shown_no_token_is_told_no_more():
+    async with (
+        serving(settings(tokens=["secret"])) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
+        for method in UNARY:
+            await refused(channel.unary_unary(f"/{method}")(GARBAGE))
+        assert server.coordinator.counters.requests_unparsable == len(UNARY)
