@@ -170,14 +170,7 @@ class DeviceStream:
             try:
                 await self._stream()
             except grpc.aio.AioRpcError as error:
-                failure = refusal(error)
-                _log.info("stream broken: %s", failure)
-                if isinstance(failure, RefusedError) and failure.reason is Reason.UNAUTHENTICATED:
-                    self._fail_all(failure)
-                elif is_coming_back(failure):
-                    self._extend_retries()
-                else:
-                    self._fail_newcomers(failure)
+                self._handle_failure(refusal(error))
             except asyncio.InvalidStateError as error:
                 _log.info("stream broken: %s", error)
                 self._fail_newcomers(error)
@@ -199,6 +192,16 @@ class DeviceStream:
                 self._rebuild.clear()
                 attempt = 0
         self._task = None
+
+    def _handle_failure(self, failure: NearcastError) -> None:
+        """Let devices know why their stream has ended, where that matters to them."""
+        _log.info("stream broken: %s", failure)
+        if isinstance(failure, RefusedError) and failure.reason is Reason.UNAUTHENTICATED:
+            self._fail_all(failure)
+        elif is_coming_back(failure):
+            self._extend_retries()
+        else:
+            self._fail_newcomers(failure)
 
     async def _stream(self) -> None:
         """Run one stream until it breaks, at either side, or ends, or is to be let go.
