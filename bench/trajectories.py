@@ -1,9 +1,9 @@
 """How devices move in benchmarks: pieces of real trajectories, begun wherever a device is.
 
 A trajectory is a series of offsets in metres, one a second. `roads` are drives through a generated
-city's streets (`simulator.city`); `gps` are taxi traces, straight between fixes. Devices share them, each shifted
-to where it begins and turned by a multiple of 90 degrees. So a million devices move as vehicles do,
-without a road map of a continent; what is lost is that places lie beside roads.
+city's streets (`simulator.city`); `gps` are taxi traces, straight between fixes. Devices share them, each
+shifted to where it begins and turned by a multiple of 90 degrees. So a million devices move as vehicles
+do, without a road map of a continent; what is lost is that places lie beside roads.
 """
 
 from __future__ import annotations

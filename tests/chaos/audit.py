@@ -1,4 +1,4 @@
-"""At rest: what the server has, on disk and in memory, and what devices show, beside what was published."""
+"""At rest: what the server has, on disk and in memory, what devices show, and what was published."""
 
 from __future__ import annotations
 
