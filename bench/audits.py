@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bench.datasets import Subscriptions, keyword_sets
+from bench.engines import top_k_of
 from engine import Engine
 from index.batches import Floats, Ints, ObjectBatch, Ranking
 from safe_region import oracle
@@ -128,9 +129,10 @@ class Audit:
 
     def _shown(self, engine: Engine, handle: int, x_m: float, y_m: float) -> list[int] | None:
         """Return what the device shows; None if it knows that this is not exact."""
-        row = engine.row(handle)
-        ids, shares = engine.buffer(handle)
-        places = engine.objects.rows[engine.objects.slots(ids)]
+        row = top_k_of(engine).row(handle)
+        ids, shares = engine.held(handle)
+        table = engine.objects.table
+        places = table.rows[table.slots(ids)]
         region = AnchoredRegion(int(row["k"]))
         held = zip(
             ids.tolist(), places["x_m"].tolist(), places["y_m"].tolist(), shares.tolist(), strict=True

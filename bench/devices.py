@@ -5,22 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from bench import device_kernels
-from bench.lamps.local_engine import LocalEngine
+from bench.engines import top_k_of
+from bench.local_matcher import LocalMatcher
 from engine import Engine
 from index.batches import Floats, Ints
 
 
 def leaving(engine: Engine, handles: Ints, x_m: Floats, y_m: Floats, k_max: int) -> Ints:
     """Return the handles of devices that must report, of those at these positions."""
-    if isinstance(engine, LocalEngine):
-        outside: Ints = handles[engine.is_outside(handles, x_m, y_m)]
+    matcher = top_k_of(engine)
+    if isinstance(matcher, LocalMatcher):
+        outside: Ints = handles[matcher.local.is_outside(handles, x_m, y_m)]
         return outside
     found = np.empty(len(handles), dtype=np.bool_)
     device_kernels.must_report(
-        engine.objects.rows,
-        engine.subscriptions.rows,
-        engine.buffers.holdings,
-        engine.subscriptions.slots(handles),
+        engine.objects.table.rows,
+        matcher.subscriptions.rows,
+        matcher.buffers.holdings,
+        matcher.subscriptions.slots(handles),
         x_m,
         y_m,
         found,
@@ -28,12 +30,3 @@ def leaving(engine: Engine, handles: Ints, x_m: Floats, y_m: Floats, k_max: int)
     )
     reporting: Ints = handles[found]
     return reporting
-
-
-def pending_of(handles: Ints, object_ids: Ints) -> tuple[Ints, Ints, Ints]:
-    """Group pairs of a device and an object that pends for it: devices, offsets, objects."""
-    order = np.argsort(handles, kind="stable")
-    asked, counts = np.unique(handles, return_counts=True)
-    offsets = np.zeros(len(asked) + 1, dtype=np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    return asked, offsets, object_ids[order]

@@ -1,7 +1,7 @@
-"""The engine: exact results for all subscriptions. Pure: no I/O, no clock of its own, no asyncio."""
+"""Exact results for all subscriptions: arrays in, arrays out. No I/O, no clock of its own, no asyncio."""
 
-from engine.batches import CostModel, EngineOptions, Pending, Positions, Published
+from engine.contracts import Bounds, Positions, Published
 from engine.engine import Engine
-from engine.top_k.evaluation import Choice
+from engine.options import CostModel, EngineOptions
 
-__all__ = ["Choice", "CostModel", "Engine", "EngineOptions", "Pending", "Positions", "Published"]
+__all__ = ["Bounds", "CostModel", "Engine", "EngineOptions", "Positions", "Published"]

@@ -15,9 +15,9 @@ import numpy as np
 
 from bench.datasets import SOURCES, Dataset
 from bench.errors import BenchError
-from bench.lamps.local_engine import LocalEngine
 from bench.lamps.run import Lamps, LampsParameters, Variant
 from bench.lamps.structures import STRUCTURES
+from bench.local_matcher import LocalMatcher
 from bench.reports import Progress, Row
 from bench.trajectories import offsets
 from bench.variants import chosen
@@ -62,7 +62,7 @@ def variants(data: Dataset) -> dict[str, Variant]:
 
     found = [
         make("naive", "naive", "naive", has_regions=False),
-        make("lamps-without-asr", engine=LocalEngine),
+        make("lamps-without-asr", matcher=LocalMatcher),
         make("lamps-without-sq-tree", "naive"),
         make("lamps-without-iqf", object_index="iq-tree"),
         make("lamps"),

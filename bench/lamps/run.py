@@ -19,12 +19,14 @@ import numpy as np
 
 from bench.audits import Audit, sample
 from bench.datasets import Dataset, subscriptions
-from bench.devices import leaving, pending_of
-from bench.lamps.local_engine import LocalEngine
+from bench.devices import leaving
+from bench.engines import MakeMatcher, subscribe, top_k_engine, top_k_of
+from bench.local_matcher import LocalMatcher
 from bench.portions import object_part
 from bench.reports import Progress
 from bench.trajectories import Trajectories
-from engine import CostModel, Engine, EngineOptions, Positions
+from engine import CostModel, EngineOptions, Positions
+from engine.top_k.matcher import TopKMatcher
 from index.batches import Floats, Ints
 from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex
@@ -88,7 +90,7 @@ class Variant(NamedTuple):
     buffer_extra: int | None = 0
     has_regions: bool = True
     """Whether devices are silent within regions; if not, each says at every tick where it is."""
-    engine: Callable[[EngineOptions], Engine] = Engine
+    matcher: MakeMatcher = TopKMatcher
     costs: CostModel = CostModel()
 
     @property
@@ -147,10 +149,11 @@ class Lamps:
         self._initial = object_part(every, 0, parameters.objects)
         self._generated = object_part(every, parameters.objects, parameters.objects + generated)
         self._alive = self._initial.ids.copy()
-        self.engine = variant.engine(
+        self.engine = top_k_engine(
             EngineOptions(
                 variant.buffer_extra, variant.object_index, variant.subscription_index, variant.costs
-            )
+            ),
+            variant.matcher,
         )
         self.audit = Audit(start, data.maxdist_m)
         self.ticks = Ticks()
@@ -168,15 +171,10 @@ class Lamps:
         objects_s = time.perf_counter() - began
         all_of_them = self._subscriptions
         count = len(all_of_them.handles)
-        self.engine.subscribe(
-            all_of_them.handles,
-            all_of_them.interests,
-            all_of_them.k,
-            np.full(count, self._variant.region, dtype=np.int64),
-        )
+        subscribe(self.engine, all_of_them, self._variant.region)
         for first in range(0, count, _INSERT_CHUNK):
             some = slice(first, min(first + _INSERT_CHUNK, count))
-            self.engine.anchor(
+            self.engine.evaluate(
                 Positions(all_of_them.handles[some], all_of_them.x_m[some], all_of_them.y_m[some])
             )
             progress("subscriptions", some.stop, count)
@@ -224,10 +222,9 @@ class Lamps:
         self._alive = np.concatenate([self._alive, objects.ids])
         began = time.perf_counter()
         published = self.engine.publish(objects, np.full(len(objects), _FOREVER, dtype=np.int64))
-        handles, offsets, object_ids = pending_of(*published.pending)
+        handles = published.pending
         if len(handles):
-            where = Positions(handles, x_m[handles - 1], y_m[handles - 1])
-            self.engine.locate(where, offsets, object_ids)
+            self.engine.evaluate(Positions(handles, x_m[handles - 1], y_m[handles - 1]))
         self.ticks.generated_ms.append(1000.0 * (time.perf_counter() - began))
         self.ticks.generated_count.append(len(handles))
 
@@ -244,7 +241,7 @@ class Lamps:
         left = self._leaving(touched, x_m[touched - 1], y_m[touched - 1])
         where = self._trajectories.positions(left, second)
         began = time.perf_counter()
-        self.engine.anchor(where)
+        self.engine.evaluate(where)
         self.ticks.expired_ms.append(1000.0 * (spent + time.perf_counter() - began))
         self.ticks.expired_count.append(len(left))
 
@@ -255,24 +252,24 @@ class Lamps:
             left = self._leaving(left, x_m, y_m)
         where = self._trajectories.positions(left, second)
         began = time.perf_counter()
-        self.engine.anchor(where)
+        self.engine.evaluate(where)
         self.ticks.moved_ms.append(1000.0 * (time.perf_counter() - began))
         self.ticks.moved_count.append(len(left))
 
     def memory_bytes(self) -> int:
         """Size of the indexes and of what the engine keeps itself."""
-        engine = self.engine
-        parts = (engine.object_index, engine.subscription_index, engine.objects, engine.subscriptions)
-        return sum(part.memory_bytes() for part in parts) + engine.buffers.memory_bytes()
+        objects = self.engine.objects
+        parts = (objects.table, objects.index, top_k_of(self.engine))
+        return sum(part.memory_bytes() for part in parts)
 
     def region_us(self) -> float:
         """Time to make one safe region, over a sample of subscriptions."""
         handles = sample(self._parameters.subscriptions, _REGIONS, self._chance)
-        engine = self.engine
-        if isinstance(engine, LocalEngine):
-            return 1e6 * engine.region_s / max(1, engine.region_count)
+        matcher = top_k_of(self.engine)
+        if isinstance(matcher, LocalMatcher):
+            return 1e6 * matcher.local.region_s / max(1, matcher.local.region_count)
         began = time.perf_counter()
-        engine.regions_of(handles)
+        matcher.tables.reaches(matcher.subscriptions.slots(handles))
         return 1e6 * (time.perf_counter() - began) / len(handles)
 
     def _leaving(self, handles: Ints, x_m: Floats, y_m: Floats) -> Ints:

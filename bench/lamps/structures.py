@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.audits import Audit
 from bench.datasets import Dataset, subscriptions
+from bench.engines import top_k_of
 from bench.lamps.run import Lamps, LampsParameters, Variant
 from bench.reports import Progress, Row
 from bench.trajectories import STILL_M
@@ -71,7 +72,7 @@ def figure_11(data: Dataset, base: LampsParameters, progress: Progress) -> list[
         lamps = Lamps(variant, data, STILL_M, parameters)
         lamps.build(progress)
         lamps.compare_sample(0)
-        tree = lamps.engine.subscription_index
+        tree = top_k_of(lamps.engine).tables.index
         assert isinstance(tree, SqTree)  # noqa: S101 - made two lines above
         seen = data.objects(_OBJECTS_SEEN, 1, np.random.default_rng([base.seed, 11]))
         rows.append(

@@ -1,6 +1,6 @@
 """`bench publish`: durable objects a second, through the store alone and through all of the server.
 
-`store` commits rows, one batch after the other. `pump` is the server without its transport: publishers
+`store` commits rows, one batch after the other. `server` is the server without its transport: publishers
 that each wait for their answer, planning, group commit, engine and sessions. Half of the objects are
 there before, so that subscriptions reach no further than they would; nobody takes what devices are sent.
 """
@@ -26,12 +26,12 @@ from bench.variants import chosen
 from index.batches import Ints
 from server.commands import command as c
 from server.core.coordinator import Coordinator
-from server.model import LiveObject, NewObject, TopK
+from server.model import LiveObject, NewObject, Place, TopK
 from server.runtime.command_loop import CommandLoop
 from server.session import Outbox
 from server.store import SqliteStore
 
-VARIANTS = ("store", "pump")
+VARIANTS = ("store", "server")
 
 _TTL_MS = 24 * 3600 * 1000
 _BEFORE = 1_000
@@ -178,8 +178,9 @@ class _Run:
             lon, lat = self._workload.frame.unproject(x_m, y_m)
             spec = TopK(named(numbers.tolist()), int(drawn.k[row]), float(drawn.alpha[row]))
             line, device = Outbox(), f"device-{row:08d}"
-            await self._command_loop.tell(c.Hello(line, device, b"n", 0, lon, lat))
-            await self._command_loop.tell(c.Subscribe(line, device, 1, spec, lon, lat))
+            place = Place(lon, lat)
+            await self._command_loop.tell(c.Hello(line, device, b"n", 0, place))
+            await self._command_loop.tell(c.Subscribe(line, device, 1, spec, place))
         await self._command_loop.ask(c.Sync())
 
     def _audited(self) -> Row:
@@ -189,9 +190,9 @@ class _Run:
         audit = Audit(drawn, self._workload.frame.maxdist_m)
         audit.publish(replace(self._workload.objects, ids=self._ids))
         handles = sample(len(drawn.handles), _AUDITED, np.random.default_rng(5))
-        rows = self._board.matching.engine.subscriptions
-        anchors = rows.rows[rows.slots(handles)]
-        audit.compare(self._board.matching.engine, handles, anchors["x_m"], anchors["y_m"])
+        engine = self._board.matching.engine
+        anchors = engine.bounds(handles)
+        audit.compare(engine, handles, anchors.x_m, anchors.y_m)
         return {"lists_audited": audit.lists, "mismatches": audit.mismatches + missing}
 
 
@@ -235,13 +236,13 @@ def run(
     for number, (name, batch) in enumerate(wanted):
         progress("runs", number, len(wanted))
         row = measure(name, batch, workload, parameters, folder, progress)
-        is_pump = name == "pump"
+        is_server = name == "server"
         given = {
             "data": parameters.data,
             "objects": parameters.objects,
             "objects_per_request": batch,
-            "subscriptions": parameters.subscriptions if is_pump else 0,
-            "publishers": parameters.publishers if is_pump else 1,
+            "subscriptions": parameters.subscriptions if is_server else 0,
+            "publishers": parameters.publishers if is_server else 1,
         }
         rows.append({"experiment": "publish", "variant": name, **given, **row})
     progress("runs", len(wanted), len(wanted))

@@ -26,6 +26,7 @@ from bench.recovery.workload import RecoveryParameters, RecoveryWorkload, option
 from bench.reports import Progress, Row
 from engine import Positions
 from safe_region.frame import Frame
+from server.commands.acceptor import Accepted, Acceptor
 from server.core.coordinator import Coordinator
 from server.session import Outbox as Stream
 from server.session import VersionedDelta
@@ -35,8 +36,10 @@ from server.store.mutations import Recovered
 _TRIAL = 2_000
 """Objects and subscriptions of the run that compiles kernels."""
 _DEVICES_A_STREAM = 1_000
+_DEVICES_A_PORTION = 192
+"""As many as a server evaluates together."""
+
 _TAKEN_MAX = 1_000
-_TOLD = 100
 _MB = 1 << 20
 
 
@@ -175,21 +178,27 @@ def _resident_bytes() -> int:
 
 
 def _attached(coordinator: Coordinator, workload: RecoveryWorkload, report: Connection) -> Row:
-    """Let devices come back: each says hello, is given its list, and acknowledges it."""
+    """Let devices come back in portions: each says hello, is given its list, and acknowledges it."""
     count = min(workload.parameters.attached, workload.parameters.subscriptions)
     streams = [Stream(counters=coordinator.counters) for _ in range(-(-count // _DEVICES_A_STREAM))]
     gc.collect()
     before = _resident_bytes()
     began = time.perf_counter()
-    for row in range(count):
-        stream = streams[row // _DEVICES_A_STREAM]
-        coordinator.hello(workload.hello(row, stream))
-        for device_id, event in coordinator.take(stream, _TAKEN_MAX):
-            if isinstance(event, VersionedDelta):
-                coordinator.sessions[device_id].ack(event.version)
-        stream.wrote()
-        if row % _TOLD == 0:
-            report.send(("devices back", row, count))
+    acceptor = Acceptor(coordinator)
+    for first in range(0, count, _DEVICES_A_PORTION):
+        accepted = Accepted()
+        told = set()
+        for row in range(first, min(first + _DEVICES_A_PORTION, count)):
+            stream = streams[row // _DEVICES_A_STREAM]
+            acceptor.accept(workload.hello(row, stream), None, accepted)
+            told.add(stream)
+        acceptor.finish(accepted)
+        for stream in told:
+            for device_id, event in coordinator.take(stream, _TAKEN_MAX):
+                if isinstance(event, VersionedDelta):
+                    coordinator.sessions[device_id].ack(event.version)
+            stream.wrote()
+        report.send(("devices back", first, count))
     report.send(("devices back", count, count))
     seconds = time.perf_counter() - began
     return {
@@ -211,11 +220,11 @@ def _audited(coordinator: Coordinator, workload: RecoveryWorkload, report: Conne
     x_m = workload.subscriptions.x_m[handles - 1]
     y_m = workload.subscriptions.y_m[handles - 1]
     engine = coordinator.matching.engine
-    engine.anchor(Positions(handles, x_m, y_m))
+    engine.evaluate(Positions(handles, x_m, y_m))
     audit.compare(engine, handles, x_m, y_m)
     report.send(("audit", len(handles), len(handles)))
     missing = parameters.objects - len(engine.objects)
-    missing += parameters.subscriptions - len(engine.subscriptions)
+    missing += parameters.subscriptions - engine.subscription_count
     return {"lists_audited": audit.lists, "missing": missing, "mismatches": audit.mismatches + missing}
 
 

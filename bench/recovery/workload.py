@@ -23,7 +23,8 @@ from index.square import Square
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
 from server.commands.command import Hello
-from server.model import LiveObject, TopK
+from server.core.kinds.top_k import TopKKind
+from server.model import LiveObject, Place, TopK
 from server.session import Outbox
 from server.store import SqliteStore
 from server.store.mutations import PutObject, PutSubscription
@@ -144,13 +145,13 @@ class RecoveryWorkload:
         alpha, k = float(drawn.alpha[row]), int(drawn.k[row])
         spec = TopK(named(words), k, alpha, self.parameters.similarity)
         # In the order of their names, so that handles are rows + 1.
-        return PutSubscription(_device_id(row), 1, spec)
+        return PutSubscription(_device_id(row), 1, TopKKind.number, TopKKind.encoded(spec))
 
     def hello(self, row: int, stream: Outbox) -> Hello:
         """Return what the device of a subscription says when it comes back."""
         drawn, frame = self.subscriptions, self.frame
         lon, lat = frame.unproject(float(drawn.x_m[row]), float(drawn.y_m[row]))
-        return Hello(stream, _device_id(row), _NONCE, 0, lon, lat)
+        return Hello(stream, _device_id(row), _NONCE, 0, Place(lon, lat))
 
 
 def _device_id(row: int) -> str:

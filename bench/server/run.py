@@ -5,8 +5,9 @@ into as few of what arrives as it can, so that the server is what is measured. B
 in processes of their own. They are measured in turn, several times; rows have medians, and ratios to the
 echo server of the same run.
 
-A ping is the cheapest message of the protocol that changes nothing: it passes through the same queue as
-every other command and is answered, in order, by a pong. A report is answered by a delta.
+A ping is the cheapest message of the protocol that is answered: it changes no subscription, but
+passes through the same queue as every other command, and its pong comes in order. A report is answered
+by a delta.
 """
 
 from __future__ import annotations

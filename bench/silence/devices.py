@@ -14,11 +14,11 @@ import numpy as np
 from bench import device_kernels
 from bench.audits import Audit
 from bench.device_kernels import NOBODY
-from bench.devices import leaving, pending_of
+from bench.devices import leaving
+from bench.engines import top_k_of
 from bench.silence.workload import SilenceWorkload
-from engine import Engine, Positions
-from engine.batches import Published
-from engine.top_k.layout import Rows
+from engine import Engine, Positions, Published
+from engine.contracts import Rows
 from index.batches import Floats, Ints
 
 
@@ -104,15 +104,14 @@ class RegionDevices:
 
     def learn(self, published: Published) -> None:
         """Push what anchored devices must know; ask the others where they are."""
-        told = np.unique(np.concatenate([published.changes["handle"], published.lowered]))
+        told = np.unique(np.concatenate([published.changes["handle"], published.rebound]))
         self.traffic.pushes += len(told)
         self.traffic.say(len(told), published.changes)
-        asked, offsets, object_ids = pending_of(*published.pending)
+        asked = published.pending
         self.traffic.location_requests += len(asked)
         self.traffic.answers += len(asked)
         if len(asked):
-            changes = self.engine.locate(self._positions(asked), offsets, object_ids)
-            self.traffic.say(len(asked), changes)
+            self.traffic.say(len(asked), self.engine.evaluate(self._positions(asked)))
         if len(told):
             self._report()  # a lower reach is a smaller region
 
@@ -129,7 +128,7 @@ class RegionDevices:
         reporting = leaving(self.engine, self._handles, self._x_m, self._y_m, self._k_max)
         self.traffic.reports += len(reporting)
         if len(reporting):
-            self.traffic.say(len(reporting), self.engine.anchor(self._positions(reporting)))
+            self.traffic.say(len(reporting), self.engine.evaluate(self._positions(reporting)))
 
     def _positions(self, handles: Ints) -> Positions:
         """Where devices say that they are, and how they move."""
@@ -203,13 +202,14 @@ class SetDevices:
         """Return the true results at this moment, one behind the other."""
         engine = self.engine
         unsure = leaving(engine, self._handles, self._x_m, self._y_m, self._k_max)
-        engine.anchor(Positions(unsure, self._x_m[unsure - 1], self._y_m[unsure - 1]))
+        engine.evaluate(Positions(unsure, self._x_m[unsure - 1], self._y_m[unsure - 1]))
         best = np.empty(self._starts[-1], dtype=np.int64)
+        matcher = top_k_of(engine)
         device_kernels.best_held(
-            engine.objects.rows,
-            engine.subscriptions.rows,
-            engine.buffers.holdings,
-            engine.subscriptions.slots(self._handles),
+            engine.objects.table.rows,
+            matcher.subscriptions.rows,
+            matcher.buffers.holdings,
+            matcher.subscriptions.slots(self._handles),
             self._x_m,
             self._y_m,
             self._starts,

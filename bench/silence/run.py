@@ -16,6 +16,7 @@ import numpy as np
 
 from bench.audits import Audit, sample
 from bench.datasets import SOURCES
+from bench.engines import subscribe
 from bench.reports import Progress, Row
 from bench.silence.devices import Devices
 from bench.silence.variants import VARIANTS, Variant
@@ -121,9 +122,8 @@ class SilenceRun:
         engine.publish(objects, expiry_ms)
         self.audit.publish(objects)
         drawn = self._workload.drawn
-        region = np.full(len(drawn.handles), variant.region, dtype=np.int64)
-        engine.subscribe(drawn.handles, drawn.interests, drawn.k, region)
-        engine.anchor(Positions(drawn.handles, drawn.x_m, drawn.y_m))
+        subscribe(engine, drawn, variant.region)
+        engine.evaluate(Positions(drawn.handles, drawn.x_m, drawn.y_m))
         return variant.devices(engine, self._workload)
 
     def go(self, seconds: int, until_s: float, progress: Progress) -> None:

@@ -7,10 +7,12 @@ from functools import partial
 from typing import NamedTuple
 
 from bench.datasets import Dataset
-from bench.lamps.local_engine import LocalEngine
+from bench.engines import MakeMatcher, top_k_engine
+from bench.local_matcher import LocalMatcher
 from bench.silence.devices import Devices, RegionDevices, SetDevices
 from bench.silence.workload import SilenceWorkload
 from engine import CostModel, Engine, EngineOptions
+from engine.top_k.matcher import TopKMatcher
 from index.catalogue import (
     DEFAULT_OBJECT_INDEX,
     DEFAULT_SUBSCRIPTION_INDEX,
@@ -36,8 +38,8 @@ class Variant(NamedTuple):
         b; None for b by cost.
     costs
         What b by cost weighs, and whether anchors lie ahead.
-    engine
-        Makes the engine from options whose indexes are set.
+    matcher
+        Makes the matcher from options whose indexes are set.
     devices
         Makes the devices, whose subscriptions are anchored where they begin.
     is_slow
@@ -47,7 +49,7 @@ class Variant(NamedTuple):
     name: str
     region: RegionMode = RegionMode.ANCHORED
     buffer_extra: int | None = 0
-    engine: Callable[[EngineOptions], Engine] = Engine
+    matcher: MakeMatcher = TopKMatcher
     devices: Callable[[Engine, SilenceWorkload], Devices] = RegionDevices
     is_slow: bool = False
     costs: CostModel = CostModel()
@@ -55,13 +57,14 @@ class Variant(NamedTuple):
     def make(self, data: Dataset) -> Engine:
         """Return an empty engine."""
         square = data.square()
-        return self.engine(
+        return top_k_engine(
             EngineOptions(
                 self.buffer_extra,
                 OBJECT_INDEXES[DEFAULT_OBJECT_INDEX],
                 lambda: SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX](square),
                 self.costs,
-            )
+            ),
+            self.matcher,
         )
 
 
@@ -74,7 +77,7 @@ VARIANTS: dict[str, Variant] = {
     variant.name: variant
     for variant in (
         Variant("asr", RegionMode.ELLIPSE),
-        Variant("lsr", RegionMode.ELLIPSE, engine=LocalEngine, is_slow=True),
+        Variant("lsr", RegionMode.ELLIPSE, matcher=LocalMatcher, is_slow=True),
         Variant("set-constant", buffer_extra=_KNOWN_AROUND, devices=SetDevices),
         *(Variant(f"anchored-{extra}", buffer_extra=extra) for extra in (0, 2, 5, 10, 20)),
         Variant("anchored-cost", buffer_extra=None, costs=CostModel(ahead=0.0)),

@@ -109,6 +109,16 @@ def _release_others(
     return told
 
 
+@leaf
+def _remember(row: Row, learned: Row) -> None:
+    row["extra"] = learned["extra"]
+    row["anchored_ms"] = learned["anchored_ms"]
+    row["speed_mps"] = learned["speed_mps"]
+    row["arrivals"] = learned["arrivals"]
+    row["held_s"] = learned["held_s"]
+    row["ample_m"] = learned["ample_m"]
+
+
 @kernel
 def settle(
     objects: Rows,
@@ -117,12 +127,14 @@ def settle(
     subscriptions: Rows,
     holdings: Rows,
     slots: Slots,
+    learned: Rows,
     chosen: Chosen,
     changes: Rows,
 ) -> int:
     """Give subscriptions a new anchor, reach and buffer; tell the difference.
 
-    O(k + b) squared a subscription, which for small numbers beats a hash.
+    `learned` are copies of their rows, as the choice has left them. O(k + b) squared a subscription,
+    which for small numbers beats a hash.
     """
     told = 0
     for i in range(slots.shape[0]):
@@ -132,8 +144,8 @@ def settle(
         row["y_m"] = chosen.y_m[i]
         row["reach_m"] = chosen.reach_m[i]
         row["reach_id"] = chosen.reach_id[i]
+        _remember(row, learned[i])
         row["is_awake"] = 1
-        row["pending_count"] = 0
         begin, end = chosen.offsets[i], chosen.offsets[i + 1]
         best = chosen.ids[begin:end]
         told = _release_others(objects, subscriptions, holdings, slot, best, changes, told)

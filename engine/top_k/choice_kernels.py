@@ -55,7 +55,7 @@ _MS_PER_S = 1000.0
 
 
 class Costs(NamedTuple):
-    """What the choice weighs; see `engine.batches.CostModel`."""
+    """What the choice weighs; see `engine.options.CostModel`."""
 
     report: float
     object: float
@@ -310,8 +310,7 @@ def choose(
     objects: Rows,
     id_keys: Ints,
     id_values: Values,
-    subscriptions: Rows,
-    slots: Slots,
+    rows: Rows,
     now_ms: int,
     moving: Moving,
     ranked: Ranked,
@@ -321,12 +320,13 @@ def choose(
 ) -> int:
     """Decide anchors, reaches and buffers; return how many objects are in all buffers together.
 
-    Of each subscription k + extra + 1 were asked for. One of fixed b takes all but the last, which is its
-    reach; one by cost takes what costs least, and `extra` becomes its b.
+    `rows` are copies of those of subscriptions, in which afterwards stands what was learned. Of each
+    subscription k + extra + 1 were asked for. One of fixed b takes all but the last, which is its reach;
+    one by cost takes what costs least, and `extra` becomes its b.
     """
     end = 0
-    for i in range(slots.shape[0]):
-        row = subscriptions[slots[i]]
+    for i in range(rows.shape[0]):
+        row = rows[i]
         k = int(row["k"])
         count = int(ranked.offsets[i + 1] - ranked.offsets[i])
         arrivals = _learn(row, now_ms, moving.x_m[i], moving.y_m[i], moving.speed_mps[i], costs)
@@ -345,5 +345,5 @@ def choose(
         ahead_m = length(chosen.x_m[i] - moving.x_m[i], chosen.y_m[i] - moving.y_m[i], 0.0)
         row["ample_m"] = last_m + ahead_m
         end += held
-    chosen.offsets[slots.shape[0]] = end
+    chosen.offsets[rows.shape[0]] = end
     return end

@@ -3,8 +3,8 @@
 Operations: anchor O((k + b)^2) a subscription beyond what the indexes take.
 
 A report is a retrieval of the k + b + 1 best, a choice of anchor and b (`choice_kernels`), and a new
-buffer, of which the difference is told. The first two change nothing that others see: large batches are
-divided, and parts looked up on other cores while one is settled.
+buffer, of which the difference is told. The first two work on copies of rows and change nothing, so that
+they may be in vain: large batches are divided, and parts looked up on other cores while one is settled.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.batches import Positions
+from engine.contracts import CHANGE_DTYPE, Positions, Rows
+from engine.options import EngineOptions
 from engine.threads import ahead_of
 from engine.top_k import buffer_kernels, choice_kernels, margins, region_kernels
 from engine.top_k.choice_kernels import Chosen, Costs, Known, Moving, Ranked
-from engine.top_k.layout import BY_COST, CHANGE_DTYPE, ELLIPSE, Rows
-from engine.top_k.tables import Tables
+from engine.top_k.layout import BY_COST, ELLIPSE
+from engine.top_k.tables import TopKTables
 from index.batches import Floats, Ints, Ranking
 from index.tables.slots import Slots
 
@@ -37,59 +38,74 @@ class Choice(NamedTuple):
     """Where subscriptions are to be anchored and what they are to hold."""
 
     slots: Slots
+    rows: Rows
+    """Copies of their rows, with b and what was learned of them."""
     chosen: Chosen
 
 
-class Evaluation(Tables):
-    """Evaluates subscriptions at the places of their devices."""
+class Evaluation:
+    """Evaluates subscriptions at the places of their devices.
 
-    def look(self, positions: Positions) -> list[Choice]:
-        """Retrieve and choose what `anchor` is to settle, which has to follow.
+    Parameters
+    ----------
+    tables
+        What there is, and what is changed.
+    options
+        Costs and bounds of the choice.
+    """
+
+    def __init__(self, tables: TopKTables, options: EngineOptions) -> None:
+        self._tables = tables
+        self._objects = tables.objects
+        self._subscriptions = tables.subscriptions
+        self._options = options
+
+    def retrieve(self, positions: Positions) -> list[Choice]:
+        """Retrieve and choose what `anchor` is to settle, if it follows.
 
         It may be called from another thread while no object comes or goes and no subscription begins or
         ends; others may be anchored. Most of the time it is a kernel without the GIL.
         """
-        return list(self._looked_up(positions))
+        return list(self._retrieved(positions))
 
-    def anchor(self, positions: Positions, seen: list[Choice] | None = None) -> Rows:
+    def anchor(self, positions: Positions, retrieved: list[Choice] | None = None) -> Rows:
         """Evaluate subscriptions anew where their devices are; wake those that are parked.
 
         Parameters
         ----------
         positions
             Where they are.
-        seen
-            What `look` has said of these positions, if nothing has changed since.
+        retrieved
+            What `retrieve` has said of these positions, if nothing has changed since.
         """
-        changes = [self._settle(*one) for one in (self._looked_up(positions) if seen is None else seen)]
+        changes = [
+            self.settle(one) for one in (self._retrieved(positions) if retrieved is None else retrieved)
+        ]
         return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
 
-    def _looked_up(self, positions: Positions) -> Iterator[Choice]:
+    def _retrieved(self, positions: Positions) -> Iterator[Choice]:
         """Yield choices, those of a large batch in parts: the next ones are made ahead, on all cores."""
         for choices in ahead_of(self._parts(positions), lambda part: self._choices(*part)):
             yield from choices
 
-    def _parts(self, positions: Positions) -> list[tuple[Slots, Positions]]:
+    def _parts(self, positions: Positions) -> list[tuple[Slots, Rows, Positions]]:
         """Divide a batch, and let subscriptions look for as many objects as they could be given."""
-        slots = self.subscriptions.slots(positions.handles)
-        rows = self.subscriptions.rows
-        base = rows["base_extra"][slots]
-        rows["extra"][slots] = np.where(base == BY_COST, self.options.costs.extra_max, base)
-        return [
-            (slots[start : start + _PART], positions.part(slice(start, start + _PART)))
-            for start in range(0, len(slots), _PART)
-        ]
+        slots = self._subscriptions.slots(positions.handles)
+        rows = self._subscriptions.rows[slots]
+        base = rows["base_extra"]
+        rows["extra"] = np.where(base == BY_COST, self._options.costs.extra_max, base)
+        parts = [slice(start, start + _PART) for start in range(0, len(slots), _PART)]
+        return [(slots[part], rows[part], positions.part(part)) for part in parts]
 
-    def _best(self, slots: Slots, positions: Positions) -> Ranking:
+    def _best(self, slots: Slots, rows: Rows, positions: Positions) -> Ranking:
         """Return the k + extra + 1 best objects of each.
 
         So many lay within `ample_m` of the last anchor, so they lie within that and the way from there,
         unless too many have left. Where fewer are found, all is looked through.
         """
-        rows = self.subscriptions.rows
-        count = rows["k"][slots].astype(np.int64) + rows["extra"][slots] + 1
-        away_m = np.hypot(positions.x_m - rows["x_m"][slots], positions.y_m - rows["y_m"][slots])
-        bound_m = (rows["ample_m"][slots] + away_m) * _ROUNDED
+        count = rows["k"].astype(np.int64) + rows["extra"] + 1
+        away_m = np.hypot(positions.x_m - rows["x_m"], positions.y_m - rows["y_m"])
+        bound_m = (rows["ample_m"] + away_m) * _ROUNDED
         ranking = self._within(slots, positions, count, bound_m)
         missing = (np.diff(ranking.offsets) < count) & ~np.isinf(bound_m)
         if not missing.any():
@@ -99,28 +115,27 @@ class Evaluation(Tables):
         return ranking.replaced(missing, again)
 
     def _within(self, slots: Slots, positions: Positions, count: Ints, bound_m: Floats) -> Ranking:
-        interests = self._interests(slots)
-        return self.object_index.best(interests, positions.x_m, positions.y_m, count, bound_m)
+        interests = self._tables.interests(slots)
+        return self._objects.index.best(interests, positions.x_m, positions.y_m, count, bound_m)
 
-    def _choices(self, slots: Slots, positions: Positions) -> list[Choice]:
+    def _choices(self, slots: Slots, rows: Rows, positions: Positions) -> list[Choice]:
         """Choose for subscriptions; look for more where the margin of a position needs it."""
-        rows = self.subscriptions.rows
-        extra_max = self.options.margin_extra_max
+        extra_max = self._options.margin_extra_max
         choices: list[Choice] = []
         while True:
-            ranking = self._best(slots, positions)
-            k = rows["k"][slots].astype(np.int64)
-            count = k + rows["extra"][slots] + 1
+            ranking = self._best(slots, rows, positions)
+            k = rows["k"].astype(np.int64)
+            count = k + rows["extra"] + 1
             short = margins.are_short(ranking, count, k, positions.margin_m, extra_max)
             if short is None:
-                choices.append(Choice(slots, self._choose(slots, positions, ranking)))
+                choices.append(self.choose(slots, rows, positions, ranking))
                 return choices
             enough = ~short
             part = positions.part(enough), ranking.part(enough)
-            choices.append(Choice(slots[enough], self._choose(slots[enough], *part)))
-            slots, positions = slots[short], positions.part(short)
-            doubled = np.maximum(1, 2 * rows["extra"][slots].astype(np.int64))
-            rows["extra"][slots] = np.minimum(doubled, extra_max)
+            choices.append(self.choose(slots[enough], rows[enough], *part))
+            slots, rows, positions = slots[short], rows[short], positions.part(short)
+            doubled = np.maximum(1, 2 * rows["extra"].astype(np.int64))
+            rows["extra"] = np.minimum(doubled, extra_max)
 
     def locate(self, positions: Positions, pending_offsets: Ints, pending_ids: Ints) -> Rows:
         """Take the answers of devices in the mode ELLIPSE: decide about the objects that pend.
@@ -132,8 +147,8 @@ class Evaluation(Tables):
         pending_offsets, pending_ids
             Which objects pend for each, row i at `offsets[i] : offsets[i + 1]`.
         """
-        slots = self.subscriptions.slots(positions.handles)
-        rows = self.subscriptions.rows
+        slots = self._subscriptions.slots(positions.handles)
+        rows = self._subscriptions.rows
         starts = np.zeros(len(slots) + 1, dtype=np.int64)
         np.cumsum(rows["k"][slots].astype(np.int64) + 1, out=starts[1:])
         sizes = np.zeros(len(slots), dtype=np.int64)
@@ -141,13 +156,13 @@ class Evaluation(Tables):
         lengths = np.empty(starts[-1])
         shares = np.empty(starts[-1])
         region_kernels.resolve(
-            self.objects.rows,
-            self.objects.pool,
-            self.objects.ids.keys,
-            self.objects.ids.values,
+            self._objects.table.rows,
+            self._objects.table.pool,
+            self._objects.table.ids.keys,
+            self._objects.table.ids.values,
             rows,
-            self.subscriptions.pool,
-            self.buffers.holdings,
+            self._subscriptions.pool,
+            self._tables.buffers.holdings,
             slots,
             positions.x_m,
             positions.y_m,
@@ -165,40 +180,41 @@ class Evaluation(Tables):
         offsets = np.zeros(int(known.sum()) + 1, dtype=np.int64)
         np.cumsum(sizes[known], out=offsets[1:])
         ranking = Ranking(offsets, ids[kept], lengths[kept], shares[kept])
-        chosen = self._choose(slots[known], positions.part(known), ranking)
-        settled = self._settle(slots[known], chosen)
-        return np.concatenate([changes, settled])
+        choice = self.choose(slots[known], rows[slots[known]], positions.part(known), ranking)
+        return np.concatenate([changes, self.settle(choice)])
 
-    def _settle(self, slots: Slots, chosen: Chosen) -> Rows:
+    def settle(self, choice: Choice) -> Rows:
         """Give subscriptions their new anchors, reaches and buffers, and tell the subscription index."""
-        rows = self.subscriptions.rows
+        slots, learned, chosen = choice
+        rows = self._subscriptions.rows
         is_woken = rows["is_awake"][slots] == 0
         woken, others = slots[is_woken], slots[~is_woken]
-        rooms = self._rooms(slots)
-        self.buffers.take(rows, woken, rooms[is_woken])
-        self.buffers.fit(self.objects.rows, rows, others, rooms[~is_woken])
+        rooms = _rooms(learned)
+        self._tables.buffers.take(rows, woken, rooms[is_woken])
+        self._tables.buffers.fit(self._objects.table.rows, rows, others, rooms[~is_woken])
         changes = np.empty(int(rows["buffer_count"][slots].sum()) + len(chosen.ids), dtype=CHANGE_DTYPE)
         told = buffer_kernels.settle(
-            self.objects.rows,
-            self.objects.ids.keys,
-            self.objects.ids.values,
+            self._objects.table.rows,
+            self._objects.table.ids.keys,
+            self._objects.table.ids.values,
             rows,
-            self.buffers.holdings,
+            self._tables.buffers.holdings,
             slots,
+            learned,
             chosen,
             changes,
         )
         if len(woken):
-            self.subscription_index.insert(self._regions(woken), self._interests(woken))
+            self._tables.index.insert(self._tables.reaches(woken), self._tables.interests(woken))
         if len(others):
-            self.subscription_index.move(self._regions(others))
+            self._tables.index.move(self._tables.reaches(others))
         return changes[:told]
 
-    def _choose(self, slots: Slots, positions: Positions, ranking: Ranking) -> Chosen:
-        """Decide anchors, reaches and buffers."""
+    def choose(self, slots: Slots, rows: Rows, positions: Positions, ranking: Ranking) -> Choice:
+        """Decide anchors, reaches and buffers; `rows` are copies, which learn."""
         count = len(slots)
         unknown = np.full(count, np.nan)
-        model = self.options.costs
+        model = self._options.costs
         most = int(np.diff(ranking.offsets).max(initial=0)) + 1
         chosen = Chosen(
             np.empty(count),
@@ -210,12 +226,11 @@ class Evaluation(Tables):
             np.empty(len(ranking.ids)),
         )
         held = choice_kernels.choose(
-            self.objects.rows,
-            self.objects.ids.keys,
-            self.objects.ids.values,
-            self.subscriptions.rows,
-            slots,
-            self.now_ms,
+            self._objects.table.rows,
+            self._objects.table.ids.keys,
+            self._objects.table.ids.values,
+            rows,
+            self._objects.now_ms,
             Moving(
                 positions.x_m,
                 positions.y_m,
@@ -230,18 +245,18 @@ class Evaluation(Tables):
                 model.held,
                 model.ahead,
                 model.speed_mps,
-                self._arrivals.per_object_s,
-                self._departures.per_object_s,
+                self._objects.arrivals.per_object_s,
+                self._objects.departures.per_object_s,
             ),
             Known.of(most),
             chosen,
         )
-        return chosen._replace(ids=chosen.ids[:held], r_m=chosen.r_m[:held])
+        return Choice(slots, rows, chosen._replace(ids=chosen.ids[:held], r_m=chosen.r_m[:held]))
 
-    def _rooms(self, slots: Slots) -> Slots:
-        """Return how much room buffers need: what they begin with, and some for arrivals."""
-        rows = self.subscriptions.rows
-        extra = rows["extra"][slots].astype(np.int32)
-        spare = np.where(rows["region"][slots] == ELLIPSE, 0, _SPARE + extra // 4)
-        rooms: Slots = (rows["k"][slots] + extra + spare).astype(np.int32)
-        return rooms
+
+def _rooms(rows: Rows) -> Slots:
+    """Return how much room buffers need: what they begin with, and some for arrivals."""
+    extra = rows["extra"].astype(np.int32)
+    spare = np.where(rows["region"] == ELLIPSE, 0, _SPARE + extra // 4)
+    rooms: Slots = (rows["k"] + extra + spare).astype(np.int32)
+    return rooms

@@ -1,22 +1,19 @@
-"""What must always hold in the engine, from the definitions. For tests; O(subscriptions * objects)."""
+"""What must always hold of top-k subscriptions, from the definitions: O(subscriptions * objects)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
-import numpy as np
-
-from engine.engine import Engine
-from engine.top_k.layout import ELLIPSE, NO_HOLDING
-from index.batches import KeywordIds
+from engine.top_k.layout import ELLIPSE, NO_HOLDING, NO_PENDING
+from engine.top_k.tables import TopKTables
 from index.contracts import InconsistentIndexError
 from safe_region.scoring import length, text_distance
 
 Pair = tuple[float, int]
 
 
-def check_engine(engine: Engine) -> None:
+def check_top_k(tables: TopKTables) -> None:
     """Verify every invariant.
 
     Raises
@@ -24,31 +21,28 @@ def check_engine(engine: Engine) -> None:
     InconsistentIndexError
         Naming what does not hold.
     """
-    for part in (engine.objects, engine.subscriptions, engine.object_index, engine.subscription_index):
-        part.check()
-    rows = engine.subscriptions.rows
-    used = engine.subscriptions.used()
+    tables.subscriptions.check()
+    tables.index.check()
+    rows = tables.subscriptions.rows
+    used = tables.subscriptions.used()
     awake = used[rows["is_awake"][used] == 1]
-    if len(engine.subscription_index) != len(awake):
+    if len(tables.index) != len(awake):
         raise InconsistentIndexError("the subscription index does not hold what is awake")
-    if len(engine.object_index) != len(engine.objects):
-        raise InconsistentIndexError("the object index does not hold what is alive")
-    if (engine.objects.rows["expiry_ms"][engine.objects.used()] <= engine.now_ms).any():
-        raise InconsistentIndexError("the engine holds what is not alive")
-    room = int(rows["buffer_room"][awake].sum()) + engine.buffers.free_count()
-    if room != engine.buffers.end or rows["buffer_room"][used].sum() != rows["buffer_room"][awake].sum():
+    room = int(rows["buffer_room"][awake].sum()) + tables.buffers.free_count()
+    if room != tables.buffers.end or rows["buffer_room"][used].sum() != rows["buffer_room"][awake].sum():
         raise InconsistentIndexError("the buffers have lost count of their room")
-    _check_chains(engine)
+    _check_chains(tables)
+    _check_pending(tables)
     for slot in awake.tolist():
-        _check_buffer(engine, slot)
+        _check_buffer(tables, slot)
 
 
-def _check_chains(engine: Engine) -> None:
+def _check_chains(tables: TopKTables) -> None:
     """Require that the result index is the inverse of the buffers."""
-    holdings, objects = engine.buffers.holdings, engine.objects
+    holdings, objects = tables.buffers.holdings, tables.objects.table
     held = set()
-    for slot in engine.subscriptions.used().tolist():
-        row = engine.subscriptions.rows[slot]
+    for slot in tables.subscriptions.used().tolist():
+        row = tables.subscriptions.rows[slot]
         start = int(row["buffer_start"])
         held |= {(slot, place) for place in range(start, start + int(row["buffer_count"]))}
     chained = set()
@@ -64,14 +58,27 @@ def _check_chains(engine: Engine) -> None:
         raise InconsistentIndexError("the result index is not the inverse of the buffers")
 
 
-def _ranked(engine: Engine, slot: int) -> Iterator[tuple[Pair, float]]:
+def _check_pending(tables: TopKTables) -> None:
+    """Require that only who is awake waits, for each object once, and that no pair is lost."""
+    rows, pending = tables.subscriptions.rows, tables.pending
+    count = 0
+    for slot in tables.subscriptions.used().tolist():
+        ids = pending.ids(rows, slot)
+        if len(ids) != len(set(ids)) or (ids and not rows["is_awake"][slot]):
+            raise InconsistentIndexError(f"what pends for subscription {rows['id'][slot]} cannot be")
+        count += len(ids)
+    if count != len(pending) or count + pending.free_count() != pending.end:
+        raise InconsistentIndexError("pairs that pend have been lost")
+
+
+def _ranked(tables: TopKTables, slot: int) -> Iterator[tuple[Pair, float]]:
     """Yield ((length at the anchor, id), r) of every live qualifying object."""
-    row = engine.subscriptions.rows[slot]
-    wanted: KeywordIds = engine.subscriptions.keywords(slot)
-    for object_slot in engine.objects.used().tolist():
-        item = engine.objects.rows[object_slot]
-        words = engine.objects.keywords(object_slot)
-        common = len(np.intersect1d(wanted, words))
+    row = tables.subscriptions.rows[slot]
+    wanted = set(tables.subscriptions.keywords(slot).tolist())
+    for object_slot in tables.objects.table.used().tolist():
+        item = tables.objects.table.rows[object_slot]
+        words = tables.objects.table.keywords(object_slot)
+        common = len(wanted.intersection(words.tolist()))
         if common:
             distance = text_distance(int(row["similarity"]), common, len(wanted), len(words))
             r_m = float(row["weight_m"]) * distance
@@ -81,18 +88,20 @@ def _ranked(engine: Engine, slot: int) -> Iterator[tuple[Pair, float]]:
             yield (here, int(item["id"])), r_m
 
 
-def _check_buffer(engine: Engine, slot: int) -> None:
+def _check_buffer(tables: TopKTables, slot: int) -> None:
     """Require that a buffer holds what its mode of region says, within its bound."""
-    row = engine.subscriptions.rows[slot]
+    row = tables.subscriptions.rows[slot]
     handle, k = int(row["id"]), int(row["k"])
     if not 0 <= int(row["buffer_count"]) <= int(row["buffer_room"]):
         raise InconsistentIndexError(f"the buffer of subscription {handle} has outgrown its bound")
-    ids, shares = engine.buffer(handle)
-    held = dict(zip(ids.tolist(), shares.tolist(), strict=True))
-    ranked = sorted(_ranked(engine, slot))
+    start = int(row["buffer_start"])
+    holdings = tables.buffers.holdings[start : start + int(row["buffer_count"])]
+    ids = tables.objects.table.rows["id"][holdings["object"]]
+    held = dict(zip(ids.tolist(), holdings["r_m"].tolist(), strict=True))
+    ranked = sorted(_ranked(tables, slot))
     reach = (float(row["reach_m"]), int(row["reach_id"]))
     if row["region"] == ELLIPSE:
-        if row["pending_count"] or (len(held) < k and math.isfinite(reach[0])):
+        if row["first_pending"] != NO_PENDING or (len(held) < k and math.isfinite(reach[0])):
             return  # until the device says where it is, nobody knows its result
         expected = {pair[1]: r_m for pair, r_m in ranked[:k]}
     else:

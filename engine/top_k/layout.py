@@ -1,39 +1,38 @@
-"""Rows of the engine, and the numbers that stand for nothing."""
+"""Rows of top-k subscriptions and of what they hold, and the numbers that stand for nothing."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from engine.contracts import Rows
+from engine.objects import NO_HOLDING
 from safe_region.anchored import RegionMode
 
-Rows = npt.NDArray[Any]
+__all__ = [
+    "BY_COST",
+    "ELLIPSE",
+    "HOLDING_DTYPE",
+    "NO_HOLDING",
+    "NO_PENDING",
+    "PENDING_DTYPE",
+    "SUBSCRIPTION_DTYPE",
+    "Row",
+    "Rows",
+]
+
 Row = Any
 """One row of a table, by reference."""
-
-NO_HOLDING = -1
-"""Ends a chain of holdings."""
 
 BY_COST = -1
 """Instead of a fixed b: chosen at each anchor."""
 
+NO_PENDING = -1
+"""Ends a chain of objects that wait."""
+
 ELLIPSE = int(RegionMode.ELLIPSE)
 """A constant for kernels."""
-
-OBJECT_DTYPE = np.dtype(
-    [
-        ("id", np.int64),
-        ("x_m", np.float64),
-        ("y_m", np.float64),
-        ("expiry_ms", np.int64),
-        ("keyword_start", np.int64),  # first keyword id in the pool
-        ("keyword_count", np.int32),
-        ("first_holding", np.int32),  # chain of the buffers that hold it: the result index
-    ],
-    align=True,
-)
 
 SUBSCRIPTION_DTYPE = np.dtype(
     [
@@ -53,7 +52,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("buffer_count", np.int32),  # holdings in use
         ("buffer_room", np.int32),  # holdings set aside; 0 while parked
         ("keyword_count", np.int32),
-        ("pending_count", np.int32),  # objects that wait for the device's position (ELLIPSE)
+        ("first_pending", np.int32),  # chain of objects that wait for the device's position (ELLIPSE)
         ("k", np.int16),
         ("extra", np.int16),  # b: how many objects beyond k the device is given
         ("base_extra", np.int16),  # what b is without a margin, or BY_COST
@@ -75,13 +74,11 @@ HOLDING_DTYPE = np.dtype(
     align=True,
 )
 
-CHANGE_DTYPE = np.dtype(
+PENDING_DTYPE = np.dtype(
     [
-        ("handle", np.int64),
-        ("object_id", np.int64),
-        ("r_m", np.float64),  # of what is added
-        ("is_drop", np.int8),
+        ("object_id", np.int64),  # maybe of an object that is gone meanwhile
+        ("next", np.int32),  # chain of the same subscription; of free pairs
     ],
     align=True,
 )
-"""One object that enters or leaves one buffer."""
+"""One object that waits for the position of one device."""

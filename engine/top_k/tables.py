@@ -1,81 +1,69 @@
-"""What the engine has: rows of objects and subscriptions, buffers, two indexes; and how to read them."""
+"""What the top-k matcher has: rows of subscriptions, buffers, what pends, the index; how to read them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from engine.batches import EngineOptions
+from engine.contracts import Bools, Rows
+from engine.objects import Objects
 from engine.top_k import region_kernels
 from engine.top_k.buffers import Buffers
-from engine.top_k.layout import OBJECT_DTYPE, SUBSCRIPTION_DTYPE, Rows
-from engine.turnover import Turnover
-from index.batches import Floats, InterestBatch, Ints, Ranking, ReachBatch
+from engine.top_k.layout import NO_PENDING, SUBSCRIPTION_DTYPE
+from engine.top_k.pending import Pending
+from index.batches import InterestBatch, Ints, ReachBatch
+from index.contracts import SubscriptionIndex
 from index.tables import SlotTable
 from index.tables.slots import Slots
 
 
-class Tables:
-    """Objects, subscriptions, and what devices hold.
+class TopKTables:
+    """Subscriptions, and what their devices hold of the objects.
 
     Parameters
     ----------
-    options
-        Buffer size and the choice of indexes.
+    objects
+        What is alive, common to all matchers.
+    index
+        Who is affected by a new object.
     """
 
-    def __init__(self, options: EngineOptions | None = None) -> None:
-        self.options = options or EngineOptions()
-        self.now_ms = 0
-        self.objects = SlotTable(OBJECT_DTYPE)
+    def __init__(self, objects: Objects, index: SubscriptionIndex) -> None:
+        self.objects = objects
         self.subscriptions = SlotTable(SUBSCRIPTION_DTYPE)
         self.buffers = Buffers()
-        self.object_index = self.options.object_index()
-        self.subscription_index = self.options.subscription_index()
-        self._arrivals = Turnover()
-        self._departures = Turnover()
+        self.pending = Pending()
+        self.index = index
+        self.reaches: Callable[[Slots], ReachBatch] = self.reaches_of
+        """Says where the index looks for subscriptions, and how far."""
 
-    def is_awake(self, handle: int) -> bool:
-        """Whether a subscription is evaluated."""
-        return bool(self.row(handle)["is_awake"])
-
-    def are_awake(self, handles: Ints) -> list[bool]:
+    def are_awake(self, handles: Ints) -> Bools:
         """Whether each subscription is evaluated."""
-        slots = self.subscriptions.slots(handles)
-        awake: list[bool] = (self.subscriptions.rows["is_awake"][slots] == 1).tolist()
+        awake: Bools = self.subscriptions.rows["is_awake"][self.subscriptions.slots(handles)] == 1
         return awake
+
+    def are_pending(self, handles: Ints) -> Bools:
+        """Whether something waits for the position of each subscription's device."""
+        if not len(self.pending):
+            return np.zeros(len(handles), dtype=np.bool_)
+        first = self.subscriptions.rows["first_pending"][self.subscriptions.slots(handles)]
+        pending: Bools = first != NO_PENDING
+        return pending
 
     def rows(self, handles: Ints) -> Rows:
         """Return the rows of subscriptions, copied (`layout.SUBSCRIPTION_DTYPE`)."""
         found: Rows = self.subscriptions.rows[self.subscriptions.slots(handles)]
         return found
 
-    def row(self, handle: int) -> np.void:
-        """Return the row of one subscription (`layout.SUBSCRIPTION_DTYPE`)."""
-        (slot,) = self.subscriptions.slots(np.array([handle], dtype=np.int64))
-        found: np.void = self.subscriptions.rows[slot]
-        return found
-
-    def buffer(self, handle: int) -> tuple[Ints, Floats]:
-        """Return ids and text shares of what the device of a subscription holds."""
-        row = self.row(handle)
-        start = int(row["buffer_start"])
-        held = self.buffers.holdings[start : start + int(row["buffer_count"])]
-        return self.objects.rows["id"][held["object"]], held["r_m"].copy()
-
-    def search(self, interests: InterestBatch, k: Ints, x_m: Floats, y_m: Floats) -> Ranking:
-        """Return the k best at each place, now, for nobody in particular."""
-        return self.object_index.best(interests, x_m, y_m, k, np.full(len(k), np.inf))
-
-    def regions_of(self, handles: Ints) -> ReachBatch:
-        """Return where the subscription index looks for subscriptions, and how far."""
-        return self._regions(self.subscriptions.slots(handles))
-
-    def _interests(self, slots: Slots) -> InterestBatch:
+    def interests(self, slots: Slots) -> InterestBatch:
+        """Return what subscriptions look for."""
         table = self.subscriptions
         weight_m, similarity = table.rows["weight_m"][slots], table.rows["similarity"][slots]
         return InterestBatch(weight_m, similarity, table.keyword_lists(slots))
 
-    def _regions(self, slots: Slots) -> ReachBatch:
+    def reaches_of(self, slots: Slots) -> ReachBatch:
+        """Return discs about anchors, or about the ellipses of the mode ELLIPSE, with their reaches."""
         rows = self.subscriptions.rows
         count = len(slots)
         batch = ReachBatch(
@@ -87,7 +75,7 @@ class Tables:
             np.empty(count, dtype=np.int64),
         )
         region_kernels.fill_reaches(
-            self.objects.rows,
+            self.objects.table.rows,
             rows,
             self.buffers.holdings,
             slots,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from index.sq_plus_tree.layout import CLASS_OFFSETS, CLASSES, COMBINED_MAX, SIZE_MAX, Singles
@@ -11,11 +13,13 @@ LOOSE = 0
 """Stands for the number of common keywords where that may be any."""
 
 
+@functools.cache
 def text_distances() -> Singles:
     """Return an array of shape (SIZE_MAX + 1, COMBINED_MAX + 1, similarities + 1, SIZE_MAX + 1).
 
     At [count, common, similarity, size]: the text distance of an object of `count` keywords and a
-    subscription of `size` that share exactly `common`; at common = LOOSE the least of any.
+    subscription of `size` that share exactly `common`; at common = LOOSE the least of any. Computed once,
+    which takes a tenth of a second, and only read.
     """
     table = np.zeros(
         (SIZE_MAX + 1, COMBINED_MAX + 1, len(Similarity) + 1, SIZE_MAX + 1), dtype=np.float32

@@ -32,4 +32,4 @@ def test_what_is_not_on_disk_is_noticed(monkeypatch, tmp_path, name):
 
 
 def test_what_is_wrong_is_said_in_a_line(refused):
-    assert "variant is 'fast', must be one of store, pump" in refused("publish", "--variant=fast")
+    assert "variant is 'fast', must be one of store, server" in refused("publish", "--variant=fast")

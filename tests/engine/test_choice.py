@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from engine import CostModel, Engine, EngineOptions, Positions
-from engine.top_k.invariants import check_engine
+from engine.contracts import TOP_K
+from engine.top_k.matcher import TopKSpecs
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from safe_region.anchored import AnchoredRegion, Buffered, RegionMode
 from safe_region.frame import Point
@@ -21,6 +22,7 @@ class Field:
 
     def __init__(self, costs=None, k=3):
         self.engine = Engine(EngineOptions(buffer_extra=None, costs=costs or CostModel()))
+        self.matcher = self.engine.matchers[TOP_K]
         self.places = np.empty((0, 2))
         self.k = k
 
@@ -35,19 +37,19 @@ class Field:
     def subscribe(self):
         one = np.ones(1, dtype=np.int64)
         interests = InterestBatch(np.zeros(1), np.ones(1, dtype=np.int8), KeywordLists.of([[1]]))
-        self.engine.subscribe(one, interests, one * self.k, one * RegionMode.ANCHORED)
+        self.matcher.subscribe(one, TopKSpecs(interests, one * self.k, one * RegionMode.ANCHORED))
 
-    def anchor(self, x_m, y_m, heading=math.nan, speed=math.nan):
+    def evaluate(self, x_m, y_m, heading=math.nan, speed=math.nan):
         columns = [np.array([value], dtype=np.float64) for value in (x_m, y_m, heading, speed)]
-        self.engine.anchor(Positions(np.ones(1, dtype=np.int64), *columns))
+        self.engine.evaluate(Positions(np.ones(1, dtype=np.int64), *columns))
 
     @property
     def row(self):
-        return self.engine.row(1)
+        return self.matcher.row(1)
 
     def region(self):
         row = self.row
-        ids, shares = self.engine.buffer(1)
+        ids, shares = self.engine.held(1)
         region = AnchoredRegion(self.k)
         held = [
             Buffered(number, *self.places[number - 1].tolist(), share, FOREVER)
@@ -93,8 +95,8 @@ def test_whatever_is_chosen_is_exact(seed):
         ((x_m, y_m),) = places(1).tolist()
         heading = float(chance.choice([math.nan, chance.uniform(0.0, 7.0)]))
         field.engine.advance(field.engine.now_ms + int(chance.integers(0, 5_000)))
-        field.anchor(x_m, y_m, heading, float(chance.choice([math.nan, 0.0, 12.0])))
-        check_engine(field.engine)
+        field.evaluate(x_m, y_m, heading, float(chance.choice([math.nan, 0.0, 12.0])))
+        field.engine.check()
         region = field.region()
         here = region.evaluate(x_m, y_m, 0)
         assert here.exact
@@ -106,7 +108,7 @@ def test_whatever_is_chosen_is_exact(seed):
                 assert [number for _, number in found.best] == field.best(x, y)
         if chance.random() < 0.5:
             field.publish(places(int(chance.integers(1, 10))))
-            check_engine(field.engine)
+            field.engine.check()
     assert compared > 10
 
 
@@ -120,7 +122,7 @@ def test_dear_reports_make_buffers_large_and_dear_objects_small():
         field = Field(CostModel(report=report, object=thing))
         field.publish(town())
         field.subscribe()
-        field.anchor(0.0, 0.0, speed=10.0)
+        field.evaluate(0.0, 0.0, speed=10.0)
         held.append(int(field.row["buffer_count"]))
     assert held[0] > held[1] > held[2]
 
@@ -135,7 +137,7 @@ def test_who_stands_still_holds_little():
         field.publish(town(2))  # as many again in a minute: a lively place
         field.engine.advance(120_000)
         field.subscribe()
-        field.anchor(0.0, 0.0, speed=speed)
+        field.evaluate(0.0, 0.0, speed=speed)
         held.append(int(field.row["buffer_count"]))
     assert held[0] < held[1]
 
@@ -146,11 +148,11 @@ def test_many_arrivals_near_it_make_a_buffer_smaller():
         field = Field(CostModel(report=4.0))
         field.publish(town())
         field.subscribe()
-        field.anchor(0.0, 0.0, speed=10.0)
+        field.evaluate(0.0, 0.0, speed=10.0)
         for second in range(1, 60):
             field.engine.advance(1_000 * second)
             field.publish(town(second, 2) * (0.02 if is_near else 1.0))
-        field.anchor(2_000.0, 2_000.0, speed=10.0)
+        field.evaluate(2_000.0, 2_000.0, speed=10.0)
         held.append(int(field.row["buffer_count"]))
     assert held[1] < held[0]
 
@@ -163,7 +165,7 @@ def test_the_anchor_lies_ahead_and_the_device_gets_farther():
             field = Field(CostModel(ahead=ahead))
             field.publish(town(seed))
             field.subscribe()
-            field.anchor(0.0, 0.0, heading=1.0, speed=10.0)
+            field.evaluate(0.0, 0.0, heading=1.0, speed=10.0)
             assert (field.row["x_m"] > 0.0) == (ahead > 0.0)
             total += silent_m(field, 0.0, 0.0, 1.0)
         reached[ahead] = total
@@ -174,7 +176,7 @@ def test_without_a_heading_the_anchor_is_where_the_device_is():
     field = Field()
     field.publish(town())
     field.subscribe()
-    field.anchor(12.0, 34.0, speed=10.0)
+    field.evaluate(12.0, 34.0, speed=10.0)
     assert (field.row["x_m"], field.row["y_m"]) == (12.0, 34.0)
 
 
@@ -182,6 +184,6 @@ def test_few_objects_are_all_held_if_that_is_cheaper_than_reports():
     field = Field()
     field.publish(town(1, 12))
     field.subscribe()
-    field.anchor(0.0, 0.0, speed=10.0)
+    field.evaluate(0.0, 0.0, speed=10.0)
     assert math.isinf(field.row["reach_m"])
     assert int(field.row["buffer_count"]) == 12

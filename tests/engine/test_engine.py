@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from engine import Engine, EngineOptions, Positions
-from engine.top_k.invariants import check_engine
+from engine.contracts import TOP_K
+from engine.top_k.matcher import TopKSpecs
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from index.contracts import InconsistentIndexError
 from safe_region.anchored import RegionMode
@@ -30,6 +31,7 @@ class Line:
 
     def __init__(self, extra=2, region=RegionMode.ANCHORED, k=2) -> None:
         self.engine = Engine(EngineOptions(buffer_extra=extra))
+        self.matcher = self.engine.matchers[TOP_K]
         self.region, self.k = region, k
         self.next_id = 1
 
@@ -42,22 +44,26 @@ class Line:
 
     def subscribe(self, handle, place):
         interests = InterestBatch(floats(0.0), np.ones(1, dtype=np.int8), KeywordLists.of([[SUSHI]]))
-        self.engine.subscribe(ids(handle), interests, ids(self.k), ids(self.region))
-        return self.anchor(handle, place)
+        self.matcher.subscribe(ids(handle), TopKSpecs(interests, ids(self.k), ids(self.region)))
+        return self.evaluate(handle, place)
 
-    def anchor(self, handle, place):
-        return self.engine.anchor(Positions(ids(handle), floats(place), floats(0.0)))
-
-    def locate(self, handle, place, *pending):
-        where = Positions(ids(handle), floats(place), floats(0.0))
-        return self.engine.locate(where, ids(0, len(pending)), ids(*pending))
+    def evaluate(self, handle, place):
+        return self.engine.evaluate(Positions(ids(handle), floats(place), floats(0.0)))
 
     def held(self, handle):
-        return sorted(self.engine.buffer(handle)[0].tolist())
+        return sorted(self.engine.held(handle)[0].tolist())
 
     def reach(self, handle):
-        row = self.engine.row(handle)
-        return float(row["reach_m"]), int(row["reach_id"])
+        bounds = self.engine.bounds(ids(handle))
+        return float(bounds.bound_m[0]), int(bounds.bound_id[0])
+
+    def pending(self, handle):
+        table = self.matcher.subscriptions
+        (slot,) = table.slots(ids(handle)).tolist()
+        return set(self.matcher.tables.pending.ids(table.rows, slot))
+
+    def is_pending(self, handle):
+        return self.engine.are_pending(ids(handle)).tolist() == [True]
 
 
 def told(changes):
@@ -69,15 +75,15 @@ def test_a_buffer_is_the_best_and_the_reach_the_next():
     line.publish(5, 1, 4, 2, 3, 6)
     assert told(line.subscribe(7, 0)) == [(7, 2, False), (7, 4, False), (7, 5, False), (7, 3, False)]
     assert line.reach(7) == (5.0, 1)
-    check_engine(line.engine)
+    line.engine.check()
 
 
 def test_a_report_sends_only_the_difference():
     line = Line()
     line.publish(1, 2, 3, 4, 5, 6)
     line.subscribe(7, 0)
-    assert sorted(told(line.anchor(7, 3.9))) == [(7, 1, True), (7, 5, False)]
-    assert told(line.anchor(7, 3.9)) == []
+    assert sorted(told(line.evaluate(7, 3.9))) == [(7, 1, True), (7, 5, False)]
+    assert told(line.evaluate(7, 3.9)) == []
 
 
 def test_fewer_than_fit_leave_the_reach_infinite():
@@ -95,12 +101,12 @@ def test_what_has_left_since_the_last_anchor_is_looked_past():
     line.subscribe(7, 0)
     line.subscribe(8, 1000)
     line.engine.remove(np.arange(1, 10, dtype=np.int64))
-    line.engine.anchor(Positions(ids(8, 7), floats(1000, 0), floats(0, 0)))
+    line.engine.evaluate(Positions(ids(8, 7), floats(1000, 0), floats(0, 0)))
     assert line.held(7) == [10, 11, 12, 13]
     assert line.reach(7) == (1004.0, 14)
     assert line.held(8) == [11, 12, 13, 14]
     assert line.reach(8) == (5.0, 15)
-    check_engine(line.engine)
+    line.engine.check()
 
 
 def test_nothing_is_looked_for_beyond_where_enough_was_seen(monkeypatch):
@@ -108,14 +114,14 @@ def test_nothing_is_looked_for_beyond_where_enough_was_seen(monkeypatch):
     line.publish(*range(1, 1001))
     line.subscribe(7, 0)
     asked = []
-    best = line.engine.object_index.best
+    best = line.engine.objects.index.best
 
     def note(interests, x_m, y_m, count, bound_m):
         asked.extend(bound_m.tolist())
         return best(interests, x_m, y_m, count, bound_m)
 
-    monkeypatch.setattr(line.engine.object_index, "best", note)
-    line.anchor(7, 3.0)
+    monkeypatch.setattr(line.engine.objects.index, "best", note)
+    line.evaluate(7, 3.0)
     assert asked == [pytest.approx(5.0 + 3.0, rel=1e-5)]
     assert asked[0] >= 8.0
     assert line.held(7) == [1, 2, 3, 4]
@@ -127,13 +133,13 @@ def test_arrivals_that_overflow_lower_the_reach():
     line.publish(10, 20, 30, 40, 50)
     line.subscribe(7, 0)
     first = line.publish(11, 12, 13, 14)
-    assert len(first.lowered) == 0
+    assert len(first.rebound) == 0
     second = line.publish(15)
-    assert second.lowered.tolist() == [7]
+    assert second.rebound.tolist() == [7]
     assert line.held(7) == [1, 6, 7, 8]
     assert line.reach(7) == (14.0, 9)
     assert all(is_drop for _, _, is_drop in told(second.changes))
-    check_engine(line.engine)
+    line.engine.check()
 
 
 def test_a_lowered_reach_is_told_even_if_nothing_else_changes():
@@ -143,7 +149,7 @@ def test_a_lowered_reach_is_told_even_if_nothing_else_changes():
     line.subscribe(7, 0)
     published = line.publish(5, 6, 7, 8, 8.5)
     assert told(published.changes) == []
-    assert published.lowered.tolist() == [7]
+    assert published.rebound.tolist() == [7]
     assert line.reach(7) == (5.0, 6)
 
 
@@ -159,7 +165,7 @@ def test_expiry_is_not_told_and_retraction_is():
     assert told(line.engine.remove(ids(3))) == [(7, 3, True), (8, 3, True)]
     with pytest.raises(ValueError, match="now_ms is 99, must be at least 100"):
         line.engine.advance(99)
-    check_engine(line.engine)
+    line.engine.check()
 
 
 def test_what_was_retracted_early_does_not_expire():
@@ -173,14 +179,14 @@ def test_parked_subscriptions_hold_nothing_and_their_room_is_used_again():
     line = Line()
     line.publish(*range(20))
     line.subscribe(7, 0)
-    end = line.engine.buffers.end
+    end = line.matcher.buffers.end
     line.engine.park(ids(7))
-    assert not line.engine.is_awake(7)
+    assert line.engine.are_awake(ids(7)).tolist() == [False]
     assert told(line.publish(0.5).changes) == []
     line.subscribe(8, 3)
-    assert line.engine.buffers.end == end
+    assert line.matcher.buffers.end == end
     line.engine.unsubscribe(ids(7))
-    check_engine(line.engine)
+    line.engine.check()
 
 
 class TestEllipse:
@@ -200,35 +206,71 @@ class TestEllipse:
     def test_a_new_object_waits(self, line):
         published = line.publish(1.5)
         assert told(published.changes) == []
-        assert published.pending.handles.tolist() == [7]
-        assert published.pending.object_ids.tolist() == [4]
+        assert published.pending.tolist() == [7]
+        assert line.is_pending(7)
+        assert line.pending(7) == {4}
         assert line.held(7) == [1, 2]
 
+    def test_whoever_waits_already_is_not_named_again(self, line):
+        assert line.publish(1.5, 1.6).pending.tolist() == [7]
+        assert line.publish(1.7).pending.tolist() == []
+        assert line.pending(7) == {4, 5, 6}
+        line.engine.check()
+
     def test_one_that_can_matter_nowhere_in_the_region_does_not(self, line):
-        assert line.publish(25).pending.handles.tolist() == []
+        assert line.publish(25).pending.tolist() == []
+        assert not line.is_pending(7)
 
     def test_one_that_enters_needs_no_search(self, line):
         line.publish(1.5)
-        line.engine.object_index.best = None  # would be called
-        assert sorted(told(line.locate(7, 0.5, 4))) == [(7, 2, True), (7, 4, False)]
+        line.engine.objects.index.best = None  # would be called
+        assert sorted(told(line.evaluate(7, 0.5))) == [(7, 2, True), (7, 4, False)]
         assert line.reach(7) == (1.5, 2)
+        assert not line.is_pending(7)
 
     def test_one_that_does_not_enter_needs_one(self, line):
         line.publish(4)
-        assert told(line.locate(7, 0, 4)) == []
+        assert told(line.evaluate(7, 0)) == []
         assert line.reach(7) == (4.0, 4)
 
     def test_a_device_that_has_left_is_evaluated_anew(self, line):
         line.publish(4)
-        line.locate(7, 18, 4)
+        line.evaluate(7, 18)
         assert line.held(7) == [3, 4]
-        check_engine(line.engine)
+        line.engine.check()
 
     def test_what_is_gone_meanwhile_does_not_enter(self, line):
         line.publish(1.5)
         line.engine.remove(ids(4))
-        assert told(line.locate(7, 0, 4)) == []
-        check_engine(line.engine)
+        assert told(line.evaluate(7, 0)) == []
+        line.engine.check()
+
+    def test_who_is_parked_waits_no_more_and_the_room_of_pairs_is_used_again(self, line):
+        pending = line.matcher.tables.pending
+        line.subscribe(8, 0)
+        for _ in range(3):
+            assert line.publish(1.5).pending.tolist() == [7, 8]
+            line.engine.park(ids(7))
+            assert (line.is_pending(7), line.is_pending(8)) == (False, True)
+            line.evaluate(7, 0)
+            line.evaluate(8, 0)
+            line.engine.check()
+        assert (pending.end, len(pending), pending.free_count()) == (2, 0, 2)
+
+    @pytest.mark.parametrize("part", ["chain", "free", "object"])
+    def test_check_notices_lost_pairs(self, line, part):
+        line.publish(1.5, 1.6)
+        line.engine.check()
+        table, pending = line.matcher.subscriptions, line.matcher.tables.pending
+        (slot,) = table.slots(ids(7)).tolist()
+        if part == "chain":
+            pending.pairs["next"][table.rows["first_pending"][slot]] = -1
+        elif part == "free":
+            pending.end += 1
+        else:
+            pending.pairs["object_id"][:2] = 4
+        with pytest.raises(InconsistentIndexError, match="pend"):
+            line.engine.check()
 
 
 @pytest.mark.parametrize("part", ["objects", "holdings", "reach", "room"])
@@ -237,15 +279,15 @@ def test_check_notices_damage(part):
     line.publish(*range(1, 12))
     line.subscribe(7, 0)
     line.subscribe(8, 2)
-    check_engine(line.engine)
-    engine = line.engine
+    line.engine.check()
+    table, subscriptions = line.engine.objects.table, line.matcher.subscriptions
     if part == "objects":
-        engine.objects.rows["first_holding"][engine.objects.slots(ids(1))] = -1
+        table.rows["first_holding"][table.slots(ids(1))] = -1
     elif part == "holdings":
-        engine.buffers.holdings["owner"][0] = 1
+        line.matcher.buffers.holdings["owner"][0] = 1
     elif part == "reach":
-        engine.subscriptions.rows["reach_m"][engine.subscriptions.slots(ids(7))] = 3.5
+        subscriptions.rows["reach_m"][subscriptions.slots(ids(7))] = 3.5
     else:
-        engine.buffers.end += 4
+        line.matcher.buffers.end += 4
     with pytest.raises(InconsistentIndexError):
-        check_engine(engine)
+        line.engine.check()

@@ -1,7 +1,7 @@
-"""Lamps without ASR: the engine with local safe regions (LSR), polygons on both sides.
+"""Lamps without ASR: top-k subscriptions with local safe regions (LSR), polygons on both sides.
 
-The index sees the disc about the polygon's centroid; devices test the polygon. The rest is the engine's.
-A located device is always evaluated anew: a new object changes O_s, and with it every polygon.
+The index sees the disc about the polygon's centroid; devices test the polygon. The rest is the top-k
+matcher's. A located device is always evaluated anew: a new object changes O_s, and with it every polygon.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from engine import Choice, Engine, EngineOptions, Positions
-from engine.top_k.layout import Rows
+from engine import EngineOptions, Positions
+from engine.contracts import Rows
+from engine.top_k.evaluation import Choice, Evaluation
+from engine.top_k.matcher import TopKMatcher
+from engine.top_k.tables import TopKTables
 from index.batches import Floats, Ints, Ranking, ReachBatch
 from index.tables.slots import Slots
 from safe_region.frame import Point
@@ -24,11 +27,11 @@ BETWEEN = 10
 """Size of O_s: gamma is the length of the object after so many beyond the results. This is Delta."""
 
 
-class LocalEngine(Engine):
-    """See `Engine`; subscriptions in the mode ELLIPSE have local safe regions."""
+class LocalEvaluation(Evaluation):
+    """See `Evaluation`; subscriptions in the mode ELLIPSE have local safe regions."""
 
-    def __init__(self, options: EngineOptions | None = None) -> None:
-        super().__init__(options)
+    def __init__(self, tables: TopKTables, options: EngineOptions) -> None:
+        super().__init__(tables, options)
         self.regions: dict[int, Any] = {}
         self.region_s = 0.0
         """Time spent on making regions."""
@@ -39,15 +42,16 @@ class LocalEngine(Engine):
         del pending_offsets, pending_ids
         return self.anchor(positions)
 
-    def anchor(self, positions: Positions, seen: list[Choice] | None = None) -> Rows:
+    def anchor(self, positions: Positions, retrieved: list[Choice] | None = None) -> Rows:
         """Evaluate subscriptions anew where their devices are, and make their polygons."""
-        del seen
-        slots = self.subscriptions.slots(positions.handles)
-        interests = self._interests(slots)
-        k = self.subscriptions.rows["k"][slots].astype(np.int64)
+        del retrieved  # never anything: see `LocalMatcher.retrieve`
+        slots = self._subscriptions.slots(positions.handles)
+        interests = self._tables.interests(slots)
+        rows = self._subscriptions.rows[slots]
+        k = rows["k"].astype(np.int64)
         count = k + BETWEEN + 1
         unbounded = np.full(len(slots), np.inf)
-        ranking = self.object_index.best(interests, positions.x_m, positions.y_m, count, unbounded)
+        ranking = self._objects.index.best(interests, positions.x_m, positions.y_m, count, unbounded)
         began = time.perf_counter()
         kept = np.zeros(len(ranking.ids), dtype=np.bool_)
         sizes = np.zeros(len(slots) + 1, dtype=np.int64)
@@ -65,10 +69,11 @@ class LocalEngine(Engine):
         self.region_s += time.perf_counter() - began
         self.region_count += len(slots)
         trimmed = Ranking(np.cumsum(sizes), ranking.ids[kept], ranking.length_m[kept], ranking.r_m[kept])
-        return self._settle(slots, self._choose(slots, positions, trimmed))
+        return self.settle(self.choose(slots, rows, positions, trimmed))
 
     def _region(self, point: Point, ranking: Ranking, start: int, end: int, k: int) -> Any:  # noqa: ANN401 - shapely has no types for its methods
-        places = self.objects.rows[self.objects.slots(ranking.ids[start:end])]
+        table = self._objects.table
+        places = table.rows[table.slots(ranking.ids[start:end])]
         shares = ranking.r_m[start:end].tolist()
         columns = zip(places["x_m"].tolist(), places["y_m"].tolist(), shares, strict=True)
         circles = [Circle(*column) for column in columns]
@@ -77,8 +82,9 @@ class LocalEngine(Engine):
         shapely.prepare(region)
         return region
 
-    def _regions(self, slots: Slots) -> ReachBatch:
-        batch = super()._regions(slots)
+    def reaches(self, slots: Slots) -> ReachBatch:
+        """Return discs about polygons, with their reaches."""
+        batch = self._tables.reaches_of(slots)
         began = time.perf_counter()
         for i, handle in enumerate(batch.ids.tolist()):
             region: Any = self.regions.get(handle)
@@ -92,10 +98,26 @@ class LocalEngine(Engine):
 
     def is_outside(self, handles: Ints, x_m: Floats, y_m: Floats) -> npt.NDArray[np.bool_]:
         """Which devices have left their polygon. The anchor itself is always inside."""
-        rows = self.subscriptions.rows[self.subscriptions.slots(handles)]
+        rows = self._tables.rows(handles)
         geometry = np.array([self.regions.get(handle) for handle in handles.tolist()], dtype=object)
         inside = shapely.contains_xy(geometry, x_m, y_m)
         inside |= (rows["x_m"] == x_m) & (rows["y_m"] == y_m)
         inside &= rows["buffer_count"] >= rows["k"]
         outside: npt.NDArray[np.bool_] = ~(inside | np.isinf(rows["reach_m"]))
         return outside
+
+
+class LocalMatcher(TopKMatcher):
+    """See `TopKMatcher`; subscriptions in the mode ELLIPSE have local safe regions."""
+
+    local: LocalEvaluation
+
+    def make_evaluation(self) -> LocalEvaluation:
+        """Return what makes polygons, and let the index look where they are."""
+        self.local = LocalEvaluation(self.tables, self._options)
+        self.tables.reaches = self.local.reaches
+        return self.local
+
+    def retrieve(self, positions: Positions) -> None:
+        """Do nothing before: polygons are made as subscriptions are settled."""
+        del positions

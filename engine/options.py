@@ -1,16 +1,10 @@
-"""What goes into the engine and what comes out of it."""
+"""How the engine works: indexes, buffers, what they cost."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from engine.top_k.layout import Rows
-from index.batches import Floats, Ints
 from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
 
@@ -65,48 +59,3 @@ class EngineOptions:
     subscription_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
     costs: CostModel = CostModel()
     margin_extra_max: int = 200
-
-
-class Pending(NamedTuple):
-    """Pairs of a subscription in the mode ELLIPSE and an object that may enter its result."""
-
-    handles: Ints
-    object_ids: Ints
-
-
-class Published(NamedTuple):
-    """What new objects did.
-
-    Parameters
-    ----------
-    changes
-        What entered and left buffers.
-    lowered
-        Subscriptions whose reach was lowered: their devices must know even if nothing else changed.
-    pending
-        What has to wait for the position of a device.
-    """
-
-    changes: Rows
-    lowered: Ints
-    pending: Pending
-
-
-class Positions(NamedTuple):
-    """Where the devices of subscriptions are, in plane metres, and how they move, as far as is known."""
-
-    handles: Ints
-    x_m: Floats
-    y_m: Floats
-    heading_rad: Floats | None = None
-    """Clockwise from north; NaN or None where unknown."""
-    speed_mps: Floats | None = None
-    """NaN or None where unknown."""
-    margin_m: Floats | None = None
-    """How far off the positions may be, at most; None for not at all."""
-
-    def part(self, rows: slice | npt.NDArray[np.bool_]) -> Positions:
-        """Return some of them."""
-        columns = (self.heading_rad, self.speed_mps, self.margin_m)
-        heading, speed, margin = (None if column is None else column[rows] for column in columns)
-        return Positions(self.handles[rows], self.x_m[rows], self.y_m[rows], heading, speed, margin)

@@ -1,0 +1,255 @@
+"""The top-k matcher: what devices hold, kept right. Arrays in, arrays out.
+
+Operations (batches; costs per item beyond those of the two indexes): publish O(matches * k), remove
+O(holders), evaluate O((k + b)^2).
+
+Plan: `tables` is what there is, `evaluation` anchors subscriptions, what is here lets objects and
+subscriptions come and go. Both are rows; buffers are stretches of holdings, chained by object, which is
+the result index. The object index says what is best at a place, the subscription index who is affected by
+an object. In the mode ELLIPSE (Lamps) a new object pends until the device's position is known: the next
+`evaluate` decides.
+
+Source: lamps.txt section 3 (framework), algorithms 2 to 4 (the three event paths).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from engine.contracts import CHANGE_DTYPE, Bools, Bounds, Positions, Published, Rows
+from engine.objects import Objects
+from engine.options import EngineOptions
+from engine.top_k import buffer_kernels
+from engine.top_k.evaluation import Choice, Evaluation
+from engine.top_k.invariants import check_top_k
+from engine.top_k.layout import BY_COST, ELLIPSE, NO_PENDING
+from engine.top_k.tables import TopKTables
+from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking
+from index.tables.slots import Slots
+
+
+class TopKSpecs(NamedTuple):
+    """What top-k subscriptions ask for, a row each."""
+
+    interests: InterestBatch
+    k: Ints
+    region: Ints
+    """Mode of each safe region (`RegionMode`)."""
+    extra: Ints | None = None
+    """b of each anchored subscription; by default that of the options, or by cost."""
+
+
+class TopKMatcher:
+    """Exact top-k results for moving subscriptions.
+
+    Parameters
+    ----------
+    objects
+        What is alive.
+    options
+        Buffer size and the choice of indexes.
+    """
+
+    def __init__(self, objects: Objects, options: EngineOptions) -> None:
+        self.tables = TopKTables(objects, options.subscription_index())
+        self.subscriptions = self.tables.subscriptions
+        self.buffers = self.tables.buffers
+        self._objects = objects
+        self._options = options
+        self._evaluation = self.make_evaluation()
+
+    def make_evaluation(self) -> Evaluation:
+        """Return what evaluates; another way of keeping devices right brings its own."""
+        return Evaluation(self.tables, self._options)
+
+    def __len__(self) -> int:
+        return len(self.subscriptions)
+
+    # -- subscriptions ---------------------------------------------------------------------------
+
+    def subscribe(self, handles: Ints, specs: TopKSpecs) -> None:
+        """Make subscriptions known, parked; `evaluate` wakes them. Handles were never used before."""
+        interests, k, region, extra = specs
+        if extra is None:
+            chosen = self._options.buffer_extra
+            extra = np.full(len(handles), BY_COST if chosen is None else chosen, dtype=np.int64)
+        extra = np.where(region == ELLIPSE, 0, extra)
+        self.subscriptions.append(
+            handles,
+            interests.keywords,
+            {
+                "weight_m": interests.weight_m,
+                "similarity": interests.similarity,
+                "k": k,
+                "extra": np.maximum(extra, 0),
+                "base_extra": extra,
+                "region": region,
+                "anchored_ms": np.zeros(len(handles), dtype=np.int64),
+                "speed_mps": np.full(len(handles), np.nan, dtype=np.float32),
+                "arrivals": np.zeros(len(handles), dtype=np.float32),
+                "held_s": np.zeros(len(handles), dtype=np.float32),
+                "ample_m": np.full(len(handles), np.inf, dtype=np.float32),
+                "is_awake": np.zeros(len(handles), dtype=np.int8),
+                "buffer_count": np.zeros(len(handles), dtype=np.int32),
+                "buffer_room": np.zeros(len(handles), dtype=np.int32),
+                "first_pending": np.full(len(handles), NO_PENDING, dtype=np.int32),
+            },
+        )
+
+    def unsubscribe(self, handles: Ints) -> None:
+        """Forget subscriptions."""
+        self.park(handles)
+        self.subscriptions.remove(handles)
+
+    def park(self, handles: Ints) -> None:
+        """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
+        slots = self.subscriptions.slots(handles)
+        rows = self.subscriptions.rows
+        slots = slots[rows["is_awake"][slots] == 1]
+        if not len(slots):
+            return
+        self.tables.index.remove(rows["id"][slots])
+        buffer_kernels.clear(self._objects.table.rows, rows, self.buffers.holdings, slots)
+        self.buffers.give_back(rows, slots)
+        rows["is_awake"][slots] = 0
+        self.tables.pending.take(rows, slots)
+
+    def are_awake(self, handles: Ints) -> Bools:
+        """Whether each subscription is evaluated."""
+        return self.tables.are_awake(handles)
+
+    def are_pending(self, handles: Ints) -> Bools:
+        """Whether something waits for the position of each subscription's device."""
+        return self.tables.are_pending(handles)
+
+    def keyword_lists(self, handles: Ints) -> KeywordLists:
+        """Return the keywords of subscriptions."""
+        return self.subscriptions.keyword_lists(self.subscriptions.slots(handles))
+
+    # -- evaluation ------------------------------------------------------------------------------
+
+    def retrieve(self, positions: Positions) -> list[Choice] | None:
+        """Retrieve and choose what `evaluate` is to settle; None if something pends.
+
+        It may run in another thread while no object comes or goes and no subscription begins or ends;
+        others may be evaluated. Most of the time it is a kernel without the GIL.
+        """
+        if self.are_pending(positions.handles).any():
+            return None
+        return self._evaluation.retrieve(positions)
+
+    def evaluate(self, positions: Positions, retrieved: object | None = None) -> Rows:
+        """Evaluate subscriptions where their devices are; wake those that are parked.
+
+        What pends for them is decided.
+
+        Parameters
+        ----------
+        positions
+            Where they are.
+        retrieved
+            What `retrieve` has said of these positions, if nothing has changed since.
+
+        Returns
+        -------
+        array of CHANGE_DTYPE
+            What enters and leaves buffers, grouped by subscription.
+        """
+        asked = self.are_pending(positions.handles)
+        if not asked.any():
+            return self._evaluation.anchor(positions, cast("list[Choice] | None", retrieved))
+        slots = self.subscriptions.slots(positions.handles[asked])
+        waiting = self.tables.pending.take(self.subscriptions.rows, slots)
+        located = self._evaluation.locate(positions.part(asked), *waiting)
+        return np.concatenate([located, self._evaluation.anchor(positions.part(~asked))])
+
+    def held(self, handle: int) -> tuple[Ints, Floats]:
+        """Return ids and text shares of what the device of a subscription holds."""
+        row = self.row(handle)
+        start = int(row["buffer_start"])
+        held = self.buffers.holdings[start : start + int(row["buffer_count"])]
+        return self._objects.table.rows["id"][held["object"]], held["r_m"].copy()
+
+    def bounds(self, handles: Ints) -> Bounds:
+        """Return anchors and reaches."""
+        rows = self.tables.rows(handles)
+        return Bounds(rows["x_m"], rows["y_m"], rows["reach_m"], rows["reach_id"])
+
+    def row(self, handle: int) -> np.void:
+        """Return the row of one subscription, copied (`layout.SUBSCRIPTION_DTYPE`)."""
+        found: np.void = self.tables.rows(np.array([handle], dtype=np.int64))[0]
+        return found
+
+    def search(self, specs: TopKSpecs, x_m: Floats, y_m: Floats) -> Ranking:
+        """Return the k best at each place, now, for nobody in particular."""
+        unbounded = np.full(len(specs.k), np.inf)
+        return self._objects.index.best(specs.interests, x_m, y_m, specs.k, unbounded)
+
+    # -- objects ---------------------------------------------------------------------------------
+
+    def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
+        """Take note of new objects, which are in the table already."""
+        matches = self.tables.index.match(objects)
+        rows = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
+        owners = self.subscriptions.slots(matches.ids)
+        is_ellipse = self.subscriptions.rows["region"][owners] == ELLIPSE
+        begun = self.tables.pending.note(
+            self.subscriptions.rows, owners[is_ellipse], objects.ids[rows[is_ellipse]]
+        )
+        changes, lowered = self._admit(owners[~is_ellipse], slots[rows[~is_ellipse]])
+        return Published(changes, lowered, self.subscriptions.rows["id"][begun])
+
+    def _admit(self, owners: Slots, new_slots: Slots) -> tuple[Rows, Ints]:
+        """Let objects into the buffers of anchored subscriptions; lower reaches where they overflow."""
+        if not len(owners):
+            return np.empty(0, dtype=CHANGE_DTYPE), np.empty(0, dtype=np.int64)
+        order = np.argsort(owners, kind="stable")
+        touched = np.unique(owners)
+        rows = self.subscriptions.rows
+        changes = np.empty(len(owners) + int(rows["buffer_count"][touched].sum()), dtype=CHANGE_DTYPE)
+        moved = np.empty(len(touched), dtype=np.int32)
+        room = int((rows["k"][touched] + rows["extra"][touched]).max()) + 1
+        told, moved_count = buffer_kernels.admit(
+            self._objects.table.rows,
+            self._objects.table.pool,
+            rows,
+            self.subscriptions.pool,
+            self.buffers.holdings,
+            owners[order],
+            new_slots[order],
+            changes,
+            moved,
+            np.empty(room),
+            np.empty(room, dtype=np.int64),
+            np.empty(room),
+        )
+        if moved_count:
+            self.tables.index.move(self.tables.reaches(moved[:moved_count]))
+        return changes[:told], rows["id"][moved[:moved_count]]
+
+    def remove(self, slots: Slots, *, tell: bool) -> Rows:
+        """Take objects out of all buffers, which are in the table still; return that, if it is told."""
+        holdings, objects = self.buffers.holdings, self._objects.table.rows
+        count = buffer_kernels.count_holders(objects, holdings, slots) if tell else 0
+        changes = np.empty(count, dtype=CHANGE_DTYPE)
+        buffer_kernels.remove_objects(objects, self.subscriptions.rows, holdings, slots, changes)
+        return changes[np.argsort(changes["handle"], kind="stable")]
+
+    # -- for tests and operators -----------------------------------------------------------------
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        parts = (self.subscriptions, self.buffers, self.tables.pending, self.tables.index)
+        return sum(part.memory_bytes() for part in parts)
+
+    def check(self) -> None:
+        """Verify every invariant from the definitions. O(subscriptions * objects).
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+        check_top_k(self.tables)

@@ -1,0 +1,68 @@
+"""Which objects wait for the position of whose device.
+
+Operations: note and take O(1) a pair of a subscription and an object.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.top_k import pending_kernels as kernels
+from engine.top_k.layout import NO_PENDING, PENDING_DTYPE, Rows
+from index.batches import Ints
+from index.tables.growth import longer
+from index.tables.slots import Slots
+
+_ROOM_MIN = 64
+
+
+class Pending:
+    """Pairs of a subscription and an object, chained by subscription."""
+
+    def __init__(self) -> None:
+        self.pairs: Rows = np.zeros(_ROOM_MIN, dtype=PENDING_DTYPE)
+        self.end = 0
+        """Every pair from here on is unused."""
+        self._free = NO_PENDING
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def note(self, subscriptions: Rows, owners: Slots, object_ids: Ints) -> Slots:
+        """Add pairs; return the subscriptions for which nothing waited before, each once."""
+        self._count += len(owners)
+        self.pairs = longer(self.pairs, max(self.end, self._count))
+        begun = np.empty(len(owners), dtype=np.int32)
+        self._free, self.end, count = kernels.note(
+            subscriptions, self.pairs, self._free, self.end, owners, object_ids, begun
+        )
+        return begun[:count]
+
+    def take(self, subscriptions: Rows, slots: Slots) -> tuple[Ints, Ints]:
+        """Remove what waits for these subscriptions; return offsets and ids, each row's objects."""
+        offsets = np.zeros(len(slots) + 1, dtype=np.int64)
+        kernels.measure(subscriptions, self.pairs, slots, offsets)
+        object_ids = np.empty(int(offsets[-1]), dtype=np.int64)
+        self._free = kernels.take(subscriptions, self.pairs, self._free, slots, object_ids)
+        self._count -= len(object_ids)
+        return offsets, object_ids
+
+    def ids(self, subscriptions: Rows, slot: int) -> list[int]:
+        """Return what waits for one subscription."""
+        return self._ids(int(subscriptions["first_pending"][slot]))
+
+    def free_count(self) -> int:
+        """Count the pairs that are free. O(pairs)."""
+        return len(self._ids(self._free))
+
+    def _ids(self, first: int) -> list[int]:
+        found, place = [], first
+        while place != NO_PENDING:
+            found.append(int(self.pairs["object_id"][place]))
+            place = int(self.pairs["next"][place])
+        return found
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        return int(self.pairs.nbytes)

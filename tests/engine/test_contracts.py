@@ -1,0 +1,418 @@
+"""The contract of matchers: what holds of every kind of subscription. See `tests.engine.kinds`."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+
+import numpy as np
+import pytest
+
+from engine import Bounds, Engine, EngineOptions, Positions
+from engine.contracts import CHANGE_DTYPE, handle_of, kind_of, kinds_of
+from engine.engine import MATCHERS
+from index.catalogue import (
+    DEFAULT_OBJECT_INDEX,
+    DEFAULT_SUBSCRIPTION_INDEX,
+    OBJECT_INDEXES,
+    SUBSCRIPTION_INDEXES,
+)
+from tests.engine.kinds import KINDS
+from tests.index.brute import SIDE, Dice, ids, object_batch
+
+OPTIONS = {
+    "naive": EngineOptions(buffer_extra=2),
+    "as served": EngineOptions(
+        None,
+        OBJECT_INDEXES[DEFAULT_OBJECT_INDEX],
+        lambda: SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]((0.0, 0.0, float(SIDE))),
+        margin_extra_max=12,
+    ),
+}
+SETS = [(kind,) for kind in MATCHERS] + [tuple(MATCHERS)] * (len(MATCHERS) > 1)
+"""Each kind alone, and all of them together."""
+
+
+def test_every_kind_is_tested():
+    assert set(KINDS) == set(MATCHERS)
+
+
+def floats(values):
+    return np.array(list(values), dtype=np.float64)
+
+
+def assert_same(one, other):
+    if isinstance(one, tuple):
+        for mine, yours in zip(one, other, strict=True):
+            assert_same(mine, yours)
+    else:
+        np.testing.assert_array_equal(one, other)
+
+
+class World:
+    """Two engines to which the same happens, and what their changes say that devices hold.
+
+    One of them retrieves before it evaluates, in another thread while it evaluates others. Both must say
+    the same.
+    """
+
+    def __init__(self, kinds, options, seed):
+        self.dice = Dice(seed)
+        self.chance = self.dice.random
+        matchers = {kind: MATCHERS[kind] for kind in kinds}
+        self.kinds = kinds
+        self.engine, self.ahead = Engine(options, matchers), Engine(options, matchers)
+        self.asked = {}  # by handle
+        self.held = {}  # by handle, of those that are awake: shares by object id
+        self.alive = {}  # objects by id
+        self.expiry_ms = {}
+        self.next_object = self.next_number = 1
+        self.told = 0
+
+    def both(self, method, *arguments):
+        """Let both engines do something; return what they say."""
+        found = getattr(self.engine, method)(*arguments)
+        assert_same(found, getattr(self.ahead, method)(*arguments))
+        return found
+
+    # -- what happens ----------------------------------------------------------------------------
+
+    def subscribe(self, count):
+        for kind in self.kinds:
+            asked = [KINDS[kind].draw(self.dice) for _ in range(count)]
+            new = [handle_of(kind, self.next_number + i) for i in range(count)]
+            self.next_number += count
+            for engine in (self.engine, self.ahead):
+                engine.matchers[kind].subscribe(ids(new), KINDS[kind].specs(asked))
+            self.asked.update(zip(new, asked, strict=True))
+
+    def unsubscribe(self, handles):
+        assert self.both("unsubscribe", ids(handles)) is None
+        for handle in handles:
+            del self.asked[handle]
+            self.held.pop(handle, None)
+
+    def park(self, handles):
+        assert self.both("park", ids(handles)) is None
+        for handle in handles:
+            self.held.pop(handle, None)
+
+    def positions(self, handles):
+        def known(values):
+            return floats(self.chance.choice(values) for _ in handles)
+
+        exact = [KINDS[kind_of(one)].needs_exact_position(self.asked[one]) for one in handles]
+        return Positions(
+            ids(handles),
+            floats(self.dice.coordinate() for _ in handles),
+            floats(self.dice.coordinate() for _ in handles),
+            known((math.nan, 0.0, 2.0)),
+            known((math.nan, 0.0, 3.0)),
+            np.where(exact, 0.0, known((0.0, 0.0, 0.5, 4.0))),
+        )
+
+    def evaluate(self, handles):
+        """Evaluate subscriptions somewhere: some of them are retrieved while the others are evaluated."""
+        where = self.positions(list(handles))
+        others = self.bounds(set(self.held) - set(handles))
+        is_late = np.array([self.chance.random() < 0.5 for _ in handles], dtype=np.bool_)
+        first, second = where.part(~is_late), where.part(is_late)
+        changes = self.engine.evaluate(first), self.engine.evaluate(second)
+        with ThreadPoolExecutor(1) as thread:
+            retrieved = thread.submit(self.ahead.retrieve, second)
+            assert_same(self.ahead.evaluate(first), changes[0])
+        assert_same(self.ahead.evaluate(second, retrieved.result()), changes[1])
+        for part, found in zip((first, second), changes, strict=True):
+            assert set(found["handle"].tolist()) <= set(part.handles.tolist())
+            for handle in part.handles.tolist():
+                self.held.setdefault(handle, {})
+            self.note(found)
+        assert not self.engine.are_pending(where.handles).any()
+        assert self.bounds(others) == others
+        self.require_results(where)
+
+    def require_results(self, where):
+        """Devices that have just been evaluated hold what a search finds there."""
+        for handle, x_m, y_m in zip(*(column.tolist() for column in where[:3]), strict=True):
+            wanted = self.result(handle, x_m, y_m)
+            assert self.search(handle, x_m, y_m) == wanted
+            assert set(wanted) <= set(self.held[handle])
+
+    def result(self, handle, x_m, y_m):
+        return KINDS[kind_of(handle)].result(self.asked[handle], x_m, y_m, self.alive.values())
+
+    def search(self, handle, x_m, y_m):
+        specs = KINDS[kind_of(handle)].specs([self.asked[handle]])
+        ranking = self.engine.matcher_of(handle).search(specs, floats([x_m]), floats([y_m]))
+        assert ranking.offsets.tolist() == [0, len(ranking.ids)]
+        return ranking.ids.tolist()
+
+    def retrieve_in_vain(self, handles):
+        """What is looked up and never used changes nothing, then or later."""
+        before = self.bounds(self.held)
+        self.ahead.retrieve(self.positions(handles))
+        assert self.bounds(self.held) == before
+
+    def publish(self, count):
+        objects = [self.dice.object(self.next_object + i) for i in range(count)]
+        self.next_object += count
+        now_ms = self.engine.now_ms
+        expiry_ms = ids(now_ms + self.chance.choice((1, 5, 30, 200)) for _ in objects)
+        self.alive.update({one.object_id: one for one in objects})
+        self.expiry_ms.update(zip([one.object_id for one in objects], expiry_ms.tolist(), strict=True))
+        before, waiting = self.bounds(self.held), self.waiting()
+        published = self.both("publish", object_batch(objects), expiry_ms)
+        self.note(published.changes)
+        begun = published.pending.tolist()
+        assert len(begun) == len(set(begun))
+        assert set(begun) == self.waiting() - waiting
+        assert waiting <= self.waiting() <= set(self.held)
+        rebound = published.rebound.tolist()
+        changed = {handle for handle, bound in self.bounds(self.held).items() if bound != before[handle]}
+        assert len(rebound) == len(set(rebound))
+        assert set(rebound) == changed
+
+    def remove(self, numbers):
+        before = self.bounds(self.held)
+        changes = self.both("remove", ids(numbers))
+        assert changes["is_drop"].all()
+        assert set(changes["object_id"].tolist()) <= set(numbers)
+        self.note(changes)
+        for number in numbers:
+            del self.alive[number], self.expiry_ms[number]
+        told = set(changes["handle"].tolist())
+        assert {handle: bound for handle, bound in before.items() if handle not in told} == {
+            handle: bound for handle, bound in self.bounds(self.held).items() if handle not in told
+        }
+
+    def advance(self, passed_ms):
+        before = self.bounds(self.held)
+        now_ms = self.engine.now_ms + passed_ms
+        due = self.both("advance", now_ms).tolist()
+        assert sorted(due) == sorted(one for one, end in self.expiry_ms.items() if end <= now_ms)
+        for number in due:
+            del self.alive[number], self.expiry_ms[number]
+            for held in self.held.values():
+                held.pop(number, None)
+        assert self.bounds(self.held) == before
+
+    # -- what is said ----------------------------------------------------------------------------
+
+    def note(self, changes):
+        """Apply changes as devices would: those who are parked or gone are not among them."""
+        assert changes.dtype == CHANGE_DTYPE
+        groups = [handle for handle, _ in groupby(changes["handle"].tolist())]
+        assert len(groups) == len(set(groups)), "changes are grouped by subscription"
+        for handle, number, r_m, is_drop in changes.tolist():
+            held = self.held[handle]
+            if is_drop:
+                del held[number]
+            else:
+                assert number in self.alive
+                assert number not in held
+                held[number] = r_m
+        self.told += len(changes)
+
+    def bounds(self, handles):
+        handles = sorted(handles)
+        found = self.both("bounds", ids(handles))
+        assert isinstance(found, Bounds)
+        rows = zip(*(column.tolist() for column in found), strict=True)
+        return dict(zip(handles, rows, strict=True))
+
+    def waiting(self):
+        handles = sorted(self.asked)
+        pending = self.both("are_pending", ids(handles)).tolist()
+        return {handle for handle, one in zip(handles, pending, strict=True) if one}
+
+    def compare(self):
+        """Require that the engines hold what their changes have said."""
+        handles = sorted(self.asked)
+        awake = self.both("are_awake", ids(handles)).tolist()
+        assert {handle for handle, one in zip(handles, awake, strict=True) if one} == set(self.held)
+        for handle in handles:
+            numbers, shares = self.both("held", handle)
+            assert len(numbers) == len(set(numbers.tolist()))
+            held = dict(zip(numbers.tolist(), shares.tolist(), strict=True))
+            assert held == self.held.get(handle, {})
+        for engine in (self.engine, self.ahead):
+            assert engine.subscription_count == len(handles)
+            assert len(engine.objects) == len(self.alive)
+
+    def check(self):
+        self.engine.check()
+        self.ahead.check()
+
+    def some(self, things, most=6):
+        things = sorted(things)
+        return self.chance.sample(things, min(len(things), self.chance.randint(0, most)))
+
+
+STEPS = {
+    "subscribe": (2, lambda world: world.subscribe(world.chance.choice((0, 1, 4)))),
+    "evaluate": (6, lambda world: world.evaluate(world.some(world.asked))),
+    "publish": (5, lambda world: world.publish(world.chance.choice((0, 1, 1, 6, 20)))),
+    "remove": (2, lambda world: world.remove(world.some(world.alive))),
+    "advance": (2, lambda world: world.advance(world.chance.choice((0, 1, 3, 20)))),
+    "park": (1, lambda world: world.park(world.some(world.asked, 4))),
+    "unsubscribe": (1, lambda world: world.unsubscribe(world.some(world.asked, 3))),
+    "retrieve in vain": (2, lambda world: world.retrieve_in_vain(world.some(world.asked))),
+}
+
+
+@pytest.fixture(params=SETS, ids=str)
+def kinds(request):
+    return request.param
+
+
+@pytest.fixture(params=OPTIONS)
+def options(request):
+    return OPTIONS[request.param]
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_any_mix_of_operations(kinds, options, seed):
+    world = World(kinds, options, seed)
+    world.subscribe(5)
+    names, weights = list(STEPS), [weight for weight, _ in STEPS.values()]
+    for step in range(80):
+        (name,) = world.chance.choices(names, weights)
+        STEPS[name][1](world)
+        world.compare()
+        if step % 5 == 0:
+            world.check()
+    world.check()
+    assert world.told > 40, "a run in which hardly anything is told proves nothing"
+
+
+def test_empty_batches_do_nothing(kinds, options):
+    world = World(kinds, options, 1)
+    world.subscribe(0)
+    world.subscribe(3)
+    world.evaluate(world.asked)
+    for happening in (
+        world.evaluate,
+        world.park,
+        world.unsubscribe,
+        world.remove,
+        world.retrieve_in_vain,
+    ):
+        happening([])
+    world.publish(0)
+    world.advance(0)
+    for kind in kinds:
+        matcher = world.engine.matchers[kind]
+        assert len(matcher.keyword_lists(ids([]))) == 0
+        found = matcher.search(KINDS[kind].specs([]), floats([]), floats([]))
+        assert found.offsets.tolist() == [0]
+        assert [len(column) for column in matcher.bounds(ids([]))] == [0, 0, 0, 0]
+    world.compare()
+    world.check()
+
+
+def test_parking_twice_or_before_the_first_evaluation_is_nothing(kinds, options):
+    world = World(kinds, options, 2)
+    world.publish(20)
+    world.subscribe(6)
+    handles = sorted(world.asked)
+    world.park(handles)
+    world.evaluate(handles)
+    for _ in range(2):
+        world.park(handles)
+        world.compare()
+    world.evaluate(handles)
+    world.compare()
+    world.check()
+
+
+def test_who_has_unsubscribed_is_told_nothing_whatever_happens(kinds, options):
+    """Awake, parked and waiting for a position; then all that could concern them happens."""
+    world = World(kinds, options, 3)
+    world.publish(30)
+    world.subscribe(20)
+    handles = sorted(world.asked)
+    world.evaluate(handles)
+    world.publish(20)
+    world.park(handles[::7])
+    gone, kept = handles[::2], handles[1::2]
+    world.unsubscribe(gone)
+    world.publish(40)  # `World.note` knows nobody of those that are gone
+    world.remove(world.some(world.alive, 30))
+    world.advance(5)
+    world.evaluate(kept)
+    assert all(len(world.engine.matchers[kind]) == 10 for kind in kinds)
+    world.compare()
+    world.check()
+
+
+def test_keywords_are_those_that_were_asked_for(kinds, options):
+    world = World(kinds, options, 4)
+    world.subscribe(12)
+    for kind in kinds:
+        handles = [handle for handle in world.asked if kind_of(handle) == kind][::-1]
+        lists = world.engine.matchers[kind].keyword_lists(ids(handles))
+        expected = [sorted(KINDS[kind].keywords(world.asked[handle])) for handle in handles]
+        assert [lists.row(i).tolist() for i in range(len(lists))] == expected
+
+
+def test_what_is_due_is_there_until_it_has_been_named(kinds, options):
+    """Whoever is told what is due may still look at it, and at who holds it."""
+    world = World(kinds, options, 5)
+    world.publish(30)
+    world.subscribe(4)
+    world.evaluate(world.asked)
+    last_ms = max(world.expiry_ms.values())
+    held, seen = {handle: set(one) for handle, one in world.held.items()}, []
+    assert any(held.values())
+
+    def look(due):
+        seen.extend(due.tolist())
+        assert world.engine.objects.table.ids.present(due).all()
+        for handle, numbers in held.items():
+            assert set(world.engine.held(handle)[0].tolist()) == numbers
+
+    world.engine.advance(last_ms, look)
+    assert sorted(seen) == sorted(world.alive)
+    for handle in held:
+        assert len(world.engine.held(handle)[0]) == 0
+    world.engine.check()
+
+
+def test_growth_and_shrinkage(kinds, options):
+    """Far beyond the first capacity and back: what is given back is used again."""
+    world = World(kinds, options, 6)
+    world.publish(60)
+    sizes = []
+    for _ in range(3):
+        world.subscribe(400)
+        world.evaluate(world.asked)
+        sizes.append(world.engine.memory_bytes())
+        world.publish(5)
+        handles = sorted(world.asked)
+        world.unsubscribe(world.chance.sample(handles, len(handles) - 10))
+        world.compare()
+    world.check()
+    assert sizes[2] <= 1.5 * sizes[0]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2**48 - 1])
+@pytest.mark.parametrize("kind", MATCHERS)
+def test_a_handle_says_its_kind(kind, number):
+    handle = handle_of(kind, number)
+    assert kind_of(handle) == kind
+    assert kinds_of(ids([handle])).tolist() == [kind]
+    assert 0 <= handle < 2**63
+
+
+@pytest.mark.parametrize("kind", MATCHERS)
+def test_the_largest_handle_is_one_like_others(kind, options):
+    world = World((kind,), options, 7)
+    world.next_number = 2**48 - 2
+    world.publish(20)
+    world.subscribe(2)
+    world.evaluate(world.asked)
+    world.publish(20)
+    world.evaluate(world.asked)
+    world.compare()
+    world.check()
