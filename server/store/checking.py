@@ -1,5 +1,6 @@
 """Checking a store: whether the file is whole, rows are what was written, and all of it makes sense.
 
+What a subscription asks for is JSON here; more of it only its kind can judge, when a server recovers.
 O(rows), a few microseconds each, in one snapshot of the file; a server may write meanwhile.
 """
 
@@ -12,11 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from safe_region.anchored import RegionMode
 from safe_region.frame import Area
-from safe_region.scoring import Similarity
 from server.errors import StoreError
-from server.store import opening, reading, schema
+from server.store import migrations, opening, reading, schema
 from server.store.checksums import heard_checksum, object_checksum, subscription_checksum
 
 Progress = Callable[[str, int, int], None]
@@ -70,11 +69,28 @@ def problems(database: sqlite3.Connection, path: str, progress: Progress) -> lis
     return found
 
 
-def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterator[str]:
-    progress("file", 0, 1)
+def older_problems(database: sqlite3.Connection, version: int) -> list[str]:
+    """Return what is wrong with a store of an older version, as far as that one could tell."""
+    found: list[str] = []
+    try:
+        found += _file_problems(database)
+        migrations.verify(database, version)
+    except reading.Damage as damage:
+        found.append(str(damage))
+    except (sqlite3.Error, UnicodeError) as error:
+        found.append(f"the file is damaged: {error}")
+    return found
+
+
+def _file_problems(database: sqlite3.Connection) -> Iterator[str]:
     for (said,) in database.execute(f"PRAGMA integrity_check({_PROBLEMS_MAX})"):
         if said != "ok":
             yield f"the file is damaged: {said}"
+
+
+def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterator[str]:
+    progress("file", 0, 1)
+    yield from _file_problems(database)
     progress("file", 1, 1)
     settings = {}
     for name in (schema.META_AREA, schema.META_TIME, schema.META_NEXT_ID):
@@ -181,24 +197,14 @@ class _ObjectRules:
         return _keywords_wrong(keywords)
 
 
-def _subscription_wrong(
-    _device_id: str,
-    subscription_id: int,
-    keywords: str,
-    k: int,
-    alpha: float,
-    similarity: int,
-    region: int,
-) -> str | None:
+def _subscription_wrong(_device_id: str, subscription_id: int, kind: int, spec: str) -> str | None:
     if subscription_id < 1:
         return f"has the number {subscription_id}, below 1"
-    if k < 1:
-        return f"has k {k}, below 1"
-    if not 0.0 < alpha < 1.0:
-        return f"has alpha {alpha}, not between 0 and 1"
-    Similarity(similarity)
-    RegionMode(region)
-    return _keywords_wrong(keywords)
+    if kind < 0:
+        return f"is of kind {kind}, below 0"
+    if not reading.is_json(spec):
+        return f"has the spec {spec!r}, which is no JSON"
+    return None
 
 
 def _keywords_wrong(text: str) -> str | None:

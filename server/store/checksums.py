@@ -7,7 +7,7 @@ import struct
 from zlib import crc32
 
 _OBJECT = struct.Struct("<qddqq")
-_SUBSCRIPTION = struct.Struct("<qqdqq")
+_SUBSCRIPTION = struct.Struct("<qq")
 
 
 def meta_checksum(name: str, value: str) -> int:
@@ -31,18 +31,9 @@ def object_checksum(
     return crc32(payload, crc32(f"{keywords}\0{object_key}".encode(), crc32(numbers)))
 
 
-def subscription_checksum(
-    device_id: str,
-    subscription_id: int,
-    keywords: str,
-    k: int,
-    alpha: float,
-    similarity: int,
-    region: int,
-) -> int:
-    """Return that of a subscription; keywords as they are stored."""
-    numbers = _SUBSCRIPTION.pack(subscription_id, k, alpha, similarity, region)
-    return crc32(f"{keywords}\0{device_id}".encode(), crc32(numbers))
+def subscription_checksum(device_id: str, subscription_id: int, kind: int, spec: str) -> int:
+    """Return that of a subscription; its spec as it is stored."""
+    return crc32(f"{spec}\0{device_id}".encode(), crc32(_SUBSCRIPTION.pack(subscription_id, kind)))
 
 
 def heard_checksum(device_id: str, heard_ms: int) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from server.errors import StoreError
 from server.store import opening
-from server.store.checking import Progress, problems
+from server.store.checking import Progress, older_problems, problems
 from server.store.schema import SCHEMA_VERSION
 from server.store.sqlite import locked
 
@@ -91,7 +91,7 @@ def _copy_pages(source: Path, part: Path, progress: Progress) -> None:
         if version == SCHEMA_VERSION:
             found = problems(copy, str(source), progress)
         else:
-            found = [said for (said,) in copy.execute("PRAGMA integrity_check") if said != "ok"]
+            found = older_problems(copy, version)
         if found:
             more = f", and {len(found) - 1} more" if len(found) > 1 else ""
             raise StoreError(f"store {source} is damaged: {found[0]}{more}")

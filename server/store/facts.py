@@ -16,6 +16,7 @@ _COUNTS = {
     "subscriptions": "SELECT count(*) FROM subscriptions",
     "devices": "SELECT count(DISTINCT device_id) FROM subscriptions",
 }
+_KINDS = "SELECT kind, count(*) FROM subscriptions GROUP BY kind ORDER BY kind"
 
 
 def facts(path: Path) -> dict[str, Any]:
@@ -41,6 +42,8 @@ def facts(path: Path) -> dict[str, Any]:
         counts = {}
         for what, query in _COUNTS.items():
             (counts[what],) = database.execute(query, (time_ms,) * query.count("?")).fetchone()
+        for kind, count in database.execute(_KINDS):
+            counts[f"subscriptions_of_kind_{kind}"] = count
         (free,) = database.execute("PRAGMA freelist_count").fetchone()
         (page_bytes,) = database.execute("PRAGMA page_size").fetchone()
         log = path.with_name(f"{path.name}-wal")

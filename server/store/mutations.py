@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from index.batches import Floats, Ints
-from server.model import LiveObject, TopK
+from server.model import LiveObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,9 @@ class PutSubscription:
 
     device_id: str
     subscription_id: int
-    spec: TopK
+    kind: int
+    spec: str
+    """What it asks for, as JSON that only its kind reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class SetTime:
     time_ms: int
 
 
-Row = PutObject | DeleteObject | PutSubscription | DeleteSubscription | SetHeard | SetTime
+Mutation = PutObject | DeleteObject | PutSubscription | DeleteSubscription | SetHeard | SetTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +85,9 @@ class SubscriptionColumns:
 
     device_ids: Sequence[str]
     subscription_ids: Ints
-    keywords: Sequence[Sequence[str]]
-    k: Ints
-    alpha: Floats
-    similarity: Ints
-    region: Ints
+    kinds: Ints
+    specs: Sequence[Any]
+    """What each asks for, read as JSON."""
 
     def __len__(self) -> int:
         return len(self.device_ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import sqlite3
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from safe_region.frame import Area, Frame
 from server.errors import StoreError
-from server.store import checksums, schema
+from server.store import checksums, migrations, reading, schema
 
 _log = logging.getLogger(__name__)
 
@@ -19,7 +20,13 @@ _INCREMENTAL = 2
 _WAIT_S = 0.5
 """How long a connection waits for a lock of another: checkpoints and copies hold them for moments."""
 
+SYNCHRONOUS = "FULL"
+"""A commit is on disk before it is acknowledged. Tests of what files hold, not of when, do without."""
+
 MEMORY = ":memory:"
+
+_NONE = 0
+"""The version of a file that is no store yet."""
 
 _FILE_BYTES_MIN = 512
 """Of a database: SQLite's smallest page."""
@@ -59,25 +66,29 @@ def prepare(database: sqlite3.Connection, path: str, frame: Frame) -> None:
     """
     execute = database.execute
     (table_count,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    if table_count:
-        require_store(database, path)
-    elif path != MEMORY and 0 < Path(path).stat().st_size < _FILE_BYTES_MIN:
+    version = require_store(database, path) if table_count else _NONE
+    if version == _NONE and path != MEMORY and 0 < Path(path).stat().st_size < _FILE_BYTES_MIN:
         raise StoreError(f"store {path} is damaged: it has been cut short")  # to SQLite it is empty
-    execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")
+    execute(f"PRAGMA synchronous={SYNCHRONOUS}")
+    if version == _NONE:
+        execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")  # writes, whatever is there already
     execute("PRAGMA journal_mode=WAL")
-    execute("PRAGMA synchronous=FULL")
     execute("PRAGMA wal_autocheckpoint=0")  # `upkeep` does it
     execute("PRAGMA journal_size_limit=0")
     execute("PRAGMA recursive_triggers=ON")  # what INSERT OR REPLACE replaces counts as deleted
     execute("BEGIN IMMEDIATE")
     try:
-        if table_count == 0:
+        if version == _NONE:
             _create(database, frame)
-        _migrate(database)
+        elif version < schema.SCHEMA_VERSION:
+            migrations.migrate(database, version)
         require_tables(database, path)
         _require_frame(database, path, frame)
-    except BaseException:
-        execute("ROLLBACK")
+    except BaseException as error:
+        with contextlib.suppress(sqlite3.Error):  # a full disk may have rolled it back
+            execute("ROLLBACK")
+        if isinstance(error, reading.Damage):
+            raise StoreError(f"store {path} is damaged: {error}") from error
         raise
     execute("COMMIT")
     _make_incremental(database, path)
@@ -123,21 +134,10 @@ def require_tables(database: sqlite3.Connection, path: str) -> None:
     StoreError
         If they are not.
     """
-    rows = database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
-    if {schema.plain(str(sql)) for (sql,) in rows} != schema.TABLES:
-        raise StoreError(f"store {path} is damaged: its tables are not those of a store")
-
-
-def _migrate(database: sqlite3.Connection) -> None:
-    """Bring an older store up to date; part of the transaction that opens it."""
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version == schema.SCHEMA_VERSION:
-        return
-    checksums.add_to(database)
-    for older in range(version, schema.SCHEMA_VERSION):
-        for statement in schema.MIGRATIONS[older]:
-            database.execute(statement)
-    database.execute(f"PRAGMA user_version={schema.SCHEMA_VERSION}")
+    try:
+        reading.require_tables(database, schema.TABLES)
+    except reading.Damage as damage:
+        raise StoreError(f"store {path} is damaged: {damage}") from damage
 
 
 def _require_frame(database: sqlite3.Connection, path: str, frame: Frame) -> None:

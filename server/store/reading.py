@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,8 @@ import numpy as np
 
 from index.batches import Floats, Ints
 from server.errors import StoreError
-from server.store.checksums import heard_checksum, object_checksum, subscription_checksum
+from server.store import schema
+from server.store.checksums import heard_checksum, meta_checksum, object_checksum, subscription_checksum
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
 _SLICE = 20_000
@@ -24,8 +25,8 @@ OBJECTS = (
     "FROM objects ORDER BY object_id"
 )
 SUBSCRIPTIONS = (
-    "SELECT checksum, device_id, subscription_id, keywords, k, alpha, similarity, region "
-    "FROM subscriptions ORDER BY device_id, subscription_id"
+    "SELECT checksum, device_id, subscription_id, kind, spec FROM subscriptions "
+    "ORDER BY device_id, subscription_id"
 )
 _EXPIRY = 6
 """Column of OBJECTS."""
@@ -34,6 +35,8 @@ _OVERDUE = (
     "SELECT device_id, max(heard_ms) AS latest_ms, heard_checksum FROM subscriptions "
     "GROUP BY device_id HAVING latest_ms < ? LIMIT ?"
 )
+
+_SETTINGS = "SELECT name, value, checksum FROM meta WHERE name NOT IN ('objects', 'subscriptions')"
 
 Rows = list[tuple[Any, ...]]
 
@@ -60,7 +63,7 @@ def objects(database: sqlite3.Connection, path: str, time_ms: int) -> Iterator[O
         At the first row that is damaged; at the end, if one is lost.
     """
     with damage_named(path):
-        for rows in _slices(database, "objects", OBJECTS, object_checksum):
+        for rows in slices(database, "objects", OBJECTS, object_checksum):
             alive = [row for row in rows if row[_EXPIRY] > time_ms]
             expired = [row[1] for row in rows if row[_EXPIRY] <= time_ms]
             columns = list(zip(*alive, strict=True)) or [()] * 9
@@ -69,7 +72,7 @@ def objects(database: sqlite3.Connection, path: str, time_ms: int) -> Iterator[O
                 _ints(ids),
                 _floats(lon),
                 _floats(lat),
-                _lists(words),
+                _parsed("objects", ids, words),
                 _ints(created_ms),
                 _ints(expiry_ms),
                 payloads,
@@ -87,17 +90,10 @@ def subscriptions(database: sqlite3.Connection, path: str) -> Iterator[Subscript
         At the first row that is damaged; at the end, if one is lost.
     """
     with damage_named(path):
-        for rows in _slices(database, "subscriptions", SUBSCRIPTIONS, subscription_checksum):
-            _, devices, numbers, words, k, alpha, similarity, region = zip(*rows, strict=True)
-            yield SubscriptionColumns(
-                devices,
-                _ints(numbers),
-                _lists(words),
-                _ints(k),
-                _floats(alpha),
-                _ints(similarity),
-                _ints(region),
-            )
+        for rows in slices(database, "subscriptions", SUBSCRIPTIONS, subscription_checksum):
+            _, devices, numbers, kinds, specs = zip(*rows, strict=True)
+            parsed = _parsed("subscriptions", devices, specs)
+            yield SubscriptionColumns(devices, _ints(numbers), _ints(kinds), parsed)
 
 
 def overdue(database: sqlite3.Connection, path: str, before_ms: int, count_max: int) -> list[str]:
@@ -116,10 +112,16 @@ def overdue(database: sqlite3.Connection, path: str, before_ms: int, count_max: 
     return [device_id for device_id, _, _ in rows]
 
 
-def _slices(
+def slices(
     database: sqlite3.Connection, table: str, query: str, checksum_of: Callable[..., int]
 ) -> Iterator[Rows]:
-    """Read verified rows."""
+    """Read rows that begin with their checksums, verified; at the end, that none is lost.
+
+    Raises
+    ------
+    Damage
+        If one is not what was written, or one is lost.
+    """
     count = total = 0
     cursor = database.execute(query)
     while rows := cursor.fetchmany(_SLICE):
@@ -143,6 +145,20 @@ def verified(rows: Rows, table: str, checksum_of: Callable[..., int]) -> int:
     return total
 
 
+def require_tables(database: sqlite3.Connection, tables: set[str]) -> None:
+    """Verify that tables and triggers are as they were made."""
+    rows = database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    if {schema.plain(str(sql)) for (sql,) in rows} != tables:
+        raise Damage("its tables are not those of a store")
+
+
+def require_settings(database: sqlite3.Connection) -> None:
+    """Verify all settings."""
+    for name, value, checksum in database.execute(_SETTINGS):
+        if meta_checksum(name, value) != checksum:
+            raise Damage(f"{name} is not what was written")
+
+
 def require_totals(database: sqlite3.Connection, table: str, count: int, total: int) -> None:
     """Verify that all rows that were written are there."""
     query = "SELECT value, checksum FROM meta WHERE name = ?"
@@ -160,7 +176,22 @@ def _floats(values: tuple[float, ...]) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
-def _lists(texts: tuple[str, ...]) -> list[list[str]]:
-    """Read JSON arrays, all in one go."""
-    found: list[list[str]] = json.loads(f"[{','.join(texts)}]")
+def _parsed(table: str, names: Sequence[object], texts: Sequence[str]) -> list[Any]:
+    """Read JSON, all in one go."""
+    try:
+        found: list[Any] = json.loads(f"[{','.join(texts)}]")
+    except ValueError:
+        found = []
+    if len(found) != len(texts):
+        name = next(name for name, text in zip(names, texts, strict=True) if not is_json(text))
+        raise Damage(f"row {name!r} of {table} has what is no JSON")
     return found
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is JSON."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

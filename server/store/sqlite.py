@@ -1,7 +1,7 @@
 """A store in one SQLite file.
 
 Operations: open O(1), O(rows) for an older version; recover O(rows); commit one transaction and one fsync
-a batch, O(rows) in it. Nothing is returned from `commit` before it is on disk (WAL, synchronous=FULL).
+a batch, O(mutations). Nothing is returned from `commit` before it is on disk (WAL, synchronous=FULL).
 
 Warnings: one server a store (a lock beside it says so), others may read; not for several threads at once
 but for `overdue`.
@@ -25,16 +25,16 @@ from server.store.checksums import heard_checksum, object_checksum, subscription
 from server.store.mutations import (
     DeleteObject,
     DeleteSubscription,
+    Mutation,
     PutObject,
     PutSubscription,
     Recovered,
-    Row,
     SetHeard,
     SetTime,
 )
 from server.store.upkeep import Upkeep
 
-_Kind = TypeVar("_Kind")
+_Sought = TypeVar("_Sought")
 
 _HEARD_STEP_MS = 3_600_000
 """When a device was heard of is written an hour late at most: it is weighed against days."""
@@ -50,7 +50,7 @@ _encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _DELETE_OBJECT = "DELETE FROM objects WHERE object_id = ?"
 _PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE_SUBSCRIPTION = "DELETE FROM subscriptions WHERE device_id = ? AND subscription_id = ?"
-_PUT_SUBSCRIPTION = "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT_SUBSCRIPTION = "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)"
 _SET_HEARD = (
     "UPDATE subscriptions SET heard_ms = ?, heard_checksum = ? WHERE device_id = ? AND heard_ms < ?"
 )
@@ -120,8 +120,8 @@ class SqliteStore:
         with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
             return reading.overdue(database, self.path, before_ms, count_max)
 
-    def commit(self, rows: Sequence[Row], time_ms: int, until_ms: int = 0) -> None:
-        """Make rows durable, all or none; note the time, and how far it may go before the next commit.
+    def commit(self, mutations: Sequence[Mutation], time_ms: int, until_ms: int = 0) -> None:
+        """Make mutations durable, all or none; note the time, and how far it may go before the next.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class SqliteStore:
             with self._writing:
                 self._database.execute("BEGIN IMMEDIATE")
                 try:
-                    self._write(rows, time_ms, until_ms)
+                    self._write(mutations, time_ms, until_ms)
                     self._give_back_pages()
                     self._database.execute("COMMIT")
                 except BaseException:
@@ -145,27 +145,27 @@ class SqliteStore:
         if self._upkeep is not None:
             self._upkeep.look()
 
-    def _write(self, rows: Sequence[Row], time_ms: int, until_ms: int) -> None:
-        deleted = _of(rows, DeleteObject)
-        puts = [row.item for row in _of(rows, PutObject)]
-        ended = _of(rows, DeleteSubscription)
-        begun = _of(rows, PutSubscription)
-        heard = _of(rows, SetHeard)
-        latest = max([time_ms, until_ms, *(row.time_ms for row in _of(rows, SetTime))])
+    def _write(self, mutations: Sequence[Mutation], time_ms: int, until_ms: int) -> None:
+        deleted = _of(mutations, DeleteObject)
+        puts = [one.item for one in _of(mutations, PutObject)]
+        ended = _of(mutations, DeleteSubscription)
+        standing = _of(mutations, PutSubscription)
+        heard = _of(mutations, SetHeard)
+        latest = max([time_ms, until_ms, *(one.time_ms for one in _of(mutations, SetTime))])
         write = self._database.executemany
         if deleted:
-            write(_DELETE_OBJECT, [(row.object_id,) for row in deleted])
+            write(_DELETE_OBJECT, [(one.object_id,) for one in deleted])
         if puts:
             write(_PUT_OBJECT, [_object_values(item) for item in puts])
             highest = max(item.object_id for item in puts)
             opening.put_meta(self._database, schema.META_NEXT_ID, str(highest + 1))
         if ended:
-            write(_DELETE_SUBSCRIPTION, [(row.device_id, row.subscription_id) for row in ended])
-        if begun:
-            write(_PUT_SUBSCRIPTION, [_subscription_values(row, time_ms) for row in begun])
+            write(_DELETE_SUBSCRIPTION, [(one.device_id, one.subscription_id) for one in ended])
+        if standing:
+            write(_PUT_SUBSCRIPTION, [_subscription_values(one, time_ms) for one in standing])
         if heard:
             before_ms = time_ms - _HEARD_STEP_MS
-            devices = [row.device_id for row in heard]
+            devices = [one.device_id for one in heard]
             write(
                 _SET_HEARD, [(time_ms, heard_checksum(one, time_ms), one, before_ms) for one in devices]
             )
@@ -202,8 +202,8 @@ def locked(path: str) -> sqlite3.Connection:
     return lock
 
 
-def _of(rows: Sequence[Row], kind: type[_Kind]) -> list[_Kind]:
-    return [row for row in rows if isinstance(row, kind)]
+def _of(mutations: Sequence[Mutation], sought: type[_Sought]) -> list[_Sought]:
+    return [one for one in mutations if isinstance(one, sought)]
 
 
 def _object_values(item: LiveObject) -> tuple[object, ...]:
@@ -212,12 +212,10 @@ def _object_values(item: LiveObject) -> tuple[object, ...]:
     return (item.object_id, object_checksum(item.object_id, *said), *said)
 
 
-def _subscription_values(row: PutSubscription, time_ms: int) -> tuple[object, ...]:
-    spec = row.spec
-    said = (_encoded(spec.keywords), spec.k, spec.alpha, int(spec.similarity), int(spec.region))
-    checksum = subscription_checksum(row.device_id, row.subscription_id, *said)
-    heard = (time_ms, heard_checksum(row.device_id, time_ms))
-    return (row.device_id, row.subscription_id, checksum, *said, *heard)
+def _subscription_values(put: PutSubscription, time_ms: int) -> tuple[object, ...]:
+    said = (put.device_id, put.subscription_id, put.kind, put.spec)
+    heard = (time_ms, heard_checksum(put.device_id, time_ms))
+    return (*said[:2], subscription_checksum(*said), *said[2:], *heard)
 
 
 def _explained(error: Exception) -> str:

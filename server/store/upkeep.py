@@ -41,7 +41,7 @@ class Upkeep:
         self._running: Future[None] | None = None
         self._due_bytes = LOG_BYTES
         self._database = opening.connected(path)
-        self._database.execute("PRAGMA synchronous=FULL")
+        self._database.execute(f"PRAGMA synchronous={opening.SYNCHRONOUS}")
 
     def look(self) -> None:
         """Begin a checkpoint if the log is too long and none is under way. Microseconds."""

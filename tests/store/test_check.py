@@ -9,8 +9,8 @@ import pytest
 
 from server.errors import StoreError
 from server.store import SqliteStore, check, checksums
-from server.store.mutations import PutObject, PutSubscription
-from tests.store.conftest import FRAME, SPEC, an_object, quiet
+from server.store.mutations import PutObject
+from tests.store.conftest import FRAME, a_subscription, an_object, quiet
 
 
 @pytest.fixture
@@ -18,12 +18,13 @@ def edit(path):
     """A store of some rows, which can be changed behind its back, with right checksums."""
     store = SqliteStore(path, FRAME)
     rows = [PutObject(an_object(number)) for number in range(1, 5)]
-    store.commit([*rows, PutSubscription("d", 1, SPEC)], 7)
+    store.commit([*rows, a_subscription("d")], 7)
     store.close()
 
     def run(statement, *values):
         database = sqlite3.connect(path, isolation_level=None)
         checksums.add_to(database)
+        database.execute("PRAGMA ignore_check_constraints=ON")
         database.execute(statement, values)
         database.execute(
             "UPDATE objects SET checksum = object_checksum(object_id, lon, lat, keywords, created_ms, "
@@ -31,7 +32,7 @@ def edit(path):
         )
         database.execute(
             "UPDATE subscriptions SET checksum = subscription_checksum(device_id, subscription_id, "
-            "keywords, k, alpha, similarity, region), "
+            "kind, spec), "
             "heard_checksum = heard_checksum(device_id, heard_ms)"
         )
         database.execute(
@@ -88,10 +89,7 @@ WRONG = {
         """UPDATE objects SET keywords = '["b","a"]' WHERE object_id = 2""",
         "not sorted or not unique",
     ),
-    "k": ("UPDATE subscriptions SET k = 0", "row 'd' of subscriptions has k 0"),
-    "alpha": ("UPDATE subscriptions SET alpha = 1.0", "alpha 1.0, not between 0 and 1"),
-    "similarity": ("UPDATE subscriptions SET similarity = 9", "row 'd' of subscriptions cannot be read"),
-    "region": ("UPDATE subscriptions SET region = 9", "row 'd' of subscriptions cannot be read"),
+    "kind": ("UPDATE subscriptions SET kind = -1", "row 'd' of subscriptions is of kind -1"),
     "number": ("UPDATE subscriptions SET subscription_id = 0", "has the number 0, below 1"),
     "heard": ("UPDATE subscriptions SET heard_ms = 99", "when device 'd' was heard of last"),
 }
@@ -106,12 +104,24 @@ def test_what_makes_no_sense_is_named(path, edit, name):
     assert said in found[0]
 
 
+@pytest.mark.parametrize("spec", ["", "[1", "1,2"])
+def test_a_spec_that_is_no_json_is_named_and_not_served(path, edit, spec):
+    """More of it only its kind could judge."""
+    edit("UPDATE subscriptions SET spec = ?", spec)
+    assert check(path, quiet) == [f"row 'd' of subscriptions has the spec {spec!r}, which is no JSON"]
+    store = SqliteStore(path, FRAME)
+    with pytest.raises(StoreError, match="row 'd' of subscriptions has what is no JSON"):
+        list(store.recover().subscriptions)
+    store.close()
+
+
 @pytest.mark.usefixtures("edit")
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
         ("UPDATE objects SET payload = 'x' WHERE object_id = 3", "row 3 of objects is not what was"),
-        ("UPDATE subscriptions SET k = 4", "row 'd' of subscriptions is not what was"),
+        ("UPDATE subscriptions SET kind = 4", "row 'd' of subscriptions is not what was"),
+        ("UPDATE subscriptions SET spec = '4'", "row 'd' of subscriptions is not what was"),
         ("UPDATE subscriptions SET heard_ms = 1", "when device 'd' was heard of last"),
         ("UPDATE meta SET value = '8' WHERE name = 'time_ms'", "time_ms is not what was written"),
         ("DELETE FROM meta WHERE name = 'time_ms'", "it has no time_ms"),
@@ -155,7 +165,7 @@ def test_a_file_with_a_hole(path):
 def test_all_problems_are_named_at_once(path, edit):
     edit("UPDATE objects SET keywords = ? WHERE object_id < 3", json.dumps(["b", "a"]))
     database = sqlite3.connect(path, isolation_level=None)
-    database.execute("UPDATE subscriptions SET k = 4")
+    database.execute("UPDATE subscriptions SET kind = 4")
     database.close()
     found = check(path, quiet)
     assert len(found) == 3

@@ -9,8 +9,8 @@ import pytest
 
 from server.errors import StoreError
 from server.store import SqliteStore, backup, check, facts, restore
-from server.store.mutations import DeleteObject, PutObject, PutSubscription
-from tests.store.conftest import FRAME, SPEC, an_object, quiet
+from server.store.mutations import DeleteObject, PutObject
+from tests.store.conftest import FRAME, a_subscription, an_object, quiet
 from tests.support.stored import ids_of, objects_of, subscriptions_of
 
 LATE_MS = 10**9
@@ -19,7 +19,7 @@ LATE_MS = 10**9
 def filled(path, count=2_000):
     store = SqliteStore(path, FRAME)
     store.commit([PutObject(an_object(number, LATE_MS, bytes(900))) for number in range(1, count)], 7)
-    store.commit([PutSubscription("d", 1, SPEC)], 8)
+    store.commit([a_subscription("d")], 8)
     return store
 
 

@@ -3,107 +3,59 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
+from pathlib import Path
 
 import pytest
 
-from safe_region.anchored import RegionMode
-from safe_region.scoring import Similarity
 from server.errors import StoreError
-from server.model import TopK
-from server.store import SqliteStore, backup, check, facts
-from server.store.mutations import DeleteObject, PutObject, PutSubscription
-from server.store.schema import SCHEMA_VERSION
-from tests.store.conftest import FRAME, an_object, quiet
+from server.store import SqliteStore, backup, check, facts, migrations
+from server.store.mutations import DeleteObject, PutObject
+from server.store.schema import SCHEMA_VERSION, plain
+from tests.store.conftest import FRAME, a_subscription, an_object, quiet
+from tests.store.older.stores import COUNT, contents, older, written
 from tests.support.stored import objects_of, subscriptions_of
 
-TABLES = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE objects (
-    object_id INTEGER PRIMARY KEY, lon REAL NOT NULL, lat REAL NOT NULL, keywords TEXT NOT NULL,
-    created_ms INTEGER NOT NULL, expiry_ms INTEGER NOT NULL, payload BLOB NOT NULL,
-    object_key TEXT NOT NULL
-);
-"""
-"""Of versions 1 and 2, as these had them."""
+pytestmark = pytest.mark.usefixtures("without_fsync")
 
-SUBSCRIPTIONS = {
-    1: """
-CREATE TABLE subscriptions (
-    device_id TEXT NOT NULL, subscription_id INTEGER NOT NULL, keywords TEXT NOT NULL, k INTEGER NOT NULL,
-    alpha REAL NOT NULL, similarity INTEGER NOT NULL, PRIMARY KEY (device_id, subscription_id)
-) WITHOUT ROWID;
-""",
-    2: """
-CREATE TABLE subscriptions (
-    device_id TEXT NOT NULL, subscription_id INTEGER NOT NULL, keywords TEXT NOT NULL, k INTEGER NOT NULL,
-    alpha REAL NOT NULL, similarity INTEGER NOT NULL, region INTEGER NOT NULL DEFAULT 1,
-    PRIMARY KEY (device_id, subscription_id)
-) WITHOUT ROWID;
-""",
-}
-COUNT = 300
+VERSIONS = range(1, SCHEMA_VERSION)
 
 
-def older(path, version):
-    """Write a file as a server of that version did; return what is in it."""
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA journal_mode=WAL")
-    database.executescript(TABLES + SUBSCRIPTIONS[version])
-    database.execute(f"PRAGMA application_id={0x6E656172}")
-    database.execute(f"PRAGMA user_version={version}")
-    meta = {"area": json.dumps(FRAME.area), "time_ms": "700", "next_object_id": str(COUNT + 50)}
-    database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-    objects = [an_object(number, 10_000 + number) for number in range(1, COUNT + 1)]
-    database.executemany(
-        "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                item.object_id,
-                item.lon,
-                item.lat,
-                json.dumps(item.keywords, ensure_ascii=False),
-                item.created_ms,
-                item.expiry_ms,
-                item.payload,
-                item.key,
-            )
-            for item in objects
-        ],
-    )
-    regions = list(RegionMode) if version > 1 else [RegionMode.ANCHORED]
-    rows = []
-    for number in range(COUNT):
-        region = regions[number % len(regions)]
-        spec = TopK(("sushi", "茶"), 1 + number % 9, 0.25, Similarity.COSINE, region)
-        rows.append(PutSubscription(f"device {number:04d} é", 1 + number % 3, spec))
-    for row in rows:
-        spec = row.spec
-        words = json.dumps(spec.keywords, ensure_ascii=False)
-        said = [row.device_id, row.subscription_id, words, spec.k, spec.alpha, int(spec.similarity)]
-        said += [int(spec.region)] if version > 1 else []
-        marks = ", ".join("?" * len(said))
-        database.execute(f"INSERT INTO subscriptions VALUES ({marks})", said)  # noqa: S608
-    database.commit()
+def held(path):
+    store = SqliteStore(path, FRAME)
+    found = store.recover()
+    held = objects_of(found, FRAME), subscriptions_of(found), found.time_ms, found.next_object_id
+    store.close()
+    return held
+
+
+def edited(path, statement, *values):
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute(statement, values)
     database.close()
-    return tuple(objects), tuple(rows)
 
 
-@pytest.mark.parametrize("version", SUBSCRIPTIONS)
+@pytest.mark.parametrize("version", VERSIONS)
 def test_an_older_store_is_brought_up_to_date_with_all_that_it_holds(path, version):
-    objects, subscriptions = older(path, version)
+    older(path, version)
+    objects, subscriptions, *settings = contents(path)
+    assert len(objects) >= 20
+    assert len(subscriptions) >= 40
     for _ in range(2):
-        store = SqliteStore(path, FRAME)
-        found = store.recover()
-        assert objects_of(found, FRAME) == objects
-        assert subscriptions_of(found) == subscriptions
-        assert (found.time_ms, found.next_object_id) == (700, COUNT + 50)
-        store.close()
+        assert held(path) == (objects, subscriptions, *settings)
     assert facts(path)["version"] == SCHEMA_VERSION
+    assert check(path, quiet) == []
+    store = SqliteStore(path, FRAME)
+    first = subscriptions[0]
+    changed = a_subscription(first.device_id, first.subscription_id)
+    store.commit([changed, PutObject(an_object(settings[1], 10**9))], settings[0])
+    store.close()
+    assert held(path)[1] == (changed, *subscriptions[1:])
     assert check(path, quiet) == []
 
 
-@pytest.mark.parametrize("version", SUBSCRIPTIONS)
+@pytest.mark.parametrize("version", VERSIONS)
 def test_what_it_was_is_no_different_from_a_new_one(path, tmp_path, version):
     older(path, version)
     SqliteStore(path, FRAME).close()
@@ -118,12 +70,131 @@ def test_what_it_was_is_no_different_from_a_new_one(path, tmp_path, version):
     assert shape(path) == shape(tmp_path / "new.db")
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_specs_are_the_very_texts_that_their_kind_writes(path, version):
+    older(path, version)
+    _, subscriptions, *_ = contents(path)
+    SqliteStore(path, FRAME).close()
+    query = "SELECT kind, spec FROM subscriptions ORDER BY device_id, subscription_id"
+    specs = sqlite3.connect(path).execute(query).fetchall()
+    assert specs == [(one.kind, one.spec) for one in subscriptions]
+
+
+def test_numbers_of_subscriptions_are_the_same_to_the_bit(path):
+    """The server of version 3 was given these, and wrote them as SQLite keeps numbers."""
+    older(path, 3)
+    found = {json.loads(one.spec)[2] for one in held(path)[1]}
+    assert found == {0.1 + 0.2, 1 / 3, 0.001, 0.999, 0.5, 0.7 - 1e-16, 2**-9 + 2**-61, 0.1}
+
+
+def test_what_version_3_was_is_as_its_server_made_it(path):
+    """Versions 1 and 2 become one of it first."""
+    older(path, 3)
+    rows = sqlite3.connect(path).execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    created = {plain(one) for one in migrations._CREATE_3 if not one.startswith("INSERT")}
+    assert {plain(sql) for (sql,) in rows} == created
+
+
 def test_devices_of_an_older_store_were_heard_of_when_it_was_last_written(path):
     older(path, 2)
     store = SqliteStore(path, FRAME)
     assert store.overdue(700, 10_000) == []
     assert len(store.overdue(701, 10_000)) == COUNT
     store.close()
+
+
+def test_when_devices_of_version_3_were_heard_of_is_kept(path):
+    older(path, 3)
+    query = "SELECT device_id, subscription_id, heard_ms, heard_checksum FROM subscriptions ORDER BY 1, 2"
+    before = sqlite3.connect(path).execute(query).fetchall()
+    store = SqliteStore(path, FRAME)
+    assert sqlite3.connect(path).execute(query).fetchall() == before
+    assert store.overdue(1_000_001, 100) == []
+    assert store.overdue(1_000_002, 100) == ["device 01 é"]
+    assert len(store.overdue(8_200_000, 100)) == 6
+    assert len(store.overdue(8_200_001, 100)) == 12
+    store.close()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_older_store_whose_server_was_killed(path, tmp_path, version):
+    """All of it is in the log still."""
+    database = written(path, version)
+    dead = tmp_path / "dead.db"
+    for suffix in ("", "-wal"):
+        shutil.copy(f"{path}{suffix}", f"{dead}{suffix}")
+    assert dead.stat().st_size < Path(f"{dead}-wal").stat().st_size
+    assert held(dead) == contents(path)
+    database.close()
+    assert check(dead, quiet) == []
+
+
+DAMAGED_3 = {
+    "keywords": (
+        """UPDATE subscriptions SET keywords = '["x"]' WHERE device_id = 'device 03 é'""",
+        "row 'device 03 é' of subscriptions is not what was written",
+    ),
+    "alpha": (
+        "UPDATE subscriptions SET alpha = 0.3 WHERE device_id = 'device 00 é'",
+        "row 'device 00 é' of subscriptions is not what was written",
+    ),
+    "a number that is a text": (
+        "UPDATE subscriptions SET k = 'x' WHERE device_id = 'device 00 é'",
+        "row 'device 00 é' of subscriptions is not what was written",
+    ),
+    "a checksum": (
+        "UPDATE subscriptions SET checksum = checksum + 1 WHERE device_id = 'device 05 é'",
+        "row 'device 05 é' of subscriptions is not what was written",
+    ),
+    "a row less": ("lost", "subscriptions has 47 rows where 48 were written"),
+    "heard": (
+        "UPDATE subscriptions SET heard_ms = 5 WHERE device_id = 'device 07 é'",
+        "when device 'device 07 é' was heard of last is not what was written",
+    ),
+    "an object": (
+        "UPDATE objects SET lon = lon + 0.001 WHERE object_id = 9",
+        "row 9 of objects is not what was written",
+    ),
+    "totals": (
+        "UPDATE meta SET checksum = checksum - 1 WHERE name = 'objects'",
+        "objects has 21 rows where 21 were written, or not the same ones",
+    ),
+    "a setting": ("UPDATE meta SET value = '33333' WHERE name = 'time_ms'", "time_ms is not what was"),
+    "a trigger less": ("DROP TRIGGER subscriptions_DELETE", "its tables are not those of a store"),
+    "a table more": ("CREATE TABLE theirs (x)", "its tables are not those of a store"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED_3)
+def test_no_new_checksum_is_made_of_damage(path, tmp_path, name):
+    """It is named, by a backup too, and the file stays as it was."""
+    statement, said = DAMAGED_3[name]
+    older(path, 3)
+    if statement == "lost":
+        trigger = "SELECT sql FROM sqlite_schema WHERE name = 'subscriptions_DELETE'"
+        (kept,) = sqlite3.connect(path).execute(trigger).fetchone()
+        edited(path, "DROP TRIGGER subscriptions_DELETE")
+        edited(path, "DELETE FROM subscriptions WHERE device_id = 'device 01 é' AND subscription_id = 1")
+        edited(path, kept)
+    else:
+        edited(path, statement)
+    before = path.read_bytes()
+    for _ in range(2):
+        with pytest.raises(StoreError, match=f"is damaged: .*{said}"):
+            SqliteStore(path, FRAME)
+        assert path.read_bytes() == before
+    with pytest.raises(StoreError, match=f"is damaged: .*{said}"):
+        backup(path, tmp_path / "backup.db", quiet)
+    assert facts(path)["version"] == 3
+
+
+def test_damage_that_version_2_could_not_tell_is_named(path):
+    older(path, 2)
+    edited(path, "UPDATE subscriptions SET keywords = '[\"su' WHERE device_id = 'device 0007 é'")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="row 'device 0007 é' of subscriptions has keywords that are no"):
+        SqliteStore(path, FRAME)
+    assert path.read_bytes() == before
 
 
 def test_an_older_store_shrinks_like_a_new_one(path):
@@ -138,20 +209,21 @@ def test_an_older_store_shrinks_like_a_new_one(path):
     assert path.stat().st_size < 3_000_000
 
 
-def test_a_backup_of_an_older_store_is_of_its_version(path, tmp_path):
-    objects, _ = older(path, 1)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_backup_of_an_older_store_is_of_its_version(path, tmp_path, version):
+    older(path, version)
+    before = contents(path)
     backup(path, tmp_path / "backup.db", quiet)
-    assert facts(tmp_path / "backup.db")["version"] == 1
-    with pytest.raises(StoreError, match="is of version 1, checked are those of 3"):
+    assert facts(tmp_path / "backup.db")["version"] == version
+    with pytest.raises(StoreError, match=f"is of version {version}, checked are those of 4"):
         check(tmp_path / "backup.db", quiet)
-    store = SqliteStore(tmp_path / "backup.db", FRAME)
-    assert objects_of(store.recover(), FRAME) == objects
-    store.close()
+    assert held(tmp_path / "backup.db") == before
 
 
-def test_an_older_store_whose_disk_is_full_stays_what_it_was(path, monkeypatch):
-    objects, _ = older(path, 2)
-    before = path.read_bytes()
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_older_store_whose_disk_is_full_stays_what_it_was(path, monkeypatch, version):
+    older(path, version)
+    before, kept = path.read_bytes(), contents(path)
     connect = sqlite3.connect
 
     def cramped(*arguments, **options):
@@ -165,6 +237,4 @@ def test_an_older_store_whose_disk_is_full_stays_what_it_was(path, monkeypatch):
         with pytest.raises(StoreError, match="full"):
             SqliteStore(path, FRAME)
     assert path.read_bytes() == before
-    store = SqliteStore(path, FRAME)
-    assert objects_of(store.recover(), FRAME) == objects
-    store.close()
+    assert held(path) == kept

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import sqlite3
@@ -13,37 +12,13 @@ from pathlib import Path
 import pytest
 
 from safe_region.frame import Area, Frame
-from safe_region.scoring import Similarity
 from server.errors import StoreError
-from server.model import LiveObject, TopK
-from server.store import SqliteStore
-from server.store.mutations import DeleteObject, DeleteSubscription, PutObject, PutSubscription, SetTime
+from server.store import SqliteStore, check, facts, opening
+from server.store.mutations import DeleteObject, DeleteSubscription, PutObject, SetTime
+from tests.store.conftest import FRAME, SPEC, a_subscription, an_object, quiet
 from tests.support.stored import ids_of, objects_of, subscriptions_of
 
-FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def an_object(object_id: int, expiry_ms: int = 10_000) -> LiveObject:
-    return LiveObject(
-        object_id,
-        14.1,
-        35.7,
-        FRAME.project(14.1, 35.7),
-        ("ice", "tea é"),
-        5,
-        expiry_ms,
-        b"\x00\xff",
-        f"k{object_id}",
-    )
-
-
-SPEC = TopK(("sushi", "茶"), 3, 0.1 + 0.2, Similarity.DICE)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "store.db"
 
 
 def reopened(store: SqliteStore) -> SqliteStore:
@@ -53,19 +28,29 @@ def reopened(store: SqliteStore) -> SqliteStore:
 
 def test_everything_comes_back_as_it_was(path):
     store = SqliteStore(path, FRAME)
-    rows = [PutObject(an_object(1)), PutObject(an_object(2)), PutSubscription("d", 1, SPEC)]
-    store.commit(rows, 7)
+    store.commit([PutObject(an_object(1)), PutObject(an_object(2)), a_subscription("d")], 7)
     store = reopened(store)
     found = store.recover()
     assert objects_of(found, FRAME) == (an_object(1), an_object(2))
-    assert subscriptions_of(found) == (PutSubscription("d", 1, SPEC),)
+    assert subscriptions_of(found) == (a_subscription("d"),)
     assert found.time_ms == 7
     assert found.next_object_id == 3
 
 
+def test_opening_a_store_and_reading_it_writes_nothing(path):
+    store = SqliteStore(path, FRAME)
+    store.commit([PutObject(an_object(1)), a_subscription("d")], 7)
+    store.close()
+    before = path.read_bytes()
+    store = SqliteStore(path, FRAME)
+    subscriptions_of(store.recover())
+    store.close()
+    assert path.read_bytes() == before
+
+
 def test_what_is_deleted_stays_away_and_its_id_too(path):
     store = SqliteStore(path, FRAME)
-    store.commit([PutObject(an_object(1)), PutObject(an_object(2)), PutSubscription("d", 1, SPEC)], 0)
+    store.commit([PutObject(an_object(1)), PutObject(an_object(2)), a_subscription("d")], 0)
     store.commit([DeleteObject(2), DeleteSubscription("d", 1)], 0)
     found = reopened(store).recover()
     assert ids_of(found) == [1]
@@ -82,26 +67,66 @@ def test_what_has_expired_does_not_come_back(path):
     assert found.time_ms == 100
 
 
-def test_a_replaced_subscription_is_the_new_one(path):
+def test_kinds_of_subscriptions_lie_side_by_side(path):
+    """A kind and a spec is all that a store knows; what JSON can say comes back as it was said."""
+    specs = [SPEC, "[]", "7", "null", '"text"', '{"a":{"b":[[1.5e-300,-0.0,1e+22]]}}', '"\\u0000\\n茶"']
+    puts = tuple(a_subscription(f"d{i}", i + 1, spec, kind=i % 3) for i, spec in enumerate(specs))
     store = SqliteStore(path, FRAME)
-    store.commit([PutSubscription("d", 1, SPEC)], 0)
-    other = TopK(("tea",), 1, 0.5)
-    store.commit([PutSubscription("d", 1, other)], 0)
-    assert subscriptions_of(reopened(store).recover()) == (PutSubscription("d", 1, other),)
+    store.commit(puts, 1)
+    store = reopened(store)
+    assert subscriptions_of(store.recover()) == puts
+    store.close()
+    found = facts(path)
+    assert found["subscriptions"] == len(specs)
+    assert [found[f"subscriptions_of_kind_{kind}"] for kind in range(3)] == [3, 2, 2]
 
 
-def test_a_commit_is_all_or_nothing(path):
+def test_a_subscription_is_changed_in_place(path):
+    """Spec and kind; the totals of the table are those of what is there."""
     store = SqliteStore(path, FRAME)
-    store.commit([PutObject(an_object(1))], 5)
-    broken = PutSubscription(
-        "d", 1, TopK(("x",), 1, math.nan)
-    )  # SQLite makes it null: the last row fails
+    store.commit([a_subscription("d"), a_subscription("d", 2)], 1)
+    store.commit([a_subscription("d", 1, "[1]")], 2)
+    store.commit([a_subscription("d", 1, "[1]", kind=8), a_subscription("e", 1, "[2]")], 3)
+    store.commit([a_subscription("d", 1, "[1]", kind=8)], 4)  # as it is already
+    store = reopened(store)
+    changed = (
+        a_subscription("d", 1, "[1]", kind=8),
+        a_subscription("d", 2),
+        a_subscription("e", 1, "[2]"),
+    )
+    assert subscriptions_of(store.recover()) == changed
+    assert check(path, quiet) == []
+    store.commit([DeleteSubscription("d", 1)], 5)
+    assert subscriptions_of(reopened(store).recover()) == changed[1:]
+    assert check(path, quiet) == []
+
+
+NO_JSON = ["", "[", "1,2", "[NaN]", "{'a': 1}"]
+
+
+@pytest.mark.parametrize("spec", NO_JSON)
+def test_a_commit_is_all_or_nothing(path, spec):
+    """The last mutation fails: no store can be made to hold what is not JSON."""
+    store = SqliteStore(path, FRAME)
+    store.commit([PutObject(an_object(1)), a_subscription("d")], 5)
     with pytest.raises(StoreError, match=r"store\.db cannot be written"):
-        store.commit([PutObject(an_object(2)), DeleteObject(1), broken], 6)
+        store.commit([PutObject(an_object(2)), DeleteObject(1), a_subscription("d", 1, spec)], 6)
     found = store.recover()
     assert ids_of(found) == [1]
+    assert subscriptions_of(found) == (a_subscription("d"),)
     assert (found.time_ms, found.next_object_id) == (5, 2)
     store.commit([PutObject(an_object(3))], 7)
+    store.close()
+    assert check(path, quiet) == []
+
+
+def test_commits_and_checkpoints_wait_for_the_disk(path):
+    """Other tests do without, for speed: this is what servers have."""
+    assert opening.SYNCHRONOUS == "FULL"
+    store = SqliteStore(path, FRAME)
+    for database in (store._database, store._upkeep._database):
+        assert database.execute("PRAGMA synchronous").fetchone() == (2,)
+    store.close()
 
 
 CRASH = """
@@ -150,10 +175,10 @@ def test_another_frame(path):
 def test_a_newer_version(path):
     SqliteStore(path, FRAME).close()
     database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version=4")
+    database.execute("PRAGMA user_version=5")
     database.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="is of version 4, this program reads up to 3"):
+    with pytest.raises(StoreError, match="is of version 5, this program reads up to 4"):
         SqliteStore(path, FRAME)
     assert path.read_bytes() == before
 

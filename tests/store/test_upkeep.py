@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from server.store import SqliteStore, check, facts, upkeep
-from server.store.mutations import DeleteObject, PutObject, PutSubscription, SetHeard
+from server.store.mutations import DeleteObject, PutObject, SetHeard
 from server.store.sqlite import _GIVEN_BACK, _HEARD_STEP_MS
-from tests.store.conftest import FRAME, SPEC, an_object, quiet
+from tests.store.conftest import FRAME, a_subscription, an_object, quiet
 from tests.support.stored import ids_of
+
+pytestmark = pytest.mark.usefixtures("without_fsync")
 
 ROOT = Path(__file__).resolve().parents[2]
 LATE_MS = 10**9
@@ -85,7 +87,7 @@ def test_the_file_shrinks_by_a_few_pages_a_commit(path):
     store = SqliteStore(path, FRAME)
     numbers = range(1, 2_001)
     store.commit([PutObject(an_object(number, payload=bytes(4_000))) for number in numbers], 1)
-    store.commit([PutSubscription("d", 1, SPEC)], 1)
+    store.commit([a_subscription("d")], 1)
 
     def pages():
         return store._database.execute("PRAGMA page_count").fetchone()[0]
@@ -106,7 +108,7 @@ def test_the_file_shrinks_by_a_few_pages_a_commit(path):
 
 def test_when_a_device_was_heard_of_is_written_only_if_it_is_news(path):
     store = SqliteStore(path, FRAME)
-    store.commit([PutSubscription("d", 1, SPEC), PutSubscription("d", 2, SPEC)], 1_000)
+    store.commit([a_subscription("d"), a_subscription("d", 2)], 1_000)
 
     def changed(time_ms):
         before = store._database.total_changes
@@ -123,8 +125,8 @@ def test_when_a_device_was_heard_of_is_written_only_if_it_is_news(path):
 
 def test_a_device_was_heard_of_when_it_subscribed_last(path):
     store = SqliteStore(path, FRAME)
-    store.commit([PutSubscription("d", 1, SPEC)], 1)
-    store.commit([PutSubscription("d", 2, SPEC)], 1_000)
+    store.commit([a_subscription("d")], 1)
+    store.commit([a_subscription("d", 2)], 1_000)
     assert store.overdue(1_000, 9) == []
     assert store.overdue(1_001, 9) == ["d"]
     store.close()

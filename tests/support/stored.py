@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from safe_region.anchored import RegionMode
+import json
+
 from safe_region.frame import Frame
-from safe_region.scoring import Similarity
-from server.model import LiveObject, TopK
+from server.model import LiveObject
 from server.store.mutations import PutSubscription, Recovered
+
+encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""As kinds write their specs."""
 
 
 def objects_of(found: Recovered, frame: Frame) -> tuple[LiveObject, ...]:
@@ -37,17 +40,7 @@ def ids_of(found: Recovered) -> list[int]:
 def subscriptions_of(found: Recovered) -> tuple[PutSubscription, ...]:
     rows = []
     for part in found.subscriptions:
-        columns = zip(
-            part.device_ids,
-            part.subscription_ids.tolist(),
-            part.keywords,
-            part.k.tolist(),
-            part.alpha.tolist(),
-            part.similarity.tolist(),
-            part.region.tolist(),
-            strict=True,
-        )
-        for device_id, number, words, k, alpha, similarity, region in columns:
-            spec = TopK(tuple(words), k, alpha, Similarity(similarity), RegionMode(region))
-            rows.append(PutSubscription(device_id, number, spec))
+        numbers, kinds = part.subscription_ids.tolist(), part.kinds.tolist()
+        columns = zip(part.device_ids, numbers, kinds, map(encoded, part.specs), strict=True)
+        rows += [PutSubscription(*columns_of_one) for columns_of_one in columns]
     return tuple(rows)

@@ -1,0 +1,193 @@
+"""How a store of an older version becomes one of the next: in the transaction that opens it. O(rows).
+
+Versions 1 and 2 have no checksums: what they hold is taken as it is. A store of version 3 is verified as
+a whole first: for a damaged row no new checksum is made, it is named, and the file stays as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import struct
+from collections.abc import Callable
+from zlib import crc32
+
+from server.store import checksums, reading, schema
+
+_SUBSCRIPTIONS_3 = """
+CREATE TABLE subscriptions (
+    device_id TEXT NOT NULL,
+    subscription_id INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,  -- of all other columns up to region
+    keywords TEXT NOT NULL,     -- JSON array
+    k INTEGER NOT NULL,
+    alpha REAL NOT NULL,
+    similarity INTEGER NOT NULL,
+    region INTEGER NOT NULL,
+    heard_ms INTEGER NOT NULL,  -- when the device was heard of last, coarsely
+    heard_checksum INTEGER NOT NULL,  -- of device_id and heard_ms
+    PRIMARY KEY (device_id, subscription_id)
+) WITHOUT ROWID
+"""
+
+_CREATE_3 = (
+    schema.META_3,
+    schema.OBJECTS_3,
+    _SUBSCRIPTIONS_3,
+    schema.TOTALS_3,
+    *schema.triggers_3("objects"),
+    *schema.triggers_3("subscriptions"),
+)
+
+_FROM_1 = ("ALTER TABLE subscriptions ADD COLUMN region INTEGER NOT NULL DEFAULT 1",)
+
+_FROM_2 = (
+    "ALTER TABLE meta RENAME TO old_meta",
+    "ALTER TABLE objects RENAME TO old_objects",
+    "ALTER TABLE subscriptions RENAME TO old_subscriptions",
+    *_CREATE_3,
+    "INSERT INTO meta SELECT name, value, meta_checksum(name, value) FROM old_meta",
+    """
+    INSERT INTO objects SELECT object_id,
+        object_checksum(object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key),
+        lon, lat, keywords, created_ms, expiry_ms, payload, object_key
+    FROM old_objects
+    """,
+    # Nobody knows when the devices were heard of: their time begins now.
+    """
+    INSERT INTO subscriptions SELECT device_id, subscription_id,
+        subscription_checksum_3(device_id, subscription_id, keywords, k, alpha, similarity, region),
+        keywords, k, alpha, similarity, region, now_ms, heard_checksum(device_id, now_ms)
+    FROM old_subscriptions,
+        (SELECT CAST(value AS INTEGER) AS now_ms FROM old_meta WHERE name = 'time_ms')
+    """,
+    "DROP TABLE old_meta",
+    "DROP TABLE old_objects",
+    "DROP TABLE old_subscriptions",
+)
+
+_FROM_3 = (
+    "DROP TRIGGER subscriptions_INSERT",
+    "DROP TRIGGER subscriptions_DELETE",
+    "ALTER TABLE subscriptions RENAME TO old_subscriptions",
+    "UPDATE meta SET value = 0, checksum = 0 WHERE name = 'subscriptions'",
+    schema.SUBSCRIPTIONS_4,
+    *schema.triggers_3("subscriptions"),
+)
+_ROWS_3 = (
+    "SELECT checksum, device_id, subscription_id, keywords, k, alpha, similarity, region, heard_ms, "
+    "heard_checksum FROM {table} ORDER BY device_id, subscription_id"
+)
+_PUT_4 = "INSERT INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+_TOP_K = 0
+"""The kind of all subscriptions up to version 3."""
+_NUMBERS_3 = struct.Struct("<qqdqq")
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def migrate(database: sqlite3.Connection, version: int) -> None:
+    """Bring a store up to date, in the transaction that has begun.
+
+    Raises
+    ------
+    Damage
+        If a row is not what was written, or one is lost.
+    """
+    steps: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3}
+    for older in range(version, schema.SCHEMA_VERSION):
+        steps[older](database)
+    database.execute(f"PRAGMA user_version={schema.SCHEMA_VERSION}")
+
+
+def verify(database: sqlite3.Connection, version: int) -> None:
+    """Verify a store of an older version as far as that one could.
+
+    Raises
+    ------
+    Damage
+        If a row is not what was written, or one is lost.
+    """
+    if version < 3:  # noqa: PLR2004 - which had no checksums
+        return
+    reading.require_tables(database, schema.tables(_CREATE_3))
+    reading.require_settings(database)
+    for _ in reading.slices(database, "objects", reading.OBJECTS, checksums.object_checksum):
+        pass
+    query = _ROWS_3.format(table="subscriptions")
+    for _ in reading.slices(database, "subscriptions", query, _whole_checksum_3):
+        pass
+
+
+def _from_1(database: sqlite3.Connection) -> None:
+    for statement in _FROM_1:
+        database.execute(statement)
+
+
+def _from_2(database: sqlite3.Connection) -> None:
+    checksums.add_to(database)
+    database.create_function("subscription_checksum_3", 7, _subscription_checksum_3)
+    for statement in _FROM_2:
+        database.execute(statement)
+
+
+def _from_3(database: sqlite3.Connection) -> None:
+    """Make of a top-k subscription in five columns a kind and its spec."""
+    verify(database, 3)
+    for statement in _FROM_3:
+        database.execute(statement)
+    rows = database.execute(_ROWS_3.format(table="old_subscriptions"))
+    database.executemany(_PUT_4, (_row_4(*row[1:]) for row in rows))
+    database.execute("DROP TABLE old_subscriptions")
+
+
+def _row_4(
+    device_id: str,
+    subscription_id: int,
+    keywords: str,
+    k: int,
+    alpha: float,
+    similarity: int,
+    region: int,
+    heard_ms: int,
+    heard_checksum: int,
+) -> tuple[object, ...]:
+    try:
+        words = json.loads(keywords)
+    except ValueError:  # versions 1 and 2 could not tell
+        raise reading.Damage(
+            f"row {device_id!r} of subscriptions has keywords that are no JSON"
+        ) from None
+    spec = _encode([words, k, alpha, similarity, region])
+    checksum = checksums.subscription_checksum(device_id, subscription_id, _TOP_K, spec)
+    return (device_id, subscription_id, checksum, _TOP_K, spec, heard_ms, heard_checksum)
+
+
+def _subscription_checksum_3(
+    device_id: str,
+    subscription_id: int,
+    keywords: str,
+    k: int,
+    alpha: float,
+    similarity: int,
+    region: int,
+) -> int:
+    numbers = _NUMBERS_3.pack(subscription_id, k, alpha, similarity, region)
+    return crc32(f"{keywords}\0{device_id}".encode(), crc32(numbers))
+
+
+def _whole_checksum_3(
+    device_id: str,
+    subscription_id: int,
+    keywords: str,
+    k: int,
+    alpha: float,
+    similarity: int,
+    region: int,
+    heard_ms: int,
+    heard_checksum: int,
+) -> int:
+    """Return the checksum of a row, once the other one that it has is verified."""
+    if checksums.heard_checksum(device_id, heard_ms) != heard_checksum:
+        raise reading.Damage(f"when device {device_id!r} was heard of last is not what was written")
+    return _subscription_checksum_3(device_id, subscription_id, keywords, k, alpha, similarity, region)
