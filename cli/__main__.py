@@ -1,4 +1,4 @@
-"""`python -m nearcast.cli`: the command line without an installed script."""
+"""`python -m cli`: the command line without an installed script."""
 
 from cli import main
 

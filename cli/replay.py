@@ -72,10 +72,11 @@ def replay(
 
 def run_replay(folder: Path, options: ReplayOptions, picture: Path | None) -> ReplayReport:
     """Replay a folder with progress bars; draw the map if asked."""
+    from nearcast import NearcastError  # noqa: PLC0415
     from simulator.replay import Replay, ReplayError  # noqa: PLC0415
     from simulator.simulation import SimulationError, load  # noqa: PLC0415
 
-    with reported(SimulationError, ReplayError), bars() as progress:
+    with reported(SimulationError, ReplayError, NearcastError), bars() as progress:
         simulation = load(folder)
         run = Replay(simulation, options, progress)
         report = asyncio.run(run.run())

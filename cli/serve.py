@@ -14,6 +14,8 @@ from cli.failures import reported
 from cli.settings_options import SettingsCommand
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError
+
     from server.main import Server
 
 READY = "serving on "
@@ -34,11 +36,15 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     """
     # gRPC's core logs what is reported below as an error anyway.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    with reported():
-        from server.settings import load_settings  # noqa: PLC0415
+    from pydantic import ValidationError  # noqa: PLC0415
 
-        given = {name: value for name, value in flags.items() if value not in (None, ())}
+    from server.settings import load_settings  # noqa: PLC0415
+
+    given = {name: value for name, value in flags.items() if value not in (None, ())}
+    try:
         settings = load_settings(given, config)
+    except ValidationError as error:
+        raise click.ClickException(_what_is_wrong(error)) from None
     logging.basicConfig(
         level=settings.log_level,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
@@ -50,6 +56,14 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
 
     with reported(StoreError, PortError, OSError):
         run(settings, _announce)
+
+
+def _what_is_wrong(error: ValidationError) -> str:
+    """Return a line for each setting that is wrong."""
+    return "\n".join(
+        f"{'.'.join(str(part) for part in one['loc']) or 'settings'}: {one['msg']} (got {one['input']!r})"
+        for one in error.errors()
+    )
 
 
 def _announce(server: Server) -> None:

@@ -7,13 +7,14 @@ import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cli.failures import reported
-from nearcast.client import connect
-from nearcast.model import ServerState, ServerStatus
-from nearcast.transport.channel import Tls
+
+if TYPE_CHECKING:
+    from nearcast import ServerStatus, Tls
 
 
 @click.command(epilog="Example: nearcast status localhost:7433")
@@ -33,8 +34,10 @@ def status(
 
     The exit status is 0 for a server that is serving and 1 for any other.
     """
+    from nearcast import NearcastError, ServerState, Tls  # noqa: PLC0415
+
     tls = None if tls_root is None else Tls(tls_root.read_bytes())
-    with reported():
+    with reported(NearcastError):
         found = asyncio.run(_ask(target, token, tls))
     click.echo(json.dumps(_plain(found), indent=2) if as_json else _table(found, everything=everything))
     if found.state is not ServerState.SERVING:
@@ -42,7 +45,9 @@ def status(
 
 
 async def _ask(target: str, token: str | None, tls: Tls | None) -> ServerStatus:
-    async with connect(target, token=token, tls=tls) as client:
+    import nearcast  # noqa: PLC0415
+
+    async with nearcast.connect(target, token=token, tls=tls) as client:
         return await client.status()
 
 

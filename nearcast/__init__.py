@@ -25,8 +25,8 @@ from nearcast.model import (
     SubscriptionState,
     TopK,
 )
+from nearcast.protocol.subscription import Subscription
 from nearcast.publisher import Publisher
-from nearcast.subscription import Subscription
 from nearcast.transport.channel import Tls
 from safe_region.anchored import RegionMode
 from safe_region.scoring import Similarity

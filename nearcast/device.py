@@ -10,7 +10,7 @@ from nearcast.geofence import Geofence
 from nearcast.model import Counters, Match, TopK
 from nearcast.protocol.clock import LEAP_MS
 from nearcast.protocol.device_session import DeviceSession
-from nearcast.subscription import Subscription
+from nearcast.protocol.subscription import Subscription
 from nearcast.transport.device_stream import DeviceStream
 from safe_region.frame import Frame
 

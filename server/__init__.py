@@ -1,1 +1,5 @@
-"""The server: engine (pure), sessions (pure), store (durable), transport (grpc), main (wiring)."""
+"""The server: words and sessions over the engine, durable in a store, reached by gRPC.
+
+`core` and `session` have the state, `commands` say what changes it, `runtime` when; `store` keeps it,
+`transport` carries it, `main` puts all of it together.
+"""

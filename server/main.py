@@ -1,4 +1,4 @@
-"""The composition root: store, switchboard, pump and listener become a server."""
+"""The composition root: store, coordinator, command loop and listener become a server."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Server:
             settings.host,
             self.port,
             len(self.coordinator.matching.objects),
-            len(self.coordinator.matching.engine.subscriptions),
+            self.coordinator.matching.engine.subscription_count,
             settings.store,
         )
 
@@ -130,7 +130,7 @@ class Server:
         self._command_loop.gc_control.take_over()
 
     async def stop(self) -> None:
-        """Drain, finish what is under way, close the store. Raises what made the pump fail, if it did."""
+        """Drain, finish what is under way, close the store. Raises what made the command loop fail."""
         self._command_loop.drain()
         await self._listener.drain(_DRAIN_S)
         await self._listener.stop(_GRACE_S)
@@ -142,7 +142,7 @@ class Server:
         _log.info("stopped")
 
     async def run_until_signalled(self, on_ready: Callable[[Server], None]) -> None:
-        """Wait for SIGTERM or SIGINT, or for the pump to fail; then stop.
+        """Wait for SIGTERM or SIGINT, or for the command loop to fail; then stop.
 
         `on_ready` is called when signals are listened to: whoever it tells may stop the server.
         """

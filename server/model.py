@@ -5,6 +5,7 @@ What is made by the ten thousands a second is a named tuple: a frozen dataclass 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
@@ -55,8 +56,14 @@ class LiveObject(NamedTuple):
         )
 
 
+class Spec:
+    """What a subscription asks for; its type is the kind."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class TopK:
+class TopK(Spec):
     """What a top-k subscription asks for. Keywords are normalised, sorted and unique."""
 
     keywords: tuple[str, ...]
@@ -67,12 +74,14 @@ class TopK:
 
 
 class Place(NamedTuple):
-    """Where a device is, up to a margin, and how it moves, if that is known."""
+    """Where a device is, up to a margin, and how it moves; NaN where that is not known."""
 
-    point: Point
+    lon: float
+    lat: float
     margin_m: float = 0.0
-    heading_deg: float | None = None
-    speed_mps: float | None = None
+    heading_deg: float = math.nan
+    """Clockwise from north."""
+    speed_mps: float = math.nan
 
 
 class Cause(IntEnum):
@@ -101,6 +110,16 @@ class Reach(NamedTuple):
     object_id: int
 
 
+class Slack(NamedTuple):
+    """How far beyond the range at the anchor a device holds all that matches; see the proto."""
+
+    slack_m: float
+    too_many: bool
+
+
+Bound = Reach | Slack
+
+
 class Entry(NamedTuple):
     """An object in a buffer with its text share for that subscription, in metres."""
 
@@ -116,7 +135,7 @@ class Delta:
     """The engine's number of the subscription."""
     cause: Cause
     anchor: Point
-    reach: Reach
+    bound: Bound
     time_ms: int
     add: list[Entry] = field(default_factory=list)
     drop: dict[int, DropReason] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from bench.reports import Progress, Row
 from cli.bench import options as shared
 
 
-@shared.benchmark("--batch 100 --variant pump")
+@shared.benchmark("--batch 100 --variant server")
 @shared.objects_option
 @click.option(
     "--subscriptions",
@@ -45,7 +45,7 @@ from cli.bench import options as shared
 def publish(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
     """Publish: objects a second that are on disk, matched, and in the outboxes of devices.
 
-    Variants: store (commits alone), pump (all of a server but its transport).
+    Variants: store (commits alone), server (all of a server but its transport).
     """
     from bench.publish.run import run  # noqa: PLC0415
 

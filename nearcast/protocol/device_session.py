@@ -21,8 +21,8 @@ from nearcast.protocol.converters import distance_setting, frame, spec_message, 
 from nearcast.protocol.delta_sequence import DeltaSequence
 from nearcast.protocol.location import Location
 from nearcast.protocol.request_sender import Request, RequestSender
+from nearcast.protocol.subscription import Subscription
 from nearcast.protocol.subscription_registry import SubscriptionRegistry
-from nearcast.subscription import Subscription
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame, Point
@@ -49,7 +49,7 @@ class DeviceSession:
         Server time.
     send
         Takes a request for the stream. Only called while online or by `connect`.
-    where
+    location
         The device's position, and what of it may be told.
     prefetch_m
         How far before the edge of a region the device reports already.

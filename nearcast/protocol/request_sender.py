@@ -15,7 +15,7 @@ from safe_region.frame import Area, Frame
 if TYPE_CHECKING:
     from nearcast.protocol.clock import Clock
     from nearcast.protocol.location import Location, SharedLocation
-    from nearcast.subscription import Subscription
+    from nearcast.protocol.subscription import Subscription
 
 _UNKNOWN_FRAME = Frame(Area(0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -27,7 +27,7 @@ class RequestSender:
 
     Parameters
     ----------
-    where
+    location
         The device's position, and what of it may be told.
     send
         Takes a request for the stream.
@@ -35,7 +35,7 @@ class RequestSender:
         Where bytes and reports are counted.
     clock
         Tells when something was said.
-    versions
+    sequence
         What has been applied: told by the way, so that the server need not keep it.
     """
 

@@ -8,14 +8,11 @@ instance: it keeps its number and is left alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from nearcast.model import TopK
 from nearcast.protocol.converters import is_same_spec
-from nearcast.subscription import Subscription
-
-if TYPE_CHECKING:
-    from nearcast.protocol.device_session import DeviceSession
+from nearcast.protocol.subscription import Host, Subscription
 
 
 class Difference(NamedTuple):
@@ -32,13 +29,13 @@ class SubscriptionRegistry:
 
     Parameters
     ----------
-    conversation
+    host
         Whose they are.
     """
 
-    def __init__(self, session: DeviceSession) -> None:
+    def __init__(self, host: Host) -> None:
         self.subscriptions: dict[int, Subscription] = {}
-        self._session = session
+        self._host = host
         self._next_id = 1
         # Ended here, but the server may not know yet; and whom to tell when it does.
         self._ended_ids: set[int] = set()
@@ -47,7 +44,7 @@ class SubscriptionRegistry:
 
     def begin(self, spec: TopK) -> Subscription:
         """Begin a subscription under the next free number."""
-        subscription = Subscription(self._session, self._next_id, spec)
+        subscription = Subscription(self._host, self._next_id, spec)
         self._next_id += 1
         self.subscriptions[subscription.id] = subscription
         return subscription
@@ -111,7 +108,7 @@ class SubscriptionRegistry:
         if mine is not None and is_same_spec(mine.spec, spec):
             return
         self._give_way(number)
-        self.subscriptions[number] = Subscription(self._session, number, spec)
+        self.subscriptions[number] = Subscription(self._host, number, spec)
 
     def _give_way(self, number: int) -> None:
         """Let mine, if there is one, go on under the next free number: another instance took this one."""

@@ -19,6 +19,7 @@ import grpc
 
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.protocol.device_session import DeviceSession
+from nearcast.protocol.pending_hellos import PendingHellos
 from nearcast.protocol.request_sender import Request
 from nearcast.transport.backoff import backoff_s
 from nearcast.transport.calls import PATIENCE_S, is_coming_back, refusal
@@ -40,7 +41,7 @@ class DeviceStream:
 
     Parameters
     ----------
-    line
+    channel
         The connection.
     codec
         `SINGLE` or `FLEET`.
@@ -51,6 +52,7 @@ class DeviceStream:
         self._channel = channel
         self._codec = codec
         self._queue: deque[Waiting] = deque()
+        self._hellos = PendingHellos()
         self._queued = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -72,6 +74,8 @@ class DeviceStream:
         """Queue a request for the stream; dropped if there is none (a hello comes first anyway)."""
         if not self._streaming:
             return
+        if request.HasField("hello"):
+            self._hellos.sent(device_id)
         self._queue.append((device_id, request))
         self._queued.set()
         if len(self._queue) >= _QUEUE_MAX:
@@ -196,7 +200,7 @@ class DeviceStream:
     def _handle_failure(self, failure: NearcastError) -> None:
         """Let devices know why their stream has ended, where that matters to them."""
         _log.info("stream broken: %s", failure)
-        if isinstance(failure, RefusedError) and failure.reason is Reason.UNAUTHENTICATED:
+        if _is_unauthenticated(failure):
             self._fail_all(failure)
         elif is_coming_back(failure):
             self._extend_retries()
@@ -251,7 +255,7 @@ class DeviceStream:
         while (message := await call.read()) is not grpc.aio.EOF:
             for device_id, response in self._codec.unpack(message, only):
                 session = self.sessions.get(device_id)
-                if session is not None:
+                if self._hellos.is_current(device_id, response) and session is not None:
                     session.receive(response)
             if self._drop_failed() and not self.sessions:
                 return
@@ -307,16 +311,26 @@ class DeviceStream:
         self._has_served = self._has_served or any(one.is_online for one in self.sessions.values())
         self._streaming = False
         self._queue.clear()
+        self._hellos.clear()
         self._room.set()
         for session in self.sessions.values():
             session.disconnect()
         self.notify()
 
     def _drop_failed(self) -> bool:
-        failed = [one.device_id for one in self.sessions.values() if one.error is not None]
-        for device_id in failed:
-            del self.sessions[device_id]
+        """Let go of sessions that have failed; of all when one has learnt that the token is not known."""
+        failed = {one.device_id: one.error for one in self.sessions.values() if one.error is not None}
+        for device_id, error in failed.items():
+            self.sessions.pop(device_id, None)
+            if _is_unauthenticated(error):
+                self._fail_all(error)
+                self.sessions.clear()
         return bool(failed)
+
+
+def _is_unauthenticated(error: NearcastError) -> bool:
+    """Whether the server does not know the token, which all devices of a client share."""
+    return isinstance(error, RefusedError) and error.reason is Reason.UNAUTHENTICATED
 
 
 def _may_retry(newcomer: DeviceSession) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from server.model import NewObject, TopK
-from server.session import Outbox, RefusedCommand
+from server.model import NewObject, Place, Spec
+from server.session import Outbox, RefusedCommand, Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class Retract:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Evaluate a subscription once. Answered by a list of `Ranked`."""
+    """Evaluate a subscription once. Answered by a list of `Ranked` and the time."""
 
-    spec: TopK
+    spec: Spec
     lon: float
     lat: float
 
@@ -57,15 +57,13 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Attach a device to a connection."""
+    """Attach a device to a stream."""
 
     outbox: Outbox
     device_id: str
     nonce: bytes
     version: int
-    lon: float
-    lat: float
-    margin_m: float = 0.0
+    place: Place
     epoch: int = 0
 
 
@@ -79,15 +77,13 @@ class Detach:
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """Begin or re-evaluate a subscription."""
+    """Begin a subscription, change it in place, or evaluate it again."""
 
     outbox: Outbox
     device_id: str
     subscription_id: int
-    spec: TopK
-    lon: float
-    lat: float
-    margin_m: float = 0.0
+    spec: Spec
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +96,15 @@ class Unsubscribe:
 
 
 class Report(NamedTuple):
-    """The device is outside the regions of these subscriptions."""
+    """The device is outside the regions of these subscriptions. Validated when it was read."""
 
     outbox: Outbox
     device_id: str
+    session: Session | None
+    """Of the device, if it was attached on this stream when the report was read."""
     sequence: int
-    lon: float
-    lat: float
+    place: Place
     subscription_ids: tuple[int, ...]
-    margin_m: float = 0.0
-    heading_deg: float | None = None
-    speed_mps: float | None = None
     version: int = 0
     """The last version applied."""
 
@@ -133,8 +127,12 @@ class Ping(NamedTuple):
     """The last version applied."""
 
 
+VolatileCommand = Hello | Detach | Report | Ack | Ping | Search
+"""Commands that need no disk, and concern nobody but their own device."""
+DurableCommand = Publish | Retract | AdvanceClock | Forget | Sync | Subscribe | Unsubscribe
+"""Commands that may have to be on disk before they are answered, and `Sync`, which waits for those."""
 DeviceCommand = Hello | Detach | Subscribe | Unsubscribe | Report | Ack | Ping
-Command = Publish | Retract | Search | AdvanceClock | Forget | Sync | DeviceCommand
+Command = VolatileCommand | DurableCommand
 
 
 def rejection_address(command: DeviceCommand) -> tuple[int, RefusedCommand]:

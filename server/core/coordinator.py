@@ -1,7 +1,8 @@
-"""The switchboard: what the server knows, and what commands do to it. Synchronous, pure.
+"""The coordinator: what the server knows, and what commands do to it. Synchronous, no I/O.
 
-Deltas of the ledger go to the sessions of the devices they are for. Commands arrive here planned: they
-are valid, what had to be durable is, and nothing below can fail.
+Deltas of the matching service go to the sessions of the devices they are for. What arrives here has been
+validated, what had to be durable is, and nothing below can fail. Whatever asks for an evaluation puts a
+row into a batch; `evaluate` carries all of them out together.
 """
 
 from __future__ import annotations
@@ -9,36 +10,34 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-import numpy as np
-
-from engine import Choice, EngineOptions
+from engine import EngineOptions
 from safe_region.frame import Frame
-from server.commands import command as c
 from server.core.delta_router import DeltaRouter
+from server.core.evaluation_batch import EvaluationBatch
 from server.core.location_requests import LocationRequests
-from server.core.matching_service import MatchingService
+from server.core.matching_service import MatchingService, Retrieved
 from server.core.object_table import RemovedObject
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError
 from server.limits import Limits
-from server.model import Cause, Delta, LiveObject, Place
+from server.model import Cause, Delta, LiveObject, Place, Spec
 from server.session import (
     Detached,
     Event,
     Locate,
     Outbox,
-    Pong,
+    RefusedCommand,
     Rejection,
     Session,
     Subscribed,
     Welcome,
 )
 from server.session.leases import Leases
-from server.store.mutations import DeleteObject, PutSubscription, Recovered, Row, SetHeard
+from server.store.mutations import DeleteObject, Mutation, Recovered, SetHeard
 
 
 class Coordinator:
-    """All devices, all objects, one ledger.
+    """All devices, all objects.
 
     Parameters
     ----------
@@ -70,7 +69,7 @@ class Coordinator:
         self.router = DeltaRouter(self.matching, self.limits)
         self.sessions = self.router.sessions
         self.counters = self.router.counters
-        self.late_rows: deque[Row] = deque()
+        self.late_mutations: deque[Mutation] = deque()
         """What must be on disk some day: expired objects, and when devices were heard of last."""
         self.real_ms = 0
         """Real time, for those who wait for people: set by whoever drives this."""
@@ -80,7 +79,6 @@ class Coordinator:
         self.location_requests = LocationRequests()
         self.id_of_key: dict[str, int] = {}
         self._next_object_id = 1
-        self._next_handle = 1
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -95,18 +93,16 @@ class Coordinator:
                 for key, object_id in zip(objects.keys, objects.ids.tolist(), strict=True)
                 if key
             )
-            self.late_rows.extend(DeleteObject(object_id) for object_id in objects.expired)
+            self.late_mutations.extend(DeleteObject(object_id) for object_id in objects.expired)
         for subscriptions in found.subscriptions:
-            first, self._next_handle = self._next_handle, self._next_handle + len(subscriptions)
-            handles = np.arange(first, self._next_handle, dtype=np.int64)
-            self.matching.restore_subscriptions(handles, subscriptions)
+            handles = self.matching.restore_subscriptions(subscriptions)
             self.sessions.park(subscriptions, handles)
 
     def advance(self, now_ms: int) -> int:
-        """Set the time. What expires leaves rows to be deleted in `late_rows`."""
+        """Set the time. What expires leaves mutations in `late_mutations`."""
         for item in self.matching.advance(now_ms):
             self._forget_key(item)
-            self.late_rows.append(DeleteObject(item.object_id))
+            self.late_mutations.append(DeleteObject(item.object_id))
         if self.virtual_time:
             self.steady_ms = now_ms
         self.end_leases()
@@ -118,18 +114,7 @@ class Coordinator:
         self._next_object_id += 1
         return object_id
 
-    # -- what commands do ------------------------------------------------------------------------
-
-    def reject(self, command: c.DeviceCommand, error: RefusalError) -> None:
-        """Tell a device that its command was refused."""
-        number, kind = c.rejection_address(command)
-        event = Rejection(number, kind, error)
-        self.counters.rejected[error.reason] += 1
-        command.outbox.put(None, command.device_id, event)
-
-    def take(self, outbox: Outbox, count_max: int) -> list[tuple[str, Event]]:
-        """Take what is to be sent on a connection, oldest first."""
-        return self.router.take(outbox, count_max)
+    # -- objects ---------------------------------------------------------------------------------
 
     def publish(self, fresh: Sequence[LiveObject], replaced: Sequence[int]) -> None:
         """Add objects in place of those replaced."""
@@ -137,7 +122,7 @@ class Coordinator:
             self._forget_key(self.matching.objects[old_id])
         self.id_of_key.update({item.key: item.object_id for item in fresh if item.key})
         self._route(self.matching.publish(fresh, replaced))
-        self._ask()
+        self._ask_for_locations()
 
     def retract(self, ids: list[int]) -> None:
         """Remove live objects."""
@@ -149,36 +134,57 @@ class Coordinator:
         if item.key:
             self.id_of_key.pop(item.key, None)
 
-    def hello(self, command: c.Hello) -> None:
+    # -- devices ---------------------------------------------------------------------------------
+
+    def heard(self, outbox: Outbox, device_id: str) -> Session | None:
+        """Note that a device has said something; return its session, if it is attached there. O(1)."""
+        session = outbox.devices.get(device_id)
+        if session is not None:
+            session.heard_ms = self.steady_ms
+        return session
+
+    def reject(
+        self, outbox: Outbox, device_id: str, number: int, command: RefusedCommand, error: RefusalError
+    ) -> None:
+        """Tell a device that its command was refused."""
+        self.counters.rejected[error.reason] += 1
+        outbox.put(None, device_id, Rejection(number, command, error))
+
+    def hello(
+        self,
+        outbox: Outbox,
+        device_id: str,
+        nonce: bytes,
+        version: int,
+        epoch: int,
+        place: Place,
+        batch: EvaluationBatch,
+    ) -> None:
         """Attach a device: welcome it, then send what it missed, or everything."""
-        if command.outbox.closed:
-            return  # it has gone already, and nobody would detach it
-        session = self.router.session_of(command.device_id)
-        resumed = session.attach(command.outbox, command.nonce, command.version, command.epoch)
+        session = self.router.session_of(device_id)
+        resumed = session.attach(outbox, nonce, version, epoch)
         self.leases.begin(session, self.steady_ms)
         known = tuple(
             Subscribed(subscription_id, self.matching.spec(handle))
             for subscription_id, handle in session.handles.items()
         )
-        version = session.version if resumed else session.version + len(session.handles)
-        session.say(Welcome(self.matching.now_ms, known, version, resumed, session.epoch))
-        place = Place(self.frame.project(command.lon, command.lat), command.margin_m)
-        handles = session.handles.values()
-        pending = {handle: place for handle in handles if handle in self.matching.pending}
+        target = session.version if resumed else session.version + len(session.handles)
+        session.enqueue(Welcome(self.matching.now_ms, known, target, resumed, session.epoch))
+        handles = list(session.handles.values())
         if resumed:
-            session.resume(command.version)
-            self._anchor(pending, Cause.RESUMED)
-            return
-        parked = {handle: place for handle in handles if self.matching.is_parked(handle)}
-        self._anchor(parked, Cause.RESUMED)
-        awake = [handle for handle in handles if handle not in parked]
-        self._route([self.matching.snapshot(handle, Cause.RESUMED) for handle in awake])
-        self._anchor(pending, Cause.RESUMED)
+            session.resume(version)
+        else:
+            batch.snapshots.update(dict.fromkeys(handles, Cause.RESUMED))
+        parked, pending = self.matching.are_parked(handles), self.matching.are_pending(handles)
+        for handle, is_parked, is_pending in zip(handles, parked, pending, strict=True):
+            if is_pending or (is_parked and not resumed):
+                batch.places[handle] = place
+                batch.causes[handle] = Cause.RESUMED
 
-    def detach(self, command: c.Detach) -> None:
+    def detach(self, outbox: Outbox, device_id: str) -> None:
         """Note that a device is gone, unless another stream has it already."""
-        session = self.sessions.get(command.device_id)
-        if session is not None and session.outbox is command.outbox:
+        session = self.sessions.get(device_id)
+        if session is not None and session.outbox is outbox:
             self._leave(session)
             self.location_requests.answered(session.handles.values())
             self.router.forget_if_empty(session)
@@ -186,7 +192,7 @@ class Coordinator:
     def _leave(self, session: Session) -> None:
         session.detach()
         if session.handles:
-            self.late_rows.append(SetHeard(session.device_id))
+            self.late_mutations.append(SetHeard(session.device_id))
 
     def forget(self, gone: Sequence[Session]) -> None:
         """End the subscriptions of devices that nobody has heard of. There is nobody to tell."""
@@ -196,104 +202,102 @@ class Coordinator:
             self.router.forget_if_empty(session)
         self.counters.devices_forgotten += len(gone)
 
-    def subscribe(self, session: Session, row: PutSubscription, place: Place) -> None:
-        """Begin a subscription, or evaluate it again."""
-        handle = session.handles.get(row.subscription_id)
+    def subscribe(
+        self, session: Session, subscription_id: int, spec: Spec, place: Place, batch: EvaluationBatch
+    ) -> None:
+        """Begin a subscription, change it in place, or evaluate it again."""
+        handle = session.handles.get(subscription_id)
+        if handle is not None and self.matching.spec(handle) != spec:
+            self._end(session, subscription_id)
+            batch.forget(handle)
+            handle = None
         if handle is None:
-            handle = self._bind(session, row)
-        self._anchor({handle: place}, Cause.SUBSCRIBED)
-
-    def _bind(self, session: Session, row: PutSubscription) -> int:
-        handle = self._next_handle
-        self._next_handle += 1
-        self.matching.subscribe(handle, row.spec)
-        self.router.bind(session, row.subscription_id, handle)
-        return handle
+            handle = self.matching.subscribe(spec)
+            self.router.bind(session, subscription_id, handle)
+        batch.places[handle] = place
+        batch.causes[handle] = Cause.SUBSCRIBED
 
     def unsubscribe(self, session: Session, subscription_id: int) -> None:
         """End a subscription."""
+        self._end(session, subscription_id)
+        session.unsubscribed(subscription_id)
+
+    def _end(self, session: Session, subscription_id: int) -> None:
         handle = self.router.unbind(session, subscription_id)
         self.location_requests.answered([handle])
         self.matching.unsubscribe(handle)
-        session.unsubscribed(subscription_id)
 
-    def hear(self, reports: Sequence[c.Report]) -> dict[int, Place]:
-        """Take note of reports; return where subscriptions are to be evaluated anew.
+    def report(
+        self,
+        session: Session,
+        sequence: int,
+        version: int,
+        subscription_ids: Sequence[int],
+        place: Place,
+        batch: EvaluationBatch,
+    ) -> None:
+        """Take note of a report; the latest position counts.
 
-        The latest position counts. A report that comes again, or after a later one, has been answered
-        already.
+        One that comes again, or after a later one, has been answered already.
         """
-        found: dict[int, Place] = {}
-        for report in reports:
-            session = self.sessions[report.device_id]
-            session.ack(report.version)
-            if report.sequence <= session.report_sequence:
-                self.counters.reports_repeated += 1
-                continue
-            session.report_sequence = report.sequence
-            handles = session.handles
-            point = self.frame.project(report.lon, report.lat)
-            place = Place(point, report.margin_m, report.heading_deg, report.speed_mps)
-            for subscription_id in report.subscription_ids:
-                found[handles[subscription_id]] = place
-        return found
+        session.ack(version)
+        if sequence <= session.report_sequence:
+            self.counters.reports_repeated += 1
+            return
+        session.report_sequence = sequence
+        handles = session.handles
+        for subscription_id in subscription_ids:
+            handle = handles[subscription_id]
+            batch.places[handle] = place
+            batch.causes.pop(handle, None)
 
-    def anchor(self, places: dict[int, Place], seen: list[Choice] | None = None) -> None:
-        """Give subscriptions whose devices have reported new anchors, in one batch.
+    # -- evaluation ------------------------------------------------------------------------------
 
-        Parameters
-        ----------
-        places
-            What `hear` has returned.
-        seen
-            What the ledger has retrieved there, if it has looked already.
+    def evaluate(self, batch: EvaluationBatch, retrieved: Retrieved | None = None) -> None:
+        """Evaluate all that is in a batch, and let devices know.
+
+        `retrieved` is what the matching service has retrieved for it, if it has already.
         """
-        self._anchor(places, Cause.REPORTED, seen)
+        if batch:
+            self.location_requests.answered(batch.places)
+            self._route(self.matching.evaluate(batch, retrieved))
 
-    @staticmethod
-    def ping(session: Session, command: c.Ping) -> None:
-        """Answer a sign of life, behind everything before it."""
-        session.ack(command.version)
-        session.say(Pong(command.number))
+    def take(self, outbox: Outbox, count_max: int) -> list[tuple[str, Event]]:
+        """Take what is to be sent on a stream, oldest first."""
+        return self.router.take(outbox, count_max)
 
-    def _anchor(self, places: dict[int, Place], cause: Cause, seen: list[Choice] | None = None) -> None:
-        self.location_requests.answered(places)
-        self._route(self.matching.anchor(places, cause, seen))
+    def _route(self, deltas: Sequence[Delta]) -> None:
+        for session in self.router.route(deltas):
+            self.location_requests.answered(session.handles.values())
 
-    # -- questions to devices --------------------------------------------------------------------
+    # -- questions to devices where they are -----------------------------------------------------
 
-    def _ask(self) -> None:
-        """Ask the devices of subscriptions that have begun to pend where they are.
+    def _ask_for_locations(self) -> None:
+        """Ask the devices of subscriptions for which something has begun to pend.
 
         Those that are away say it in their next hello.
         """
         asked: dict[str, list[int]] = {}
-        for handle in self.matching.unasked:
+        for handle in self.matching.located:
             session, subscription_id = self.router.owner(handle)
             if session.is_attached:
                 self.location_requests.ask(handle, self.real_ms)
                 asked.setdefault(session.device_id, []).append(subscription_id)
-        self.matching.unasked = []
+        self.matching.located = []
         for device_id, numbers in asked.items():
-            self.sessions[device_id].say(Locate(tuple(numbers)))
+            self.sessions[device_id].enqueue(Locate(tuple(numbers)))
 
     def detach_silent(self) -> None:
         """Detach and park devices that have left a question unanswered for too long."""
-        location_requests = self.location_requests
-        while (handle := location_requests.late(self.real_ms - self.limits.answer_ms_max)) is not None:
-            waited_ms = self.real_ms - location_requests.since_ms(handle)
+        requests = self.location_requests
+        while (handle := requests.late(self.real_ms - self.limits.answer_ms_max)) is not None:
+            waited_ms = self.real_ms - requests.since_ms(handle)
             session, _ = self.router.owner(handle)
             limit = f"at most {self.limits.answer_ms_max} ms"
             error = RefusalError(Reason.SILENT, "answer", f"{waited_ms} ms late", limit)
             self._give_up(session, error, ParkReason.SILENT)
 
     # -- leases ----------------------------------------------------------------------------------
-
-    def heard(self, outbox: Outbox, device_id: str) -> None:
-        """Note that a device has said something, before that is looked at. O(1)."""
-        session = outbox.devices.get(device_id)
-        if session is not None:
-            session.heard_ms = self.steady_ms
 
     def end_leases(self) -> None:
         """Detach and park devices that have said nothing for longer than their lease."""
@@ -305,15 +309,11 @@ class Coordinator:
 
     def _give_up(self, session: Session, error: RefusalError, reason: ParkReason) -> None:
         """Detach and park a device; it may say hello again."""
-        session.say(Detached(error))
+        session.enqueue(Detached(error))
         self._leave(session)
         self.router.park(session, reason)
         self.location_requests.answered(session.handles.values())
         self.router.forget_if_empty(session)
-
-    def _route(self, deltas: Sequence[Delta]) -> None:
-        for session in self.router.route(deltas):
-            self.location_requests.answered(session.handles.values())
 
     def check(self) -> None:
         """Verify engine and bookkeeping. For tests."""

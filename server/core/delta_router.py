@@ -21,7 +21,7 @@ class DeltaRouter:
 
     Parameters
     ----------
-    ledger
+    matching
         What snapshots are made of, and where subscriptions are parked.
     limits
         How much is kept for slow and for absent devices.
@@ -37,7 +37,7 @@ class DeltaRouter:
     @property
     def subscription_count(self) -> int:
         """How many subscriptions there are."""
-        return len(self._matching.engine.subscriptions)
+        return self._matching.engine.subscription_count
 
     def devices(self) -> dict[State, int]:
         """How many devices there are in each state."""
@@ -96,8 +96,7 @@ class DeltaRouter:
     def park(self, session: Session, reason: ParkReason) -> None:
         """Set a device aside until its next hello."""
         session.park(reason)
-        for handle in session.handles.values():
-            self._matching.park(handle)
+        self._matching.park(session.handles.values())
 
     def take(self, outbox: Outbox, count_max: int) -> list[tuple[str, Event]]:
         """Take what is to be sent on a connection, oldest first."""
@@ -115,7 +114,7 @@ class DeltaRouter:
                     taken += [(item.device_id, snapshot) for snapshot in found]
                 continue
             if item.session is not None:
-                item.session.sent(item)
+                item.session.mark_sent(item)
             taken.append((item.device_id, event))
         return taken
 

@@ -1,4 +1,4 @@
-"""The ledger: objects and subscriptions in words, over the engine, which knows numbers only.
+"""The matching service: objects and subscriptions in words, over the engine, which knows numbers only.
 
 Keywords become numbers, live objects and specs become rows, and what the engine says becomes deltas.
 Every operation returns the deltas it causes, at most one a subscription. Cost beyond the engine's: O(1) a
@@ -7,22 +7,22 @@ keyword, an object, a change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import Choice, Engine, EngineOptions, Positions
-from engine.top_k.invariants import check_engine
-from engine.top_k.layout import Rows
-from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch
-from safe_region.anchored import RegionMode
+from engine import Engine, EngineOptions, Positions
+from engine.contracts import Rows, handle_of, kind_of
+from index.batches import Floats, Ints, KeywordLists, ObjectBatch
 from safe_region.frame import Frame, Point
-from safe_region.scoring import text_weight
+from server.core.evaluation_batch import EvaluationBatch
 from server.core.keyword_dictionary import KeywordDictionary
+from server.core.kinds import KINDS, Kind, kind_of_spec
 from server.core.object_table import ObjectTable, RemovedObject
-from server.core.spec_table import SpecTable
-from server.model import Cause, Delta, DropReason, Entry, LiveObject, Place, Reach, TopK
+from server.errors import StoreError
+from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
 
@@ -32,6 +32,21 @@ class Ranked(NamedTuple):
     item: LiveObject
     length_m: float
     r_m: float
+
+
+class SearchRequest(NamedTuple):
+    """A subscription to be evaluated once, at a place."""
+
+    spec: Spec
+    lon: float
+    lat: float
+
+
+class Retrieved(NamedTuple):
+    """What was looked up for a batch, before it is evaluated."""
+
+    positions: Positions
+    found: list[object | None]
 
 
 class MatchingService:
@@ -48,12 +63,15 @@ class MatchingService:
     def __init__(self, frame: Frame, options: EngineOptions | None = None) -> None:
         self.frame = frame
         self.engine = Engine(options)
-        self.pending: dict[int, set[int]] = {}
-        self.unasked: list[int] = []
-        """Handles that have begun to pend; whoever asks their devices empties it."""
+        self.located: list[int] = []
+        """Handles whose devices have to say where they are; whoever asks them empties it."""
         self._dictionary = KeywordDictionary()
-        self._specs = SpecTable(self.engine.subscriptions, self._dictionary)
-        self.objects = ObjectTable(self.engine.objects, self._dictionary)
+        self.objects = ObjectTable(self.engine.objects.table, self._dictionary)
+        self._kinds: dict[int, Kind[Any]] = {
+            kind.number: kind(self.engine.matchers[kind.number], self._dictionary, frame)
+            for kind in KINDS.values()
+        }
+        self._next_number = 1
 
     @property
     def now_ms(self) -> int:
@@ -75,7 +93,7 @@ class MatchingService:
         return gone
 
     def publish(self, objects: Sequence[LiveObject], replaced: Iterable[int] = ()) -> list[Delta]:
-        """Add objects, in place of those replaced. What has to be asked first is in `pending`."""
+        """Add objects, in place of those replaced. Whose device has to be asked first is in `located`."""
         deltas: dict[int, Delta] = {}
         self._remove(list(replaced), Cause.REPLACED, DropReason.REPLACED, deltas)
         if objects:
@@ -89,16 +107,10 @@ class MatchingService:
             published = self.engine.publish(batch, expiry_ms)
             self.objects.put(objects)
             self._note(published.changes, Cause.PUBLISHED, DropReason.OUT_OF_REACH, deltas)
-            for handle in published.lowered.tolist():
+            for handle in published.rebound.tolist():
                 deltas.setdefault(handle, self._delta(handle, Cause.PUBLISHED))
-            for handle, object_id in zip(
-                published.pending.handles.tolist(), published.pending.object_ids.tolist(), strict=True
-            ):
-                if handle not in self.pending:
-                    self.pending[handle] = set()
-                    self.unasked.append(handle)
-                self.pending[handle].add(object_id)
-        return self._dated(deltas)
+            self.located += published.pending.tolist()
+        return self._complete(deltas)
 
     def restore_objects(self, columns: ObjectColumns) -> None:
         """Add objects while there is no subscription that is awake: nobody has to be told."""
@@ -112,7 +124,7 @@ class MatchingService:
         """Remove live objects."""
         deltas: dict[int, Delta] = {}
         self._remove(ids, Cause.RETRACTED, DropReason.RETRACTED, deltas)
-        return self._dated(deltas)
+        return self._complete(deltas)
 
     def _remove(
         self, ids: Sequence[int], cause: Cause, reason: DropReason, deltas: dict[int, Delta]
@@ -123,124 +135,137 @@ class MatchingService:
 
     # -- subscriptions ---------------------------------------------------------------------------
 
-    def subscribe(self, handle: int, spec: TopK) -> None:
-        """Make a subscription known, parked; `anchor` wakes it."""
-        self._subscribe(
-            _ids(handle),
-            self._interest(spec, self._dictionary.take(spec.keywords)),
-            _ids(spec.k),
-            _ids(spec.region),
-            np.array([spec.alpha]),
-        )
+    def subscribe(self, spec: Spec) -> int:
+        """Make a subscription known, parked; `evaluate` wakes it. Returns its handle."""
+        kind = self._kinds[kind_of_spec(spec).number]
+        handle = handle_of(kind.number, self._next_number)
+        self._next_number += 1
+        kind.subscribe(handle, spec)
+        return handle
 
-    def restore_subscriptions(self, handles: Ints, columns: SubscriptionColumns) -> None:
-        """Make many subscriptions known, parked."""
-        weights = [text_weight(alpha, self.frame.maxdist_m) for alpha in columns.alpha.tolist()]
-        keywords = self._dictionary.take_all(columns.keywords)
-        interests = InterestBatch(np.array(weights), columns.similarity.astype(np.int8), keywords)
-        self._subscribe(handles, interests, columns.k, columns.region, columns.alpha)
+    def restore_subscriptions(self, columns: SubscriptionColumns) -> Ints:
+        """Make many subscriptions known, parked. Returns their handles."""
+        first, self._next_number = self._next_number, self._next_number + len(columns)
+        handles = np.arange(first, self._next_number, dtype=np.int64)
+        for number in np.unique(columns.kinds).tolist():
+            rows = np.flatnonzero(columns.kinds == number)
+            handles[rows] = handle_of(number, 0) + handles[rows]
+            self._restore_kind(number, handles[rows], columns, rows.tolist())
+        return handles
 
-    def _subscribe(
-        self, handles: Ints, interests: InterestBatch, k: Ints, region: Ints, alpha: Floats
+    def _restore_kind(
+        self, number: int, handles: Ints, columns: SubscriptionColumns, rows: Sequence[int]
     ) -> None:
-        self.engine.subscribe(handles, interests, k, region)
-        self._specs.put(handles, alpha)
+        kind = self._kinds.get(number)
+        if kind is None:
+            raise StoreError(
+                f"the store has a subscription of kind {number}, of device "
+                f"{columns.device_ids[rows[0]]!r}, which this program does not know: use a newer program"
+            )
+        try:
+            kind.restore(handles, [columns.specs[row] for row in rows])
+        except (LookupError, TypeError, ValueError) as error:
+            devices = f"{columns.device_ids[rows[0]]!r} to {columns.device_ids[rows[-1]]!r}"
+            raise StoreError(
+                f"the store is damaged: a spec of kind {number}, of one of the devices {devices}, "
+                f"is not what was written: {error}"
+            ) from error
 
     def unsubscribe(self, handle: int) -> None:
         """Forget a subscription."""
-        keywords = self._specs.keywords(handle)
-        self.engine.unsubscribe(_ids(handle))
-        self.pending.pop(handle, None)
-        self._dictionary.give_back(keywords)
+        self._kind(handle).unsubscribe(handle)
 
-    def park(self, handle: int) -> None:
-        """Stop evaluating a subscription until `anchor`. Nothing happens if it is parked already."""
-        self.engine.park(_ids(handle))
-        self.pending.pop(handle, None)
+    def park(self, handles: Iterable[int]) -> None:
+        """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
+        self.engine.park(_ids(handles))
 
-    def is_parked(self, handle: int) -> bool:
-        """Whether a subscription waits for its device."""
-        return not self.engine.is_awake(handle)
+    def are_parked(self, handles: Iterable[int]) -> list[bool]:
+        """Whether each subscription waits for its device."""
+        parked: list[bool] = (~self.engine.are_awake(_ids(handles))).tolist()
+        return parked
 
-    def spec(self, handle: int) -> TopK:
+    def are_pending(self, handles: Iterable[int]) -> list[bool]:
+        """Whether something waits for the position of each subscription's device."""
+        pending: list[bool] = self.engine.are_pending(_ids(handles)).tolist()
+        return pending
+
+    def spec(self, handle: int) -> Spec:
         """Return what a subscription asks for."""
-        return self._specs.spec(handle)
+        found: Spec = self._kind(handle).spec(handle)
+        return found
 
-    def region(self, handle: int) -> RegionMode:
-        """Return the mode of a subscription's safe region."""
-        return self._specs.region(handle)
+    def needs_exact_position(self, handle: int) -> bool:
+        """Whether the server has to know where the device of a subscription is."""
+        return self._kind(handle).needs_exact_position(handle)
 
-    def look(self, positions: Mapping[int, Place]) -> list[Choice] | None:
-        """Retrieve and choose what `anchor` is to settle, in any thread; others may be settled."""
-        if any(handle in self.pending for handle in positions):
-            return None
-        return self.engine.look(_places(list(positions), positions))
+    def retrieve(self, batch: EvaluationBatch) -> Retrieved:
+        """Look up what `evaluate` needs, in any thread; others may be evaluated meanwhile."""
+        positions = batch.positions(self.frame)
+        return Retrieved(positions, self.engine.retrieve(positions))
 
-    def anchor(
-        self, positions: Mapping[int, Place], cause: Cause, seen: list[Choice] | None = None
-    ) -> list[Delta]:
-        """Evaluate subscriptions anew, each at its position; wake those that are parked.
+    def evaluate(self, batch: EvaluationBatch, retrieved: Retrieved | None = None) -> list[Delta]:
+        """Evaluate subscriptions anew, each at its place; wake those that are parked.
 
-        The delta of a woken subscription is a snapshot, of any other the difference. What pends for a
-        subscription is decided, and its delta says PUBLISHED. `seen` is what `look` has said.
+        The delta of a subscription that is woken, or that the batch wants a snapshot of, has all that its
+        device should hold; of any other the difference. What pends for a subscription is decided, and its
+        delta says PUBLISHED. `retrieved` is what `retrieve` has said of this batch.
         """
         deltas: dict[int, Delta] = {}
-        if not positions:
-            return []
-        awake = self.engine.are_awake(np.array(list(positions), dtype=np.int64))
-        for handle, is_awake in zip(positions, awake, strict=True):
-            reason = Cause.PUBLISHED if handle in self.pending else cause
-            deltas[handle] = self._delta(handle, reason, snapshot=not is_awake)
-        asked = [handle for handle in positions if handle in self.pending]
-        if asked:
-            waiting = [sorted(self.pending.pop(handle)) for handle in asked]
-            offsets = np.zeros(len(asked) + 1, dtype=np.int64)
-            np.cumsum([len(row) for row in waiting], out=offsets[1:])
-            ids = np.array([one for row in waiting for one in row], dtype=np.int64)
-            changes = self.engine.locate(_places(asked, positions), offsets, ids)
-            self._note(changes, cause, DropReason.OUT_OF_REACH, deltas)
-        known = set(asked)
-        others = [handle for handle in positions if handle not in known]
-        changes = self.engine.anchor(_places(others, positions), seen)
-        self._note(changes, cause, DropReason.OUT_OF_REACH, deltas)
-        return self._dated(deltas)
+        if batch.places:
+            positions = batch.positions(self.frame) if retrieved is None else retrieved.positions
+            awake = self.engine.are_awake(positions.handles).tolist()
+            pending = self.engine.are_pending(positions.handles).tolist()
+            causes = batch.causes
+            for handle, is_awake, is_pending in zip(batch.places, awake, pending, strict=True):
+                cause = Cause.PUBLISHED if is_pending else causes.get(handle, Cause.REPORTED)
+                deltas[handle] = self._delta(handle, cause, snapshot=not is_awake)
+            found = None if retrieved is None else retrieved.found
+            changes = self.engine.evaluate(positions, found)
+            self._note(changes, Cause.REPORTED, DropReason.OUT_OF_REACH, deltas)
+        for handle, cause in batch.snapshots.items():
+            before = deltas.get(handle)
+            if before is None or not before.snapshot:
+                deltas[handle] = self._snapshot(handle, cause)
+        return self._complete(deltas)
 
     def snapshot(self, handle: int, cause: Cause) -> Delta:
         """Return all that the device of a subscription should hold. Not for parked ones."""
+        return self._complete({handle: self._snapshot(handle, cause)})[0]
+
+    def _snapshot(self, handle: int, cause: Cause) -> Delta:
         delta = self._delta(handle, cause, snapshot=True)
-        ids, shares = self.engine.buffer(handle)
+        ids, shares = self.engine.held(handle)
         items = self.objects.ready(ids.tolist())
         delta.add = [
             Entry(items[one], r_m) for one, r_m in zip(ids.tolist(), shares.tolist(), strict=True)
         ]
-        return self._dated({handle: delta})[0]
+        return delta
 
-    def search(self, spec: TopK, point: Point) -> list[Ranked]:
-        """Return the result of a subscription at one place, now."""
-        keyword_ids = self._dictionary.take(spec.keywords)
-        ranking = self.engine.search(
-            self._interest(spec, keyword_ids),
-            np.array([spec.k], dtype=np.int64),
-            np.array([point.x_m]),
-            np.array([point.y_m]),
-        )
-        self._dictionary.give_back(spec.keywords)
-        ids = ranking.ids.tolist()
-        items = self.objects.ready(ids)
-        rows = zip(ids, ranking.length_m.tolist(), ranking.r_m.tolist(), strict=True)
-        return [Ranked(items[object_id], length_m, r_m) for object_id, length_m, r_m in rows]
+    def search(self, requests: Sequence[SearchRequest]) -> list[list[Ranked]]:
+        """Return the results of subscriptions, each at its place, now."""
+        by_kind: defaultdict[int, list[int]] = defaultdict(list)
+        for i, request in enumerate(requests):
+            by_kind[kind_of_spec(request.spec).number].append(i)
+        results: list[list[Ranked]] = [[] for _ in requests]
+        for number, rows in by_kind.items():
+            points = [self.frame.project(requests[i].lon, requests[i].lat) for i in rows]
+            x_m, y_m = np.array(points, dtype=np.float64).T
+            ranking = self._kinds[number].search([requests[i].spec for i in rows], x_m, y_m)
+            columns = (ranking.ids.tolist(), ranking.length_m.tolist(), ranking.r_m.tolist())
+            items = self.objects.ready(columns[0])
+            found = [Ranked(items[one], *rest) for one, *rest in zip(*columns, strict=True)]
+            ends = ranking.offsets.tolist()
+            for place, i in enumerate(rows):
+                results[i] = found[ends[place] : ends[place + 1]]
+        return results
 
-    def _interest(self, spec: TopK, keyword_ids: KeywordIds) -> InterestBatch:
-        return InterestBatch(
-            np.array([text_weight(spec.alpha, self.frame.maxdist_m)]),
-            np.array([spec.similarity], dtype=np.int8),
-            KeywordLists.of([keyword_ids]),
-        )
+    def _kind(self, handle: int) -> Kind[Any]:
+        return self._kinds[kind_of(handle)]
 
     # -- deltas ----------------------------------------------------------------------------------
 
     def _delta(self, handle: int, cause: Cause, *, snapshot: bool = False) -> Delta:
-        """Begin a delta; `_dated` completes it."""
+        """Begin a delta; `_complete` gives it anchor and bound."""
         return Delta(handle, cause, _NOWHERE, _NOTHING, self.now_ms, snapshot=snapshot)
 
     def _note(self, changes: Rows, cause: Cause, reason: DropReason, deltas: dict[int, Delta]) -> None:
@@ -256,15 +281,15 @@ class MatchingService:
             else:
                 delta.add.append(Entry(added[object_id], r_m))
 
-    def _dated(self, deltas: dict[int, Delta]) -> list[Delta]:
-        """Give deltas the anchors and reaches that are true now."""
+    def _complete(self, deltas: dict[int, Delta]) -> list[Delta]:
+        """Give deltas the anchors and bounds that are true now."""
         if not deltas:
             return []
-        rows = self.engine.rows(np.array(list(deltas), dtype=np.int64))
-        columns = (rows[name].tolist() for name in ("x_m", "y_m", "reach_m", "reach_id"))
-        for delta, x_m, y_m, reach_m, reach_id in zip(deltas.values(), *columns, strict=True):
+        columns: tuple[Floats | Ints, ...] = self.engine.bounds(_ids(deltas))
+        rows = zip(deltas.items(), *(column.tolist() for column in columns), strict=True)
+        for (handle, delta), x_m, y_m, bound_m, bound_id in rows:
             delta.anchor = Point(x_m, y_m)
-            delta.reach = Reach(reach_m, reach_id)
+            delta.bound = self._kind(handle).bound(bound_m, bound_id)
         return list(deltas.values())
 
     def check(self) -> None:
@@ -275,35 +300,12 @@ class MatchingService:
         InconsistentIndexError
             Naming what does not hold.
         """
-        check_engine(self.engine)
-        handles = set(self.engine.subscriptions.rows["id"][self.engine.subscriptions.used()].tolist())
-        if not set(self.pending) <= handles:
-            raise AssertionError("something pends for subscriptions that have ended")
-        for handle in handles:
-            if (int(self.engine.row(handle)["pending_count"]) > 0) != (handle in self.pending):
-                raise AssertionError(f"ledger and engine disagree on what pends for {handle}")
+        self.engine.check()
 
 
 _NOWHERE = Point(0.0, 0.0)
 _NOTHING = Reach(0.0, 0)
 
 
-def _ids(*values: int) -> Ints:
-    return np.array(values, dtype=np.int64)
-
-
-def _places(handles: Sequence[int], positions: Mapping[int, Place]) -> Positions:
-    places = [positions[handle] for handle in handles]
-    return Positions(
-        np.array(handles, dtype=np.int64),
-        np.array([place.point.x_m for place in places], dtype=np.float64),
-        np.array([place.point.y_m for place in places], dtype=np.float64),
-        np.radians(_known([place.heading_deg for place in places])),
-        _known([place.speed_mps for place in places]),
-        np.array([place.margin_m for place in places], dtype=np.float64),
-    )
-
-
-def _known(values: Sequence[float | None]) -> Floats:
-    """Return numbers, NaN for what is not known."""
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+def _ids(handles: Iterable[int]) -> Ints:
+    return np.fromiter(handles, dtype=np.int64)

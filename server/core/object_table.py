@@ -1,6 +1,6 @@
 """Live objects in words, kept as columns beside the engine's rows.
 
-An object on the shelf is three numbers; place, expiry and keywords are the engine's; payloads and keys
+An object here is three numbers; place, expiry and keywords are the engine's; payloads and keys
 lie in dictionaries only where there are any. A `LiveObject` is made when somebody asks for it. Look-up
 O(keywords), put and take O(1) an object.
 """
@@ -39,7 +39,7 @@ class ObjectTable(Mapping[int, LiveObject]):
     ----------
     table
         The engine's rows of objects.
-    vocabulary
+    dictionary
         Where keywords have their numbers.
     """
 

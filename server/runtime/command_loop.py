@@ -1,8 +1,8 @@
-"""The pump: takes waiting commands in batches, makes them durable, applies them.
+"""The command loop: takes waiting commands in batches, makes them durable, applies them.
 
 One batch at a time: plan, commit (in a thread), apply. Whoever waits for a command is answered after its
-batch is on disk and applied. The pump never waits for a device; nor do devices that report wait for a
-commit of others, however slow the disk is: what they say goes on aside (`server.runtime.report_batcher`).
+batch is on disk and applied. The loop never waits for a device; nor does what needs no disk wait for a
+commit of others, however slow the disk is: it goes on beside (`server.runtime.batcher`).
 """
 
 from __future__ import annotations
@@ -11,44 +11,43 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from safe_region.steady_clock import steady_clock_ms
 from server.commands import command as c
-from server.commands.plan import Plan, answer, apply
-from server.commands.planner import Planner
+from server.commands.acceptor import Accepted
+from server.commands.plan import Plan
+from server.commands.planner import Decision, Planner
 from server.core.coordinator import Coordinator
+from server.core.evaluation_batch import EvaluationBatch
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
-from server.runtime.command_queue import CommandQueue
+from server.runtime.batcher import Batcher
+from server.runtime.command_queue import CommandQueue, Entry
 from server.runtime.gc_control import GcControl
 from server.runtime.lifecycle import ServerState, require_serving
-from server.runtime.report_batcher import ReportBatcher
 from server.runtime.retention import Retention
 from server.store import SqliteStore
-from server.store.mutations import Row
+from server.store.mutations import Mutation
 
 _log = logging.getLogger(__name__)
 
 _IDLE_S = 1.0
-"""How often an idle pump lets time pass: expired objects leave memory."""
+"""How often an idle loop lets time pass: expired objects leave memory."""
 
 _CLEAN_MS = 10_000
-"""How often an idle pump tells the store what has expired and how late it is."""
+"""How often an idle loop tells the store what has expired and how late it is."""
 
 _AHEAD_MS = 2_000
 """How far time may go on after a commit: a server that was killed begins no earlier than that."""
 
-_LATE_MAX = 5_000
-"""Rows nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
-_GATHER_S = 0.001
-_GATHER_MAX = 64
-"""How long, and how often at most, a flood of reports is read on before those that wait are answered."""
+_LEAP_MS = 60_000
+"""A leap of time beyond this, as when the machine slept, is over before anybody is told the old one."""
 
-_LOOK_S = 0.001
-"""How often, during a commit, is looked for what can go on without it."""
+_LATE_MAX = 5_000
+"""Mutations nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
 
 
 def wall_clock_ms() -> int:
@@ -57,11 +56,11 @@ def wall_clock_ms() -> int:
 
 
 class CommandLoop:
-    """Drives a switchboard.
+    """Drives a coordinator.
 
     Parameters
     ----------
-    switchboard
+    coordinator
         Already recovered from the store.
     store
         Where rows become durable.
@@ -87,12 +86,12 @@ class CommandLoop:
         self._store = store
         self._clock = clock
         self._steady_clock = steady_clock
-        self._waiting = CommandQueue(coordinator.limits, coordinator.counters)
+        self._queue = CommandQueue(coordinator.counters)
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._batcher = ReportBatcher(coordinator, self._planner, self._waiting, self._let_in)
+        self._batcher = Batcher(coordinator, self._queue, self._let_in)
         self.gc_control = GcControl()
         self.state = ServerState.SERVING
         """Whether commands are taken: set by whoever starts and stops the server."""
@@ -103,7 +102,8 @@ class CommandLoop:
         self._committed_ms = 0
         self._until_ms = 0  # what the store says that time may reach
         self._ahead_ms = 0  # of the steady clock
-        self._superseded_count = 0
+        self._is_behind = not coordinator.virtual_time
+        # Whether time is to leap: a device that is welcomed before would take the old one for true.
         self._lease_expired_count = 0
         self._forgotten_count = 0
         self._retention = retention or Retention(store, 0)
@@ -149,7 +149,7 @@ class CommandLoop:
 
     def tell_now(self, command: c.Detach) -> None:
         """Submit without waiting for room: for clean-up, which must not be cancelled."""
-        self._waiting.put(command)
+        self._queue.put(command)
         self._arrived.set()
 
     async def _put(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
@@ -158,10 +158,10 @@ class CommandLoop:
         self._enqueue(command, future)
 
     def _enqueue(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
-        if not self._waiting.put(command, future):
+        if not self._queue.put(command, future):
             return
         self._arrived.set()
-        if len(self._waiting) >= self.coordinator.limits.queue_max:
+        if len(self._queue) >= self.coordinator.limits.queue_max:
             self._room.clear()
 
     async def answered(self) -> None:
@@ -173,21 +173,20 @@ class CommandLoop:
             await future
 
     async def run(self) -> None:
-        """Pump until `stop`."""
+        """Carry out commands until `stop`."""
         self._committed_ms = self._until_ms = self.coordinator.matching.now_ms
         self._ahead_ms = max(self._committed_ms, self._clock()) - self._steady_clock()
-        while not (self._stopping and not self._waiting):
+        while not (self._stopping and not self._queue):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), _IDLE_S)
             await self._pass_time()
-            if self._waiting:
-                await self._gather()
-                await self._pump_once()
+            if self._queue:
+                await self._run_batch()
             elif self.coordinator.matching.now_ms >= self._committed_ms + _CLEAN_MS or (
-                len(self.coordinator.late_rows) >= _LATE_MAX
+                len(self.coordinator.late_mutations) >= _LATE_MAX
             ):
                 await self._clean()
-            if not self._waiting:
+            if not self._queue:
                 self._arrived.clear()
             self._wake_sync_waiters()
             self.gc_control.rest()
@@ -209,7 +208,7 @@ class CommandLoop:
     @property
     def waiting_count(self) -> int:
         """How many commands wait."""
-        return len(self._waiting)
+        return len(self._queue)
 
     async def _pass_time(self) -> None:
         coordinator = self.coordinator
@@ -220,8 +219,10 @@ class CommandLoop:
             now_ms = max(coordinator.matching.now_ms, coordinator.real_ms + self._ahead_ms)
             if now_ms > self._until_ms:
                 self._until_ms = now_ms + _AHEAD_MS  # also if the disk fails: time does not stand still
+                self._is_behind |= now_ms > coordinator.matching.now_ms + _LEAP_MS
                 await self._clean(self._until_ms)
             coordinator.advance(now_ms)
+            self._is_behind = False
         expired_count = coordinator.counters.parked[ParkReason.LEASE_EXPIRED]
         if expired_count > self._lease_expired_count:
             count = expired_count - self._lease_expired_count
@@ -243,34 +244,57 @@ class CommandLoop:
                 future.set_result(None)
         self._sync_waiters = [pair for pair in self._sync_waiters if not pair[1].done()]
 
-    async def _gather(self) -> None:
-        """Let more be read as long as that makes reports obsolete that would have to be evaluated."""
-        counters = self.coordinator.counters
-        for _ in range(_GATHER_MAX):
-            if counters.reports_superseded == self._superseded_count:
-                break
-            self._superseded_count = counters.reports_superseded
-            await asyncio.sleep(_GATHER_S)
-
-    async def _pump_once(self) -> None:
-        await self._batcher.carry_out()
-        planned = self._planner.plan_batch(self._waiting.main(self.coordinator.limits.batch_max))
-        batch = self._waiting.take_main(len(planned))
+    async def _run_batch(self) -> None:
+        """Carry out what waits: first what needs no disk, then a batch that does."""
+        await self._batcher.run()
+        decisions = self._planner.plan_batch(self._queue.durable(self.coordinator.limits.batch_max))
+        entries = self._queue.take_durable(len(decisions))
         self._let_in()
-        rows = [row for plan in planned if isinstance(plan, Plan) for row in plan.rows]
-        if rows:
+        mutations = [one for plan in decisions if isinstance(plan, Plan) for one in plan.mutations]
+        if mutations:
             try:
-                await self._commit(rows)
+                await self._commit(mutations)
             except StoreError as error:
-                _log.error("a batch of %d commands is refused: %s", len(batch), error)
+                _log.error("a batch of %d commands is refused: %s", len(entries), error)
                 self.gc_control.suspect()
-                planned = [_unless_readonly(plan) for plan in planned]
-        replies = apply(self.coordinator, [plan for plan in planned if isinstance(plan, Plan)])
-        answer(self.coordinator, batch, planned, replies)
-        self._waiting.done(batch)
+                decisions = [_unless_durable(plan) for plan in decisions]
+        self._apply(entries, decisions)
+        self._queue.done(entries)
+
+    def _apply(self, entries: Sequence[Entry], decisions: Sequence[Decision]) -> None:
+        """Apply plans, which are on disk, then what needed no disk; answer.
+
+        Plans of a batch do not touch the same things, so all publications are carried out as one, before
+        anything is evaluated: a device that says hello is told nothing between welcome and snapshot. What
+        touches everything, the last of its batch, comes behind all of it.
+        """
+        accepted = Accepted()
+        replies: list[tuple[Entry, object]] = []
+        publications = []
+        for entry, plan in zip(entries, decisions, strict=True):
+            if isinstance(plan, RefusalError):
+                self._batcher.refuse(entry, plan)
+            elif plan is not None and not plan.touches.everything:
+                replies.append((entry, plan.apply(accepted.evaluation)))
+                if plan.publication is not None:
+                    publications.append(plan.publication)
+        if publications:
+            fresh = [item for one in publications for item in one.fresh]
+            self.coordinator.publish(fresh, [old for one in publications for old in one.replaced])
+        volatile = (entry for entry, plan in zip(entries, decisions, strict=True) if plan is None)
+        self._batcher.accept(volatile, accepted)
+        self._batcher.finish(accepted)
+        replies += [
+            (entry, plan.apply(EvaluationBatch()))
+            for entry, plan in zip(entries, decisions, strict=True)
+            if isinstance(plan, Plan) and plan.touches.everything
+        ]
+        for entry, reply in replies:
+            if entry.answer is not None and not entry.answer.done():
+                entry.answer.set_result(reply)
 
     def _let_in(self) -> None:
-        if len(self._waiting) < self.coordinator.limits.queue_max:
+        if len(self._queue) < self.coordinator.limits.queue_max:
             self._room.set()
 
     async def _clean(self, until_ms: int | None = None) -> None:
@@ -280,35 +304,41 @@ class CommandLoop:
             _log.warning("%s", error)
             self.gc_control.suspect()
 
-    async def _commit(self, rows: list[Row], until_ms: int | None = None) -> None:
+    async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:
+        """Make mutations durable; go on meanwhile with what needs no disk, which may be slow."""
         coordinator = self.coordinator
-        late = [
-            coordinator.late_rows.popleft() for _ in range(min(len(coordinator.late_rows), _LATE_MAX))
-        ]
+        waiting = coordinator.late_mutations
+        late = [waiting.popleft() for _ in range(min(len(waiting), _LATE_MAX))]
         now_ms = coordinator.matching.now_ms
         if until_ms is None:
-            until_ms = now_ms if coordinator.virtual_time else max(self._until_ms, now_ms + _AHEAD_MS)
+            is_virtual = coordinator.virtual_time
+            until_ms = now_ms if is_virtual else max(self._until_ms, now_ms + _AHEAD_MS)
         loop = asyncio.get_running_loop()
         committing = loop.run_in_executor(
-            self._disk, self._store.commit, [*late, *rows], now_ms, until_ms
+            self._disk, self._store.commit, [*late, *mutations], now_ms, until_ms
         )
+        committing.add_done_callback(lambda _: self._arrived.set())
         try:
-            await self._meanwhile(committing)
+            while not committing.done():
+                self._arrived.clear()
+                if self._is_behind:
+                    break
+                await self._batcher.run()
+                if self._queue.volatile_count:
+                    await asyncio.sleep(0)  # streams are read and written
+                elif not committing.done():
+                    await self._arrived.wait()
             await committing
         except StoreError:
-            coordinator.late_rows.extendleft(reversed(late))
+            waiting.extendleft(reversed(late))
             raise
+        finally:
+            self._arrived.set()
         self._committed_ms, self._until_ms = now_ms, until_ms
 
-    async def _meanwhile(self, committing: asyncio.Future[None]) -> None:
-        """Go on with what needs no disk until a commit is done: it may be slow."""
-        while not committing.done():
-            await self._batcher.carry_out()
-            await asyncio.wait((committing,), timeout=_LOOK_S)
 
-
-def _unless_readonly(plan: Plan | RefusalError) -> Plan | RefusalError:
+def _unless_durable(plan: Decision) -> Decision:
     """Refuse what could not be made durable; the rest goes ahead."""
-    if isinstance(plan, Plan) and plan.rows:
+    if isinstance(plan, Plan) and plan.mutations:
         return RefusalError(Reason.INTERNAL, "store", "not writable", "writable; try again later")
     return plan

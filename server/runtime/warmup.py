@@ -9,7 +9,8 @@ from __future__ import annotations
 from engine import EngineOptions
 from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
-from server.core.matching_service import MatchingService
+from server.core.evaluation_batch import EvaluationBatch
+from server.core.matching_service import MatchingService, SearchRequest
 from server.model import Cause, LiveObject, Place, TopK
 
 _OBJECTS = 200
@@ -19,36 +20,41 @@ _LATER_MS = 1_000
 
 
 def warm_up(frame: Frame, options: EngineOptions) -> None:
-    """Let a small ledger go through everything that a large one goes through."""
+    """Let a small matching service go through everything that a large one goes through."""
     matching = MatchingService(frame, options)
     lon = (frame.area.lon_min + frame.area.lon_max) / 2
     lat = (frame.area.lat_min + frame.area.lat_max) / 2
 
     def place(number: int) -> Place:
-        return Place(frame.project(lon + number * _STEP_DEG, lat))
+        return Place(lon + number * _STEP_DEG, lat)
 
     def item(number: int) -> LiveObject:
         words = tuple(sorted({_WORDS[number % 6], _WORDS[number // 6 % 6]}))
-        point = place(number).point
+        here = place(number)
+        point = frame.project(here.lon, here.lat)
         expiry_ms = _LATER_MS if number % 2 else 2 * _LATER_MS
-        return LiveObject(number, lon + number * _STEP_DEG, lat, point, words, 0, expiry_ms, b"", "")
+        return LiveObject(number, here.lon, here.lat, point, words, 0, expiry_ms, b"", "")
+
+    def batch(places: dict[int, Place]) -> EvaluationBatch:
+        found = EvaluationBatch()
+        found.places.update(places)
+        return found
 
     specs = (TopK(_WORDS[:2], 2, 0.5), TopK(_WORDS[:2], 2, 0.5, region=RegionMode.ELLIPSE))
-    for handle, spec in enumerate(specs, 1):
-        matching.subscribe(handle, spec)
+    first, second = (matching.subscribe(spec) for spec in specs)
     matching.publish([item(number) for number in range(1, _OBJECTS)])
-    matching.anchor({1: place(1), 2: place(1)}, Cause.SUBSCRIBED)
-    places = {1: _uncertain(place(50)), 2: place(50)}
-    matching.anchor(places, Cause.REPORTED, matching.look(places))
+    matching.evaluate(batch({first: place(1), second: place(1)}))
+    moved = batch({first: _uncertain(place(50)), second: place(50)})
+    matching.evaluate(moved, matching.retrieve(moved))
     matching.publish([item(50 + number)._replace(object_id=_OBJECTS + number) for number in range(40)])
-    matching.anchor({1: place(51), 2: place(51)}, Cause.REPORTED)
+    matching.evaluate(batch({first: place(51), second: place(51)}))
     matching.retract(list(range(_OBJECTS, _OBJECTS + 40)))
-    matching.search(specs[0], place(3).point)
-    matching.snapshot(1, Cause.RESUMED)
+    matching.search([SearchRequest(spec, lon, lat) for spec in specs])
+    matching.snapshot(first, Cause.RESUMED)
     matching.advance(_LATER_MS)
     matching.advance(2 * _LATER_MS)
-    for handle in (1, 2):
-        matching.park(handle)
+    for handle in (first, second):
+        matching.park([handle])
         matching.unsubscribe(handle)
 
 

@@ -1,4 +1,8 @@
-"""Sessions: the state of each device's conversation. Pure state machines, no I/O."""
+"""Sessions: the state of each device's conversation.
+
+State machines without I/O. An outbox calls whoever writes it, and is given a clock; the epochs of
+versions are drawn at random.
+"""
 
 from server.session.events import (
     Detached,
@@ -14,8 +18,7 @@ from server.session.events import (
     VersionedDelta,
     Welcome,
 )
-from server.session.outbox import Outbox
-from server.session.session import Session
+from server.session.session import Outbox, Session
 from server.session.states import State
 
 __all__ = [

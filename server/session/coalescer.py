@@ -5,6 +5,8 @@ A device that is up to date has none of it. O(1) an event; O(waiting) to coalesc
 
 from __future__ import annotations
 
+from typing import Any
+
 from server.limits import Limits
 from server.session.events import SnapshotDue, VersionedDelta
 from server.session.outbox import Queued
@@ -16,20 +18,20 @@ class Coalescer:
     __slots__ = ("_bytes", "_deltas", "_ends", "_marker")
 
     def __init__(self) -> None:
-        self._deltas: list[Queued] = []
+        self._deltas: list[Queued[Any]] = []
         self._bytes = 0
-        self._marker: Queued | None = None
-        self._ends: list[Queued] = []
+        self._marker: Queued[Any] | None = None
+        self._ends: list[Queued[Any]] = []
 
     def __len__(self) -> int:
         return len(self._deltas) + len(self._ends) + (self._marker is not None)
 
-    def add_delta(self, item: Queued, size_bytes: int) -> None:
+    def add_delta(self, item: Queued[Any], size_bytes: int) -> None:
         """Note that a delta waits."""
         self._deltas.append(item)
         self._bytes += size_bytes
 
-    def add_end(self, item: Queued) -> None:
+    def add_end(self, item: Queued[Any]) -> None:
         """Note that the end of a subscription waits."""
         self._ends.append(item)
 
@@ -52,7 +54,7 @@ class Coalescer:
         self._marker.event = SnapshotDue()
         return len(waiting)
 
-    def taken(self, item: Queued) -> None:
+    def taken(self, item: Queued[Any]) -> None:
         """Note that an event has left the outbox."""
         if self._ends and self._ends[0] is item:
             self._ends.pop(0)
@@ -65,7 +67,7 @@ class Coalescer:
         """Note that the marker has become snapshots."""
         self._marker = None
 
-    def take_ends(self) -> list[Queued]:
+    def take_ends(self) -> list[Queued[Any]]:
         """Take the ends of subscriptions out."""
         ends, self._ends = self._ends, []
         return ends

@@ -6,14 +6,14 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from server.errors import RefusalError
-from server.model import Delta, TopK
+from server.model import Delta, Spec
 
 
 class Subscribed(NamedTuple):
     """A subscription the device has, in a welcome."""
 
     subscription_id: int
-    spec: TopK
+    spec: Spec
 
 
 class Welcome(NamedTuple):

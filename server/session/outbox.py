@@ -1,22 +1,23 @@
 """One stream's outbox, shared by the devices that it carries, in the order in which things happened.
 
-The transport waits for `on_ready`, takes what there is, writes it, and says so; nobody waits for it.
+The transport waits for `on_ready`, takes what there is, writes it, and says so. Whoever puts something in
+does not wait for that.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any, Generic, TypeVar
 
 from server.counters import Counters
 from server.session.events import Event, SnapshotDue, VersionedDelta
 
-if TYPE_CHECKING:
-    from server.session.session import Session
+_Session = TypeVar("_Session")
+"""A device's session: an outbox carries it and knows nothing of it."""
 
 NEVER_LATE_MS = 2**62
-_NOTHING: deque[Queued] = deque()
+_NOTHING: deque[Any] = deque()
 """The outbox of a connection that has nothing to say; one of its own takes 760 bytes."""
 
 
@@ -24,19 +25,19 @@ def _nobody() -> None:
     """Stand for who waits for an outbox when nobody does."""
 
 
-class Queued:
+class Queued(Generic[_Session]):
     """An event waiting to be sent; `event` is None once it was coalesced away or dropped."""
 
     __slots__ = ("device_id", "event", "queued_ms", "session")
 
-    def __init__(self, session: Session | None, device_id: str, event: Event, queued_ms: int) -> None:
+    def __init__(self, session: _Session | None, device_id: str, event: Event, queued_ms: int) -> None:
         self.session = session
         self.device_id = device_id
         self.event: Event | None = event
         self.queued_ms = queued_ms
 
 
-class Outbox:
+class SessionOutbox(Generic[_Session]):
     """A stream's outbox.
 
     Deltas are bounded by their sessions, which coalesce them. What answers the device's own commands
@@ -92,12 +93,12 @@ class Outbox:
         """Events without a version that were not written yet."""
         self._answers_taken = 0
         self.closed = False
-        self.devices: dict[str, Session] = {}
+        self.devices: dict[str, _Session] = {}
 
     def __len__(self) -> int:
         return len(self._outbox)
 
-    def put(self, session: Session | None, device_id: str, event: Event) -> Queued:
+    def put(self, session: _Session | None, device_id: str, event: Event) -> Queued[_Session]:
         """Append an event. O(1)."""
         item = Queued(session, device_id, event, self._clock())
         is_delta = isinstance(event, VersionedDelta)
@@ -115,9 +116,9 @@ class Outbox:
             self._on_ready()
         return item
 
-    def pop(self) -> Queued:
+    def pop(self) -> Queued[_Session]:
         """Take the oldest event. Those with an event are to be written, and `wrote` called."""
-        item = self._outbox.popleft()
+        item: Queued[_Session] = self._outbox.popleft()
         if not self._outbox:
             self._outbox = _NOTHING
         self.taken_count += 1
@@ -127,14 +128,14 @@ class Outbox:
             self._answers_taken += 1
         return item
 
-    def take_early(self, item: Queued) -> Event | None:
+    def take_early(self, item: Queued[_Session]) -> Event | None:
         """Take an event without a version, from farther behind; it is not there any more."""
         event = item.event
         item.event = None
         self._answers_taken += event is not None
         return event
 
-    def take_snapshots(self, marker: Queued, count: int) -> None:
+    def take_snapshots(self, marker: Queued[_Session], count: int) -> None:
         """Note that a marker became so many snapshots, which are to be written."""
         self._counters.deltas_queued += count
         self._writing += [(marker.queued_ms, True)] * count

@@ -20,7 +20,7 @@ from server.limits import Limits
 from server.model import Cause, Delta
 from server.session.coalescer import Coalescer
 from server.session.events import Detached, Event, Unsubscribed, VersionedDelta
-from server.session.outbox import Outbox, Queued
+from server.session.outbox import Queued, SessionOutbox
 from server.session.replay_buffer import ReplayBuffer
 from server.session.states import TRANSITIONS, Command, State
 
@@ -104,7 +104,7 @@ class Session:
         self.require_instance(nonce)
         if self.outbox is not None:
             taken_over = RefusalError(Reason.SUPERSEDED, "stream", "older", "the latest of its instance")
-            self.say(Detached(taken_over))
+            self.enqueue(Detached(taken_over))
             self._leave()
         floor = self.version if self._replay is None else self._replay.floor
         is_known = nonce == self._nonce and epoch == self.epoch != _NO_EPOCH
@@ -181,7 +181,7 @@ class Session:
         self._queue(versioned)
         return True
 
-    def say(self, event: Event) -> Queued | None:
+    def enqueue(self, event: Event) -> Queued[Session] | None:
         """Queue an event that has no version. Lost if nobody is attached."""
         if self.outbox is None:
             return None
@@ -189,7 +189,7 @@ class Session:
 
     def unsubscribed(self, subscription_id: int) -> None:
         """Queue the end of a subscription."""
-        item = self.say(Unsubscribed(subscription_id))
+        item = self.enqueue(Unsubscribed(subscription_id))
         if item is not None and item.event is not None:
             self._waiting().add_end(item)
 
@@ -200,7 +200,7 @@ class Session:
             if not self._replay:
                 self._replay = None
 
-    def sent(self, item: Queued) -> None:
+    def mark_sent(self, item: Queued[Session]) -> None:
         """Note that a queued event of this session has been taken for sending."""
         if self._coalescer is not None:
             self._coalescer.taken(item)
@@ -241,7 +241,7 @@ class Session:
             self._counters.deltas_queued += 1
             self._counters.deltas_coalesced += 1
             return
-        item = self.say(delta)
+        item = self.enqueue(delta)
         if item is None or item.event is None:
             return
         coalescer = self._waiting()
@@ -280,3 +280,7 @@ class Session:
         self._counters.devices[self.state] -= 1
         self._counters.devices[state] += 1
         self.state = state
+
+
+Outbox = SessionOutbox[Session]
+"""One stream's outbox."""

@@ -29,7 +29,7 @@ class Admission:
 
     Parameters
     ----------
-    pump
+    command_loop
         Knows the state of the server.
     access
         Who may speak.

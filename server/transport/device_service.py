@@ -1,4 +1,4 @@
-"""The service for devices: convert, call the pump, convert; streams that end when the server drains."""
+"""The service for devices: decode, call the command loop, encode; streams end when the server drains."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import grpc
 
 from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
 from server.commands import command as c
+from server.commands.validation import checked_report
 from server.errors import Reason, RefusalError
-from server.model import TopK
 from server.runtime.command_loop import CommandLoop
-from server.session import Detached, Event, GoAway, Outbox, Rejection
+from server.session import Detached, Event, GoAway, Outbox, RefusedCommand, Rejection
 from server.transport import converters
 from server.transport.admission import Admission, Context, supports_go_away
 from server.transport.event_encoder import EventEncoder
 from server.transport.parsing import UNPARSABLE, unparsable
+from server.transport.specs import spec_from
 from server.transport.stream_sender import StreamSender
 
 _HALF_CLOSE_S = 5.0
@@ -31,7 +32,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     def __init__(self, command_loop: CommandLoop, admission: Admission) -> None:
         self._command_loop = command_loop
         self._admission = admission
-        coordinator = command_loop.coordinator
+        self._coordinator = coordinator = command_loop.coordinator
         self._encoder = EventEncoder(
             coordinator.frame,
             coordinator.limits,
@@ -53,8 +54,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 await context.write(encoder.response(event))
 
         can_go = await self._require_serving(context, write)
-        coordinator = self._command_loop.coordinator
-        sender = StreamSender(coordinator, write, single=True, supports_go_away=can_go)
+        sender = StreamSender(self._coordinator, write, single=True, supports_go_away=can_go)
         await self._carry(sender, context, self._read_one(sender, context))
 
     async def AttachFleet(  # noqa: N802
@@ -69,8 +69,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             await context.write(encoder.fleet_response(events))
 
         can_go = await self._require_serving(context, write)
-        coordinator = self._command_loop.coordinator
-        sender = StreamSender(coordinator, write, single=False, supports_go_away=can_go)
+        sender = StreamSender(self._coordinator, write, single=False, supports_go_away=can_go)
         await self._carry(sender, context, self._read_fleet(sender, context))
 
     async def Search(  # noqa: N802
@@ -79,14 +78,14 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         """Evaluate once."""
         try:
             self._admission.require(context)
-            spec = converters.top_k_from(request.spec)
+            spec = spec_from(request.spec)
             lon, lat = converters.position_from(
                 request.position, "position", present=request.HasField("position")
             )
             ranked, now_ms = await self._command_loop.ask(c.Search(spec, lon, lat))
         except RefusalError as error:
             await self._admission.refuse(context, error)
-        return converters.search_message(spec, ranked, self._command_loop.coordinator.frame, now_ms)
+        return converters.search_message(spec, ranked, self._coordinator.frame, now_ms)
 
     def drain(self) -> None:
         """Tell every stream, or each device attached on it, that the server is stopping; end streams."""
@@ -96,7 +95,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 sender.finish(GoAway(error))
                 continue
             for session in list(sender.outbox.devices.values()):
-                session.say(Detached(error))
+                session.enqueue(Detached(error))
             sender.finish()
 
     def stop_waiting(self) -> None:
@@ -118,10 +117,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         except RefusalError as error:
             if can_go:
                 await write((("", GoAway(error)),))
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_HALF_CLOSE_S):
-                        while await context.read() is not grpc.aio.EOF:
-                            pass
+                await _await_half_close(context)
             await self._admission.refuse(context, error)
         return can_go
 
@@ -152,7 +148,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 raise unparsable()
             if device_id is None:
                 device_id = request.hello.device_id
-                await self._admit(sender, device_id, request)
+                await self._admit(sender, context, device_id, request)
             self._command_loop.listen()
             command = self._command(sender.outbox, device_id, request)
             if command is not None and not self._command_loop.tell_at_once(command):
@@ -170,7 +166,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             self._command_loop.listen()
             for entry in request.entries:
                 if not is_admitted:
-                    await self._admit(sender, entry.device_id, entry.request)
+                    await self._admit(sender, context, entry.device_id, entry.request)
                     is_admitted = True
                 command: c.DeviceCommand | None
                 if entry.HasField("request"):
@@ -182,7 +178,11 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             await sender.room()
 
     async def _admit(
-        self, sender: StreamSender, device_id: str, request: device_service_pb2.AttachRequest
+        self,
+        sender: StreamSender,
+        context: Context,
+        device_id: str,
+        request: device_service_pb2.AttachRequest,
     ) -> None:
         """Require that a stream begins with a hello whose token is known: before, nothing is queued.
 
@@ -194,8 +194,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         try:
             self._require_hello(request)
         except RefusalError as error:
-            number, kind = c.rejection_address(_outline(sender.outbox, device_id, request))
-            await sender.tell(device_id, Rejection(number, kind, error))
+            await sender.tell(device_id, Rejection(*_address(request), error))
+            await _await_half_close(context)
             raise
 
     def _require_hello(self, request: device_service_pb2.AttachRequest) -> None:
@@ -208,17 +208,19 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     def _command(
         self, outbox: Outbox, device_id: str, request: device_service_pb2.AttachRequest
     ) -> c.DeviceCommand | None:
-        """Read what a device says; None if that cannot be read, which it is told."""
-        self._command_loop.coordinator.heard(outbox, device_id)
+        """Read what a device says; None if that is refused at once, which it is told."""
+        session = self._coordinator.heard(outbox, device_id)
         try:
             if request.WhichOneof("command") == "report":  # nearly always
-                return converters.report_from(outbox, device_id, request.report)
+                report = converters.report_from(outbox, session, device_id, request.report)
+                return checked_report(report, self._coordinator.limits)
             if request.HasField("hello"):
                 self._admission.auth.require(request.hello.token)
                 self._require_same_device(device_id, request.hello.device_id)
             return converters.device_command_from(outbox, device_id, request)
         except RefusalError as error:
-            self._command_loop.coordinator.reject(_outline(outbox, device_id, request), error)
+            number, command = _address(request)
+            self._coordinator.reject(outbox, device_id, number, command, error)
             return None
 
     @staticmethod
@@ -230,6 +232,17 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 repr(hello_id),
                 f"the entry's, {device_id!r}",
             )
+
+
+async def _await_half_close(context: Context) -> None:
+    """Discard what a client sends until it half-closes, or for a while: it is to read why it is refused.
+
+    A client that is writing when its stream ends may lose what it has not read, and the status, too.
+    """
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_HALF_CLOSE_S):
+            while await context.read() is not grpc.aio.EOF:
+                pass
 
 
 def device_handler(servicer: DeviceServicer) -> grpc.GenericRpcHandler:
@@ -252,21 +265,14 @@ def device_handler(servicer: DeviceServicer) -> grpc.GenericRpcHandler:
     return grpc.method_handlers_generic_handler(name, methods)
 
 
-def _outline(
-    outbox: Outbox, device_id: str, request: device_service_pb2.AttachRequest
-) -> c.DeviceCommand:
-    """Return a stand-in for a command that could not be read: enough to address its rejection."""
+def _address(request: device_service_pb2.AttachRequest) -> tuple[int, RefusedCommand]:
+    """Return the number and command that the rejection of a request names, whatever is wrong with it."""
     match request.WhichOneof("command"):
         case "hello":
-            return c.Hello(outbox, device_id, b"", 0, 0.0, 0.0)
+            return 0, RefusedCommand.HELLO
         case "report":
-            return c.Report(outbox, device_id, request.report.sequence, 0.0, 0.0, ())
+            return request.report.sequence, RefusedCommand.REPORT
         case "subscribe":
-            # An unsubscribe is addressed by the same number; only the kind differs.
-            number = request.subscribe.subscription_id
-            return c.Subscribe(outbox, device_id, number, _NO_SPEC, 0.0, 0.0)
+            return request.subscribe.subscription_id, RefusedCommand.SUBSCRIBE
         case _:
-            return c.Ping(outbox, device_id, 0)
-
-
-_NO_SPEC = TopK((), 0, 0.0)
+            return 0, RefusedCommand.UNSPECIFIED

@@ -20,8 +20,8 @@ from server.transport.converters import (
     frame_message,
     limits_message,
     object_message,
-    spec_message,
 )
+from server.transport.specs import spec_message
 from server.transport.status import error_message, go_away_message
 
 _OBJECTS_MAX = 8192

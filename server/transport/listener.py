@@ -76,7 +76,7 @@ class Listener:
 
     Parameters
     ----------
-    pump
+    command_loop
         What answers.
     access
         Who may speak.

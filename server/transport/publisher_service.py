@@ -1,4 +1,4 @@
-"""The service for publishers: convert, call the pump, convert."""
+"""The service for publishers: decode, call the command loop, encode."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The sending side of one stream: when there is something on its connection it takes and writes it.
 
-Nobody waits for it. A stream that says nothing has one task, the call's own, which reads: writing is a
-task only while there is something to write, as most devices are silent most of the time.
+Whoever queues does not wait for it; the stream's own reader does, while too many answers are not
+written, and so does `Sync`. A stream that says nothing has one task, the call's own, which reads: writing
+is a task only while there is something to write, as most devices are silent most of the time.
 
 When the server drains, what is queued is written and what the client sends is discarded. A client that
 knows `GoAway` gets it as the last event, half-closes, and is read until it has: a client that is writing
@@ -26,7 +27,7 @@ class StreamSender:
 
     Parameters
     ----------
-    switchboard
+    coordinator
         Where events are taken from.
     write
         Sends events; returns when the stream has accepted them.

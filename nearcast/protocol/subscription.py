@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Collection
+from typing import Protocol
 
 from nearcast.errors import ClosedError, NearcastError
 from nearcast.geofence import Geofence
@@ -17,16 +17,14 @@ from nearcast.model import (
     SubscriptionState,
     TopK,
 )
+from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import live_object
-from nearcast.protocol.location import SharedLocation
+from nearcast.protocol.location import Location, SharedLocation
 from nearcast.protocol.report_policy import ReportPolicy
 from nearcast.v1 import subscriptions_pb2
 from safe_region.anchored import AnchoredRegion, Buffered, Evaluation, RegionMode
-from safe_region.frame import Point
+from safe_region.frame import Frame, Point
 from safe_region.scoring import score_of
-
-if TYPE_CHECKING:
-    from nearcast.protocol.device_session import DeviceSession
 
 _REASONS = {
     subscriptions_pb2.CAUSE_SUBSCRIBED: ChangeReason.SUBSCRIBED,
@@ -43,21 +41,47 @@ _FAREWELLS = {
 }
 
 
+class Host(Protocol):
+    """What a subscription needs to know of the device session that it belongs to."""
+
+    clock: Clock
+    location: Location
+    point: Point
+    """Where the device is, on the plane."""
+    prefetch_m: float
+    is_online: bool
+    """Whether there is a stream."""
+
+    @property
+    def frame(self) -> Frame:
+        """The server's service area and its projection."""
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether all that the last welcome announced has arrived."""
+
+    def geofence(self, subscriptions: Collection[Subscription] | None = None) -> Geofence:
+        """Return a circle about the device within which these have nothing to say."""
+
+    def unsubscribe(self, subscription: Subscription, on_ended: Callable[[], None]) -> None:
+        """End a subscription; call back when the server knows, or when there is no stream."""
+
+
 class Subscription:
     """The k best objects for a device, wherever it is. Made by `Device.subscribe`."""
 
-    def __init__(self, session: DeviceSession, subscription_id: int, spec: TopK) -> None:
+    def __init__(self, host: Host, subscription_id: int, spec: TopK) -> None:
         self.id = subscription_id
         self.spec = spec
         self.region = AnchoredRegion(spec.k)
         self.error: NearcastError | None = None
-        self._session = session
+        self._host = host
         self._objects: dict[int, LiveObject] = {}
         self._watchers: set[_Watcher] = set()
         self._known = False  # the first delta has come
         self._pending_report = 0  # sequence of a report that waits for its delta
         self._next_expiry_ms = 0
-        self._policy = ReportPolicy(self.region, session.prefetch_m)
+        self._policy = ReportPolicy(self.region, host.prefetch_m)
         self._first_answer: asyncio.Future[None] | None = None
 
     # -- for users -------------------------------------------------------------------------------
@@ -65,18 +89,18 @@ class Subscription:
     @property
     def state(self) -> SubscriptionState:
         """Whether `results` is exact now, and why not."""
-        session = self._session
+        host = self._host
         if self.error is not None:
             return SubscriptionState.ENDED
-        if session.is_caught_up:
+        if host.is_caught_up:
             return self._state_in_sync()
-        if session.is_online:
+        if host.is_online:
             return SubscriptionState.CATCHING_UP
         is_covered = self._known and self._evaluate().exact
         return SubscriptionState.OFFLINE if is_covered else SubscriptionState.OFFLINE_STALE
 
     def _state_in_sync(self) -> SubscriptionState:
-        session = self._session
+        host = self._host
         evaluation = self._evaluate()
         if not self._known:
             return SubscriptionState.STALE
@@ -84,14 +108,14 @@ class Subscription:
             return SubscriptionState.STALE
         if evaluation.exact:
             return SubscriptionState.EXACT
-        if self._policy.is_too_vague(session.frame, session.location, evaluation):
+        if self._policy.is_too_vague(host.frame, host.location, evaluation):
             return SubscriptionState.TOO_VAGUE
         return SubscriptionState.STALE
 
     def results(self) -> list[Match]:
         """Return the k best at the device's position, best first. O(buffer), nothing is sent."""
-        session = self._session
-        frame = session.frame
+        host = self._host
+        frame = host.frame
         matches = []
         for length_m, object_id in self._evaluate().best:
             score = score_of(length_m, self.spec.alpha, frame.maxdist_m)
@@ -119,7 +143,7 @@ class Subscription:
 
     def geofence(self) -> Geofence:
         """Return a circle about the device within which this subscription has nothing to say."""
-        return self._session.geofence((self,))
+        return self._host.geofence((self,))
 
     async def unsubscribe(self) -> None:
         """End the subscription; return when the server knows, or as soon as there is no stream.
@@ -129,7 +153,7 @@ class Subscription:
         """
         loop = asyncio.get_running_loop()
         known: asyncio.Future[None] = loop.create_future()
-        self._session.unsubscribe(self, lambda: None if known.done() else known.set_result(None))
+        self._host.unsubscribe(self, lambda: None if known.done() else known.set_result(None))
         await known
 
     # -- for the conversation --------------------------------------------------------------------
@@ -137,7 +161,7 @@ class Subscription:
     @property
     def is_waiting(self) -> bool:
         """Whether an answer of the server is due."""
-        return not self._known or self._pending_report > 0 or not self._session.is_caught_up
+        return not self._known or self._pending_report > 0 or not self._host.is_caught_up
 
     def apply(self, delta: subscriptions_pb2.Delta) -> int:
         """Take over a delta; return how many objects it brought."""
@@ -165,7 +189,7 @@ class Subscription:
         self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
         self._policy.changed()
         if delta.cause in _ANSWERS:
-            self._policy.answered(self._session.frame, self._evaluate, delta.time_ms)
+            self._policy.answered(self._host.frame, self._evaluate, delta.time_ms)
         elif delta.snapshot:
             self._policy.anchored(self._evaluate)
         if self._first_answer is not None and not self._first_answer.done():
@@ -192,18 +216,18 @@ class Subscription:
 
     def must_report(self) -> bool:
         """Whether the device must tell the server where it is. Usually O(1)."""
-        session = self._session
-        location, point = session.location, session.point
+        host = self._host
+        location, point = host.location, host.point
         if self.is_waiting or self._policy.is_quiet(point, location.accuracy_m):
             return False
-        return self._policy.must_report(session.frame, location, point, self._evaluate())
+        return self._policy.must_report(host.frame, location, point, self._evaluate())
 
     def fence_m(self) -> float:
         """Radius on the plane within which nothing has to be sent."""
         if not self._known:
             return 0.0
-        session = self._session
-        return self._policy.fence_m(session.frame, session.location, self._evaluate())
+        host = self._host
+        return self._policy.fence_m(host.frame, host.location, self._evaluate())
 
     def mark_sent(self, shared: SharedLocation, sequence: int = 0) -> None:
         """Note that a position is under way to the server, in this report or in a subscribe."""
@@ -246,10 +270,10 @@ class Subscription:
         self.notice(ChangeReason.RESUMED)
 
     def _evaluate(self) -> Evaluation:
-        session = self._session
-        point = session.point
-        now_ms = session.clock.now_ms()
-        return self.region.evaluate(point.x_m, point.y_m, now_ms, session.location.accuracy_m)
+        host = self._host
+        point = host.point
+        now_ms = host.clock.now_ms()
+        return self.region.evaluate(point.x_m, point.y_m, now_ms, host.location.accuracy_m)
 
 
 class _Watcher:

@@ -1,0 +1,196 @@
+"""Accepting: what needs no disk is validated against the sessions, noted at once, and evaluated together.
+
+A batch of commands becomes an `Accepted`: sessions have been told of what does not depend on an
+evaluation, and what does is a row in it. Nothing else may change the engine before `finish`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from server.commands import command as c
+from server.commands.validation import (
+    checked_name,
+    checked_nonce,
+    checked_place,
+    checked_position,
+    checked_version,
+)
+from server.core.coordinator import Coordinator
+from server.core.evaluation_batch import EvaluationBatch
+from server.core.kinds import kind_of_spec
+from server.core.kinds.checks import require
+from server.core.matching_service import Retrieved, SearchRequest
+from server.errors import Reason, RefusalError
+from server.session import Pong, Session
+
+Answer = asyncio.Future[Any]
+
+
+class Accepted:
+    """What a batch of commands asks for."""
+
+    __slots__ = ("evaluation", "later", "searches")
+
+    def __init__(self) -> None:
+        self.evaluation = EvaluationBatch()
+        self.searches: list[tuple[SearchRequest, Answer | None]] = []
+        self.later: list[Callable[[], object]] = []
+        """What comes behind the deltas of the evaluation."""
+
+
+class Acceptor:
+    """Accepts commands that need no disk.
+
+    Parameters
+    ----------
+    coordinator
+        What is there now, and what changes.
+    """
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+
+    def accept(self, command: c.VolatileCommand, answer: Answer | None, accepted: Accepted) -> None:
+        """Take note of a command.
+
+        Raises
+        ------
+        RefusalError
+            If it is refused; nothing has changed.
+        """
+        match command:
+            case c.Report():
+                self._accept_report(command, accepted)
+            case c.Ack():
+                speaker(command).ack(command.version)
+            case c.Ping():
+                session = speaker(command)
+                session.ack(command.version)
+                accepted.later.append(lambda: _answer(command, session))
+            case c.Hello():
+                self._accept_hello(command, accepted)
+            case c.Detach():
+                self._coordinator.detach(command.outbox, command.device_id)
+            case c.Search():
+                spec = kind_of_spec(command.spec).checked(command.spec, self._coordinator.limits)
+                checked_position(command.lon, command.lat)
+                accepted.searches.append((SearchRequest(spec, command.lon, command.lat), answer))
+
+    def finish(self, accepted: Accepted, retrieved: Retrieved | None = None) -> None:
+        """Evaluate what was accepted; answer.
+
+        `retrieved` is what the matching service has looked up for the evaluation, if it has already.
+        """
+        coordinator = self._coordinator
+        coordinator.evaluate(accepted.evaluation, retrieved)
+        if accepted.searches:
+            now_ms = coordinator.matching.now_ms
+            results = coordinator.matching.search([request for request, _ in accepted.searches])
+            for (_, answer), found in zip(accepted.searches, results, strict=True):
+                if answer is not None and not answer.done():
+                    answer.set_result((found, now_ms))
+        for say in accepted.later:
+            say()
+
+    def _accept_report(self, report: c.Report, accepted: Accepted) -> None:
+        session = report.session
+        if session is None or session.outbox is not report.outbox:
+            session = speaker(report)
+        handles = session.handles
+        for i, subscription_id in enumerate(report.subscription_ids):
+            if subscription_id not in handles:
+                raise RefusalError(
+                    Reason.UNKNOWN_SUBSCRIPTION,
+                    f"subscription_ids[{i}]",
+                    subscription_id,
+                    "a subscription of the device",
+                )
+        coordinator = self._coordinator
+        if report.place.margin_m:
+            needs_exact = self._need_exact(handles[one] for one in report.subscription_ids)
+            require_covered(needs_exact, report.place.margin_m)
+        coordinator.report(
+            session,
+            report.sequence,
+            report.version,
+            report.subscription_ids,
+            report.place,
+            accepted.evaluation,
+        )
+
+    def _accept_hello(self, hello: c.Hello, accepted: Accepted) -> None:
+        coordinator, outbox = self._coordinator, hello.outbox
+        limits = coordinator.limits
+        checked_name(hello.device_id, "hello.device_id", limits.name_length_max)
+        checked_nonce(hello.nonce)
+        checked_version(hello.version)
+        checked_place(hello.place, limits, "hello.position", "hello.margin_m")
+        if len(outbox.devices) >= limits.devices_per_fleet_max and hello.device_id not in outbox.devices:
+            raise RefusalError(
+                Reason.TOO_MANY,
+                "hello.device_id",
+                f"device {len(outbox.devices) + 1} of the stream",
+                f"at most {limits.devices_per_fleet_max} devices a stream",
+            )
+        session = coordinator.sessions.get(hello.device_id)
+        if session is not None:
+            session.require_instance(hello.nonce)
+            if hello.place.margin_m:
+                needs_exact = self._need_exact(session.handles.values())
+                require_covered(needs_exact, hello.place.margin_m, "hello.margin_m")
+            if session.outbox is outbox:
+                raise RefusalError(
+                    Reason.OUT_OF_ORDER, "hello", "second", "the first message of a device on a stream"
+                )
+        if outbox.closed:
+            return  # it has gone already, and nobody would detach it
+        coordinator.hello(
+            outbox,
+            hello.device_id,
+            hello.nonce,
+            hello.version,
+            hello.epoch,
+            hello.place,
+            accepted.evaluation,
+        )
+
+    def _need_exact(self, handles: Iterable[int]) -> bool:
+        return any(map(self._coordinator.matching.needs_exact_position, handles))
+
+
+def _answer(ping: c.Ping, session: Session) -> None:
+    """Answer a ping, unless its device has left the stream since: another one was not asked."""
+    if session.outbox is ping.outbox:
+        session.enqueue(Pong(ping.number))
+
+
+def speaker(command: c.DeviceCommand) -> Session:
+    """Return the session of a command, if its stream is the one that carries the device.
+
+    Raises
+    ------
+    RefusalError
+        OUT_OF_ORDER, if it is not.
+    """
+    session = command.outbox.devices.get(command.device_id)
+    if session is None:
+        raise RefusalError(
+            Reason.OUT_OF_ORDER,
+            "device_id",
+            repr(command.device_id),
+            "a device that has said hello on this stream",
+        )
+    return session
+
+
+def require_covered(needs_exact: bool, margin_m: float, field: str = "margin_m") -> None:  # noqa: FBT001
+    """Refuse a margin where the server needs to know exactly where the device is."""
+    require(
+        margin_m == 0.0 or not needs_exact,
+        field,
+        margin_m,
+        "0 for a device with a subscription in the mode ELLIPSE",
+    )

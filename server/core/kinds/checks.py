@@ -1,0 +1,34 @@
+"""Checks that specs and objects share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from safe_region.keywords import normalised_keyword
+from server.errors import Reason, RefusalError
+
+
+def require(condition: bool, field: str, value: object, limit: str) -> None:  # noqa: FBT001
+    """Raise RefusalError (INVALID_FIELD) unless the condition holds."""
+    if not condition:
+        raise RefusalError(Reason.INVALID_FIELD, field, value, limit)
+
+
+def checked_keywords(
+    keywords: Iterable[str], field: str, count_max: int, length_max: int
+) -> tuple[str, ...]:
+    """Sorted unique normalised keywords: printable, none empty, none too long, 1 to `count_max`."""
+    given = list(keywords)
+    # Judged before normalisation, so that a huge list costs nothing.
+    if not 1 <= len(given) <= count_max:
+        shown = f"{len(given)} keywords" if given else "empty"
+        raise RefusalError(Reason.INVALID_FIELD, field, shown, f"1 to {count_max} keywords")
+    found: set[str] = set()
+    for i, keyword in enumerate(given):
+        # NFKC may stretch a character to 18; a longer input cannot come out short enough to matter.
+        word = normalised_keyword(keyword) if len(keyword) <= 4 * length_max else ""
+        if not (0 < len(word) <= length_max and word.isprintable()):
+            limit = f"1 to {length_max} printable characters"
+            raise RefusalError(Reason.INVALID_FIELD, f"{field}[{i}]", repr(keyword), limit)
+        found.add(word)
+    return tuple(sorted(found))

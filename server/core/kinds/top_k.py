@@ -1,0 +1,165 @@
+"""Top-k subscriptions in words, over the matcher's rows.
+
+A subscription is one number here, its alpha; keywords, k, similarity and region are the matcher's. A
+`TopK` is made when somebody asks for it. Look-up O(keywords), subscribe O(1).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine.contracts import TOP_K
+from engine.top_k.matcher import TopKMatcher, TopKSpecs
+from index.batches import Floats, InterestBatch, Ints, KeywordLists, Ranking
+from index.tables.growth import longer
+from safe_region.anchored import RegionMode
+from safe_region.frame import Frame
+from safe_region.scoring import Similarity, text_weight
+from server.core.keyword_dictionary import KeywordDictionary
+from server.core.kinds.checks import checked_keywords, require
+from server.limits import Limits
+from server.model import Reach, TopK
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class TopKKind:
+    """See `server.core.kinds.Kind`.
+
+    Parameters
+    ----------
+    matcher
+        Where subscriptions are.
+    dictionary
+        Where keywords have their numbers.
+    frame
+        The service area, whose diagonal scores are measured by.
+    """
+
+    number = TOP_K
+
+    def __init__(self, matcher: TopKMatcher, dictionary: KeywordDictionary, frame: Frame) -> None:
+        self._matcher = matcher
+        self._table = matcher.subscriptions
+        self._dictionary = dictionary
+        self._frame = frame
+        self._alpha: Floats = np.zeros(16)
+
+    @classmethod
+    def checked(cls, spec: TopK, limits: Limits) -> TopK:
+        """Normalise a spec.
+
+        Raises
+        ------
+        RefusalError
+            Naming the field that is out of its limits.
+        """
+        field = "spec.top_k"
+        require(1 <= spec.k <= limits.k_max, f"{field}.k", spec.k, f"1 to {limits.k_max}")
+        require(
+            limits.alpha_min <= spec.alpha <= limits.alpha_max,
+            f"{field}.alpha",
+            spec.alpha,
+            f"{limits.alpha_min} to {limits.alpha_max}",
+        )
+        keywords = checked_keywords(
+            spec.keywords,
+            f"{field}.keywords",
+            limits.subscription_keywords_max,
+            limits.keyword_length_max,
+        )
+        return replace(spec, keywords=keywords)
+
+    @classmethod
+    def needs_exact_positions(cls, spec: TopK) -> bool:
+        """Whether the server has to know where the device is: in the mode ELLIPSE."""
+        return spec.region is RegionMode.ELLIPSE
+
+    @classmethod
+    def encoded(cls, spec: TopK) -> str:
+        """Write a spec as JSON: [keywords, k, alpha, similarity, region]."""
+        return _encode([spec.keywords, spec.k, spec.alpha, int(spec.similarity), int(spec.region)])
+
+    def needs_exact_position(self, handle: int) -> bool:
+        """Whether the server has to know where the device of a subscription is. O(1)."""
+        return bool(self._table.rows[self._slot(handle)]["region"] == RegionMode.ELLIPSE)
+
+    def subscribe(self, handle: int, spec: TopK) -> None:
+        """Make a subscription known, parked."""
+        keywords = KeywordLists.of([self._dictionary.take(spec.keywords)])
+        self._subscribe(np.array([handle], dtype=np.int64), [spec.alpha], keywords, _columns([spec]))
+
+    def restore(self, handles: Ints, specs: Sequence[Any]) -> None:
+        """Make many subscriptions known, parked; specs as `encoded` wrote them, read as JSON."""
+        words, k, alpha, similarity, region = zip(*specs, strict=True)
+        numbers = tuple(np.array(column, dtype=np.int64) for column in (k, similarity, region))
+        self._subscribe(handles, alpha, self._dictionary.take_all(words), numbers)
+
+    def _subscribe(
+        self, handles: Ints, alpha: Sequence[float], keywords: KeywordLists, numbers: tuple[Ints, ...]
+    ) -> None:
+        k, similarity, region = numbers
+        self._matcher.subscribe(
+            handles, TopKSpecs(self._interests(alpha, similarity, keywords), k, region)
+        )
+        self._alpha = longer(self._alpha, self._table.end)
+        self._alpha[self._table.slots(handles)] = alpha
+
+    def _interests(
+        self, alpha: Sequence[float], similarity: Ints, keywords: KeywordLists
+    ) -> InterestBatch:
+        weights = [text_weight(one, self._frame.maxdist_m) for one in alpha]
+        return InterestBatch(np.array(weights), similarity.astype(np.int8), keywords)
+
+    def unsubscribe(self, handle: int) -> None:
+        """Forget a subscription."""
+        keywords = self._keywords(handle)
+        self._matcher.unsubscribe(np.array([handle], dtype=np.int64))
+        self._dictionary.give_back(keywords)
+
+    def spec(self, handle: int) -> TopK:
+        """Return what a subscription asks for."""
+        slot = self._slot(handle)
+        row = self._table.rows[slot]
+        return TopK(
+            self._keywords(handle),
+            int(row["k"]),
+            float(self._alpha[slot]),
+            Similarity(int(row["similarity"])),
+            RegionMode(int(row["region"])),
+        )
+
+    def _slot(self, handle: int) -> int:
+        return int(self._table.slots(np.array([handle], dtype=np.int64))[0])
+
+    def _keywords(self, handle: int) -> tuple[str, ...]:
+        lists = self._matcher.keyword_lists(np.array([handle], dtype=np.int64))
+        (found,) = self._dictionary.words(lists)
+        return found
+
+    def bound(self, bound_m: float, bound_id: int) -> Reach:
+        """Return a reach."""
+        return Reach(bound_m, bound_id)
+
+    def search(self, specs: Sequence[TopK], x_m: Floats, y_m: Floats) -> Ranking:
+        """Return the k best at each place, now."""
+        words = [spec.keywords for spec in specs]
+        k, similarity, region = _columns(specs)
+        keywords = KeywordLists.of([self._dictionary.take(row) for row in words])
+        interests = self._interests([spec.alpha for spec in specs], similarity, keywords)
+        ranking = self._matcher.search(TopKSpecs(interests, k, region), x_m, y_m)
+        for row in words:
+            self._dictionary.give_back(row)
+        return ranking
+
+
+def _columns(specs: Sequence[TopK]) -> tuple[Ints, ...]:
+    """Return k, similarity and region."""
+    rows = [(spec.k, int(spec.similarity), int(spec.region)) for spec in specs]
+    k, similarity, region = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    return k, similarity, region

@@ -1,0 +1,80 @@
+"""Specs and bounds of each kind on the wire. A new kind is a line in each table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nearcast.v1 import subscriptions_pb2
+from safe_region.anchored import RegionMode
+from safe_region.scoring import Similarity, score_of
+from server.errors import Reason, RefusalError
+from server.model import Bound, Reach, Spec, TopK
+from server.transport.fields import choice, unimplemented
+
+
+def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec:
+    """Read what a subscription asks for.
+
+    Raises
+    ------
+    RefusalError
+        INVALID_FIELD or UNIMPLEMENTED, with the field.
+    """
+    kind = message.WhichOneof("kind")
+    if kind is None:
+        raise RefusalError(Reason.INVALID_FIELD, "spec.kind", "absent", f"one of {', '.join(_READERS)}")
+    if kind not in _READERS:
+        raise unimplemented(f"spec.{kind}", f"one of {', '.join(_READERS)}")
+    if message.HasField("window"):
+        raise unimplemented("spec.window", "absent: objects count until they expire")
+    return _READERS[kind](message)
+
+
+def spec_message(spec: Spec) -> subscriptions_pb2.SubscriptionSpec:
+    """Write what a subscription asks for."""
+    return _WRITERS[type(spec)](spec)
+
+
+def write_bound(bound: Bound, message: subscriptions_pb2.Delta) -> None:
+    """Write how far what a device holds is right."""
+    if isinstance(bound, Reach):
+        message.reach.length_m, message.reach.object_id = bound
+    else:
+        message.slack.slack_m, message.slack.too_many = bound
+
+
+def score(spec: Spec, length_m: float, maxdist_m: float) -> float:
+    """Return the score of a length, for display; 0 for kinds that do not score."""
+    return score_of(length_m, spec.alpha, maxdist_m) if isinstance(spec, TopK) else 0.0
+
+
+def _top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
+    spec = message.top_k
+    if spec.similarity == subscriptions_pb2.SIMILARITY_TFIDF_COSINE:
+        raise unimplemented("spec.top_k.similarity", "JACCARD, DICE or COSINE", "TFIDF_COSINE")
+    similarity = choice(Similarity, spec.similarity or Similarity.JACCARD, "spec.top_k.similarity")
+    region = choice(RegionMode, message.region or RegionMode.ANCHORED, "spec.region")
+    return TopK(tuple(spec.keywords), spec.k, spec.alpha, similarity, region)
+
+
+def _top_k_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
+    return subscriptions_pb2.SubscriptionSpec(
+        top_k=subscriptions_pb2.TopK(
+            keywords=spec.keywords,
+            k=spec.k,
+            alpha=spec.alpha,
+            similarity=subscriptions_pb2.Similarity.Name(int(spec.similarity)),
+        ),
+        region=subscriptions_pb2.RegionMode.Name(int(spec.region)),
+    )
+
+
+_READERS: dict[str, Callable[[subscriptions_pb2.SubscriptionSpec], Spec]] = {
+    "top_k": _top_k_from,
+}
+"""By the name of the field in the oneof."""
+
+_WRITERS: dict[type[Spec], Callable[[Any], subscriptions_pb2.SubscriptionSpec]] = {
+    TopK: _top_k_message,
+}
