@@ -69,6 +69,15 @@ def refused(*arguments, environment=None) -> str:
     return done.stderr
 
 
+def test_nothing_heavy_is_imported_before_a_command_is_chosen():
+    heavy = {"grpc", "google", "pydantic", "numpy", "numba", "pyspark", "matplotlib", "shapely"}
+    program = f"import sys, cli.app; print(*{heavy} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout == "\n"
+
+
 @pytest.mark.parametrize("arguments", [[], ["serve"], ["simulate"], ["replay"], ["demo"]])
 def test_help(arguments):
     done = subprocess.run(

@@ -12,28 +12,28 @@ from nearcast.geofence import ground_radius_m
 from safe_region.frame import EARTH_RADIUS_M, Area, Frame
 from safe_region.scoring import Similarity
 from tests.sdk.test_privacy import FRAME, expected, ids, published
-from tests.support.world import PLANE, Device, World
+from tests.support.draws import PLANE
+from tests.support.world import World
 
 # One metre per degree: a circle on the plane has no counterpart on the ground.
 RADIUS_OF = "nearcast.protocol.device_session.ground_radius_m"
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_within_the_circle_the_device_never_needs_to_report(seed, monkeypatch):
+async def test_within_the_circle_the_device_never_needs_to_report(seed, monkeypatch):
     monkeypatch.setattr(RADIUS_OF, lambda _frame, _lat, radius_m: radius_m)
     world = World(seed, buffer_extra=seed % 5)
-    device = world.devices["device-0"] = Device(world, "device-0", b"n")
-    device.open()
+    device = world.add_device()
     for _ in range(30):
         world.publish()
     for _ in range(2):
         world.subscribe(device)
-    world.deliver()
+    await world.deliver()
     tried = 0
     session = device.session
     for _ in range(60):
         world.move(device)
-        world.deliver()
+        await world.deliver()
         fence = session.geofence()
         assert (fence.lon, fence.lat) == (device.lon, device.lat)
         radius_m = min(fence.radius_m, 20.0)
@@ -50,8 +50,9 @@ def test_within_the_circle_the_device_never_needs_to_report(seed, monkeypatch):
             assert session.counters.reports == reports
         session.move(fence.lon, fence.lat, accuracy_m=accuracy_m)
         assert session.counters.reports == reports
-        world.audit()
+        await world.audit()
     assert tried > 10
+    await world.stop()
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -34,12 +34,12 @@ async def test_a_silent_device_pings_and_says_nothing_else(leased):
     async with nearcast.connect(await tap.start()) as client:
         device = await client.attach("d", lon=14.5, lat=35.5)
         subscription = await device.subscribe(SPEC)
-        connection = session_of(leased).connection
+        outbox = session_of(leased).outbox
         for step in range(1, 21):
             await client.advance_clock(1_000 * step)
             await device.move(14.5 + 0.0001 * step, 35.5)
             await client.sync()
-        assert session_of(leased).connection is connection
+        assert session_of(leased).outbox is outbox
         assert subscription.state is SubscriptionState.EXACT
         assert leased.server.coordinator.counters.parked[ParkReason.LEASE_EXPIRED] == 0
     kinds = [request.WhichOneof("command") for request in tap.requests()]

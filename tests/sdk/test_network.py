@@ -109,6 +109,29 @@ async def test_another_network(client, proxy, far, is_fleet):
         assert proxy.accepted_count == 2
 
 
+async def test_who_attaches_again_in_a_fleet_hears_nothing_of_its_instance_before(
+    client, proxy, far, caplog
+):
+    """What was on its way to that one is a gap to the new one, for which all would have to be resumed."""
+    await client.publisher().publish(row(100))
+    async with far.fleet() as fleet:
+        device = await fleet.attach("d", lon=14.5, lat=35.5)
+        await device.subscribe(SPEC)
+        other = await (await fleet.attach("other", lon=14.5, lat=35.5)).subscribe(SPEC)
+        proxy.stall()
+        await client.publisher().publish(row(5, start=14.5))
+        await client.sync()  # the news is written
+        await device.detach()
+        again = asyncio.create_task(fleet.attach("d", lon=14.5, lat=35.5))
+        await asyncio.sleep(0)
+        proxy.resume()
+        (subscription,) = (await again).subscriptions
+        await until(lambda: subscription.state is other.state is State.EXACT)
+        assert ids(subscription) == ids(other) == await best(far, 14.5)
+        assert proxy.accepted_count == 1
+    assert "resuming" not in caplog.text
+
+
 async def test_a_dead_connection_is_noticed_by_itself(client, proxy):
     await client.publisher().publish(row(10))
     async with nearcast.connect(proxy.target, keepalive_s=1.0) as far:
@@ -151,7 +174,7 @@ async def test_cut_again_and_again_while_things_happen(place, client, proxy, far
     alive = await publisher.publish(row(100))
     device = await far.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(SPEC)
-    versions = device._session._versions
+    versions = device._session._sequence
     seen = [versions.version]
     for round_number in range(20):
         alive += await publisher.publish(row(3, start=14.5 + 0.001 * round_number))
@@ -248,7 +271,7 @@ async def test_a_leap_that_one_list_hears_of_is_passed_on_to_all(virtual):
     other = await virtual.attach("other", lon=14.1, lat=35.1)
     news = await told.subscribe(SPEC)
     lists_of_tea = [await one.subscribe(TopK({"tea"}, k=3, alpha=0.9)) for one in (told, other)]
-    async with nearcast.connect(virtual._line._target) as elsewhere:
+    async with nearcast.connect(virtual._channel._target) as elsewhere:
         await elsewhere.advance_clock(200_000)
         (news_id,) = await elsewhere.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 60.0)])
     await until(lambda: ids(news) == [news_id])

@@ -145,7 +145,7 @@ def test_blurs_are_uniform_in_the_disc():
     offsets = []
     for _ in range(4_000):
         where = Location(14.5, 35.5, 0.0, RADIUS_M, chance)
-        shown = where.shown(FRAME)
+        shown = where.shared(FRAME)
         point = FRAME.project(shown.lon, shown.lat)
         offsets.append((point.x_m, point.y_m))
     squares = [(x * x + y * y) / RADIUS_M**2 for x, y in offsets]
@@ -169,14 +169,14 @@ async def test_who_stays_shows_one_point(virtual, monkeypatch):
         "d", lon=14.5, lat=35.5, privacy_radius_m=RADIUS_M, chance=random.Random(8)
     )
     shown = set()
-    send = device._link.send
+    send = device._stream.send
 
     def note(device_id, request):
         shown.add((request.report.position.lon, request.report.position.lat))
         send(device_id, request)
 
     subscription = await device.subscribe(SPECS[0])
-    monkeypatch.setattr(device._link, "send", note)
+    monkeypatch.setattr(device._stream, "send", note)
     for wave in range(12):
         await virtual.advance_clock(1_000 + 10_000 * (wave + 1))
         await device.move(14.5 + 0.00001 * wave, 35.5)
@@ -196,7 +196,7 @@ async def test_the_mode_ellipse_is_refused(client):
     await other.subscribe(lamps)
     with pytest.raises(RefusedError, match="accuracy_m"):
         await other.move(14.5, 35.6, accuracy_m=10.0)
-    assert other._session.where.lat == 35.5
+    assert other._session.location.lat == 35.5
 
 
 async def test_a_radius_beyond_the_servers_limit_is_refused(client):

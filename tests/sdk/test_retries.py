@@ -64,4 +64,4 @@ async def test_a_retraction_whose_connection_breaks_is_not_made_again(place, cli
         commits.go_on.set()
     await client.sync()
     assert await client.search(SPEC, lon=14.5, lat=35.5) == []
-    assert place.server.switchboard.counters.rejected[Reason.UNKNOWN_OBJECT] == 0
+    assert place.server.coordinator.counters.rejected[Reason.UNKNOWN_OBJECT] == 0

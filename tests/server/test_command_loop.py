@@ -1,4 +1,4 @@
-"""The pump: durable first, then true; commands that meet in one batch do not trip over each other."""
+"""The command loop: durable first, then true; commands of one batch do not trip over each other."""
 
 from __future__ import annotations
 
@@ -12,18 +12,26 @@ from server.commands import command as c
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError, StoreError
 from server.limits import Limits
-from server.model import NewObject, TopK
+from server.model import NewObject, Place, TopK
 from server.runtime.command_loop import _AHEAD_MS, _LATE_MAX, CommandLoop
 from server.session import Outbox, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
-from tests.support.stored import ids_of
+from tests.support.stored import ids_of, subscriptions_of
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 SUSHI = TopK(("sushi",), 3, 0.5)
+HERE = Place(14.5, 35.5)
 
 
 def an_object(key: str = "", payload: bytes = b"", ttl_ms: int = 60_000) -> NewObject:
     return NewObject(14.5, 35.5, ("sushi",), ttl_ms, payload, key)
+
+
+def report(
+    line: Outbox, sequence: int, lon: float = 14.5, lat: float = 35.5, numbers: tuple[int, ...] = (1,)
+) -> c.Report:
+    place = Place(lon, lat)
+    return c.Report(line, "device", line.devices.get("device"), sequence, place, numbers)
 
 
 class Clock:
@@ -98,23 +106,26 @@ async def test_retracting_twice_at_once_refuses_the_second(command_loop):
 
 async def test_a_device_may_say_everything_at_once(command_loop):
     """Hello, subscribe and report arrive before the first of them was looked at."""
-    await command_loop.ask(c.Publish((an_object(),)))
+    ids = await command_loop.ask(c.Publish((an_object(),)))
     line = Outbox()
-    await command_loop.tell(c.Hello(line, "device", b"n", 0, 14.5, 35.5))
-    await command_loop.tell(c.Subscribe(line, "device", 1, SUSHI, 14.5, 35.5))
-    await command_loop.tell(c.Report(line, "device", 1, 14.6, 35.6, (1,)))
+    await command_loop.tell(c.Hello(line, "device", b"n", 0, HERE))
+    await command_loop.tell(c.Subscribe(line, "device", 1, SUSHI, HERE))
+    await command_loop.tell(report(line, 1, 14.6, 35.6))
     await command_loop.ask(c.Sync())
     events = [event for _, event in command_loop.coordinator.take(line, 100)]
-    assert [type(event) for event in events] == [Welcome, VersionedDelta, VersionedDelta]
+    # Where it is last counts: subscribe and report are evaluated together, with one answer to both.
+    assert [type(event) for event in events] == [Welcome, VersionedDelta]
     assert events[-1].report_sequence == 1
+    assert events[-1].delta.snapshot
+    assert [entry.item.object_id for entry in events[-1].delta.add] == ids
     assert events[-1].delta.anchor == FRAME.project(14.6, 35.6)
 
 
 async def test_a_device_that_leaves_can_come_back_at_once_as_another_instance(command_loop):
     line, other = Outbox(), Outbox()
-    await command_loop.tell(c.Hello(line, "device", b"one", 0, 14.5, 35.5))
+    await command_loop.tell(c.Hello(line, "device", b"one", 0, HERE))
     command_loop.tell_now(c.Detach(line, "device"))
-    await command_loop.tell(c.Hello(other, "device", b"two", 0, 14.5, 35.5))
+    await command_loop.tell(c.Hello(other, "device", b"two", 0, HERE))
     await command_loop.ask(c.Sync())
     assert [type(event) for _, event in command_loop.coordinator.take(other, 10)] == [Welcome]
 
@@ -122,7 +133,7 @@ async def test_a_device_that_leaves_can_come_back_at_once_as_another_instance(co
 async def test_a_full_disk_refuses_and_changes_nothing(command_loop):
     (kept,) = await command_loop.ask(c.Publish((an_object("kept"),)))
     line = Outbox()
-    await command_loop.tell(c.Hello(line, "device", b"n", 0, 14.5, 35.5))
+    await command_loop.tell(c.Hello(line, "device", b"n", 0, HERE))
     await command_loop.ask(c.Sync())
     command_loop.coordinator.take(line, 10)
     (pages,) = command_loop._store._database.execute("PRAGMA page_count").fetchone()
@@ -143,7 +154,7 @@ async def test_a_full_disk_refuses_and_changes_nothing(command_loop):
 
 async def test_a_refused_command_of_a_device_is_a_message(command_loop):
     line = Outbox()
-    await command_loop.tell(c.Report(line, "device", 7, 14.5, 35.5, (1,)))
+    await command_loop.tell(report(line, 7))
     await command_loop.ask(c.Sync())
     ((device_id, rejection),) = command_loop.coordinator.take(line, 10)
     assert device_id == "device"
@@ -174,9 +185,9 @@ async def test_more_than_the_queue_holds_waits_for_room(command_loop):
 async def test_a_hello_whose_stream_has_ended_attaches_nobody(command_loop):
     """The stream breaks while the hello waits: nothing would ever detach the device."""
     line, other = Outbox(), Outbox()
-    await command_loop.tell(c.Hello(line, "device", b"one", 0, 14.5, 35.5))
+    await command_loop.tell(c.Hello(line, "device", b"one", 0, HERE))
     line.close()
-    await command_loop.tell(c.Hello(other, "device", b"two", 0, 14.5, 35.5))
+    await command_loop.tell(c.Hello(other, "device", b"two", 0, HERE))
     await command_loop.ask(c.Sync())
     assert [type(event) for _, event in command_loop.coordinator.take(other, 10)] == [Welcome]
 
@@ -193,7 +204,7 @@ def commits(command_loop: CommandLoop) -> list[str]:
 async def waiting(command_loop: CommandLoop, count: int) -> None:
     """Wait until so many commands wait."""
     async with asyncio.timeout(20.0):
-        while len(command_loop._waiting) != count:  # noqa: ASYNC110 - what is waited for has no event to offer
+        while len(command_loop._queue) != count:  # noqa: ASYNC110 - what is waited for has no event to offer
             await asyncio.sleep(0)
 
 
@@ -221,7 +232,7 @@ async def test_a_disk_that_stands_still_keeps_commands_waiting_and_bounded(comma
         await waiting(command_loop, queue_max)
         for _ in range(100):
             await asyncio.sleep(0)
-            assert len(command_loop._waiting) <= queue_max
+            assert len(command_loop._queue) <= queue_max
         assert not any(one.done() for one in asked)
     answers = await asyncio.gather(*asked)
     assert len({ids[0] for ids in answers}) == 300
@@ -257,10 +268,10 @@ async def test_what_a_full_disk_did_not_delete_is_deleted_later(command_loop, st
     command_loop._store._database.execute(f"PRAGMA max_page_count={pages}")
     with pytest.raises(RefusalError):
         await command_loop.ask(c.Publish(tuple(an_object(payload=bytes(16_000)) for _ in range(50))))
-    assert len(command_loop.coordinator.late_rows) == 50
+    assert len(command_loop.coordinator.late_mutations) == 50
     command_loop._store._database.execute("PRAGMA max_page_count=1000000")
     (after,) = await command_loop.ask(c.Publish((an_object(),)))
-    assert not command_loop.coordinator.late_rows
+    assert not command_loop.coordinator.late_mutations
     rows = command_loop._store._database.execute("SELECT object_id FROM objects").fetchall()
     assert rows == [(after,)]
 
@@ -269,14 +280,12 @@ async def test_a_device_that_floods_is_answered_where_it_is_last(command_loop):
     """Many reports while a commit holds up the queue: one evaluation, which answers all of them."""
     line = Outbox()
     await command_loop.ask(c.Publish((an_object(), an_object())))
-    await command_loop.tell(c.Hello(line, "device", b"n", 0, 14.5, 35.5))
-    await command_loop.tell(c.Subscribe(line, "device", 1, SUSHI, 14.5, 35.5))
+    await command_loop.tell(c.Hello(line, "device", b"n", 0, HERE))
+    await command_loop.tell(c.Subscribe(line, "device", 1, SUSHI, HERE))
     await command_loop.ask(c.Sync())
     for sequence in range(1, 101):
-        assert command_loop.tell_at_once(
-            c.Report(line, "device", sequence, 14.5 + 0.001 * sequence, 35.5, (1,))
-        )
-    assert command_loop.tell_at_once(c.Report(line, "device", 101, 14.5, 99.0, (1,)))
+        assert command_loop.tell_at_once(report(line, sequence, 14.5 + 0.001 * sequence))
+    assert command_loop.tell_at_once(report(line, 101, numbers=(2,)))
     await command_loop.ask(c.Sync())
     events = [event for _, event in command_loop.coordinator.take(line, 100)]
     rejections = [event for event in events if isinstance(event, Rejection)]
@@ -306,17 +315,17 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     """They report, ping and are answered while a commit takes its time; what it is for comes after it."""
     line = Outbox()
     ids = await command_loop.ask(c.Publish((an_object(), an_object())))
-    await command_loop.tell(c.Hello(line, "device", b"n", 0, 14.5, 35.5))
-    await command_loop.tell(c.Subscribe(line, "device", 1, SUSHI, 14.5, 35.5))
+    await command_loop.tell(c.Hello(line, "device", b"n", 0, HERE))
+    await command_loop.tell(c.Subscribe(line, "device", 1, SUSHI, HERE))
     await command_loop.ask(c.Sync())
     command_loop.coordinator.take(line, 100)
     disk = SlowDisk(command_loop._store)
     publishing = asyncio.create_task(command_loop.ask(c.Publish((an_object(),))))
     assert await asyncio.to_thread(disk.is_held.wait, 20.0)
-    assert command_loop.tell_at_once(c.Subscribe(line, "device", 2, SUSHI, 14.5, 35.5))
-    assert command_loop.tell_at_once(c.Report(line, "device", 1, 14.51, 35.5, (1, 2)))
+    assert command_loop.tell_at_once(c.Subscribe(line, "device", 2, SUSHI, HERE))
+    assert command_loop.tell_at_once(report(line, 1, 14.51, numbers=(1, 2)))
     other = Outbox()
-    await command_loop.tell(c.Hello(other, "other", b"n", 0, 14.5, 35.5))
+    await command_loop.tell(c.Hello(other, "other", b"n", 0, HERE))
     syncing = asyncio.create_task(command_loop.ask(c.Sync()))
     for _ in range(50):
         await asyncio.sleep(0.002)
@@ -325,17 +334,17 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     await syncing
     (news,) = await publishing
     events = [event for _, event in command_loop.coordinator.take(line, 100)]
-    assert [event.delta.cause.name for event in events] == [
-        *("PUBLISHED", "SUBSCRIBED"),
-        "REPORTED",
-        "REPORTED",
-    ]
+    told = [(one.subscription_id, one.delta.cause.name, one.delta.snapshot) for one in events]
+    assert told[0] == (1, "PUBLISHED", False)
+    # The report has overtaken nothing: it says where subscription 2, which is new, is evaluated first.
+    assert sorted(told[1:]) == [(1, "REPORTED", False), (2, "REPORTED", True)]
+    assert [one.report_sequence for one in events[1:]] == [1, 1]
     # Now the device has nothing else under way.
     disk.is_held.clear()
     disk.go_on.clear()
     publishing = asyncio.create_task(command_loop.ask(c.Publish((an_object(),))))
     assert await asyncio.to_thread(disk.is_held.wait, 20.0)
-    assert command_loop.tell_at_once(c.Report(line, "device", 2, 14.52, 35.5, (1, 2)))
+    assert command_loop.tell_at_once(report(line, 2, 14.52, numbers=(1, 2)))
     assert command_loop.tell_at_once(c.Ping(line, "device", 7))
     found = []
     async with asyncio.timeout(20.0):
@@ -404,3 +413,212 @@ async def test_a_disk_that_fails_does_not_stop_time(command_loop, steady_clock):
         steady_clock.now_ms += 10_000
         await command_loop.ask(c.Sync())
     assert coordinator.matching.now_ms == before_ms + 30_000
+
+
+class HeldLoop:
+    """A command loop whose disk is slow, with one device that has subscriptions."""
+
+    def __init__(self, command_loop: CommandLoop) -> None:
+        self.loop = command_loop
+        self.coordinator = command_loop.coordinator
+        self.line = Outbox()
+
+    async def subscribe(self, *numbers: int) -> None:
+        await self.loop.tell(c.Hello(self.line, "device", b"n", 0, HERE))
+        for number in numbers:
+            await self.loop.tell(c.Subscribe(self.line, "device", number, SUSHI, HERE))
+        await self.loop.ask(c.Sync())
+        self.taken()
+
+    async def hold(self, command: c.Command) -> asyncio.Task[object]:
+        """Ask for something whose commit takes until `disk.go_on`."""
+        self.disk = SlowDisk(self.loop._store)
+        asking = asyncio.create_task(self.loop.ask(command))
+        assert await asyncio.to_thread(self.disk.is_held.wait, 20.0)
+        return asking
+
+    async def rest(self) -> None:
+        """Let everything happen that waits for nothing but its turn."""
+        for _ in range(200):
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+
+    def taken(self, line: Outbox | None = None) -> list[object]:
+        return [event for _, event in self.coordinator.take(line or self.line, 100)]
+
+
+@pytest.fixture
+async def held(command_loop):
+    held = HeldLoop(command_loop)
+    held.ids = await command_loop.ask(c.Publish((an_object(), an_object())))
+    yield held
+    held.disk.go_on.set()
+    await command_loop.ask(c.Sync())
+    held.coordinator.check()
+
+
+async def test_a_search_does_not_wait_for_the_commits_of_others(held):
+    publishing = await held.hold(c.Publish((an_object(),)))
+    syncing = asyncio.create_task(held.loop.ask(c.Sync()))
+    async with asyncio.timeout(20.0):
+        found, now_ms = await held.loop.ask(c.Search(SUSHI, 14.5, 35.5))
+    assert [one.item.object_id for one in found] == held.ids
+    assert now_ms == held.coordinator.matching.now_ms
+    assert not publishing.done()
+    assert not syncing.done(), "a barrier waits for what was accepted before"
+    held.disk.go_on.set()
+    (news,) = await publishing
+    await syncing
+    found, _ = await held.loop.ask(c.Search(SUSHI, 14.5, 35.5))
+    assert [one.item.object_id for one in found] == [*held.ids, news]
+
+
+async def test_searches_at_once_are_answered_each_by_its_own(held):
+    await held.hold(c.Publish((an_object(),)))
+    specs = [TopK(("sushi",), k, 0.5) for k in (1, 2)] + [TopK(("tofu",), 1, 0.5)]
+    found = await asyncio.gather(*(held.loop.ask(c.Search(spec, 14.5, 35.5)) for spec in specs))
+    assert [[one.item.object_id for one in ranked] for ranked, _ in found] == [
+        held.ids[:1],
+        held.ids,
+        [],
+    ]
+    with pytest.raises(RefusalError) as refused:
+        await held.loop.ask(c.Search(TopK(("sushi",), 0, 0.5), 14.5, 35.5))
+    assert refused.value.field == "spec.top_k.k"
+
+
+async def test_a_hello_does_not_wait_for_the_commits_of_others(held):
+    """It is told what is true: what others publish comes when it is on disk."""
+    await held.subscribe(1)
+    await held.loop.tell(c.Detach(held.line, "device"))
+    publishing = await held.hold(c.Publish((an_object(),)))
+    line = Outbox()
+    await held.loop.tell(c.Hello(line, "device", b"another instance", 0, HERE))
+    await held.rest()
+    welcome, snapshot = held.taken(line)
+    assert isinstance(welcome, Welcome)
+    assert snapshot.delta.snapshot
+    assert snapshot.version == welcome.version
+    assert [entry.item.object_id for entry in snapshot.delta.add] == held.ids
+    assert not publishing.done()
+    held.disk.go_on.set()
+    (news,) = await publishing
+    (delta,) = held.taken(line)
+    assert [entry.item.object_id for entry in delta.delta.add] == [news]
+    assert delta.version == snapshot.version + 1
+
+
+async def test_a_device_that_comes_back_while_it_is_being_forgotten_is_told_so(held):
+    """Its subscriptions end on disk already: it must not be welcomed as if it had them."""
+    await held.subscribe(1, 2)
+    await held.loop.tell(c.Detach(held.line, "device"))
+    forgetting = await held.hold(c.Forget(("device", "nobody")))
+    line, other = Outbox(), Outbox()
+    await held.loop.tell(c.Hello(line, "device", b"n", 3, HERE))
+    await held.loop.tell(c.Hello(other, "other", b"n", 0, HERE))
+    await held.rest()
+    assert held.taken(line) == []
+    assert [type(event) for event in held.taken(other)] == [Welcome], "which concerns nobody else"
+    held.disk.go_on.set()
+    await forgetting
+    await held.loop.ask(c.Sync())
+    (welcome,) = held.taken(line)
+    assert (welcome.subscriptions, welcome.resumed) == ((), False)
+    assert subscriptions_of(held.loop._store.recover()) == ()
+    await held.loop.tell(c.Subscribe(line, "device", 1, SUSHI, HERE))
+    await held.loop.ask(c.Sync())
+    (delta,) = held.taken(line)
+    assert delta.delta.snapshot
+    assert [entry.item.object_id for entry in delta.delta.add] == held.ids
+    assert len(subscriptions_of(held.loop._store.recover())) == 1
+
+
+async def test_a_device_that_has_come_back_before_it_is_forgotten_keeps_its_subscriptions(held):
+    await held.subscribe(1, 2)
+    await held.loop.tell(c.Detach(held.line, "device"))
+    line = Outbox()
+    await held.loop.tell(c.Hello(line, "device", b"another instance", 0, HERE))
+    forgetting = await held.hold(c.Forget(("device",)))
+    held.disk.go_on.set()
+    await forgetting
+    welcome, *deltas = held.taken(line)
+    assert [one.subscription_id for one in welcome.subscriptions] == [1, 2]
+    assert [one.delta.snapshot for one in deltas] == [True, True]
+    assert len(subscriptions_of(held.loop._store.recover())) == 2
+
+
+async def test_reports_that_wait_for_a_commit_of_their_device_give_way_to_the_last(held):
+    """Of those that came with what is under way the last one has its answer already."""
+    await held.subscribe()
+    held.disk = SlowDisk(held.loop._store)
+    assert held.loop.tell_at_once(c.Subscribe(held.line, "device", 1, SUSHI, HERE))
+    assert held.loop.tell_at_once(report(held.line, 1, 14.51))
+    assert await asyncio.to_thread(held.disk.is_held.wait, 20.0)
+    for sequence in range(2, 6):
+        assert held.loop.tell_at_once(report(held.line, sequence, 14.5 + 0.01 * sequence))
+    assert held.loop.tell_at_once(c.Ping(held.line, "device", 7))
+    await held.rest()
+    assert held.taken() == []
+    held.disk.go_on.set()
+    await held.loop.ask(c.Sync())
+    first, last, pong = held.taken()
+    assert (first.report_sequence, first.delta.snapshot) == (1, True)
+    assert first.delta.anchor == FRAME.project(14.51, 35.5)
+    assert (last.report_sequence, last.delta.snapshot) == (5, False)
+    assert last.delta.anchor == FRAME.project(14.55, 35.5)
+    assert pong.number == 7
+    assert held.coordinator.counters.reports_superseded == 3
+
+
+async def test_between_welcome_and_snapshot_there_is_nothing(held):
+    """Also if objects that it is told of are published in the batch of its hello."""
+    await held.subscribe(1, 2, 3)
+    publishing = await held.hold(c.Publish((an_object(),)))
+    line = Outbox()
+    await held.loop.tell(c.Unsubscribe(held.line, "device", 3))
+    others = [asyncio.create_task(held.loop.ask(c.Publish((an_object(),)))) for _ in range(2)]
+    await held.rest()
+    await held.loop.tell(c.Detach(held.line, "device"))
+    await held.loop.tell(c.Hello(line, "device", b"another instance", 0, HERE))
+    others.append(asyncio.create_task(held.loop.ask(c.Publish((an_object(),)))))
+    await held.rest()
+    held.disk.go_on.set()
+    news = [(await one)[0] for one in (publishing, *others)]
+    await held.loop.ask(c.Sync())
+    welcome, *deltas = held.taken(line)
+    assert isinstance(welcome, Welcome)
+    assert [one.subscription_id for one in welcome.subscriptions] == [1, 2]
+    assert [(one.subscription_id, one.delta.snapshot) for one in deltas] == [(1, True), (2, True)]
+    assert deltas[-1].version == welcome.version
+    for one in deltas:
+        assert {entry.item.object_id for entry in one.delta.add} == {*held.ids, *news}
+
+
+@pytest.mark.parametrize("is_start", [True, False])
+async def test_nobody_is_told_the_time_from_before_a_leap(tmp_path, is_start):
+    """A server begins hours after it ended, or its machine slept: objects have expired meanwhile."""
+    store, clock = SqliteStore(tmp_path / "leap.db", FRAME), Clock()
+    line, disk = Outbox(), SlowDisk(store)
+    loop = CommandLoop(Coordinator(FRAME), store, clock, clock)
+    if not is_start:
+        disk.go_on.set()
+        running = asyncio.create_task(loop.run())
+        await loop.ask(c.Publish((an_object(),)))
+        disk.go_on.clear()
+        disk.is_held.clear()
+        clock.now_ms += 3_600_000
+    await loop.tell(c.Hello(line, "device", b"n", 0, HERE))
+    if is_start:
+        running = asyncio.create_task(loop.run())
+    assert await asyncio.to_thread(disk.is_held.wait, 20.0)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert loop.coordinator.take(line, 10) == []
+    disk.go_on.set()
+    await loop.ask(c.Sync())
+    ((_, welcome),) = loop.coordinator.take(line, 10)
+    assert welcome.time_ms == clock.now_ms
+    assert not loop.coordinator.matching.objects
+    loop.stop()
+    await running
+    store.close()

@@ -1,4 +1,4 @@
-"""The shelf: what is asked for is what was put there, however slots and numbers are used again."""
+"""The object table: what is asked for is what was put there, however slots and numbers are used again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 import pytest
 
 from safe_region.frame import Area, Frame
-from server.core import object_table as shelf
+from server.core import object_table
 from server.core.matching_service import MatchingService
 from server.model import LiveObject
 
@@ -32,7 +32,7 @@ def an_object(object_id, chance, now_ms):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_it_is_a_mapping_of_what_is_alive(seed, monkeypatch):
-    monkeypatch.setattr(shelf, "_RECENT_MAX", 3)
+    monkeypatch.setattr(object_table, "_RECENT_MAX", 3)
     chance = random.Random(seed)
     matching = MatchingService(FRAME)
     alive = {}
@@ -67,7 +67,7 @@ def test_it_is_a_mapping_of_what_is_alive(seed, monkeypatch):
         matching.objects[next_id]
     matching.retract(sorted(alive))
     assert not matching.objects
-    assert len(matching._vocabulary) == 0
+    assert len(matching._dictionary) == 0
 
 
 def test_what_was_just_put_is_not_made_again():

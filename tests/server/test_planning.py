@@ -6,16 +6,18 @@ import pytest
 
 from safe_region.frame import Area, Frame
 from server.commands import command as c
-from server.commands.plan import apply
+from server.commands.plan import Plan
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
+from server.core.evaluation_batch import EvaluationBatch
 from server.errors import RefusalError
 from server.limits import Limits
-from server.model import NewObject, TopK
+from server.model import NewObject, Place, TopK
 from server.session import Outbox
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 SUSHI = TopK(("sushi",), 3, 0.5)
+HERE = Place(14.5, 35.5)
 
 
 def publish(key: str, payload: bytes = b"") -> c.Publish:
@@ -33,9 +35,29 @@ def planner(coordinator):
 
 
 def carried_out(coordinator, planner, *commands):
+    """Plan and apply a batch without a store; return the replies."""
     plans = planner.plan_batch(commands)
     assert len(plans) == len(commands)
-    return apply(coordinator, plans)
+    return applied(coordinator, plans)
+
+
+def applied(coordinator, plans):
+    batch = EvaluationBatch()
+    replies = []
+    for plan in plans:
+        assert isinstance(plan, Plan)
+        replies.append(plan.apply(batch))
+        if plan.publication is not None:
+            coordinator.publish(plan.publication.fresh, plan.publication.replaced)
+    coordinator.evaluate(batch)
+    return replies
+
+
+def attached(coordinator, device_id):
+    line, batch = Outbox(), EvaluationBatch()
+    coordinator.hello(line, device_id, b"n", 0, 0, HERE, batch)
+    coordinator.evaluate(batch)
+    return line
 
 
 @pytest.mark.parametrize("key", ["everything", "device", "1", "()", "keys"])
@@ -45,13 +67,11 @@ def test_no_key_of_a_publisher_closes_a_batch(planner, key):
 
 def test_what_a_key_is_called_like_is_not_touched(coordinator, planner):
     """A device, an object and a key of one name have nothing to do with each other."""
-    line = Outbox()
-    ((object_id,), _) = carried_out(
-        coordinator, planner, publish("1"), c.Hello(line, "1", b"n", 0, 14.5, 35.5)
-    )
+    line = attached(coordinator, "1")
+    ((object_id,),) = carried_out(coordinator, planner, publish("1"))
     assert object_id == 1
     commands = [
-        c.Subscribe(line, "1", 1, SUSHI, 14.5, 35.5),
+        c.Subscribe(line, "1", 1, SUSHI, HERE),
         c.Retract((object_id,)),
         publish("('device', '1')"),
     ]
@@ -59,15 +79,12 @@ def test_what_a_key_is_called_like_is_not_touched(coordinator, planner):
 
 
 def test_a_batch_ends_before_what_it_touches_already(coordinator, planner):
-    line = Outbox()
-    ((object_id,), _) = carried_out(
-        coordinator, planner, publish("a"), c.Hello(line, "d", b"n", 0, 14.5, 35.5)
-    )
+    line = attached(coordinator, "d")
+    ((object_id,),) = carried_out(coordinator, planner, publish("a"))
     assert len(planner.plan_batch([publish("b"), publish("b", b"other")])) == 1
     assert len(planner.plan_batch([publish("a", b"other"), c.Retract((object_id,))])) == 1
     assert len(planner.plan_batch([c.Retract((object_id,)), publish("a", b"other")])) == 1
-    subscribe = c.Subscribe(line, "d", 1, SUSHI, 14.5, 35.5)
-    assert len(planner.plan_batch([subscribe, c.Ping(line, "d", 1)])) == 1
+    subscribe = c.Subscribe(line, "d", 1, SUSHI, HERE)
     assert len(planner.plan_batch([subscribe, c.Forget(("d",))])) == 1
     assert len(planner.plan_batch([c.AdvanceClock(1), publish("b")])) == 1
 
@@ -80,7 +97,38 @@ def test_what_is_published_again_is_not_taken_back_in_the_same_batch(coordinator
     while len(replies) < len(commands):
         plans = planner.plan_batch(commands[len(replies) :])
         assert not any(isinstance(plan, RefusalError) for plan in plans)
-        replies += apply(coordinator, plans)
+        replies += applied(coordinator, plans)
     (again,) = replies[1]
     assert list(coordinator.matching.objects) == [again]
     coordinator.check()
+
+
+def test_what_needs_no_disk_is_behind_what_its_device_asked_before_and_ahead_of_what_it_asks_next(
+    coordinator, planner
+):
+    line = attached(coordinator, "d")
+    subscribe, ping = c.Subscribe(line, "d", 1, SUSHI, HERE), c.Ping(line, "d", 1)
+    plan, nothing = planner.plan_batch([subscribe, ping])
+    assert isinstance(plan, Plan)
+    assert nothing is None
+    assert planner.plan_batch([ping, subscribe]) == [None]
+    assert len(planner.plan_batch([c.Ping(line, "other", 1), subscribe])) == 2
+
+
+def test_what_is_subscribed_to_already_is_not_written_again(coordinator, planner):
+    line = attached(coordinator, "d")
+    for spec, rows in ((SUSHI, 1), (SUSHI, 0), (TopK(("sushi",), 4, 0.5), 1), (SUSHI, 1)):
+        (plan,) = planner.plan_batch([c.Subscribe(line, "d", 1, spec, HERE)])
+        assert len(plan.mutations) == rows
+        applied(coordinator, [plan])
+    coordinator.check()
+
+
+def test_two_subscribes_of_one_number_do_not_share_a_batch(coordinator, planner):
+    """Whether the second changes anything depends on the first."""
+    line = attached(coordinator, "d")
+    commands = [
+        c.Subscribe(line, "d", 1, SUSHI, HERE),
+        c.Subscribe(line, "d", 1, TopK(("tofu",), 3, 0.5), HERE),
+    ]
+    assert len(planner.plan_batch(commands)) == 1

@@ -9,7 +9,7 @@ import pytest
 from server.commands import command as c
 from server.core.coordinator import Coordinator
 from server.limits import Limits
-from server.model import TopK
+from server.model import Place, TopK
 from server.runtime.command_loop import CommandLoop
 from server.runtime.retention import DAY_MS, LOOK_MS, Retention
 from server.session import Outbox, VersionedDelta, Welcome
@@ -18,11 +18,12 @@ from tests.server.test_command_loop import FRAME, Clock, an_object
 from tests.support.stored import subscriptions_of
 
 SUSHI = TopK(("sushi",), 3, 0.5)
+HERE = Place(14.5, 35.5)
 DAYS = 30
 
 
-class Place:
-    """A store, and whoever pumps on it."""
+class Host:
+    """A store, and the command loop over it."""
 
     def __init__(self, path, clock) -> None:
         self.path = path
@@ -45,9 +46,9 @@ class Place:
 
     async def subscribe(self, device_id, subscriptions=1):
         line = Outbox()
-        await self.command_loop.tell(c.Hello(line, device_id, b"n", 0, 14.5, 35.5))
+        await self.command_loop.tell(c.Hello(line, device_id, b"n", 0, HERE))
         for number in range(1, subscriptions + 1):
-            await self.command_loop.tell(c.Subscribe(line, device_id, number, SUSHI, 14.5, 35.5))
+            await self.command_loop.tell(c.Subscribe(line, device_id, number, SUSHI, HERE))
         await self.command_loop.ask(c.Sync())
         return line
 
@@ -71,87 +72,85 @@ class Place:
 
 
 @pytest.fixture
-async def place(tmp_path):
-    place = Place(tmp_path / "store.db", Clock())
-    await place.start()
-    yield place
-    await place.stop()
+async def host(tmp_path):
+    host = Host(tmp_path / "store.db", Clock())
+    await host.start()
+    yield host
+    await host.stop()
 
 
-async def test_who_was_not_heard_of_for_the_time_is_forgotten_and_nobody_else(place):
-    await place.leave("gone", await place.subscribe("gone", subscriptions=2))
-    line = await place.subscribe("there")
-    await place.pass_days(DAYS - 1)
-    await place.leave("lately", await place.subscribe("lately"))
-    assert place.on_disk() == ["gone", "gone", "lately", "there"]
-    await place.pass_days(1.5)
-    assert place.on_disk() == ["lately", "there"]
-    assert place.known() == ["lately", "there"]
-    assert place.command_loop.coordinator.counters.devices_forgotten == 1
-    place.command_loop.coordinator.check()
+async def test_who_was_not_heard_of_for_the_time_is_forgotten_and_nobody_else(host):
+    await host.leave("gone", await host.subscribe("gone", subscriptions=2))
+    line = await host.subscribe("there")
+    await host.pass_days(DAYS - 1)
+    await host.leave("lately", await host.subscribe("lately"))
+    assert host.on_disk() == ["gone", "gone", "lately", "there"]
+    await host.pass_days(1.5)
+    assert host.on_disk() == ["lately", "there"]
+    assert host.known() == ["lately", "there"]
+    assert host.command_loop.coordinator.counters.devices_forgotten == 1
+    host.command_loop.coordinator.check()
     # Who is there goes on hearing everything.
-    place.command_loop.coordinator.take(line, 100)
-    await place.command_loop.ask(c.Publish((an_object(),)))
-    assert [type(event) for _, event in place.command_loop.coordinator.take(line, 100)] == [
-        VersionedDelta
-    ]
+    host.command_loop.coordinator.take(line, 100)
+    await host.command_loop.ask(c.Publish((an_object(),)))
+    assert [type(event) for _, event in host.command_loop.coordinator.take(line, 100)] == [VersionedDelta]
 
 
-async def test_being_there_counts_until_the_moment_of_leaving(place):
-    line = await place.subscribe("d")
-    await place.pass_days(DAYS + 10)
-    await place.leave("d", line)
-    await place.pass_days(DAYS - 1)
-    assert place.on_disk() == ["d"]
-    await place.pass_days(2)
-    assert place.on_disk() == []
+async def test_being_there_counts_until_the_moment_of_leaving(host):
+    line = await host.subscribe("d")
+    await host.pass_days(DAYS + 10)
+    await host.leave("d", line)
+    await host.pass_days(DAYS - 1)
+    assert host.on_disk() == ["d"]
+    await host.pass_days(2)
+    assert host.on_disk() == []
 
 
-async def test_a_device_that_is_there_when_the_server_dies_is_remembered_from_the_last_look_on(place):
-    await place.subscribe("d")
-    await place.pass_days(DAYS + 10)
-    await place.command_loop.ask(c.Publish((an_object(),)))
+async def test_a_device_that_is_there_when_the_server_dies_is_remembered_from_the_last_look_on(host):
+    await host.subscribe("d")
+    await host.pass_days(DAYS + 10)
+    await host.command_loop.ask(c.Publish((an_object(),)))
     # The process ends without a word: the device was never detached.
-    place.command_loop.stop()
-    await place._running
-    place.store.close()
-    await place.start()
-    await place.pass_days(DAYS - 1)
-    assert place.on_disk() == ["d"]
-    await place.pass_days(2)
-    assert place.on_disk() == []
-    assert place.known() == []
+    host.command_loop.stop()
+    await host._running
+    host.store.close()
+    await host.start()
+    await host.pass_days(DAYS - 1)
+    assert host.on_disk() == ["d"]
+    await host.pass_days(2)
+    assert host.on_disk() == []
+    assert host.known() == []
 
 
-async def test_after_a_start_there_is_an_hour_to_come_back(place):
-    await place.leave("d", await place.subscribe("d"))
-    await place.stop()
-    place.clock.now_ms += 10 * DAYS * DAY_MS
-    await place.start()
-    await place.pass_days(0.9 * LOOK_MS / DAY_MS)
-    assert place.on_disk() == ["d"]
+async def test_after_a_start_there_is_an_hour_to_come_back(host):
+    await host.leave("d", await host.subscribe("d"))
+    await host.stop()
+    host.clock.now_ms += 10 * DAYS * DAY_MS
+    await host.start()
+    await host.pass_days(0.9 * LOOK_MS / DAY_MS)
+    assert host.on_disk() == ["d"]
     line = Outbox()
-    await place.command_loop.tell(c.Hello(line, "d", b"n", 0, 14.5, 35.5))
-    await place.pass_days(0.2 * LOOK_MS / DAY_MS)
-    assert place.on_disk() == ["d"]
-    events = [type(event) for _, event in place.command_loop.coordinator.take(line, 10)]
+    await host.command_loop.tell(c.Hello(line, "d", b"n", 0, HERE))
+    await host.pass_days(0.2 * LOOK_MS / DAY_MS)
+    assert host.on_disk() == ["d"]
+    events = [type(event) for _, event in host.command_loop.coordinator.take(line, 10)]
     assert events == [Welcome, VersionedDelta]
 
 
-async def test_a_forgotten_device_may_begin_anew(place):
-    await place.leave("d", await place.subscribe("d"))
-    await place.pass_days(DAYS + 1)
-    assert place.known() == []
-    line = await place.subscribe("d")
-    welcome = place.command_loop.coordinator.take(line, 1)[0][1]
+async def test_a_forgotten_device_may_begin_anew(host):
+    await host.leave("d", await host.subscribe("d"))
+    await host.pass_days(DAYS + 1)
+    assert host.known() == []
+    line = await host.subscribe("d")
+    welcome = host.command_loop.coordinator.take(line, 1)[0][1]
     assert welcome.subscriptions == ()
-    assert place.on_disk() == ["d"]
+    assert host.on_disk() == ["d"]
 
 
 async def test_without_a_time_nobody_is_forgotten(tmp_path):
-    place = Place(tmp_path / "other.db", Clock())
-    await place.start(days=0)
-    await place.leave("d", await place.subscribe("d"))
-    await place.pass_days(100_000)
-    assert place.on_disk() == ["d"]
-    await place.stop()
+    host = Host(tmp_path / "other.db", Clock())
+    await host.start(days=0)
+    await host.leave("d", await host.subscribe("d"))
+    await host.pass_days(100_000)
+    assert host.on_disk() == ["d"]
+    await host.stop()

@@ -10,6 +10,7 @@ import numba
 import pytest
 
 _COMPILED = """
+    import asyncio
     import sys
 
     from numba.core.dispatcher import Dispatcher
@@ -17,13 +18,14 @@ _COMPILED = """
         DEFAULT_OBJECT_INDEX, DEFAULT_SUBSCRIPTION_INDEX, OBJECT_INDEXES, SUBSCRIPTION_INDEXES
     )
     from server.runtime.warmup import warm_up
-    from tests.support.world import PLANE, SIDE, Device, World
+    from tests.support.draws import PLANE, SIDE
+    from tests.support.world import options_of
 
     def compiled():
         return {
             f"{module.__name__}.{name}": len(value.signatures)
             for module in list(sys.modules.values())
-            if getattr(module, "__name__", "").startswith(("index.", "server.", "safe_region."))
+            if getattr(module, "__name__", "").startswith(("engine.", "index.", "safe_region."))
             for name, value in list(vars(module).items())
             if isinstance(value, Dispatcher)
         }
@@ -34,19 +36,17 @@ _COMPILED = """
 """
 
 _MIX = """
-    from tests.engine.test_exactness import KINDS, WEIGHTS, act
+    from tests.engine.test_exactness import crowd, few
+    from tests.support.local_server import LocalServer
 
-    world = World(16)  # with the server's default indexes
-    device = Device(world, "device-0", b"0")
-    world.devices["device-0"] = device
-    assert world.options.object_index is OBJECT_INDEXES[DEFAULT_OBJECT_INDEX]
-    warm_up(PLANE, world.options)
+    LocalServer.check = lambda _self: None  # it calls kernels that are else called by kernels only
+    options = options_of(16)  # with the server's default indexes
+    assert options.object_index is OBJECT_INDEXES[DEFAULT_OBJECT_INDEX]
+    warm_up(PLANE, options)
     before = compiled()
     assert sum(before.values()) > 20, before
-    device.open()
-    world.subscribe(device)
-    for _ in range(300):
-        act(world, world.random.choices(KINDS, WEIGHTS)[0])
+    asyncio.run(few(16))
+    asyncio.run(crowd(16))
     tell()
 """
 
@@ -54,43 +54,59 @@ _MANY = """
     import random
 
     from engine import EngineOptions
-    from server.core.matching_service import Ledger
+    from safe_region.frame import Area, Frame
+    from server.core.evaluation_batch import EvaluationBatch
+    from server.core.matching_service import MatchingService, SearchRequest
     from server.model import Cause, LiveObject, Place, TopK
 
+    SIDE = 12
+    PLANE = Frame(Area(-SIDE, -SIDE, SIDE, SIDE), 0.0, 0.0, 1.0, 1.0, 34.0)
     subscription_index = SUBSCRIPTION_INDEXES["{subscriptions}"]
     options = EngineOptions(
         None, OBJECT_INDEXES["{objects}"], lambda: subscription_index((0.0, 0.0, float(SIDE)))
     )
     warm_up(PLANE, options)
     before = compiled()
-    ledger = Ledger(PLANE, options)
+    matching = MatchingService(PLANE, options)
     chance = random.Random(3)
 
     def words():
         return tuple(sorted({{f"w{{int(chance.expovariate(0.03))}}" for _ in range(3)}}))
 
     def place():
-        return Place(PLANE.project(chance.uniform(-SIDE, SIDE), chance.uniform(-SIDE, SIDE)))
+        return Place(chance.uniform(-SIDE, SIDE), chance.uniform(-SIDE, SIDE))
+
+    def batch():
+        found = EvaluationBatch()
+        found.places.update({{handle: place() for handle in handles}})
+        return found
 
     def publish(first, count):
         for begin in range(first, first + count, 500):
-            ledger.publish([
-                LiveObject(number, point.x_m, point.y_m, point, words(), 0, 1_000 + number, b"", "")
+            matching.publish([
+                LiveObject(
+                    number, lon, lat, PLANE.project(lon, lat), words(), 0, 1_000 + number, b"", ""
+                )
                 for number in range(begin, begin + 500)
-                for point in [place().point]
+                for lon, lat, *_ in [place()]
             ])
 
     publish(0, {count})
-    handles = range(1, {count} // 10)
-    for handle in handles:
-        ledger.subscribe(handle, TopK(words(), chance.randint(1, 10), chance.uniform(0.1, 0.9)))
-    ledger.anchor({{handle: place() for handle in handles}}, Cause.SUBSCRIBED)
-    ledger.anchor({{handle: place() for handle in handles}}, Cause.REPORTED)
+    specs = [
+        TopK(words(), chance.randint(1, 10), chance.uniform(0.1, 0.9)) for _ in range({count} // 10)
+    ]
+    handles = [matching.subscribe(spec) for spec in specs]
+    matching.evaluate(batch())
+    moved = batch()
+    matching.evaluate(moved, matching.retrieve(moved))
+    matching.search([SearchRequest(spec, *place()[:2]) for spec in specs])
     publish({count}, {count})
-    ledger.advance(2_000)
-    ledger.retract(list(range(2_000, {count})))
+    matching.advance(2_000)
+    matching.retract(list(range(2_000, {count})))
+    matching.snapshot(handles[0], Cause.RESUMED)
+    matching.park(handles)
     for handle in handles:
-        ledger.park(handle)
+        matching.unsubscribe(handle)
     tell()
 """
 

@@ -24,12 +24,12 @@ from engine import EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.frame import Area, Frame
 from server.commands import command as c
-from server.commands.plan import Plan, apply
+from server.commands.acceptor import Accepted, Acceptor
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.limits import Limits
-from server.model import NewObject, TopK
+from server.model import NewObject, Place, TopK
 from server.session import (
     Detached,
     Outbox,
@@ -139,7 +139,7 @@ class DeliveryRule(RuleBasedStateMachine):
     def start(self) -> None:
         options = EngineOptions(1, OBJECT_INDEXES["naive"], lambda: SUBSCRIPTION_INDEXES["naive"](None))
         self.coordinator = Coordinator(PLANE, LIMITS, options, virtual_time=True, lease_ms=LEASE_MS)
-        self.planner = Planner(self.coordinator)
+        self.planner, self.acceptor = Planner(self.coordinator), Acceptor(self.coordinator)
         self.coordinator.recover(self.store.recover())
         self.coordinator.advance(self.now_ms)
         self.last_nonce: dict[str, bytes] = {}
@@ -154,13 +154,22 @@ class DeliveryRule(RuleBasedStateMachine):
         return [app for pair in self.apps.values() for app in pair]
 
     def carry_out(self, command: c.Command) -> object:
+        """Plan, commit and apply one command, or accept it if it needs no disk, as the loop does."""
+        coordinator, accepted, reply = self.coordinator, Accepted(), None
         (plan,) = self.planner.plan_batch([command])
         if isinstance(plan, RefusalError):
             raise plan
-        assert isinstance(plan, Plan)
-        self.store.commit([*self.coordinator.late_rows, *plan.rows], self.coordinator.matching.now_ms)
-        self.coordinator.late_rows.clear()
-        return apply(self.coordinator, [plan])[0]
+        mutations = [] if plan is None else plan.mutations
+        self.store.commit([*coordinator.late_mutations, *mutations], coordinator.matching.now_ms)
+        coordinator.late_mutations.clear()
+        if plan is None:
+            self.acceptor.accept(command, None, accepted)
+        else:
+            reply = plan.apply(accepted.evaluation)
+            if plan.publication is not None:
+                coordinator.publish(plan.publication.fresh, plan.publication.replaced)
+        self.acceptor.finish(accepted)
+        return reply
 
     def attached(self, name: str) -> App | None:
         return next((app for app in self.apps[name] if app.outbox is not None), None)
@@ -194,7 +203,7 @@ class DeliveryRule(RuleBasedStateMachine):
             app.memory = copy.deepcopy(app.backups[-1 - back % len(app.backups)])
         version = app.memory.version + (100 if kind == "future" else 0)
         outbox = self.outbox()
-        command = c.Hello(outbox, name, app.nonce, version, 0.0, 0.0, 0.0, app.memory.epoch)
+        command = c.Hello(outbox, name, app.nonce, version, Place(0.0, 0.0), app.memory.epoch)
         state = self.state(name)
         if other is not None and other is not app:
             with pytest.raises(RefusalError) as refused:
@@ -227,15 +236,15 @@ class DeliveryRule(RuleBasedStateMachine):
     @rule(name=devices, number=numbers, word=st.sampled_from(WORDS), place=places)
     def subscribe(self, name: str, number: int, word: str, place: tuple[int, int]) -> None:
         app = self.speaker(name)
-        spec = self.subscriptions[name].setdefault(number, TopK((word,), 4, 0.5))
-        lon, lat = place
-        self.say(c.Subscribe(self.line(app), name, number, spec, float(lon), float(lat)))
+        spec = TopK((word,), 4, 0.5)
+        self.subscriptions[name][number] = spec
+        self.enqueue(c.Subscribe(self.line(app), name, number, spec, Place(*map(float, place))))
 
     @rule(name=devices, number=numbers)
     def unsubscribe(self, name: str, number: int) -> None:
         app = self.speaker(name)
         if self.subscriptions[name].pop(number, None) is not None:
-            self.say(c.Unsubscribe(self.line(app), name, number))
+            self.enqueue(c.Unsubscribe(self.line(app), name, number))
 
     @rule(name=devices, place=places, kind=st.sampled_from(["next", "next", "repeated", "late"]))
     def report(self, name: str, place: tuple[int, int], kind: str) -> None:
@@ -248,11 +257,12 @@ class DeliveryRule(RuleBasedStateMachine):
             sequence = last if kind == "repeated" else last - 1
         if sequence < 1:
             return
-        lon, lat = float(place[0]), float(place[1])
         numbers = tuple(self.subscriptions[name])
         counters = self.coordinator.counters
         before = (counters.deltas_queued, counters.reports_repeated)
-        self.say(c.Report(self.line(app), name, sequence, lon, lat, numbers))
+        session = self.coordinator.sessions[name]
+        here = Place(*map(float, place))
+        self.enqueue(c.Report(self.line(app), name, session, sequence, here, numbers))
         after = (counters.deltas_queued, counters.reports_repeated)
         if sequence <= last:
             assert after == (before[0], before[1] + 1), "it changes nothing"
@@ -264,7 +274,7 @@ class DeliveryRule(RuleBasedStateMachine):
     def acknowledge(self, name: str, how: str) -> None:
         app = self.speaker(name)
         line, version = self.line(app), app.memory.version
-        self.say(c.Ack(line, name, version) if how == "ack" else c.Ping(line, name, 1, version))
+        self.enqueue(c.Ack(line, name, version) if how == "ack" else c.Ping(line, name, 1, version))
 
     @rule(name=devices)
     def leave(self, name: str) -> None:
@@ -476,12 +486,12 @@ class DeliveryRule(RuleBasedStateMachine):
         assert app.outbox is not None
         return app.outbox
 
-    def say(self, command: c.DeviceCommand) -> None:
+    def enqueue(self, command: c.DeviceCommand) -> None:
         self.coordinator.heard(command.outbox, command.device_id)
         self.carry_out(command)
 
     def buffer(self, handle: int) -> set[int]:
-        return set(self.coordinator.matching.engine.buffer(handle)[0].tolist())
+        return set(self.coordinator.matching.engine.held(handle)[0].tolist())
 
     def versions(self) -> dict[str, int]:
         return {name: session.version for name, session in self.coordinator.sessions.items()}

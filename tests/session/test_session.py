@@ -83,7 +83,7 @@ def drained(session: Session, outbox: Outbox) -> list[object]:
         if isinstance(item.event, SnapshotDue):
             found += session.snapshots(lambda _handle, _cause: a_delta(99))
         elif item.event is not None:
-            session.sent(item)
+            session.mark_sent(item)
             found.append(item.event)
     return found
 
@@ -142,7 +142,7 @@ def test_a_version_from_before_a_restart_is_never_undercut():
 
 def test_a_slow_device_gets_the_latest_state_in_the_place_of_the_steps():
     session, outbox = a_session(State.IN_SYNC)
-    session.say(Detached(RefusalError(Reason.DRAINING, "x", "y", "z")))  # any event without a version
+    session.enqueue(Detached(RefusalError(Reason.DRAINING, "x", "y", "z")))  # any event without a version
     for number in range(50):
         assert session.push(1, a_delta(number)) is True
     assert session.state is State.CATCHING_UP
@@ -293,7 +293,7 @@ def test_every_delta_is_accounted_for():
 def test_answers_are_counted_until_they_are_written():
     session, outbox = a_session(State.IN_SYNC)
     for number in range(3):
-        session.say(Pong(number))
+        session.enqueue(Pong(number))
         session.push(1, a_delta())
     assert outbox.answers_count == 3
     for _ in range(3):
@@ -364,7 +364,7 @@ class Run:
                 for one in self.session.snapshots(self.snapshot):
                     self.apply(one)
             elif isinstance(item.event, VersionedDelta):
-                self.session.sent(item)
+                self.session.mark_sent(item)
                 self.apply(item.event)
 
     def apply(self, delta: VersionedDelta) -> None:

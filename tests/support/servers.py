@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from server.limits import Limits
 from server.main import Server
 from server.settings import ServerSettings
-from server.store.mutations import Row
+from server.store.mutations import Mutation
 
 
 @asynccontextmanager
@@ -41,9 +41,9 @@ class HeldCommits:
         self._commit = self._command_loop._commit
         self._command_loop._commit = self._hold
 
-    async def _hold(self, rows: list[Row], until_ms: int | None = None) -> None:
-        if rows:  # else of the time alone
+    async def _hold(self, mutations: list[Mutation], until_ms: int | None = None) -> None:
+        if mutations:  # else of the time alone
             self.has_begun.set()
             await self.go_on.wait()
-            self.rows.append(len(rows))
-        await self._commit(rows, until_ms)
+            self.rows.append(len(mutations))
+        await self._commit(mutations, until_ms)

@@ -1,332 +1,338 @@
-"""A whole nearcast in one process without sockets: switchboard, store, wire messages, devices, oracle.
+"""A whole nearcast in one process without sockets: server, wire messages, devices, publishers, oracle.
 
-Devices are the SDK's own conversations; their messages pass through the server's own converters and
-through protobuf bytes, so everything but grpc itself is the real thing. Positions are small integers on
-a plane of one metre per degree, so that distances tie often.
+The server is the real one, with its command loop, its threads and its store
+(`tests/support/local_server.py`). Devices are the SDK's own sessions (`tests/support/links.py`), and what
+they send and are sent are protobuf bytes. So everything but gRPC is the real thing. Time is virtual.
+
+All that is chosen comes from one seed. What happens while a thread of the server works happens while that
+thread is held up, so a seed gives the same run again, but for what two threads do at the same instant.
 """
 
 from __future__ import annotations
 
 import random
-from collections import deque
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 from engine import CostModel, EngineOptions
-from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
-from nearcast.model import SubscriptionState, TopK
-from nearcast.protocol.clock import Clock
-from nearcast.protocol.device_session import DeviceSession
-from nearcast.protocol.location import Location
+from index.catalogue import (
+    DEFAULT_OBJECT_INDEX,
+    DEFAULT_SUBSCRIPTION_INDEX,
+    OBJECT_INDEXES,
+    SUBSCRIPTION_INDEXES,
+)
+from index.iqf_plus import IqfPlusObjectIndex
+from nearcast.errors import Reason, RefusedError
+from nearcast.model import SubscriptionState
 from nearcast.subscription import Subscription
-from nearcast.v1 import device_service_pb2
 from safe_region import oracle
-from safe_region.anchored import RegionMode
-from safe_region.frame import Area, Frame
-from safe_region.scoring import Similarity
+from server import model as m
 from server.commands import command as c
-from server.commands.plan import Plan, apply
-from server.commands.planner import Planner
-from server.core.coordinator import Coordinator
-from server.errors import RefusalError
 from server.limits import Limits
-from server.model import NewObject
-from server.session import Outbox
-from server.store import SqliteStore
-from server.transport.converters import device_command_from
-from server.transport.event_encoder import EventEncoder
+from tests.support.draws import PLANE, SIDE, Draws
+from tests.support.links import Device, Link, Source
+from tests.support.local_server import LocalServer
+from tests.support.model import Model, Submitted, oracle_subscription
 
-SIDE = 12
-PLANE = Frame(Area(-SIDE, -SIDE, SIDE, SIDE), 0.0, 0.0, 1.0, 1.0, 34.0)
-WORDS = tuple("abcdefgh")
 EPOCH_MS = 1_000
 ROUNDS_MAX = 1_000
+FEW_ENTRIES = 6
+"""In some runs a longer list of the object index has a tree: there are but some dozens of objects."""
 
 
-@dataclass
-class Stream:
-    """One device's stream: what it sent and the server has not read yet, and the server's outbox."""
-
-    outbox: Outbox
-    sent: deque[bytes]
-
-
-class Device:
-    """A conversation and the stream it is on, if any."""
-
-    def __init__(self, world: World, device_id: str, nonce: bytes) -> None:
-        self.world = world
-        self.lon, self.lat = world.position()
-        # Who is private or has poor fixes has no subscription in the mode ELLIPSE, and remains so.
-        number = int(device_id.rpartition("-")[2])
-        self.privacy_radius_m = (0.0, 0.7, 0.0, 3.0, 0.0)[(world.seed + number) % 5]
-        self.is_vague = self.privacy_radius_m > 0.0 or (world.seed + number) % 5 == 4
-        self.stream: Stream | None = None
-        self.given: dict[int, set[int]] = {}  # subscription -> objects it was ever given
-        self.session = DeviceSession(
-            device_id,
-            nonce,
-            "",
-            world.clock,
-            self._send,
-            Location(self.lon, self.lat, 0.0, self.privacy_radius_m, world.random),
-            world.random.choice((0.0, 0.0, 0.5, 2.0)),
-        )
-
-    def _send(self, request: device_service_pb2.AttachRequest) -> None:
-        if self.stream is not None:
-            self.stream.sent.append(request.SerializeToString())
-
-    def hear(self, response: device_service_pb2.AttachResponse) -> None:
-        """Check that nothing is said of objects that this instance was never given."""
-        delta = response.delta
-        given = self.given.setdefault(delta.subscription_id, set())
-        given |= {entry.object.id for entry in delta.add}
-        assert {drop.object_id for drop in delta.drop} <= given
-
-    def open(self) -> None:
-        self.stream = Stream(Outbox(), deque())
-        self.session.connect()
-
-    def cut(self) -> None:
-        """Break the stream: what was on its way, either way, is lost."""
-        if self.stream is None:
-            return
-        outbox = self.stream.outbox
-        self.stream = None
-        self.session.disconnect()
-        outbox.close()
-        self.world.carry_out(c.Detach(outbox, self.session.device_id))
+def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
+    """Return how the engine works: in three of four runs as in production, else with other indexes."""
+    square = None if seed % 2 else (0.0, 0.0, float(SIDE))
+    subscription_index = SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]
+    object_index = OBJECT_INDEXES[DEFAULT_OBJECT_INDEX]
+    if seed % 4 == 1:
+        object_index = lambda: IqfPlusObjectIndex(FEW_ENTRIES)  # noqa: E731 - a factory as the others are
+    elif seed % 4 == 3:
+        number, subscription_names = seed // 4, sorted(SUBSCRIPTION_INDEXES)
+        subscription_index = SUBSCRIPTION_INDEXES[subscription_names[number % len(subscription_names)]]
+        object_names = sorted(OBJECT_INDEXES)
+        object_index = OBJECT_INDEXES[object_names[number % len(object_names)]]
+        if buffer_extra is None:
+            buffer_extra = (0, 1, None, 3)[number // 2 % 4]
+    costs = CostModel(extra_max=(6, 2, 32)[seed % 3], speed_mps=1.0)
+    margin_extra_max = 4 if seed % 5 == 1 else 200  # in some runs margins cannot be covered
+    return EngineOptions(
+        buffer_extra, object_index, lambda: subscription_index(square), costs, margin_extra_max
+    )
 
 
 class World:
-    """Everything, driven step by step from one seed."""
+    """Everything, driven step by step from one seed. Made in a running event loop; `stop` ends it.
+
+    Parameters
+    ----------
+    seed
+        Of all that is chosen.
+    limits
+        What the server accepts.
+    buffer_extra
+        b; None to choose it by cost, or by the seed where indexes are not those of production.
+    is_line
+        Whether everything lies on one line.
+    """
 
     def __init__(
         self,
         seed: int,
         limits: Limits | None = None,
-        buffer_extra: int | None = 2,
+        buffer_extra: int | None = None,
         *,
         is_line: bool = False,
     ) -> None:
         self.seed = seed
-        # In some runs devices are given up that have not been heard of for as long as time leaps.
-        self.lease_ms = 9 if seed % 3 == 1 else 0
         self.random = random.Random(seed)
-        self.is_line = is_line  # everything on one line, two words: sums of distances tie as well
-        self.limits = limits or Limits()
-        # Every run has another pair of indexes.
-        subscription_index = SUBSCRIPTION_INDEXES[
-            sorted(SUBSCRIPTION_INDEXES)[seed % len(SUBSCRIPTION_INDEXES)]
-        ]
-        object_index = OBJECT_INDEXES[sorted(OBJECT_INDEXES)[seed // 7 % len(OBJECT_INDEXES)]]
-        square = None if seed % 2 else (0.0, 0.0, float(SIDE))
-        costs = CostModel(extra_max=6, speed_mps=1.0)
-        # In some runs margins cannot be covered.
-        margin_extra_max = 4 if seed % 4 == 1 else 200
-        self.options = EngineOptions(
-            buffer_extra, object_index, lambda: subscription_index(square), costs, margin_extra_max
-        )
-        self.store = SqliteStore(":memory:", PLANE)
-        self.clock = Clock()
-        self.clock.adjust(EPOCH_MS, is_virtual=True)
-        self.objects: dict[int, oracle.OracleObject] = {}
-        self.keys: dict[str, int] = {}
-        self.devices: dict[str, Device] = {}
-        self.vague_count = 0
-        self.start()
+        self.draws = Draws(self.random, is_line=is_line)
+        # In some runs devices are given up that have not been heard of for as long as time leaps.
+        lease_ms = 9 if seed % 3 == 1 else 0
+        options = options_of(seed, buffer_extra)
+        self.server = LocalServer(PLANE, limits or Limits(), options, lease_ms)
+        self.model = Model(PLANE)
+        self.publishers: list[Source[c.Command]] = [Source(self._submit), Source(self._submit)]
+        self.links: list[Link] = []
+        self.seen: Counter[str] = Counter()
+        """What has been compared, and how often what depends on time and threads has happened."""
+        self._asked_ms = EPOCH_MS
+        self._device_count = 0
+        self.publishers[0].unread.append(c.AdvanceClock(EPOCH_MS))
 
-    # -- the server ------------------------------------------------------------------------------
+    async def stop(self) -> None:
+        """End the server as it should end."""
+        for link in self.links:
+            link.cut()
+        await self.idle()
+        await self.server.stop()
+        self.seen += self.server.seen()
 
-    def start(self) -> None:
-        """Start a server on the store, as after a crash."""
-        self.coordinator = Coordinator(
-            PLANE, self.limits, self.options, virtual_time=True, lease_ms=self.lease_ms
-        )
-        self.planner = Planner(self.coordinator)
-        self.coordinator.recover(self.store.recover())
-        self.coordinator.advance(max(self.coordinator.matching.now_ms, self.clock.now_ms()))
-        self.writer = EventEncoder(PLANE, self.limits, virtual_time=True, lease_ms=self.lease_ms)
+    async def crash(self, *, is_durable: bool) -> None:
+        """Kill the server and start it again. A commit that is held up has been written, or has not."""
+        for source in self.publishers:
+            source.close()
+        await self.server.kill(is_durable=is_durable)
+        for link in self.links:
+            link.receive(self.random.choice((0, 1, 256)))  # what had been written before
+            link.lose_server()
+        self.server.start()
+        self.seen["times killed"] += 1
+        unanswered_count = self.model.recover(self.server.objects(), self.server.now_ms)
+        self.seen["commands that were durable and never answered"] += unanswered_count
 
-    def restart(self) -> None:
-        """Crash and come back with what the store has."""
-        for device in self.devices.values():
-            device.stream = None
-            device.session.disconnect()
-        self.start()
+    # -- who there is ----------------------------------------------------------------------------
 
-    def carry_out(self, command: c.Command) -> object:
-        """Plan, commit, apply, as the pump does."""
-        (plan,) = self.planner.plan_batch([command])
-        if isinstance(plan, RefusalError):
-            raise plan
-        assert isinstance(plan, Plan)
-        self.store.commit([*self.coordinator.late_rows, *plan.rows], self.coordinator.matching.now_ms)
-        self.coordinator.late_rows.clear()
-        return apply(self.coordinator, [plan])[0]
+    def add_link(self, *, is_fleet: bool = False) -> Link:
+        """Add what carries devices."""
+        self.links.append(Link(self.server, is_fleet=is_fleet))
+        return self.links[-1]
 
-    def deliver(self, *, part: bool = False) -> None:
-        """Carry messages both ways until none is left, or, in part, only some."""
-        busy = True
-        rounds = 0
-        while busy:
-            rounds += 1
-            assert rounds < ROUNDS_MAX, "devices and server do not fall silent"
-            busy = False
-            for device in list(self.devices.values()):
-                if part and self.random.random() < 0.5:
-                    continue
-                busy = self._deliver_to(device) or busy
-            if part:
-                return
+    def add_device(self, link: Link | None = None) -> Device:
+        """Add a device to a fleet, or on a stream of its own, and let it attach."""
+        self._device_count += 1
+        return self._begin(f"device-{self._device_count}", link or self.add_link())
 
-    def _deliver_to(self, device: Device) -> bool:
-        stream = device.stream
-        if stream is None:
-            return False
-        busy = False
-        while stream.sent:
-            busy = True
-            request = device_service_pb2.AttachRequest.FromString(stream.sent.popleft())
-            self._receive(stream.outbox, device.session.device_id, request)
-        for _, event in self.coordinator.take(stream.outbox, 3):
-            busy = True
-            data = self.writer.response(event)
-            response = device_service_pb2.AttachResponse.FromString(data)
-            device.hear(response)
-            device.session.receive(response)
-        return busy or bool(stream.sent) or bool(len(stream.outbox))
+    def _begin(self, device_id: str, link: Link) -> Device:
+        """Begin an instance of a device's app."""
+        kind = self.seed + int(device_id.rpartition("-")[2])
+        nonce = self.random.randbytes(8)
+        device = Device(device_id, nonce, link, self.draws.position(), self.random, kind)
+        device.clock.adjust(self.model.now_ms, is_virtual=True)
+        link.devices[device_id] = device
+        if link.stream is None:
+            link.open()
+        else:
+            device.session.connect()
+        return device
 
-    def _receive(
-        self,
-        outbox: Outbox,
-        device_id: str,
-        request: device_service_pb2.AttachRequest,
-    ) -> None:
-        self.coordinator.heard(outbox, device_id)
-        command = device_command_from(outbox, device_id, request)
-        try:
-            self.carry_out(command)
-        except RefusalError as error:
-            self.coordinator.reject(command, error)
+    def devices(self) -> Iterator[Device]:
+        return (device for link in self.links for device in link.devices.values())
 
-    # -- what can happen -------------------------------------------------------------------------
-
-    def position(self) -> tuple[float, float]:
-        lat = 0 if self.is_line else self.random.randint(-SIDE, SIDE)
-        return float(self.random.randint(-SIDE, SIDE)), float(lat)
-
-    def words(self, count_max: int) -> tuple[str, ...]:
-        words = WORDS[:2] if self.is_line else WORDS
-        count = self.random.randint(1, min(count_max, len(words)))
-        return tuple(sorted(self.random.sample(words, count)))
-
-    def publish(self, key: str = "") -> None:
-        count = 1 if key else self.random.choice((1, 1, 1, 5))
-        new = [self._new_object(key) for _ in range(count)]
-        now_ms = self.coordinator.matching.now_ms
-        ids = self.carry_out(c.Publish(tuple(new)))
-        assert isinstance(ids, list)
-        for object_id, one in zip(ids, new, strict=True):
-            if key and key in self.keys:
-                self.objects.pop(self.keys[key], None)
-            if key:
-                self.keys[key] = object_id
-            self.objects[object_id] = oracle.OracleObject(
-                object_id,
-                one.lon,
-                one.lat,
-                frozenset(one.keywords),
-                now_ms,
-                now_ms + one.ttl_ms,
-            )
-
-    def _new_object(self, key: str) -> NewObject:
-        lon, lat = self.position()
-        ttl_ms = self.random.choice((2, 5, 20, 1000))
-        payload = self.random.randbytes(4)
-        return NewObject(lon, lat, self.words(4), ttl_ms, payload, key)
-
-    def retract(self) -> None:
-        alive = sorted(self.coordinator.matching.objects)
-        if alive:
-            object_id = self.random.choice(alive)
-            self.carry_out(c.Retract((object_id,)))
-            del self.objects[object_id]
-
-    def advance(self) -> None:
-        now_ms = self.coordinator.matching.now_ms + self.random.choice((0, 1, 1, 3, 10))
-        self.carry_out(c.AdvanceClock(now_ms))
-        self.clock.observe(now_ms)
-        self.objects = {key: one for key, one in self.objects.items() if oracle.is_alive(one, now_ms)}
-        for device in self.devices.values():
-            device.session.pass_time()
+    # -- what devices do -------------------------------------------------------------------------
 
     def subscribe(self, device: Device) -> None:
-        spec = TopK(
-            frozenset(self.words(4)),
-            self.random.choice((1, 2, 3, self.random.randint(1, 20))),
-            self.random.choice((0.001, 0.5, 0.5, 0.999, self.random.uniform(0.001, 0.999))),
-            self.random.choice(list(Similarity)),
-            RegionMode.ANCHORED if device.is_vague else self.random.choice(list(RegionMode)),
-        )
-        device.session.subscribe(spec)
+        device.session.subscribe(self.draws.top_k(is_anchored=device.is_vague))
 
     def unsubscribe(self, device: Device) -> None:
         if device.session.subscriptions:
             number = self.random.choice(sorted(device.session.subscriptions))
             device.session.unsubscribe(device.session.subscriptions[number])
 
-    def move(self, device: Device) -> None:
-        if self.random.random() < 0.2:
-            device.lon, device.lat = self.position()
+    def move(self, device: Device, *, is_far: bool | None = None) -> None:
+        """Move by a step, or to anywhere."""
+        if self.random.random() < 0.2 if is_far is None else is_far:
+            device.lon, device.lat = self.draws.position()
         else:
-            device.lon += self.random.randint(-1, 1)
-            device.lat += 0 if self.is_line else self.random.randint(-1, 1)
+            lon, lat = self.draws.step()
+            device.lon, device.lat = device.lon + lon, device.lat + lat
         accuracy_m = self.random.choice((0.0, 0.5, 2.0)) if device.is_vague else 0.0
         heading_deg = self.random.choice((None, 0.0, 90.0, self.random.uniform(-360.0, 360.0)))
         speed_mps = self.random.choice((None, 0.0, 1.0, 50.0))
         device.session.move(device.lon, device.lat, heading_deg, speed_mps, accuracy_m=accuracy_m)
+        if device.is_impatient:
+            device.report_all()
 
     def reinstall(self, device: Device) -> None:
-        """Throw a device's memory away: a new instance of the app attaches under the same name."""
-        device.cut()
-        device_id = device.session.device_id
-        self.devices[device_id] = Device(self, device_id, self.random.randbytes(8))
-        self.devices[device_id].open()
+        """Begin a new instance of a device's app, which knows nothing, under the same name."""
+        link, error = device.link, device.session.error
+        if error is not None:
+            link.notify_server()  # it may have been refused while the one before was attached
+            if link.is_fleet and isinstance(error, RefusedError) and error.reason is Reason.TOO_MANY:
+                del link.devices[device.id]
+                link = self.add_link()
+        elif link.is_fleet:
+            link.send(device.id, None)
+        else:
+            link.cut()
+        self._begin(device.id, link)
+
+    def leave_unanswered(self) -> None:
+        """Let so much real time pass that whoever was asked where it is should have answered."""
+        self.server.real_ms += self.server.limits.answer_ms_max + 1
+
+    # -- what publishers do ----------------------------------------------------------------------
+
+    def submit(self, command: c.Command) -> None:
+        """Let one of the publishers send a command, which the server reads later."""
+        self.random.choice(self.publishers).unread.append(command)
+
+    async def _submit(self, command: c.Command) -> None:
+        self.model.submitted.append(Submitted(command, await self.server.submit(command)))
+
+    def publish(self, key: str = "") -> None:
+        count = 1 if key else self.random.choice((1, 1, 1, 5))
+        self.submit(c.Publish(tuple(self.draws.new_object(key) for _ in range(count))))
+
+    def publish_many(self, count: int) -> None:
+        """Publish objects that live for long."""
+        self.submit(c.Publish(tuple(self.draws.new_object(ttl_ms=10_000) for _ in range(count))))
+
+    def publish_again(self) -> None:
+        """Retry what was done already, as publishers may that give keys."""
+        keyed = self.model.keyed()
+        if keyed:
+            self.submit(c.Publish((self.random.choice(keyed),)))
+
+    def publish_outside(self) -> None:
+        """Publish what is refused as a whole."""
+        good, bad = self.draws.new_object(), self.draws.new_object()
+        self.submit(c.Publish((good, bad._replace(lat=SIDE + 1.0))))
+
+    def retract(self) -> None:
+        """Retract objects, which may be gone by then."""
+        known = sorted(self.model.ids()) or [0]
+        keyed = [self.model.id_of[new.payload] for new in self.model.keyed()] or known
+        ids = self.random.choices(self.random.choice((known, keyed)), k=self.random.choice((1, 1, 3)))
+        self.submit(c.Retract(tuple(ids)))
+
+    def advance(self) -> None:
+        """Let time go on; always by the same publisher, as it must not go back."""
+        self._asked_ms = max(self._asked_ms, self.model.now_ms) + self.random.choice((0, 1, 1, 3, 10))
+        self.publishers[0].unread.append(c.AdvanceClock(self._asked_ms))
+
+    def search(self) -> None:
+        spec = m.TopK(self.draws.words(4), self.random.randint(1, 9), 0.5)
+        self.submit(c.Search(spec, *self.draws.position()))
+
+    def forget(self, device: Device) -> None:
+        """End the subscriptions of a device, if it is away."""
+        self.submit(c.Forget((device.id,)))
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def _sources(self) -> list[Source[Any]]:
+        return [*(stream.up for link in self.links for stream in link.streams()), *self.publishers]
+
+    def let_read(self, *, is_all: bool = True) -> None:
+        """Let the server read what was sent, or some of it, from all at the same time."""
+        sources = self._sources()
+        self.random.shuffle(sources)
+        for source in sources:
+            source.let_read(len(source.unread) if is_all else self.random.choice((0, 1, 2, 9)))
+
+    async def idle(self) -> None:
+        """Wait until the server has done all that it has read. What it has answered must be right."""
+        for source in self._sources():
+            await source.finish()
+        await self.server.idle()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Take over what publishers were answered, and note what was done together."""
+        self.model.may_fail = self.server.seen()["commits that failed"] > 0
+        batch = None
+        is_refused = False
+        for one in self.model.settle():
+            if one.reply.exception() is not None:
+                is_refused = True
+            elif isinstance(one.command, c.Publish):
+                before, batch = batch, self.server.batch_of(max(one.reply.result()))
+                if before is not None and before.commit == batch.commit:
+                    self.seen["publications that share a commit"] += 1
+                    self.seen["publications matched as one batch"] += before.matching == batch.matching
+                    self.seen["refusals in the middle of a batch"] += is_refused
+                is_refused = False
+
+    def transfer_some(self) -> None:
+        """Let some streams be written to, and some devices read, a little."""
+        for link in self.links:
+            if self.random.random() < 0.5:
+                link.write(self.random.choice((1, 3, 256)))
+            if self.random.random() < 0.5:
+                link.receive(self.random.choice((1, 3, 256)))
+
+    async def deliver(self) -> None:
+        """Carry messages both ways until there are none."""
+        for _ in range(ROUNDS_MAX):
+            for link in self.links:
+                link.notify_server()
+            for device in [one for one in self.devices() if one.is_refused]:
+                self.reinstall(device)
+            self.let_read()
+            await self.idle()
+            for link in self.links:
+                link.write()
+            received = [link.receive() for link in self.links]
+            if not any(received) and not any(source.unread for source in self._sources()):
+                return
+        raise AssertionError("devices and server do not fall silent")
 
     # -- what must hold --------------------------------------------------------------------------
 
-    def audit(self) -> int:
-        """Compare every list of every online device with the oracle; return how many."""
-        self.deliver()
-        count = 0
-        for device in self.devices.values():
-            if device.stream is None:
-                continue
-            for subscription in device.session.subscriptions.values():
-                self.compare(device, subscription)
-                count += 1
-        return count
+    async def audit(self) -> None:
+        """Deliver everything, then compare every list of every online device with the oracle."""
+        await self.deliver()
+        for device in self.devices():
+            device.clock.observe(self.model.now_ms)
+            device.session.pass_time()
+        await self.deliver()
+        assert self.server.now_ms == self.model.now_ms
+        assert set(self.server.objects()) == self.model.ids()
+        outboxes = [stream.outbox for link in self.links for stream in link.streams()]
+        most = self.server.limits.devices_per_fleet_max
+        assert all(len(one.devices) <= most for one in outboxes)
+        objects = self.model.oracle_objects()
+        for link in self.links:
+            for device in link.devices.values() if link.stream is not None else ():
+                for subscription in device.session.subscriptions.values():
+                    self._compare(device, subscription, objects)
 
-    def compare(self, device: Device, subscription: Subscription) -> None:
+    def _compare(
+        self, device: Device, subscription: Subscription, objects: list[oracle.OracleObject]
+    ) -> None:
         spec = subscription.spec
-        expected = oracle.top_k(
-            oracle.OracleSubscription(
-                frozenset(spec.keywords), spec.k, spec.alpha, spec.similarity.name.lower()
-            ),
-            device.lon,
-            device.lat,
-            PLANE.maxdist_m,
-            self.objects.values(),
-            self.coordinator.matching.now_ms,
-        )
+        self.seen[f"lists compared, {spec.region.name}"] += 1
         if device.is_vague and subscription.state is SubscriptionState.TOO_VAGUE:
-            self.vague_count += 1
+            self.seen["lists too vague"] += 1
             return
         assert subscription.state is SubscriptionState.EXACT
+        wanted = oracle_subscription(spec)
+        place = (device.lon, device.lat)
+        expected = oracle.top_k(wanted, *place, PLANE.maxdist_m, objects, self.model.now_ms)
         found = subscription.results()
         assert [match.object.id for match in found] == [match.object_id for match in expected]
-        lengths = [spec.alpha * match.length_m / PLANE.maxdist_m for match in expected]
-        for match, score in zip(found, lengths, strict=True):
+        for match, best in zip(found, expected, strict=True):
+            score = spec.alpha * best.length_m / PLANE.maxdist_m
             assert abs(match.score - score) <= 1e-9 * max(1.0, score)

@@ -19,9 +19,10 @@ from nearcast.v1 import (
     publisher_service_pb2_grpc,
 )
 from server.errors import Reason
+from server.transport import device_service
 from tests.support.servers import serving
 from tests.wire.conftest import settings
-from tests.wire.test_bad_input import HERE, a_spec, an_object, check_details, hello, subscribe
+from tests.wire.test_bad_input import HERE, a_spec, check_details, hello, subscribe
 
 Request = device_service_pb2.AttachRequest
 FleetRequest = device_service_pb2.AttachFleetRequest
@@ -49,7 +50,7 @@ async def guarded():
         yield SimpleNamespace(
             server=server,
             channel=channel,
-            queued=lambda: server._command_loop._waiting._number,
+            queued=lambda: server._command_loop._queue._number,
             rejected=server.coordinator.counters.rejected,
             devices=device_service_pb2_grpc.DeviceServiceStub(channel),
             publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
@@ -64,9 +65,10 @@ def with_token(token):
 
 
 async def ended(call, reason, field):
-    """Read one answer and then the end of a stream, which is to be a status; return the answer."""
+    """Read one answer, half-close, and read the end, which is to be a status; return the answer."""
     async with asyncio.timeout(20):
         answer = await call.read()
+        await call.done_writing()
         with pytest.raises(grpc.aio.AioRpcError) as failed:
             await call.read()
     assert failed.value.code() is CODES[reason]
@@ -118,11 +120,20 @@ async def test_a_hello_without_the_token(guarded, token):
     assert guarded.rejected == {Reason.UNAUTHENTICATED: 2}
 
 
+async def test_who_does_not_half_close_is_not_waited_for_for_ever(guarded, monkeypatch):
+    monkeypatch.setattr(device_service, "_HALF_CLOSE_S", 0.2)
+    call = guarded.devices.Attach()
+    await call.write(with_token("wrong"))
+    async with asyncio.timeout(20):
+        assert (await call.read()).HasField("rejection")
+        with pytest.raises(grpc.aio.AioRpcError) as failed:
+            await call.read()
+    check_details(failed.value, "UNAUTHENTICATED", "token")
+
+
 async def test_calls_and_publish_streams_without_the_token(guarded):
-    publish = guarded.publishers.Publish()
-    await publish.write(publisher_service_pb2.PublishRequest(objects=[an_object()]))
     calls = [
-        publish.read(),
+        guarded.publishers.Publish().read(),
         guarded.publishers.Retract(publisher_service_pb2.RetractRequest(ids=[1])),
         guarded.devices.Search(device_service_pb2.SearchRequest(spec=a_spec(), position=HERE)),
         guarded.control.Sync(control_service_pb2.SyncRequest()),
@@ -160,8 +171,11 @@ async def test_who_has_shown_a_token_is_told_of_other_devices_mistakes_and_goes_
 async def test_every_device_of_a_fleet_learns_that_its_token_is_not_known(guarded):
     target = f"127.0.0.1:{guarded.server.port}"
     async with nearcast.connect(target, token="wrong") as client, client.fleet() as fleet:  # noqa: S106
-        for name in ("a", "b", "c"):
-            with pytest.raises(nearcast.RefusedError) as refused:
-                await fleet.attach(name, lon=14.5, lat=35.5)
-            assert refused.value.reason is nearcast.Reason.UNAUTHENTICATED
+        names = [f"d{number}" for number in range(600)]  # hellos of several messages
+        asked = [fleet.attach(name, lon=14.5, lat=35.5) for name in names]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        with pytest.raises(nearcast.RefusedError):  # and one that comes later
+            await fleet.attach("late", lon=14.5, lat=35.5)
+    assert {type(one) for one in found} == {nearcast.RefusedError}
+    assert {one.reason for one in found} == {nearcast.Reason.UNAUTHENTICATED}
     assert guarded.queued() == 0

@@ -13,7 +13,7 @@ from server.commands import command as c
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.limits import Limits
-from server.session import Outbox, Pong, Rejection
+from server.session import Outbox, Pong, RefusedCommand, Rejection
 from server.transport.stream_sender import StreamSender
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
@@ -36,16 +36,16 @@ async def test_a_stream_that_has_ended_is_freed(end):
         if end == "failed":
             raise ValueError("as if it could not be written")
 
-    outlet = StreamSender(Coordinator(FRAME, Limits()), write, single=True)
-    gone = weakref.ref(outlet)
-    running = asyncio.create_task(outlet.carry(said.wait()))
+    sender = StreamSender(Coordinator(FRAME, Limits()), write, single=True)
+    gone = weakref.ref(sender)
+    running = asyncio.create_task(sender.carry(said.wait()))
     await asyncio.sleep(0)
-    outlet.connection.put(None, "device", Pong(1))
+    sender.outbox.put(None, "device", Pong(1))
     if end == "reading":
         said.set()
     elif end == "finished":
-        outlet.finish()
-    del outlet
+        sender.finish()
+    del sender
     await asyncio.sleep(0)
     if end == "gone":
         running.cancel()
@@ -62,9 +62,10 @@ async def test_a_stream_that_has_ended_is_freed(end):
 def test_a_refusal_is_freed_with_all_that_was_planned_beside_it():
     coordinator = Coordinator(FRAME, Limits())
     line = Outbox()
-    planned = Planner(coordinator).plan_batch([c.Report(line, "nobody", 1, 14.5, 35.5, (1,))])
-    command, error = c.Report(line, "nobody", 1, 14.5, 35.5, (1,)), planned[0]
-    coordinator.reject(command, error)
+    command = c.Unsubscribe(line, "nobody", 1)
+    planned = Planner(coordinator).plan_batch([command])
+    error = planned[0]
+    coordinator.reject(line, "nobody", 1, RefusedCommand.UNSUBSCRIBE, error)
     ((_, event),) = coordinator.take(line, 1)
     assert isinstance(event, Rejection)
     gone = weakref.ref(event.error)

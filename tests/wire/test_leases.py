@@ -61,7 +61,7 @@ async def test_a_silent_device_is_detached_parked_and_comes_back_exact(leased):
     coordinator = leased.server.coordinator
     session = coordinator.sessions["device"]
     assert session.state is State.PARKED
-    assert coordinator.matching.is_parked(session.handles[1])
+    assert coordinator.matching.are_parked([session.handles[1]]) == [True]
     assert coordinator.counters.parked[ParkReason.LEASE_EXPIRED] == 1
     (object_id,) = await publish(leased, an_object())
     again = await attached(leased, nonce=b"another instance", version=1)
@@ -91,7 +91,7 @@ async def test_a_device_without_subscriptions_leaves_nothing_behind(leased):
 async def test_the_devices_of_a_fleet_expire_one_by_one(leased):
     call = leased.devices.AttachFleet()
 
-    async def say(device_id, request):
+    async def enqueue(device_id, request):
         entry = device_service_pb2.AttachFleetRequest.Entry(device_id=device_id, request=request)
         await call.write(device_service_pb2.AttachFleetRequest(entries=[entry]))
         (answer,) = (await call.read()).entries
@@ -99,21 +99,23 @@ async def test_the_devices_of_a_fleet_expire_one_by_one(leased):
         return answer.response
 
     for name in ("a", "b", "c"):
-        assert (await say(name, hello(device_id=name))).HasField("welcome")
+        assert (await enqueue(name, hello(device_id=name))).HasField("welcome")
     await advance(leased, 600)
     for name in ("a", "c"):
-        assert (await say(name, device_service_pb2.AttachRequest(ping=Ping(number=1)))).HasField("pong")
+        assert (await enqueue(name, device_service_pb2.AttachRequest(ping=Ping(number=1)))).HasField(
+            "pong"
+        )
     await advance(leased, 900)
     (gone,) = (await call.read()).entries
     assert gone.device_id == "b"
     assert gone.response.detached.error.reason == errors_pb2.ERROR_REASON_LEASE_EXPIRED
-    await say("c", device_service_pb2.AttachRequest(ping=Ping(number=2)))
+    await enqueue("c", device_service_pb2.AttachRequest(ping=Ping(number=2)))
     await advance(leased, 1_500)
     (gone,) = (await call.read()).entries
     assert gone.device_id == "a"
     # The stream goes on, and who was given up may come back on it.
-    assert (await say("b", hello(device_id="b"))).HasField("welcome")
-    pinged = await say("c", device_service_pb2.AttachRequest(ping=Ping(number=3)))
+    assert (await enqueue("b", hello(device_id="b"))).HasField("welcome")
+    pinged = await enqueue("c", device_service_pb2.AttachRequest(ping=Ping(number=3)))
     assert pinged.pong.number == 3
     call.cancel()
 

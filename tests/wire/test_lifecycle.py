@@ -211,14 +211,14 @@ async def test_a_device_that_reads_nothing_does_not_hold_up_the_stop(monkeypatch
         grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
     ):
         device = await attached(stubs_on(channel))
-        (outlet,) = server._listener._devices.outlets
+        (sender,) = server._listener._devices.senders
 
         async def never(_events):
             await asyncio.Event().wait()
 
-        outlet._write = never
+        sender._write = never
         await server.stop()
-        assert not server._listener._devices.outlets
+        assert not server._listener._devices.senders
         device.cancel()
 
 
@@ -231,23 +231,23 @@ async def test_who_is_not_read_is_not_written_for_ever():
         device = stubs_on(channel).devices.Attach()
         await device.write(hello())
         await device.read()
-        (outlet,) = server._listener._devices.outlets
-        go_on, write = asyncio.Event(), outlet._write
+        (sender,) = server._listener._devices.senders
+        go_on, write = asyncio.Event(), sender._write
 
         async def stalled(events):
             await go_on.wait()
             await write(events)
 
-        outlet._write = stalled
+        sender._write = stalled
         for number in range(1, 501):
             ping = device_service_pb2.Ping(number=number)
             await device.write(device_service_pb2.AttachRequest(ping=ping))
         async with asyncio.timeout(20):
-            while outlet.connection.answers_count <= 50:  # noqa: ASYNC110
+            while sender.outbox.answers_count <= 50:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         for _ in range(10):
             await server._command_loop.ask(c.Sync())
-        assert outlet.connection.answers_count <= 50 + 10 + 10
+        assert sender.outbox.answers_count <= 50 + 10 + 10
         go_on.set()
         assert [(await device.read()).pong.number for _ in range(500)] == list(range(1, 501))
         device.cancel()

@@ -87,10 +87,12 @@ async def test_a_device_that_is_away_answers_with_its_hello(stubs, server):
     await device.read()
     (object_id,) = await publish(stubs, an_object())
     await stubs.control.Sync(control_service_pb2.SyncRequest())
+    handles = server.coordinator.sessions["device"].handles.values()
+    assert server.coordinator.matching.are_pending(handles) == [True]
     again = await attached(stubs, version=1, epoch=device.epoch)
     answer = await again.read()
     assert [entry.object.id for entry in answer.delta.add] == [object_id]
-    assert not server.coordinator.matching.pending
+    assert server.coordinator.matching.are_pending(handles) == [False]
     again.cancel()
 
 
@@ -117,7 +119,7 @@ async def test_a_device_that_does_not_answer_is_detached_and_parked(impatient):
     assert "must be at most 200 ms" in last.detached.error.message
     await impatient.control.Sync(control_service_pb2.SyncRequest())
     session = impatient.coordinator.sessions["device"]
-    assert impatient.coordinator.matching.is_parked(session.handles[1])
+    assert impatient.coordinator.matching.are_parked([session.handles[1]]) == [True]
     again = await attached(impatient, version=1)
     answer = await again.read()
     assert answer.delta.snapshot

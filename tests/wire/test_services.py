@@ -51,7 +51,7 @@ async def test_half_closing_detaches_and_the_subscriptions_wait(stubs, server):
     await device.done_writing()
     assert (await device.read()) is not None
     await stubs.control.Sync(control_service_pb2.SyncRequest())
-    assert server.coordinator.sessions["device"].connection is None
+    assert server.coordinator.sessions["device"].outbox is None
     again = await attached(stubs, version=1, epoch=device.epoch)
     answer = await tell(again, ping=device_service_pb2.Ping(number=1))
     assert answer.pong.number == 1, "nothing was missed"

@@ -26,10 +26,10 @@ class Stream:
         self.is_open = asyncio.Event()
         self.is_open.set()
         frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
-        self.outlet = StreamSender(
+        self.sender = StreamSender(
             Coordinator(frame, Limits(answers_max=ANSWERS_MAX)), self._write, single=single
         )
-        self.running = asyncio.create_task(self.outlet.carry(self._read()))
+        self.running = asyncio.create_task(self.sender.carry(self._read()))
 
     async def _read(self):
         await self.said.wait()
@@ -42,7 +42,7 @@ class Stream:
 
     def put(self, *numbers):
         for number in numbers:
-            self.outlet.connection.put(None, "device", Pong(number))
+            self.sender.outbox.put(None, "device", Pong(number))
 
 
 @pytest.fixture
@@ -55,12 +55,12 @@ async def stream():
 async def over(stream):
     async with asyncio.timeout(10.0):
         await stream.running
-    assert stream.outlet.connection.closed
+    assert stream.sender.outbox.closed
 
 
 async def flushed(stream):
     async with asyncio.timeout(10.0):
-        await stream.outlet.flush()
+        await stream.sender.flush()
     return stream.written
 
 
@@ -82,14 +82,14 @@ async def test_it_finishes_when_all_is_written(stream, is_running):
     if is_running:
         await asyncio.sleep(0)
     stream.put(1, 2)
-    stream.outlet.finish()
+    stream.sender.finish()
     await over(stream)
     assert stream.written == [1, 2]
 
 
 async def test_an_idle_one_finishes_and_closes_at_once(stream):
     await asyncio.sleep(0)
-    stream.outlet.finish()
+    stream.sender.finish()
     await over(stream)
     assert not stream.written
 
@@ -111,7 +111,7 @@ async def test_a_conversation_that_is_over_ends_the_stream_of_its_only_device(si
     stream = Stream(single=single)
     stream.put(1)
     end = Detached(RefusalError(Reason.DRAINING, "server", "stopping", "running"))
-    stream.outlet.connection.put(None, "device", end)
+    stream.sender.outbox.put(None, "device", end)
     assert await flushed(stream) == [1, end]
     if not single:
         await asyncio.sleep(0.1)
@@ -126,7 +126,7 @@ async def test_what_fails_to_be_written_ends_the_stream(stream):
     stream.put(1)
     with pytest.raises(ValueError, match="as if"):
         await over(stream)
-    assert stream.outlet.connection.closed
+    assert stream.sender.outbox.closed
 
 
 @pytest.mark.parametrize("is_writing", [False, True])
@@ -138,11 +138,11 @@ async def test_a_client_that_is_gone_ends_it(stream, is_writing, is_over):
         stream.put(1)
         await asyncio.sleep(0)
     if is_over:  # at the same time
-        stream.outlet.finish()
+        stream.sender.finish()
     stream.running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await over(stream)
-    assert stream.outlet.connection.closed
+    assert stream.sender.outbox.closed
 
 
 async def test_a_silent_stream_has_one_task():
@@ -160,9 +160,9 @@ async def test_who_reads_waits_while_too_much_is_not_written(stream):
     stream.is_open.clear()
     stream.put(*range(ANSWERS_MAX))
     async with asyncio.timeout(10.0):
-        await stream.outlet.room()
+        await stream.sender.room()
     stream.put(7)
-    waiting = asyncio.create_task(stream.outlet.room())
+    waiting = asyncio.create_task(stream.sender.room())
     for _ in range(5):
         await asyncio.sleep(0)
     assert not waiting.done()
@@ -175,8 +175,8 @@ async def test_who_reads_waits_while_too_much_is_not_written(stream):
 async def test_nobody_waits_for_a_closed_one(stream):
     stream.is_open.clear()
     stream.put(*range(2 * ANSWERS_MAX))
-    waiting = [asyncio.create_task(one()) for one in (stream.outlet.room, stream.outlet.flush)]
+    waiting = [asyncio.create_task(one()) for one in (stream.sender.room, stream.sender.flush)]
     await asyncio.sleep(0)
-    stream.outlet.close()
+    stream.sender.close()
     async with asyncio.timeout(10.0):
         await asyncio.gather(*waiting)

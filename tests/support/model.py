@@ -1,0 +1,210 @@
+"""What publishers asked for, in the order in which the server took it, and what must become of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from safe_region import oracle
+from safe_region.frame import Frame
+from server.commands import command as c
+from server.errors import Reason, RefusalError
+from server.model import LiveObject, NewObject
+
+
+class Submitted(NamedTuple):
+    """A command and what becomes its reply."""
+
+    command: c.Command
+    reply: asyncio.Future[Any]
+
+
+@dataclass
+class State:
+    """What is alive at a moment. Objects are known by their payloads, which are all different."""
+
+    now_ms: int = 0
+    objects: dict[bytes, tuple[NewObject, int]] = field(default_factory=dict)
+    """Each with the time at which it was created."""
+
+    def copy(self) -> State:
+        return State(self.now_ms, dict(self.objects))
+
+    def apply(self, command: c.Command, payload_of: Mapping[int, bytes], frame: Frame) -> Reason | None:
+        """Carry a command out by the definitions; return why it is to be refused, if it is."""
+        match command:
+            case c.Publish():
+                return self._publish(command, frame)
+            case c.Retract():
+                payloads = {payload_of.get(object_id, b"") for object_id in command.ids}
+                if not payloads <= self.objects.keys():
+                    return Reason.UNKNOWN_OBJECT
+                for payload in payloads:
+                    del self.objects[payload]
+            case c.AdvanceClock():
+                self.now_ms = command.time_ms
+                self.objects = {
+                    payload: (new, created_ms)
+                    for payload, (new, created_ms) in self.objects.items()
+                    if self.now_ms < created_ms + new.ttl_ms
+                }
+        return None
+
+    def _publish(self, command: c.Publish, frame: Frame) -> Reason | None:
+        if not all(frame.covers(new.lon, new.lat) for new in command.objects):
+            return Reason.OUT_OF_AREA
+        for new in command.objects:
+            old = self._of_key(new.key)
+            if old == new:
+                continue
+            if old is not None:
+                del self.objects[old.payload]
+            self.objects[new.payload] = (new, self.now_ms)
+        return None
+
+    def _of_key(self, key: str) -> NewObject | None:
+        return next((new for new, _ in self.objects.values() if key and new.key == key), None)
+
+
+class Model:
+    """All objects, from the definitions.
+
+    Parameters
+    ----------
+    frame
+        The service area.
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        self.state = State()
+        self.submitted: deque[Submitted] = deque()
+        """What has not been settled, in the order in which the server took it."""
+        self.id_of: dict[bytes, int] = {}
+        """By payload."""
+        self.may_fail = False
+        """Whether commits have failed, so that commands may have been refused for it."""
+        self._payload_of: dict[int, bytes] = {}
+        self._latest_id = 0
+        self._frame = frame
+
+    @property
+    def now_ms(self) -> int:
+        return self.state.now_ms
+
+    def ids(self) -> set[int]:
+        """Return what is alive."""
+        return {self.id_of[payload] for payload in self.state.objects}
+
+    def keyed(self) -> list[NewObject]:
+        """Return what is alive and has a key."""
+        return [new for new, _ in self.state.objects.values() if new.key]
+
+    def oracle_objects(self) -> list[oracle.OracleObject]:
+        return self._oracle_objects(self.state, self.id_of)
+
+    def _oracle_objects(self, state: State, id_of: dict[bytes, int]) -> list[oracle.OracleObject]:
+        return [
+            oracle.OracleObject(
+                id_of[payload],
+                *self._frame.project(new.lon, new.lat),
+                frozenset(new.keywords),
+                created_ms,
+                created_ms + new.ttl_ms,
+            )
+            for payload, (new, created_ms) in state.objects.items()
+        ]
+
+    def settle(self) -> list[Submitted]:
+        """Take over what has been answered and return it. Every answer must be the right one."""
+        settled = []
+        states = [(self.state.copy(), dict(self.id_of))]
+        searches = [
+            one for one in self.submitted if isinstance(one.command, c.Search) and one.reply.done()
+        ]
+        for one in searches:
+            self.submitted.remove(one)
+        while self.submitted and self.submitted[0].reply.done():
+            one = self.submitted.popleft()
+            settled.append(one)
+            refusal = one.reply.exception()
+            if isinstance(refusal, RefusalError) and refusal.reason is Reason.INTERNAL:
+                assert self.may_fail, "nothing was wrong with the disk"
+                continue
+            before = self.state.copy()
+            expected = self.state.apply(one.command, self._payload_of, self._frame)
+            assert (refusal and refusal.reason) == expected, one
+            if expected is None and isinstance(one.command, c.Publish):
+                self._take_ids(one.command, one.reply.result(), before)
+            states.append((self.state.copy(), dict(self.id_of)))
+        for one in searches:
+            self._compare(one.command, *one.reply.result(), states)
+        return settled
+
+    def _take_ids(self, command: c.Publish, ids: list[int], before: State) -> None:
+        """Note the ids of new objects; what is published again keeps its own."""
+        for new, object_id in zip(command.objects, ids, strict=True):
+            if new.payload in before.objects:
+                assert object_id == self.id_of[new.payload]
+            else:
+                self._take_id(new.payload, object_id)
+
+    def _take_id(self, payload: bytes, object_id: int) -> None:
+        assert object_id > self._latest_id, "no id is given twice"
+        self._latest_id = object_id
+        self._payload_of.pop(self.id_of.get(payload, 0), None)  # what had expired may be published again
+        self.id_of[payload] = object_id
+        self._payload_of[object_id] = payload
+
+    def _compare(
+        self,
+        command: c.Search,
+        ranked: Iterable[Any],
+        now_ms: int,
+        states: Iterable[tuple[State, dict[bytes, int]]],
+    ) -> None:
+        """A search waits for no commit of others: it is answered as of one of the states there were."""
+        found = [one.item.object_id for one in ranked]
+        wanted = oracle_subscription(command.spec)
+        point = self._frame.project(command.lon, command.lat)
+        for state, id_of in states:
+            objects = self._oracle_objects(state, id_of)
+            expected = oracle.top_k(wanted, *point, self._frame.maxdist_m, objects, state.now_ms)
+            if (now_ms, found) == (state.now_ms, [one.object_id for one in expected]):
+                return
+        raise AssertionError(f"{command} was answered with what never was best")
+
+    def recover(self, found: Mapping[int, LiveObject], now_ms: int) -> int:
+        """Go on from what a killed server has left: all that was answered, and some of what was not.
+
+        Commands become durable in order, so this must be what some of them, from the first on, have left.
+
+        Returns
+        -------
+        int
+            How many commands had become durable and were never answered.
+        """
+        self.settle()
+        contents = {item.payload: item.created_ms for item in found.values()}
+        count = 0
+        while (now_ms, contents) != (
+            self.now_ms,
+            {payload: created_ms for payload, (_, created_ms) in self.state.objects.items()},
+        ):
+            assert self.submitted, "what the store holds never was, or what was answered is lost"
+            self.state.apply(self.submitted.popleft().command, self._payload_of, self._frame)
+            count += 1
+        self.submitted.clear()
+        for object_id, item in sorted(found.items()):
+            if self.id_of.get(item.payload) != object_id:
+                self._take_id(item.payload, object_id)
+        return count
+
+
+def oracle_subscription(spec: Any) -> oracle.OracleSubscription:
+    """Return what a subscription of the server or of the SDK asks for, as the oracle sees it."""
+    return oracle.OracleSubscription(
+        frozenset(spec.keywords), spec.k, spec.alpha, spec.similarity.name.lower()
+    )

@@ -1,0 +1,185 @@
+"""A subscribe with the number of a subscription and another spec changes it in place: one snapshot."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+
+from nearcast.v1 import (
+    control_service_pb2,
+    control_service_pb2_grpc,
+    device_service_pb2,
+    device_service_pb2_grpc,
+    errors_pb2,
+    geometry_pb2,
+    publisher_service_pb2_grpc,
+    subscriptions_pb2,
+)
+from server.limits import Limits
+from tests.support.servers import serving
+from tests.wire.conftest import settings
+from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, hello, subscribe, tell
+from tests.wire.test_locate import lamps_spec, publish
+
+Ping = device_service_pb2.Ping
+SUSHI, TOFU = a_spec(), a_spec(keywords=["tofu"], k=2)
+
+
+def ids_of(delta):
+    return sorted(entry.object.id for entry in delta.add)
+
+
+def words(*keywords):
+    return an_object(keywords=keywords)
+
+
+@pytest.fixture
+async def changed(stubs):
+    """A device that had sushi, and has tofu now under the same number."""
+    stubs.sushi = await publish(stubs, *(words("sushi") for _ in range(3)))
+    stubs.tofu = await publish(stubs, words("tofu"), words("tofu", "tea"))
+    device = await attached(stubs)
+    first = (await tell(device, subscribe=subscribe(1, SUSHI))).delta
+    assert ids_of(first) == stubs.sushi
+    await device.write(device_service_pb2.AttachRequest(subscribe=subscribe(1, TOFU)))
+    device.change = (await device.read()).delta
+    yield device
+    device.cancel()
+
+
+async def test_the_answer_is_one_snapshot(stubs, server, changed):
+    delta = changed.change
+    assert (delta.version, delta.subscription_id, delta.snapshot) == (2, 1, True)
+    assert delta.cause == subscriptions_pb2.CAUSE_SUBSCRIBED
+    assert ids_of(delta) == stubs.tofu
+    assert not delta.drop
+    assert (await tell(changed, ping=Ping(number=1))).HasField("pong"), "and nothing else"
+    assert server.coordinator.matching.engine.subscription_count == 1
+    server.coordinator.check()
+
+
+async def test_nothing_of_the_old_spec_follows(stubs, changed):
+    await publish(stubs, words("sushi"))
+    assert (await tell(changed, ping=Ping(number=1))).HasField("pong")
+    (news,) = await publish(stubs, words("tofu", "sushi"))
+    delta = (await changed.read()).delta
+    assert (delta.version, ids_of(delta), delta.snapshot) == (3, [news], False)
+    here = geometry_pb2.Position(lon=14.9, lat=35.9)
+    report = device_service_pb2.Report(sequence=1, position=here, subscription_ids=[1])
+    delta = (await tell(changed, report=report)).delta
+    assert (delta.version, ids_of(delta), delta.report_sequence) == (4, [], 1)
+
+
+async def test_the_same_spec_again_is_an_evaluation_and_no_snapshot(changed):
+    delta = (await tell(changed, subscribe=subscribe(1, TOFU))).delta
+    assert (delta.version, delta.snapshot, ids_of(delta)) == (3, False, [])
+
+
+async def test_there_and_back_again(stubs, server, changed):
+    delta = (await tell(changed, subscribe=subscribe(1, SUSHI))).delta
+    assert (delta.version, delta.snapshot, ids_of(delta)) == (3, True, stubs.sushi)
+    server.coordinator.check()
+
+
+async def test_a_change_that_is_refused_changes_nothing(stubs, changed):
+    answer = await tell(changed, subscribe=subscribe(1, a_spec(k=0)))
+    assert answer.rejection.error.field == "spec.top_k.k"
+    await publish(stubs, words("sushi"))
+    (news,) = await publish(stubs, words("tofu"))
+    delta = (await changed.read()).delta
+    assert (delta.version, ids_of(delta)) == (3, [news])
+
+
+async def test_a_change_that_was_missed_is_resumed(stubs, changed):
+    await changed.done_writing()
+    assert await changed.read() is grpc.aio.EOF
+    await stubs.control.Sync(control_service_pb2.SyncRequest())
+    (news,) = await publish(stubs, words("tofu"))
+    again = stubs.devices.Attach()
+    await again.write(hello(version=1, epoch=changed.epoch))
+    welcome = (await again.read()).welcome
+    assert welcome.resumed
+    assert [list(one.spec.top_k.keywords) for one in welcome.subscriptions] == [["tofu"]]
+    change, delta = [(await again.read()).delta for _ in range(2)]
+    assert change == changed.change
+    assert (delta.version, ids_of(delta), delta.snapshot) == (3, [news], False)
+    again.cancel()
+
+
+async def test_another_instance_hears_of_the_new_spec_only(stubs, changed):
+    await changed.done_writing()
+    assert await changed.read() is grpc.aio.EOF
+    await stubs.control.Sync(control_service_pb2.SyncRequest())
+    again = await attached(stubs, nonce=b"another instance")
+    delta = (await again.read()).delta
+    assert (delta.snapshot, ids_of(delta)) == (True, stubs.tofu)
+    assert (await tell(again, ping=Ping(number=1))).HasField("pong")
+    again.cancel()
+
+
+async def test_a_question_for_the_old_spec_needs_no_answer(stubs, server):
+    device = await attached(stubs)
+    await tell(device, subscribe=subscribe(1, lamps_spec(k=1)))
+    ids = await publish(stubs, an_object())
+    assert (await device.read()).HasField("locate")
+    delta = (await tell(device, subscribe=subscribe(1, a_spec(k=1)))).delta
+    assert (delta.snapshot, ids_of(delta)) == (True, ids)
+    await stubs.control.Sync(control_service_pb2.SyncRequest())  # which would wait for the answer
+    server.coordinator.check()
+    device.cancel()
+
+
+async def test_who_has_as_many_as_allowed_may_change_one():
+    async with (
+        serving(settings(), Limits(subscriptions_per_device_max=1)) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
+        server.devices = device_service_pb2_grpc.DeviceServiceStub(channel)
+        device = await attached(server)
+        await tell(device, subscribe=subscribe(1, SUSHI))
+        refused = await tell(device, subscribe=subscribe(2, TOFU))
+        assert refused.rejection.error.reason == errors_pb2.ERROR_REASON_TOO_MANY
+        assert (await tell(device, subscribe=subscribe(1, TOFU))).delta.snapshot
+        device.cancel()
+
+
+async def test_the_new_spec_is_durable(tmp_path):
+    flags = {"store": str(tmp_path / "store.db")}
+    tofu = []
+    for is_second in (False, True):
+        async with (
+            serving(settings(**flags)) as server,
+            grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+        ):
+            server.devices = device_service_pb2_grpc.DeviceServiceStub(channel)
+            server.publishers = publisher_service_pb2_grpc.PublisherServiceStub(channel)
+            server.control = control_service_pb2_grpc.ControlServiceStub(channel)
+            device = server.devices.Attach()
+            await device.write(hello())
+            welcome = (await device.read()).welcome
+            if not is_second:
+                await publish(server, words("sushi"))
+                tofu = await publish(server, words("tofu"))
+                await tell(device, subscribe=subscribe(1, SUSHI))
+                assert (await tell(device, subscribe=subscribe(1, TOFU))).delta.snapshot
+            else:
+                (known,) = welcome.subscriptions
+                assert (known.subscription_id, known.spec.top_k.k) == (1, 2)
+                assert list(known.spec.top_k.keywords) == ["tofu"]
+                delta = (await device.read()).delta
+                assert (delta.snapshot, ids_of(delta)) == (True, tofu)
+            device.cancel()
+
+
+async def test_a_change_says_where_the_device_is(stubs, server):
+    """The subscription is evaluated there, wherever the old one was."""
+    device = await attached(stubs)
+    first = (await tell(device, subscribe=subscribe(1, SUSHI))).delta
+    there = geometry_pb2.Position(lon=14.8, lat=35.8)
+    request = device_service_pb2.Subscribe(subscription_id=1, spec=TOFU, position=there)
+    delta = (await tell(device, subscribe=request)).delta
+    point = server.coordinator.frame.project(there.lon, there.lat)
+    assert (delta.anchor.x_m, delta.anchor.y_m) == tuple(point)
+    assert first.anchor != delta.anchor
+    assert server.coordinator.frame.project(HERE.lon, HERE.lat) == (first.anchor.x_m, first.anchor.y_m)
+    device.cancel()
