@@ -40,7 +40,7 @@ async def test_within_the_circle_the_device_never_needs_to_report(seed, monkeypa
         if radius_m == 0.0:
             continue
         tried += 1
-        reports, accuracy_m = session.counters.reports, session.where.accuracy_m
+        reports, accuracy_m = session.counters.reports, session.location.accuracy_m
         for _ in range(10):
             angle = world.random.uniform(0.0, 2.0 * math.pi)
             share = world.random.choice((world.random.random(), 1.0 - 1e-9))

@@ -286,13 +286,16 @@ class LocalServer:
         """Note what is carried out, and when; let threads that look objects up pass a hold."""
         coordinator, matching = self._coordinator, self._coordinator.matching
         retrieve, publish, evaluate = matching.retrieve, matching.publish, coordinator.evaluate
-        under_way = 0
+        batcher = self._loop._batcher
+        follow = batcher._follow
+
+        def watched_follow(portion, count_max):
+            following = follow(portion, count_max)
+            self._seen["portions begun while one was under way"] += following is not None
+            return following
 
         def watched_retrieve(batch):
-            nonlocal under_way
             self._seen["portions looked up on the other thread"] += 1
-            self._seen["portions begun while one was under way"] += under_way > 0
-            under_way += 1
             self.look_hold.pass_by()
             return retrieve(batch)
 
@@ -303,14 +306,12 @@ class LocalServer:
             return publish(objects, replaced)
 
         def watched_evaluate(batch, retrieved=None):
-            nonlocal under_way
-            under_way -= retrieved is not None
             self._seen["reports answered during a commit"] += len(batch) * self.store.is_committing
             self._seen["hellos evaluated together"] += len(batch.snapshots) > 1
             evaluate(batch, retrieved)
 
         matching.retrieve, matching.publish = watched_retrieve, watched_publish
-        coordinator.evaluate = watched_evaluate
+        coordinator.evaluate, batcher._follow = watched_evaluate, watched_follow
 
 
 async def _happened(event: asyncio.Event) -> None:

@@ -25,7 +25,7 @@ from index.catalogue import (
 from index.iqf_plus import IqfPlusObjectIndex
 from nearcast.errors import Reason, RefusedError
 from nearcast.model import SubscriptionState
-from nearcast.subscription import Subscription
+from nearcast.protocol.subscription import Subscription
 from safe_region import oracle
 from server import model as m
 from server.commands import command as c
