@@ -49,7 +49,7 @@ def _give_signs_of_life(crowd: Crowd) -> None:
     """Let devices that were refused the end of a subscription ping, as all do in time, and ask again."""
     for member in (one for group in crowd.awake for one in group.members):
         session = member.device._session
-        if session.is_online and session.roster._refused_ids:
+        if session.is_online and session.registry._refused_ids:
             session.ping(lambda: None)
 
 

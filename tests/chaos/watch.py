@@ -33,7 +33,7 @@ class Watch:
         self._ended: set[int] = set()
         self.deltas = 0
         session = device._session
-        self._versions = session._versions
+        self._versions = session._sequence
         self._receive, session.receive = session.receive, self._look
         self._take, self._versions.take = self._versions.take, self._look_at_version
 
