@@ -8,13 +8,13 @@ import logging
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from index.tables.growth import reserve
 from safe_region.frame import Frame
+from safe_region.jit.ahead import Report
 from server.engine import CostModel, EngineOptions
 from server.lifecycle import ServerState
 from server.limits import Limits
@@ -25,7 +25,7 @@ from server.store import SqliteStore
 from server.switchboard import Switchboard
 from server.transport import Access, Listener
 from server.transport.listener import TlsFiles
-from server.warmup import warm_up
+from server.warmup import logged, ready_kernels
 
 _log = logging.getLogger(__name__)
 
@@ -34,9 +34,6 @@ _DRAIN_S = 5.0
 
 _GRACE_S = 1.0
 """How long it then lets calls finish."""
-
-_SLOW_S = 3.0
-"""Loading kernels takes less; compiling them takes longer, and deserves a word."""
 
 _SWITCH_S = 0.0002
 """How long a thread waits for the interpreter while another has it: what was looked up is wanted."""
@@ -60,6 +57,8 @@ class Server:
         What is accepted.
     clock
         Wall clock in milliseconds.
+    on_compiling
+        Is told how many kernels are compiled, if any are missing on this machine; by default the log is.
     """
 
     def __init__(
@@ -67,11 +66,13 @@ class Server:
         settings: ServerSettings,
         limits: Limits | None = None,
         clock: Callable[[], int] = wall_clock_ms,
+        on_compiling: Report | None = None,
     ) -> None:
         self.settings = settings
         self._frame = Frame.of(settings.area)
         self._limits = limits or Limits(margin_m_max=settings.margin_m_max, late_ms=settings.late_ms)
         self._clock = clock
+        self._on_compiling = on_compiling or logged()
         self.port = 0
 
     async def start(self) -> None:
@@ -128,11 +129,7 @@ class Server:
         )
 
     def _warm_up(self) -> None:
-        began = time.monotonic()
-        warm_up(self._frame, self.switchboard.ledger.engine.options)
-        spent_s = time.monotonic() - began
-        if spent_s > _SLOW_S:
-            _log.info("compiled kernels in %.0f s; they are kept for the next start", spent_s)
+        ready_kernels(self._frame, self.switchboard.ledger.engine.options, self._on_compiling)
 
     def _recover(self) -> None:
         self.switchboard.recover(self._store.recover())
@@ -220,11 +217,13 @@ def _let_threads_finish() -> None:
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
-async def serve(settings: ServerSettings, on_ready: Callable[[Server], None]) -> None:
+async def serve(
+    settings: ServerSettings, on_ready: Callable[[Server], None], on_compiling: Report | None = None
+) -> None:
     """Serve until signalled. `on_ready` is called once the port is open and signals are listened to."""
     _let_threads_finish()
     reserve()
-    server = Server(settings)
+    server = Server(settings, on_compiling=on_compiling)
     await server.start()
     server.spare_the_collector()
     sys.setswitchinterval(_SWITCH_S)

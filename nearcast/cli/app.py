@@ -7,6 +7,7 @@ from importlib.metadata import version
 import click
 
 from nearcast.cli.bench import bench
+from nearcast.cli.compile import compile_
 from nearcast.cli.demo import demo
 from nearcast.cli.replay import replay
 from nearcast.cli.serve import serve
@@ -22,6 +23,7 @@ def app() -> None:
 
 
 app.add_command(serve)
+app.add_command(compile_)
 app.add_command(status)
 app.add_command(simulate)
 app.add_command(replay)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nearcast.cli.failures import reported
+from nearcast.cli.progress import kernel_bar
 
 if TYPE_CHECKING:
     from server.main import Server
@@ -117,8 +118,12 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     from server.transport.porters import PorterError  # noqa: PLC0415
 
     failures = (StoreError, PortError, PorterError, OSError)
-    with reported(*failures), asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(run(settings, _announce))
+    with (
+        reported(*failures),
+        kernel_bar() as on_compiling,
+        asyncio.Runner(loop_factory=loop_factory()) as runner,
+    ):
+        runner.run(run(settings, _announce, on_compiling))
 
 
 def _announce(server: Server) -> None:
