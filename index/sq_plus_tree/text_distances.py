@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from index.sq_plus_tree.layout import CLASS_OFFSETS, CLASSES, COMBINED_MAX, SIZE_MAX, Singles
@@ -11,6 +13,7 @@ LOOSE = 0
 """Stands for the number of common keywords where that may be any."""
 
 
+@cache
 def text_distances() -> Singles:
     """Return an array of shape (SIZE_MAX + 1, COMBINED_MAX + 1, similarities + 1, SIZE_MAX + 1).
 

@@ -18,13 +18,16 @@ version is fixed in `pyproject.toml`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
-from llvmlite.binding import Linkage
+from llvmlite.binding import Linkage, parse_assembly
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
 from numba.core.typed_passes import AnnotateTypes, NativeLowering
+
+_WRAPPER = "_ZN7cpython"
+"""How the names of functions begin that Python can call."""
 
 
 class _LeafLibrary(JITCodeLibrary):
@@ -46,6 +49,25 @@ class _KernelLibrary(JITCodeLibrary):
             if function.linkage == Linkage.linkonce_odr:  # linked from a library
                 function.linkage = Linkage.internal
         super()._optimize_final_module()
+
+    def _get_module_for_linking(self) -> NoReturn:
+        raise RuntimeError(
+            f"{self.name} is a kernel, and nothing but Python calls kernels: make it a leaf"
+        )
+
+    def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
+        """Return what the cache is to keep.
+
+        That is machine code, and in place of the module, with which nothing will be linked, the name by which
+        the code is found.
+        """
+        wrappers = [
+            f'define void @"{function.name}"() {{ ret void }}'
+            for function in self._final_module.functions
+            if function.name.startswith(_WRAPPER)
+        ]
+        module = parse_assembly("\n".join(wrappers))
+        return self.name, "object", (self._get_compiled_object(), module.as_bitcode())
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)

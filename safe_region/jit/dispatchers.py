@@ -9,6 +9,7 @@ be int64.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from numba.core.types.misc import unliteral
 from safe_region.jit.compiling import KernelCompiler, LeafCompiler
 
 _Function = Callable[..., Any]
+
+_OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True}
 
 
 class Missing(NamedTuple):
@@ -57,16 +60,28 @@ class Kernel(CPUDispatcher):
     """What Python calls."""
 
     def __init__(self, py_func: _Function) -> None:
-        super().__init__(
-            py_func,
-            targetoptions={"nopython": True, "boundscheck": None, "nogil": True},
-            pipeline_class=KernelCompiler,
-        )
-        self.enable_caching()
+        super().__init__(py_func, targetoptions=dict(_OPTIONS), pipeline_class=KernelCompiler)
         self.is_kept = True
         """Whether all that was compiled here is in the cache now."""
-        self._cache.save_overload = self._unless_full(self._cache.save_overload)
+        self._has_looked = False
         self._compiler.compile = _unless_noted(self._compiler.compile)
+
+    def compile(self, sig: tuple[Any, ...]) -> _Function:
+        """Load what is compiled for some types of arguments, or compile it."""
+        if not self._has_looked:
+            self._has_looked = True
+            self._look_for_cache()
+        found: _Function = super().compile(sig)
+        return found
+
+    def _look_for_cache(self) -> None:
+        """Use the cache, if there is a folder for it. Most kernels are never called, and need none."""
+        try:
+            self.enable_caching()
+        except RuntimeError:  # nothing can be written anywhere
+            self.is_kept = False
+        else:
+            self._cache.save_overload = self._unless_full(self._cache.save_overload)
 
     def _compile_for_args(self, *arguments: object, **named: object) -> Any:  # noqa: ANN401
         """Return what is to be called with such arguments, of which there was nothing yet."""
@@ -89,8 +104,11 @@ class Kernel(CPUDispatcher):
         return save_if_possible
 
 
-class Leaf(CPUDispatcher):
+class Leaf:
     """What only kernels call; and tests, for which it is compiled alone.
+
+    Its dispatchers are made when something is compiled: there are hundreds of leaves, and most starts of a
+    server compile nothing.
 
     Parameters
     ----------
@@ -101,20 +119,31 @@ class Leaf(CPUDispatcher):
     """
 
     def __init__(self, py_func: _Function, *, counts: bool = False) -> None:
-        options = {"nopython": True, "boundscheck": None, "nogil": True, "_nrt": counts}
-        super().__init__(py_func, targetoptions=options, pipeline_class=LeafCompiler)
-        self._alone: _Function | None = None
+        functools.update_wrapper(self, py_func)
+        self.py_func = py_func
+        self._options = {**_OPTIONS, "_nrt": counts}
 
+    def __call__(self, *arguments: object) -> Any:  # noqa: ANN401, D102
+        return self._alone(*arguments) if _Mode.missing is None else self.py_func(*arguments)
+
+    @property
+    def _numba_type_(self) -> Any:  # noqa: ANN401
+        """What numba asks anything for that a kernel calls."""
+        return self._called._numba_type_  # noqa: SLF001
+
+    @functools.cached_property
+    def _called(self) -> CPUDispatcher:
+        return _CalledLeaf(self.py_func, targetoptions=self._options, pipeline_class=LeafCompiler)
+
+    @functools.cached_property
+    def _alone(self) -> CPUDispatcher:
+        return CPUDispatcher(self.py_func, targetoptions=self._options)
+
+
+class _CalledLeaf(CPUDispatcher):
     def get_call_template(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:  # noqa: ANN401
         """Say what a call with such types returns, which compiles the function for them."""
         return super().get_call_template(tuple(map(_widened, args)), kws)
-
-    def __call__(self, *arguments: object) -> Any:  # noqa: ANN401, D102
-        if _Mode.missing is not None:
-            return self.py_func(*arguments)
-        if self._alone is None:
-            self._alone = CPUDispatcher(self.py_func, targetoptions=self.targetoptions)
-        return self._alone(*arguments)
 
 
 def _widened(numba_type: Any) -> Any:  # noqa: ANN401
