@@ -7,6 +7,7 @@ from importlib.metadata import version
 import click
 
 from cli.bench import bench
+from cli.compile import compile_
 from cli.demo import demo
 from cli.replay import replay
 from cli.serve import serve
@@ -22,6 +23,7 @@ def app() -> None:
 
 
 app.add_command(serve)
+app.add_command(compile_)
 app.add_command(status)
 app.add_command(simulate)
 app.add_command(replay)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
 from rich.progress import (
@@ -17,6 +17,9 @@ from rich.progress import (
 )
 
 Report = Callable[[str, int, int], None]
+
+COMPILING = "compiling kernels, once on this machine"
+"""The stage of whoever needs kernels that are not compiled yet."""
 
 _LINE_S = 30.0
 """How often a log says how far a stage is, besides when it is done."""
@@ -32,14 +35,8 @@ def bars() -> Iterator[Report]:
     if not console.is_terminal:
         yield _lines(console)
         return
-    columns = (
-        TextColumn("{task.description:<14}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=console) as progress:
+    with _progress(console) as progress:
 
         def report(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
@@ -47,6 +44,41 @@ def bars() -> Iterator[Report]:
             progress.update(tasks[stage], completed=done, total=total or None)
 
         yield report
+
+
+@contextmanager
+def kernel_bar() -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a function report(done, total) that shows a bar while kernels are compiled.
+
+    Where standard error is no terminal there is none: a server writes to its log.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with ExitStack() as shown:
+        bar: list[tuple[Progress, TaskID]] = []
+
+        def report(done: int, total: int) -> None:
+            if not bar:
+                progress = shown.enter_context(_progress(console))
+                bar.append((progress, progress.add_task(COMPILING, total=total)))
+            progress, task = bar[0]
+            progress.update(task, completed=done)
+            if done == total:
+                shown.close()
+
+        yield report
+
+
+def _progress(console: Console) -> Progress:
+    columns = (
+        TextColumn("{task.description:<14}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    return Progress(*columns, console=console)
 
 
 def _lines(console: Console) -> Report:

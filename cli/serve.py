@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.failures import reported
+from cli.progress import kernel_bar
 from cli.settings_options import SettingsCommand
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
 
-    with reported(StoreError, PortError, OSError):
-        run(settings, _announce)
+    with reported(StoreError, PortError, OSError), kernel_bar() as on_compiling:
+        run(settings, _announce, on_compiling)
 
 
 def _what_is_wrong(error: ValidationError) -> str:

@@ -8,27 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from engine.expiries import Expiries
+from engine.layout import NO_HOLDING, OBJECT_DTYPE
 from engine.turnover import Turnover
 from index.batches import Ints, ObjectBatch
 from index.contracts import InconsistentIndexError, ObjectIndex
 from index.tables import SlotTable
 from index.tables.slots import Slots
-
-NO_HOLDING = -1
-"""Ends a chain of holdings."""
-
-OBJECT_DTYPE = np.dtype(
-    [
-        ("id", np.int64),
-        ("x_m", np.float64),
-        ("y_m", np.float64),
-        ("expiry_ms", np.int64),
-        ("keyword_start", np.int64),  # first keyword id in the pool
-        ("keyword_count", np.int32),
-        ("first_holding", np.int32),  # chain of the top-k buffers that hold it: their result index
-    ],
-    align=True,
-)
 
 
 class Objects:

@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,12 +16,13 @@ from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from index.square import Square
 from index.tables.growth import reserve
 from safe_region.frame import Frame
+from safe_region.jit.ahead import Report
 from server.core.coordinator import Coordinator
 from server.limits import Limits
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 from server.runtime.retention import Retention
-from server.runtime.warmup import warm_up
+from server.runtime.warmup import logged, ready_kernels
 from server.settings import ServerSettings
 from server.store import SqliteStore
 from server.transport import Auth, Listener
@@ -35,9 +35,6 @@ _DRAIN_S = 5.0
 
 _GRACE_S = 1.0
 """How long it then lets calls finish."""
-
-_SLOW_S = 3.0
-"""Loading kernels takes less; compiling them takes longer, and deserves a word."""
 
 _SWITCH_S = 0.0002
 """How long a thread waits for the interpreter while another has it: what was looked up is wanted."""
@@ -52,16 +49,20 @@ class Server:
         Where to listen, what to serve, what to keep.
     limits
         What is accepted.
+    on_compiling
+        Is told how many kernels are compiled, if any are missing on this machine; by default the log is.
     """
 
     def __init__(
         self,
         settings: ServerSettings,
         limits: Limits | None = None,
+        on_compiling: Report | None = None,
     ) -> None:
         self.settings = settings
         self._frame = Frame.of(settings.area)
         self._limits = limits or Limits(margin_m_max=settings.margin_m_max, late_ms=settings.late_ms)
+        self._on_compiling = on_compiling or logged()
         self.port = 0
 
     async def start(self) -> None:
@@ -116,11 +117,7 @@ class Server:
         )
 
     def _warm_up(self) -> None:
-        began = time.monotonic()
-        warm_up(self._frame, self.coordinator.matching.engine.options)
-        spent_s = time.monotonic() - began
-        if spent_s > _SLOW_S:
-            _log.info("compiled kernels in %.0f s; they are kept for the next start", spent_s)
+        ready_kernels(self._frame, self.coordinator.matching.engine.options, self._on_compiling)
 
     def _recover(self) -> None:
         self.coordinator.recover(self._store.recover())
@@ -194,12 +191,14 @@ def _let_threads_finish() -> None:
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
-def serve(settings: ServerSettings, on_ready: Callable[[Server], None]) -> None:
+def serve(
+    settings: ServerSettings, on_ready: Callable[[Server], None], on_compiling: Report | None = None
+) -> None:
     """Serve until signalled. `on_ready` is called once the port is open and signals are listened to."""
     _let_threads_finish()
     reserve()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings, on_ready))
+        runner.run(_serve(settings, on_ready, on_compiling))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -214,8 +213,10 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _serve(settings: ServerSettings, on_ready: Callable[[Server], None]) -> None:
-    server = Server(settings)
+async def _serve(
+    settings: ServerSettings, on_ready: Callable[[Server], None], on_compiling: Report | None
+) -> None:
+    server = Server(settings, on_compiling=on_compiling)
     await server.start()
     server.spare_the_collector()
     sys.setswitchinterval(_SWITCH_S)

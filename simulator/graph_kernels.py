@@ -13,7 +13,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from safe_region.jit import kernel, leaf
+from safe_region.jit import array_leaf, kernel, leaf
 
 NO_EDGE = -1
 """In `via_edges`: the search started here."""
@@ -174,7 +174,7 @@ def _search(
     return False
 
 
-@kernel
+@array_leaf
 def _trace(via_edges: Ints, tails: Ints, target: int, path_edges: Ints, used: int) -> tuple[Ints, int]:
     """Append the edges that lead to target; return the array, grown if need be, and its use."""
     first = used

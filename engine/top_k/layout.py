@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.contracts import Rows
-from engine.objects import NO_HOLDING
+from engine.layout import NO_HOLDING
 from safe_region.anchored import RegionMode
 
 __all__ = [

@@ -51,10 +51,12 @@ _WALKED = 1 << 30
 """Stands for all visits of a subscription."""
 
 
-@leaf
 def entries_needed(meta: Ints) -> int:
     """How many entries there must be so that the next visit has room."""
     return int(meta[ENTRY_END] + (4 << int(meta[ROOM_MAX])) + ENTRIES_SPARE)
+
+
+_entries_needed = leaf(entries_needed)
 
 
 @leaf
@@ -66,7 +68,7 @@ def _has_room(forest: Forest) -> bool:
         and meta[NODE_COUNT] + NODES_SPARE <= forest.node_keys.shape[0] * LOAD_MAX
         and meta[MEMBER_END] + MEMBERS_SPARE <= forest.members.shape[0]
         and group_room(forest.cells, meta) >= GROUPS_SPARE
-        and entries_needed(meta) <= forest.entries.shape[0]
+        and _entries_needed(meta) <= forest.entries.shape[0]
     )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from index.batches import KeywordIds
+from index.batches import Ints, KeywordIds
 from safe_region.jit import kernel
 
 Places = npt.NDArray[np.int32]
@@ -15,21 +13,27 @@ Places = npt.NDArray[np.int32]
 
 @kernel
 def compact(
-    rows: npt.NDArray[Any], pool: KeywordIds, places: Places, packed: KeywordIds, packed_places: Places
+    starts: Ints,
+    counts: npt.NDArray[np.int32],
+    pool: KeywordIds,
+    places: Places,
+    packed: KeywordIds,
+    packed_places: Places,
 ) -> int:
-    """Copy the keyword lists of all rows, one behind the other; return how much they take.
+    """Copy keyword lists, one behind the other, and set where they start; return how much they take.
 
-    The places beside them go along, if there are any.
+    The places beside them go along, if there are any. Starts and counts are columns of rows, of which
+    there are many kinds: with rows this would be compiled for each.
     """
     has_places = places.shape[0] > 0
     end = 0
-    for slot in range(rows.shape[0]):
-        start = rows[slot]["keyword_start"]
-        count = rows[slot]["keyword_count"]
+    for slot in range(starts.shape[0]):
+        start = starts[slot]
+        count = counts[slot]
         for i in range(count):
             packed[end + i] = pool[start + i]
             if has_places:
                 packed_places[end + i] = places[start + i]
-        rows[slot]["keyword_start"] = end
+        starts[slot] = end
         end += count
     return end

@@ -173,6 +173,7 @@ class SlotTable:
         pool = np.zeros(max(_CAPACITY_MIN, kept), dtype=np.int32)
         places = np.zeros(len(pool) if len(self.places) > 0 else 0, dtype=np.int32)
         rows = self.rows[: self.end]
-        self._pool_end = kernels.compact(rows, self.pool, self.places, pool, places)
+        starts, counts = rows["keyword_start"], rows["keyword_count"]
+        self._pool_end = kernels.compact(starts, counts, self.pool, self.places, pool, places)
         self._pool_garbage = 0
         self.pool, self.places = pool, places

@@ -1,14 +1,20 @@
 """Warming up: every kernel that the engine needs is compiled, or loaded, before the first command.
 
-What is compiled is kept on disk (`safe_region/jit.py`), so the first start on a machine takes a minute or
-so, and later ones half a second. Without this the first device of each kind would wait for it.
+What is compiled is kept on disk (`safe_region/jit`): it takes a while once on a machine, and half a
+second later. Without this the first device of each kind would wait for it.
 """
 
 from __future__ import annotations
 
+import logging
+import time
+from functools import partial
+
 from engine import EngineOptions
+from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.anchored import RegionMode
-from safe_region.frame import Frame
+from safe_region.frame import Area, Frame
+from safe_region.jit.ahead import Report, compile_ahead
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.matching_service import MatchingService, SearchRequest
 from server.model import Cause, LiveObject, Place, TopK
@@ -17,6 +23,53 @@ _OBJECTS = 200
 _WORDS = tuple(f"word{number}" for number in range(6))
 _STEP_DEG = 1e-6
 _LATER_MS = 1_000
+
+_SOMEWHERE = Area(0.0, 0.0, 1.0, 1.0)
+"""Any area will do: nothing is compiled for one."""
+
+_LOG_S = 5.0
+"""Between two lines of a log that say how far compiling is."""
+
+_log = logging.getLogger(__name__)
+
+
+def ready_kernels(frame: Frame, options: EngineOptions, report: Report) -> int:
+    """Have all kernels loaded that an engine needs; return how many had to be compiled."""
+    return compile_ahead(lambda: warm_up(frame, options), report)
+
+
+def compile_kernels(object_indexes: list[str], subscription_indexes: list[str], report: Report) -> int:
+    """Have all kernels on disk that servers with these indexes need; return how many there were not.
+
+    Parameters
+    ----------
+    object_indexes, subscription_indexes
+        Names of the catalogue, at least one of each.
+    report
+        Is told how far it is, if anything has to be compiled.
+    """
+
+    def run() -> None:
+        for number in range(max(len(object_indexes), len(subscription_indexes))):
+            objects = OBJECT_INDEXES[object_indexes[number % len(object_indexes)]]
+            subscriptions = SUBSCRIPTION_INDEXES[subscription_indexes[number % len(subscription_indexes)]]
+            warm_up(Frame.of(_SOMEWHERE), EngineOptions(None, objects, partial(subscriptions, None)))
+
+    return compile_ahead(run, report)
+
+
+def logged() -> Report:
+    """Return a report that writes to the log: when it begins, now and then, when all is compiled."""
+    next_s = 0.0
+
+    def report(done: int, total: int) -> None:
+        nonlocal next_s
+        now_s = time.monotonic()
+        if done == total or now_s >= next_s:
+            next_s = now_s + _LOG_S
+            _log.info("compiling kernels, %d of %d, once on this machine", done, total)
+
+    return report
 
 
 def warm_up(frame: Frame, options: EngineOptions) -> None:

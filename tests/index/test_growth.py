@@ -122,4 +122,4 @@ def test_room_is_reserved_where_address_space_is_plenty(monkeypatch, tmp_path, o
 def test_all_lists_are_exact_while_everything_grows_where_it_is(monkeypatch, seed):
     monkeypatch.setattr(growth, "_LARGE_BYTES", 1)
     monkeypatch.setattr(growth._Room, "reserved", 1 << 20)
-    assert test_exactness.run(seed) > 0
+    assert test_exactness.run("few", seed)

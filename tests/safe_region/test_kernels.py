@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from safe_region import scoring, scoring_kernels
-from safe_region.jit import kernel, kernel_sources
+from safe_region.jit import kernel
+from safe_region.jit.cache import kernel_sources
 from safe_region.keywords import normalised_keyword
 
 
@@ -40,6 +41,7 @@ def test_common_count():
 def test_the_cache_is_keyed_on_every_kernel():
     names = {path.name for path in kernel_sources()}
     assert {"scoring.py", "scoring_kernels.py", "selection_kernels.py", "kernels.py"} <= names
+    assert {"compiling.py", "decorators.py", "dispatchers.py"} <= names
 
 
 def imported(path):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.selection_kernels import drain
-from safe_region.jit import kernel, leaf
+from safe_region.jit import array_leaf, leaf
 from safe_region.scoring_kernels import text_distance
 
 COUNTED_MAX = 16
@@ -108,7 +108,7 @@ def limit_of(question: Question, kept: Kept, size: int) -> float:
     return question.bound_m
 
 
-@kernel
+@array_leaf
 def scratch_for(asked: Asked) -> Scratch:
     """Return room for any question of a batch."""
     most = 0
@@ -123,13 +123,13 @@ def scratch_for(asked: Asked) -> Scratch:
     )
 
 
-@kernel
+@array_leaf
 def words_of(asked: Asked, i: int) -> KeywordIds:
     """Return the keywords of an interest."""
     return asked.keyword_ids[asked.keyword_offsets[i] : asked.keyword_offsets[i + 1]]
 
 
-@kernel
+@array_leaf
 def question_of(asked: Asked, i: int, known: int, scratch: Scratch) -> Question:
     """Return a question whose ranks, and bits of `known` keywords, are in the scratch."""
     words = words_of(asked, i)
@@ -148,7 +148,7 @@ def question_of(asked: Asked, i: int, known: int, scratch: Scratch) -> Question:
     return question
 
 
-@kernel
+@array_leaf
 def kept_of(answered: Answered, i: int) -> Kept:
     """Return the room for what is kept for an interest."""
     first = answered.starts[i]

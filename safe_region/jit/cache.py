@@ -1,0 +1,41 @@
+"""Where compiled kernels are kept.
+
+numba does not notice an edit in *another* file that a cached kernel calls or has a constant from, so the
+cache lives in a folder named by a digest of every kernel source: change one and all are compiled afresh.
+Set `NUMBA_CACHE_DIR` to choose the folder above it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import numba
+from platformdirs import user_cache_path
+
+_ROOMS = ("safe_region", "index", "engine", "simulator", "bench")
+_NAMES = ("*kernels.py", "layout.py")
+
+
+def kernel_sources() -> list[Path]:
+    """Return what compiled functions depend on: kernels, layouts, `scoring.py`, and this package."""
+    here = Path(__file__).resolve().parent
+    root = here.parent.parent
+    found = [path for room in _ROOMS for name in _NAMES for path in (root / room).rglob(name)]
+    return sorted([*found, root / "safe_region" / "scoring.py", *here.glob("*.py")])
+
+
+def _cache_folder() -> Path:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in kernel_sources():
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    base = Path(chosen) if chosen else user_cache_path("nearcast") / "numba"
+    return base / digest.hexdigest()[:16]
+
+
+CACHE_FOLDER = _cache_folder()
+
+numba.config.CACHE_DIR = str(CACHE_FOLDER)  # type: ignore[attr-defined]

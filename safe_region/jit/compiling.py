@@ -1,0 +1,138 @@
+"""How leaves and kernels become machine code: less of what numba does for every function by itself.
+
+numba takes each function for one that Python may call. It links everything that the function calls,
+optimises all of that, makes machine code, and adds two wrappers. So what a kernel calls through six
+others is optimised seven times, and thrown away six times. Here
+
+* a leaf is only put into LLVM's language and linked: the kernels that call it optimise it
+  (`_LeafLibrary`);
+* the functions that a kernel calls are its own (`internal`): LLVM inlines them as it sees fit, and passes
+  no argument that nobody reads, of which an array has seven (`_KernelLibrary`).
+
+Measured on the kernels of a server's default indexes: 74 s of CPU become 27. SQ+-tree and IQF+ insert,
+move and remove in 0.5 to 0.7 times, match and retrieve in 0.85 to 0.95 times as long.
+
+Source: numba, "Customizing the compiler"; libraries are no part of its public interface, so its minor
+version is fixed in `pyproject.toml`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from llvmlite.binding import Linkage, parse_assembly
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
+from numba.core.typed_passes import AnnotateTypes, NativeLowering
+
+_WRAPPER = "_ZN7cpython"
+"""How the names of functions begin that Python can call."""
+
+
+class _LeafLibrary(JITCodeLibrary):
+    """A function with all that it calls, as it was written."""
+
+    def finalize(self) -> None:
+        """Link what is called. Nothing is optimised, there is no machine code."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)  # noqa: SLF001 - of our own base class
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)  # noqa: SLF001
+        self._finalized = True
+
+
+class _KernelLibrary(JITCodeLibrary):
+    """A function with all that it calls, which nobody else does."""
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if function.linkage == Linkage.linkonce_odr:  # linked from a library
+                function.linkage = Linkage.internal
+        super()._optimize_final_module()
+
+    def _get_module_for_linking(self) -> NoReturn:
+        raise RuntimeError(
+            f"{self.name} is a kernel, and nothing but Python calls kernels: make it a leaf"
+        )
+
+    def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
+        """Return what the cache is to keep.
+
+        That is machine code, and in place of the module, with which nothing will be linked, the name by
+        which the code is found.
+        """
+        wrappers = [
+            f'define void @"{function.name}"() {{ ret void }}'
+            for function in self._final_module.functions
+            if function.name.startswith(_WRAPPER)
+        ]
+        module = parse_assembly("\n".join(wrappers))
+        return self.name, "object", (self._get_compiled_object(), module.as_bitcode())
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _BeginLeaf(LoweringPass):
+    _name = "nearcast_begin_leaf"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's own
+        state.library = _LeafLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        state.flags.no_cpython_wrapper = True
+        state.flags.no_cfunc_wrapper = True
+        return False
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _EndLeaf(LoweringPass):
+    """Make a leaf known to the functions that will call it."""
+
+    _name = "nearcast_end_leaf"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:  # noqa: ANN401
+        fndesc = state["cr"].fndesc
+        key = [fndesc.qualname].append  # any builtin of its own: what callers look the leaf up by
+        state.targetctx.insert_user_function(key, fndesc, [state.library])
+        state["cr"] = state["cr"]._replace(cfunc=key)
+        return False
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _BeginKernel(LoweringPass):
+    _name = "nearcast_begin_kernel"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:  # noqa: ANN401
+        state.library = _KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return False
+
+
+class LeafCompiler(CompilerBase):
+    """Compiles what kernels call."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        """Return the usual passes, and one on each side of lowering."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(_BeginLeaf, AnnotateTypes)
+        passes.add_pass_after(_EndLeaf, NativeLowering)
+        passes.finalize()
+        return [passes]
+
+
+class KernelCompiler(CompilerBase):
+    """Compiles what Python calls."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        """Return the usual passes, and one before lowering."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(_BeginKernel, AnnotateTypes)
+        passes.finalize()
+        return [passes]

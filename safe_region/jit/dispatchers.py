@@ -1,0 +1,165 @@
+"""Kernels and leaves as numba's dispatchers, which hold what a function has been compiled to, by types.
+
+A leaf is compiled once for all widths of numbers: what is an `int` or a `float` in Python is passed as
+int64 or float64. numba compiles a function for constants apart, and for each type that it takes a
+variable for until it has seen the whole loop: a quarter of all compilations were for what turned out to
+be int64.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from numba.core.registry import CPUDispatcher
+from numba.core.types import Float, Integer, float64, int64
+from numba.core.types.misc import unliteral
+
+from safe_region.jit.compiling import KernelCompiler, LeafCompiler
+
+_Function = Callable[..., Any]
+
+_OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True}
+
+
+class Missing(NamedTuple):
+    """A kernel that is not in the cache for some types of arguments."""
+
+    module: str
+    name: str
+    signature: tuple[Any, ...]
+
+
+class _Mode:
+    """What is done with kernels that are not in the cache: they are compiled, or noted here."""
+
+    missing: dict[Missing, None] | None = None
+
+
+@contextlib.contextmanager
+def noted() -> Iterator[dict[Missing, None]]:
+    """Let kernels that are not in the cache run as plain Python, once, and note them. For one thread."""
+    _Mode.missing = {}
+    try:
+        yield _Mode.missing
+    finally:
+        _Mode.missing = None
+
+
+class _NotCachedError(Exception):
+    """There is something to be noted."""
+
+    def __init__(self, missing: dict[Missing, None]) -> None:
+        super().__init__()
+        self.missing = missing
+
+
+class Kernel(CPUDispatcher):
+    """What Python calls."""
+
+    def __init__(self, py_func: _Function) -> None:
+        super().__init__(py_func, targetoptions=dict(_OPTIONS), pipeline_class=KernelCompiler)
+        self.is_kept = True
+        """Whether all that was compiled here is in the cache now."""
+        self._has_looked = False
+        self._compiler.compile = _unless_noted(self._compiler.compile)
+
+    def compile(self, sig: tuple[Any, ...]) -> _Function:
+        """Load what is compiled for some types of arguments, or compile it."""
+        if not self._has_looked:
+            self._has_looked = True
+            self._look_for_cache()
+        found: _Function = super().compile(sig)
+        return found
+
+    def _look_for_cache(self) -> None:
+        """Use the cache, if there is a folder for it. Most kernels are never called, and need none."""
+        try:
+            self.enable_caching()
+        except RuntimeError:  # nothing can be written anywhere
+            self.is_kept = False
+        else:
+            self._cache.save_overload = self._unless_full(self._cache.save_overload)
+
+    def _compile_for_args(self, *arguments: object, **named: object) -> Any:  # noqa: ANN401
+        """Return what is to be called with such arguments, of which there was nothing yet."""
+        try:
+            return super()._compile_for_args(*arguments, **named)
+        except _NotCachedError as error:
+            signature = tuple(self.typeof_pyval(argument) for argument in arguments)
+            error.missing[Missing(self.__module__, self.__name__, signature)] = None
+            return self.py_func
+
+    def _unless_full(self, save: Callable[..., None]) -> Callable[..., None]:
+        """Do without the cache where it cannot be written: a full disk must not end a server."""
+
+        def save_if_possible(*arguments: object) -> None:
+            try:
+                save(*arguments)
+            except OSError:
+                self.is_kept = False
+
+        return save_if_possible
+
+
+class Leaf:
+    """What only kernels call; and tests, for which it is compiled alone.
+
+    Its dispatchers are made when something is compiled: there are hundreds of leaves, and most starts
+    of a server compile nothing.
+
+    Parameters
+    ----------
+    py_func
+        What is compiled.
+    counts
+        Whether references to arrays are counted.
+    """
+
+    def __init__(self, py_func: _Function, *, counts: bool = False) -> None:
+        functools.update_wrapper(self, py_func)
+        self.py_func = py_func
+        self._options = {**_OPTIONS, "_nrt": counts}
+
+    def __call__(self, *arguments: object) -> Any:  # noqa: ANN401, D102
+        return self._alone(*arguments) if _Mode.missing is None else self.py_func(*arguments)
+
+    @property
+    def _numba_type_(self) -> Any:  # noqa: ANN401
+        """What numba asks anything for that a kernel calls."""
+        return self._called._numba_type_
+
+    @functools.cached_property
+    def _called(self) -> CPUDispatcher:
+        return _CalledLeaf(self.py_func, targetoptions=self._options, pipeline_class=LeafCompiler)
+
+    @functools.cached_property
+    def _alone(self) -> CPUDispatcher:
+        return CPUDispatcher(self.py_func, targetoptions=self._options)
+
+
+class _CalledLeaf(CPUDispatcher):
+    def get_call_template(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:  # noqa: ANN401
+        """Say what a call with such types returns, which compiles the function for them."""
+        return super().get_call_template(tuple(map(_widened, args)), kws)
+
+
+def _widened(numba_type: Any) -> Any:  # noqa: ANN401
+    """Return the type as which a leaf takes an argument."""
+    found = unliteral(numba_type)
+    if isinstance(found, Integer):
+        return int64
+    return float64 if isinstance(found, Float) else found
+
+
+def _unless_noted(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile nothing while kernels are noted: this is asked when the cache has been."""
+
+    def compiled_unless_noted(*arguments: object) -> Any:  # noqa: ANN401
+        if _Mode.missing is not None:
+            raise _NotCachedError(_Mode.missing)
+        return compiled(*arguments)
+
+    return compiled_unless_noted
