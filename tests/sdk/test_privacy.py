@@ -308,8 +308,8 @@ async def test_private_devices_of_a_fleet_where_the_buffer_does_not_suffice(stin
             for device in devices:
                 await device.move(lon, lat)
             await stingy.sync()
-            for subscription in subscriptions:
-                states.add((subscription._session.device_id, subscription.state))
+            for device, subscription in zip(devices, subscriptions, strict=True):
+                states.add((device.id, subscription.state))
                 if subscription.state is SubscriptionState.EXACT:
                     assert ids(subscription) == expected(SPECS[0], objects, lon, lat)
                 else:
