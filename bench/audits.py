@@ -9,8 +9,9 @@ from bench.engines import top_k_of
 from engine import Engine
 from index.batches import Floats, Ints, ObjectBatch, Ranking
 from safe_region import oracle
-from safe_region.anchored import AnchoredRegion, Buffered
+from safe_region.anchored import AnchoredRegion
 from safe_region.frame import Point
+from safe_region.region import Buffered
 from safe_region.scoring import Similarity
 
 _FOREVER = 2**62

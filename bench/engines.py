@@ -12,7 +12,7 @@ from engine import Engine, EngineOptions
 from engine.contracts import TOP_K
 from engine.objects import Objects
 from engine.top_k.matcher import TopKMatcher, TopKSpecs
-from safe_region.anchored import RegionMode
+from safe_region.region import RegionMode
 
 MakeMatcher = Callable[[Objects, EngineOptions], TopKMatcher]
 

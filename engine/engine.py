@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.boolean.matcher import BooleanMatcher
 from engine.contracts import (
+    BOOLEAN,
     CHANGE_DTYPE,
     TOP_K,
     Bools,
@@ -34,6 +36,7 @@ from index.batches import Floats, Ints, ObjectBatch
 
 MATCHERS: dict[int, Callable[[Objects, EngineOptions], Matcher[Any]]] = {
     TOP_K: TopKMatcher,
+    BOOLEAN: BooleanMatcher,
 }
 """What makes the matcher of each kind."""
 

@@ -52,6 +52,8 @@ class EngineOptions:
         What the choice weighs.
     margin_extra_max
         How many objects beyond k a device may be given so that the margin of its position is covered.
+    matches_max
+        How many objects a device may be given of a boolean subscription.
     """
 
     buffer_extra: int | None = 8
@@ -59,3 +61,4 @@ class EngineOptions:
     subscription_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
     costs: CostModel = CostModel()
     margin_extra_max: int = 200
+    matches_max: int = 1000

@@ -13,28 +13,33 @@ from nearcast.device import Device
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.geofence import Geofence
 from nearcast.model import (
+    Boolean,
     Change,
     ChangeKind,
     ChangeReason,
+    Circle,
     Counters,
     GeoObject,
     LiveObject,
     Match,
     ServerState,
     ServerStatus,
+    Spec,
     SubscriptionState,
     TopK,
 )
 from nearcast.protocol.subscription import Subscription
 from nearcast.publisher import Publisher
 from nearcast.transport.channel import Tls
-from safe_region.anchored import RegionMode
+from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 
 __all__ = [
+    "Boolean",
     "Change",
     "ChangeKind",
     "ChangeReason",
+    "Circle",
     "Client",
     "ClosedError",
     "Counters",
@@ -52,6 +57,7 @@ __all__ = [
     "ServerState",
     "ServerStatus",
     "Similarity",
+    "Spec",
     "Subscription",
     "SubscriptionState",
     "Tls",

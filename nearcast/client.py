@@ -10,10 +10,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from nearcast.device import Device
-from nearcast.model import Match, ServerStatus, TopK
+from nearcast.model import Match, ServerStatus, Spec
 from nearcast.protocol.clock import Clock
-from nearcast.protocol.converters import live_object, position_message, server_status, spec_message
+from nearcast.protocol.converters import live_object, position_message, server_status
 from nearcast.protocol.device_session import DeviceSession
+from nearcast.protocol.kinds import spec_message
 from nearcast.protocol.location import Location
 from nearcast.publisher import Publisher
 from nearcast.transport.calls import await_response
@@ -96,8 +97,10 @@ class Client:
         finally:
             await stream.close()
 
-    async def search(self, spec: TopK, *, lon: float, lat: float) -> list[Match]:
-        """Return the k best at one place, now. The place is told as it is: see also `Device.search`.
+    async def search(self, spec: Spec, *, lon: float, lat: float) -> list[Match]:
+        """Return what a subscription would find at one place, now.
+
+        The place is told as it is: see also `Device.search`.
 
         Raises
         ------

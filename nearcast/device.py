@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from nearcast.geofence import Geofence
-from nearcast.model import Counters, Match, TopK
+from nearcast.model import Counters, Match, Spec
 from nearcast.protocol.clock import LEAP_MS
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.subscription import Subscription
@@ -46,7 +46,7 @@ class Device:
         """Its subscriptions, those made by an earlier instance of the app included."""
         return list(self._session.subscriptions.values())
 
-    async def subscribe(self, spec: TopK) -> Subscription:
+    async def subscribe(self, spec: Spec) -> Subscription:
         """Begin a subscription; return it with its first result.
 
         Raises
@@ -87,7 +87,7 @@ class Device:
         self._wake_later()
         await self._stream.room()
 
-    async def search(self, spec: TopK) -> list[Match]:
+    async def search(self, spec: Spec) -> list[Match]:
         """Return the result of a subscription here and now, without standing.
 
         Exact at the true position of a private device too, which `Client.search` would have to be told.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
-from safe_region.anchored import RegionMode
+from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 
 
@@ -65,6 +66,40 @@ class TopK:
 
 
 @dataclass(frozen=True, slots=True)
+class Circle:
+    """A range about the device, its edge included.
+
+    Parameters
+    ----------
+    radius_m
+        On the server's plane.
+    """
+
+    radius_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """Every object that has all keywords, within a range that moves with the device.
+
+    Parameters
+    ----------
+    keywords
+        An object must have all of them.
+    range
+        Where it must be.
+    """
+
+    keywords: Collection[str]
+    range: Circle
+    region: ClassVar[RegionMode] = RegionMode.ANCHORED
+
+
+Spec = TopK | Boolean
+"""What a subscription asks for."""
+
+
+@dataclass(frozen=True, slots=True)
 class LiveObject:
     """A published object. Times are server time in milliseconds."""
 
@@ -80,7 +115,10 @@ class LiveObject:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An object in a result, with its score (smaller is better) and its distance now."""
+    """An object in a result, with its score (smaller is better) and its distance now.
+
+    Results of boolean subscriptions are not scored: 0.
+    """
 
     object: LiveObject
     score: float
@@ -130,6 +168,9 @@ class SubscriptionState(Enum):
     """The position is known too vaguely, to the server or to the device itself: the buffer that would
     cover its margin is larger than the server allows. What is shown is the best of what the device holds.
     It asks again when it has moved beyond the margin or its accuracy has improved."""
+    TOO_MANY = "too many"
+    """More objects match than the server sends (`Limits.matches_max`): what is shown is some of them,
+    those nearest to where the device was when it last reported."""
     OFFLINE = "offline"
     """No stream, and the device is inside its safe region: what is shown is the exact list of all that
     was known when the stream broke and is still alive. News do not arrive."""

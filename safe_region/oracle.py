@@ -32,6 +32,13 @@ class OracleSubscription(NamedTuple):
     """One of "jaccard", "dice", "cosine"."""
 
 
+class OracleRange(NamedTuple):
+    """A boolean subscription as the definition sees it: all keywords, in a circle about the device."""
+
+    keywords: frozenset[str]
+    radius_m: float
+
+
 class OracleMatch(NamedTuple):
     """One object of a result: its length in metres, and its id, which decides ties."""
 
@@ -89,3 +96,19 @@ def top_k(
 ) -> Sequence[OracleMatch]:
     """Return the k best live qualifying objects at a position, best first (fewer if there are)."""
     return ranked(subscription, x_m, y_m, maxdist_m, objects, now_ms)[: subscription.k]
+
+
+def matching(
+    subscription: OracleRange, x_m: float, y_m: float, objects: Iterable[OracleObject], now_ms: int
+) -> Sequence[OracleMatch]:
+    """Return every live object that has all keywords and lies in the range, nearest first."""
+    found = []
+    for candidate in objects:
+        if not subscription.keywords <= candidate.keywords or not is_alive(candidate, now_ms):
+            continue
+        dx = x_m - candidate.x_m
+        dy = y_m - candidate.y_m
+        distance_m = math.sqrt(dx * dx + dy * dy)
+        if distance_m <= subscription.radius_m:
+            found.append(OracleMatch(distance_m, candidate.object_id))
+    return sorted(found)

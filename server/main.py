@@ -82,7 +82,7 @@ class Server:
             settings.store.parent.mkdir(parents=True, exist_ok=True)
         self._store = SqliteStore(settings.store, self._frame)
         try:
-            options = _engine_options(settings, self._frame)
+            options = _engine_options(settings, self._frame, self._limits)
             self.coordinator = Coordinator(
                 self._frame,
                 self._limits,
@@ -154,11 +154,12 @@ class Server:
         await self.stop()
 
 
-def _engine_options(settings: ServerSettings, frame: Frame) -> EngineOptions:
+def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> EngineOptions:
     low = frame.project(settings.area.lon_min, settings.area.lat_min)
     square = Square(0.0, 0.0, max(-low.x_m, -low.y_m))
     subscription_index = SUBSCRIPTION_INDEXES[settings.subscription_index]
     return EngineOptions(
+        matches_max=limits.matches_max,
         buffer_extra=None if settings.buffer_extra == "auto" else settings.buffer_extra,
         costs=CostModel(
             report=settings.report_cost,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from safe_region.anchored import RegionMode
 from safe_region.frame import Point
+from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 
 _DELTA_BYTES = 400
@@ -71,6 +71,16 @@ class TopK(Spec):
     alpha: float
     similarity: Similarity = Similarity.JACCARD
     region: RegionMode = RegionMode.ANCHORED
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean(Spec):
+    """What a boolean subscription asks for. Keywords are normalised, sorted and unique."""
+
+    keywords: tuple[str, ...]
+    """All of them are required."""
+    radius_m: float
+    """Of the circle about the device."""
 
 
 class Place(NamedTuple):

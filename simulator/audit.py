@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from nearcast import Match, Subscription
+from nearcast import Boolean, Match, Spec, Subscription, SubscriptionState
 from safe_region import oracle
 from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword
@@ -82,35 +82,45 @@ def audit_list(
     now_ms: int,
 ) -> Mismatch | None:
     """Compare one list with the oracle's at the device's true position: ids, order and scores."""
-    spec = subscription.spec
-    asked = oracle.OracleSubscription(
-        frozenset(normalised_keyword(keyword) for keyword in spec.keywords),
-        spec.k,
-        spec.alpha,
-        spec.similarity.name.lower(),
-    )
     x_m, y_m = books.frame.project(lon, lat)
-    maxdist_m = books.frame.maxdist_m
-    expected = oracle.top_k(asked, x_m, y_m, maxdist_m, books.objects.values(), now_ms)
+    expected = expected_list(subscription.spec, x_m, y_m, books.frame, books.objects.values(), now_ms)
     found = subscription.results()
-    scores = [spec.alpha * one.length_m / maxdist_m for one in expected]
-    if _is_same(expected, scores, found):
+    if subscription.state is SubscriptionState.TOO_MANY:
+        if {match.object.id for match in found} <= {one.object_id for one, _ in expected}:
+            return None
+    elif _is_same(expected, found):
         return None
     return Mismatch(
         device_id,
         subscription.id,
         tick,
-        tuple(one.object_id for one in expected),
+        tuple(one.object_id for one, _ in expected),
         tuple(match.object.id for match in found),
     )
 
 
-def _is_same(
-    expected: Sequence[oracle.OracleMatch], scores: Sequence[float], found: Sequence[Match]
-) -> bool:
-    if [one.object_id for one in expected] != [match.object.id for match in found]:
+def expected_list(
+    spec: Spec,
+    x_m: float,
+    y_m: float,
+    frame: Frame,
+    objects: Iterable[oracle.OracleObject],
+    now_ms: int,
+) -> list[tuple[oracle.OracleMatch, float]]:
+    """Return what the oracle says that a device is to show, with scores."""
+    keywords = frozenset(normalised_keyword(keyword) for keyword in spec.keywords)
+    if isinstance(spec, Boolean):
+        wanted = oracle.OracleRange(keywords, spec.range.radius_m)
+        return [(one, 0.0) for one in oracle.matching(wanted, x_m, y_m, objects, now_ms)]
+    asked = oracle.OracleSubscription(keywords, spec.k, spec.alpha, spec.similarity.name.lower())
+    best = oracle.top_k(asked, x_m, y_m, frame.maxdist_m, objects, now_ms)
+    return [(one, spec.alpha * one.length_m / frame.maxdist_m) for one in best]
+
+
+def _is_same(expected: Sequence[tuple[oracle.OracleMatch, float]], found: Sequence[Match]) -> bool:
+    if [one.object_id for one, _ in expected] != [match.object.id for match in found]:
         return False
     return all(
         abs(match.score - score) <= SCORE_TOLERANCE * max(1.0, score)
-        for match, score in zip(found, scores, strict=True)
+        for match, (_, score) in zip(found, expected, strict=True)
     )

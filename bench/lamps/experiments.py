@@ -29,7 +29,7 @@ from index.catalogue import (
     OBJECT_INDEXES,
     SUBSCRIPTION_INDEXES,
 )
-from safe_region.anchored import RegionMode
+from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 
 TRIAL = 1_000

@@ -30,7 +30,7 @@ from engine.top_k.matcher import TopKMatcher
 from index.batches import Floats, Ints
 from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex
-from safe_region.anchored import RegionMode
+from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 
 _FOREVER = 2**62

@@ -16,7 +16,7 @@ from bench.reports import Progress, Row
 from bench.trajectories import STILL_M
 from index.baselines.iqf import IqfObjectIndex
 from index.baselines.sq_tree import SqTree
-from safe_region.anchored import RegionMode
+from safe_region.region import RegionMode
 
 _FREQUENT_PERCENT = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 _QUESTIONS = 2_000

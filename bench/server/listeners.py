@@ -12,8 +12,9 @@ from bench.reports import Row
 from bench.server.lines import Awaited, Channel
 from bench.server.workload import PUSHED_TTL_MS, Workload, object_batch
 from nearcast.v1.device_service_pb2 import AttachResponse
-from safe_region.anchored import AnchoredRegion, Buffered
+from safe_region.anchored import AnchoredRegion
 from safe_region.frame import Point
+from safe_region.region import Buffered
 
 AUDITED = 20
 _ANSWER_S = 20.0

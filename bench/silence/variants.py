@@ -19,7 +19,7 @@ from index.catalogue import (
     OBJECT_INDEXES,
     SUBSCRIPTION_INDEXES,
 )
-from safe_region.anchored import RegionMode
+from safe_region.region import RegionMode
 
 _KNOWN_AROUND = 64
 """b of the engine that stands for the truth: it is seldom asked anew."""

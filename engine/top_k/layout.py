@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.contracts import Rows
 from engine.layout import NO_HOLDING
-from safe_region.anchored import RegionMode
+from safe_region.region import RegionMode
 
 __all__ = [
     "BY_COST",

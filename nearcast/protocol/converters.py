@@ -6,14 +6,10 @@ import math
 from collections.abc import Collection
 
 from nearcast.errors import invalid
-from nearcast.model import GeoObject, LiveObject, ServerState, ServerStatus, TopK
-from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2, subscriptions_pb2
-from safe_region.anchored import RegionMode
-from safe_region.frame import Area, Frame
-from safe_region.keywords import normalised_keyword
-from safe_region.scoring import Similarity
+from nearcast.model import GeoObject, LiveObject, ServerState, ServerStatus
+from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2
+from safe_region.frame import Area, Frame, Point
 
-_INT32_MAX = 2**31 - 1
 _TTL_S_MAX = 2**50 / 1000
 
 
@@ -69,54 +65,9 @@ def new_object_message(new: GeoObject, field: str) -> objects_pb2.NewObject:
     )
 
 
-def spec_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
-    """Write what a subscription asks for."""
-    if isinstance(spec.k, bool) or not isinstance(spec.k, int) or not 0 <= spec.k <= _INT32_MAX:
-        raise invalid("spec.top_k.k", spec.k, "a whole number, at least 1")
-    try:
-        similarity = Similarity(spec.similarity)
-    except ValueError:
-        raise invalid("spec.top_k.similarity", spec.similarity, "a Similarity") from None
-    try:
-        region = RegionMode(spec.region)
-    except ValueError:
-        raise invalid("spec.region", spec.region, "a RegionMode") from None
-    return subscriptions_pb2.SubscriptionSpec(
-        top_k=subscriptions_pb2.TopK(
-            keywords=keyword_list(spec.keywords, "spec.top_k.keywords"),
-            k=spec.k,
-            alpha=number(spec.alpha, "spec.top_k.alpha"),
-            similarity=subscriptions_pb2.Similarity.Name(int(similarity)),
-        ),
-        region=subscriptions_pb2.RegionMode.Name(int(region)),
-    )
-
-
-def top_k(message: subscriptions_pb2.SubscriptionSpec) -> TopK | None:
-    """Read what a subscription asks for; None if that is not a top-k subscription as this SDK knows them.
-
-    Another SDK may have made it: of another kind, with a window, or with a mode that came later.
-    """
-    if message.WhichOneof("kind") != "top_k" or message.HasField("window"):
-        return None
-    spec = message.top_k
-    try:
-        similarity = Similarity(spec.similarity or Similarity.JACCARD)
-        region = RegionMode(message.region or RegionMode.ANCHORED)
-    except ValueError:
-        return None
-    return TopK(frozenset(spec.keywords), spec.k, spec.alpha, similarity, region)
-
-
-def is_same_spec(spec: TopK, other: TopK) -> bool:
-    """Whether the server's normalised spec is what was asked for."""
-    return (
-        {normalised_keyword(keyword) for keyword in spec.keywords} == other.keywords
-        and spec.k == other.k
-        and spec.alpha == other.alpha
-        and spec.similarity == other.similarity
-        and spec.region == other.region
-    )
+def plane_point(message: geometry_pb2.Point) -> Point:
+    """Read a position on the plane."""
+    return Point(message.x_m, message.y_m)
 
 
 def live_object(message: objects_pb2.Object) -> LiveObject:

@@ -15,17 +15,18 @@ from collections.abc import Callable, Collection, Iterable
 
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, invalid
 from nearcast.geofence import Geofence, ground_radius_m
-from nearcast.model import ChangeReason, Counters, TopK
+from nearcast.model import ChangeReason, Counters, Spec
 from nearcast.protocol.clock import Clock
-from nearcast.protocol.converters import distance_setting, frame, spec_message, top_k
+from nearcast.protocol.converters import distance_setting, frame
 from nearcast.protocol.delta_sequence import DeltaSequence
+from nearcast.protocol.kinds import spec_from, spec_message
 from nearcast.protocol.location import Location
 from nearcast.protocol.request_sender import Request, RequestSender
 from nearcast.protocol.subscription import Subscription
 from nearcast.protocol.subscription_registry import SubscriptionRegistry
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
-from safe_region.anchored import RegionMode
 from safe_region.frame import Frame, Point
+from safe_region.region import RegionMode
 
 _log = logging.getLogger(__name__)
 
@@ -73,6 +74,7 @@ class DeviceSession:
         self.location = location
         self.point = Point(0.0, 0.0)
         self.prefetch_m = distance_setting(prefetch_m, "prefetch_m")
+        self.matches_max = 0
         self.registry = SubscriptionRegistry(self)
         self.is_online = False
         self.was_online = False
@@ -166,10 +168,11 @@ class DeviceSession:
         self._sender.frame = frame(welcome.frame)
         self.point = self.location.project(self.frame)
         self._sender.margin_m_max = welcome.limits.margin_m_max
+        self.matches_max = welcome.limits.matches_max
         self.is_online = self.was_online = True
         is_empty = not welcome.subscriptions
         self._sequence.welcome(welcome.version, welcome.epoch, resumed=welcome.resumed, is_empty=is_empty)
-        listed = {one.subscription_id: top_k(one.spec) for one in welcome.subscriptions}
+        listed = {one.subscription_id: spec_from(one.spec) for one in welcome.subscriptions}
         difference = self.registry.reconcile(listed)
         for subscription_id in difference.ended:
             self._sender.unsubscribe(subscription_id)
@@ -300,7 +303,7 @@ class DeviceSession:
         radius_m = ground_radius_m(self.frame, location.lat, radius_m)
         return Geofence(location.lon, location.lat, radius_m, min(times, default=0))
 
-    def subscribe(self, spec: TopK) -> Subscription:
+    def subscribe(self, spec: Spec) -> Subscription:
         """Begin a subscription. Its first delta is to come."""
         self._require_open()
         spec_message(spec)  # raises before anything changes

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nearcast.protocol.location import Location, SharedLocation
-from safe_region.anchored import AnchoredRegion, Evaluation, inscribed_radius_m
 from safe_region.frame import Frame, Point
+from safe_region.region import Evaluation, Region, inscribed_radius_m
 
 _RADIUS_SAFETY = 1.0 - 1e-9
 """Shrinks the circle of silence by more than its own rounding error."""
@@ -42,7 +42,7 @@ class ReportPolicy:
         How far before the edge of the region it reports already.
     """
 
-    def __init__(self, region: AnchoredRegion, prefetch_m: float) -> None:
+    def __init__(self, region: Region, prefetch_m: float) -> None:
         self._region = region
         self._prefetch_m = prefetch_m
         self._early_m = 0.0
@@ -91,7 +91,7 @@ class ReportPolicy:
     def must_report(self, frame: Frame, location: Location, point: Point, evaluation: Evaluation) -> bool:
         """Decide for a device at this point, where its region looks so."""
         self._quiet = _Quiet(point, self.radius_m(evaluation), location.accuracy_m)
-        if not evaluation.exact:
+        if not (evaluation.exact or evaluation.is_capped):
             return not self.is_too_vague(frame, location, evaluation)
         is_early = inscribed_radius_m(evaluation) < self._early_m
         return is_early and (self._sent is None or not location.is_still(frame, self._sent))
@@ -102,7 +102,7 @@ class ReportPolicy:
         return (
             self._is_uncovered
             and sent is not None
-            and len(evaluation.best) == self._region.k
+            and not evaluation.is_lacking
             and location.accuracy_m >= sent.accuracy_m
             and location.distance_m(frame, sent) <= sent.margin_m
         )

@@ -14,17 +14,17 @@ from nearcast.model import (
     ChangeReason,
     LiveObject,
     Match,
+    Spec,
     SubscriptionState,
-    TopK,
 )
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import live_object
+from nearcast.protocol.kinds import kind_of
 from nearcast.protocol.location import Location, SharedLocation
 from nearcast.protocol.report_policy import ReportPolicy
 from nearcast.v1 import subscriptions_pb2
-from safe_region.anchored import AnchoredRegion, Buffered, Evaluation, RegionMode
 from safe_region.frame import Frame, Point
-from safe_region.scoring import score_of
+from safe_region.region import Buffered, Evaluation, RegionMode
 
 _REASONS = {
     subscriptions_pb2.CAUSE_SUBSCRIBED: ChangeReason.SUBSCRIBED,
@@ -49,6 +49,8 @@ class Host(Protocol):
     point: Point
     """Where the device is, on the plane."""
     prefetch_m: float
+    matches_max: int
+    """The most objects that the server sends of a result that has no k."""
     is_online: bool
     """Whether there is a stream."""
 
@@ -68,12 +70,13 @@ class Host(Protocol):
 
 
 class Subscription:
-    """The k best objects for a device, wherever it is. Made by `Device.subscribe`."""
+    """What a device has asked for, wherever it is. Made by `Device.subscribe`."""
 
-    def __init__(self, host: Host, subscription_id: int, spec: TopK) -> None:
+    def __init__(self, host: Host, subscription_id: int, spec: Spec) -> None:
         self.id = subscription_id
         self.spec = spec
-        self.region = AnchoredRegion(spec.k)
+        self._kind = kind_of(spec)
+        self.region = self._kind.region(spec)
         self.error: NearcastError | None = None
         self._host = host
         self._objects: dict[int, LiveObject] = {}
@@ -108,20 +111,22 @@ class Subscription:
             return SubscriptionState.STALE
         if evaluation.exact:
             return SubscriptionState.EXACT
+        if evaluation.is_capped:
+            return SubscriptionState.TOO_MANY
         if self._policy.is_too_vague(host.frame, host.location, evaluation):
             return SubscriptionState.TOO_VAGUE
         return SubscriptionState.STALE
 
     def results(self) -> list[Match]:
-        """Return the k best at the device's position, best first. O(buffer), nothing is sent."""
-        host = self._host
-        frame = host.frame
-        matches = []
-        for length_m, object_id in self._evaluate().best:
-            score = score_of(length_m, self.spec.alpha, frame.maxdist_m)
-            distance_m = length_m - self.region.buffer[object_id].r_m
-            matches.append(Match(self._objects[object_id], score, distance_m))
-        return matches
+        """Return the result at the device's position, best first. O(buffer), nothing is sent.
+
+        That of a boolean subscription is in the order of distances.
+        """
+        frame, buffer = self._host.frame, self.region.buffer
+        return [
+            self._kind.match(self.spec, self._objects[one], length_m, buffer[one].r_m, frame)
+            for length_m, one in self._evaluate().best
+        ]
 
     async def changes(self) -> AsyncIterator[Change]:
         """Yield what happens to the result, beginning with what is in it now.
@@ -174,13 +179,7 @@ class Subscription:
                 farewells[drop.object_id] = reason
         for entry in delta.add:
             self._objects[entry.object.id] = live_object(entry.object)
-        self.region.update(
-            Point(delta.anchor.x_m, delta.anchor.y_m),
-            delta.reach.length_m,
-            delta.reach.object_id,
-            (_buffered(entry) for entry in delta.add),
-            (drop.object_id for drop in delta.drop),
-        )
+        self._kind.update(self.region, delta, list(map(_buffered, delta.add)), self._host.matches_max)
         buffer = self.region.buffer
         self._objects = {key: one for key, one in self._objects.items() if key in buffer}
         self._known = True
@@ -273,7 +272,8 @@ class Subscription:
         host = self._host
         point = host.point
         now_ms = host.clock.now_ms()
-        return self.region.evaluate(point.x_m, point.y_m, now_ms, host.location.accuracy_m)
+        found: Evaluation = self.region.evaluate(point.x_m, point.y_m, now_ms, host.location.accuracy_m)
+        return found
 
 
 class _Watcher:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from nearcast.model import TopK
-from nearcast.protocol.converters import is_same_spec
+from nearcast.model import Spec
+from nearcast.protocol.kinds import is_same_spec
 from nearcast.protocol.subscription import Host, Subscription
 
 
@@ -42,7 +42,7 @@ class SubscriptionRegistry:
         self._on_ended: dict[int, Callable[[], None]] = {}
         self._refused_ids: set[int] = set()
 
-    def begin(self, spec: TopK) -> Subscription:
+    def begin(self, spec: Spec) -> Subscription:
         """Begin a subscription under the next free number."""
         subscription = Subscription(self._host, self._next_id, spec)
         self._next_id += 1
@@ -83,7 +83,7 @@ class SubscriptionRegistry:
             answered()
         self._on_ended.clear()
 
-    def reconcile(self, listed: Mapping[int, TopK | None]) -> Difference:
+    def reconcile(self, listed: Mapping[int, Spec | None]) -> Difference:
         """Agree with the server on which subscriptions there are; return what it has to be told.
 
         Parameters
@@ -103,7 +103,7 @@ class SubscriptionRegistry:
         unknown = [one for number, one in self.subscriptions.items() if number not in listed]
         return Difference(ended, unknown)
 
-    def _adopt(self, number: int, spec: TopK) -> None:
+    def _adopt(self, number: int, spec: Spec) -> None:
         mine = self.subscriptions.get(number)
         if mine is not None and is_same_spec(mine.spec, spec):
             return

@@ -12,9 +12,9 @@ from functools import partial
 
 from engine import EngineOptions
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
-from safe_region.anchored import RegionMode
 from safe_region.frame import Area, Frame
 from safe_region.jit.ahead import Report, compile_ahead
+from safe_region.region import RegionMode
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.matching_service import MatchingService, SearchRequest
 from server.model import Cause, LiveObject, Place, TopK

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nearcast.v1 import subscriptions_pb2
-from safe_region.anchored import RegionMode
+from nearcast.v1 import geometry_pb2, subscriptions_pb2
+from safe_region.region import RegionMode
 from safe_region.scoring import Similarity, score_of
 from server.errors import Reason, RefusalError
-from server.model import Bound, Reach, Spec, TopK
-from server.transport.fields import choice, unimplemented
+from server.model import Boolean, Bound, Reach, Spec, TopK
+from server.transport.fields import choice, missing, unimplemented
 
 
 def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec:
@@ -70,11 +70,48 @@ def _top_k_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
     )
 
 
+def _boolean_from(message: subscriptions_pb2.SubscriptionSpec) -> Boolean:
+    spec, field = message.boolean, "spec.boolean"
+    if not spec.clauses:
+        raise missing(f"{field}.clauses")
+    if not spec.HasField("range"):
+        raise missing(f"{field}.range")
+    for is_built, name, limit in (
+        (len(spec.clauses) == 1, "clauses", "one clause"),
+        (not spec.clauses[0].excluded, "clauses[0].excluded", "empty"),
+        (spec.HasField("circle"), "range", "a circle"),
+        (spec.moving, "moving", "true"),
+        (not spec.dwell_ms, "dwell_ms", "0"),
+        (message.region != subscriptions_pb2.REGION_MODE_ELLIPSE, "region", "ANCHORED"),
+    ):
+        if not is_built:
+            raise unimplemented("spec.region" if name == "region" else f"{field}.{name}", limit)
+    choice(RegionMode, message.region or RegionMode.ANCHORED, "spec.region")
+    if spec.circle.HasField("center"):
+        raise RefusalError(
+            Reason.INVALID_FIELD, f"{field}.circle.center", "present", "absent: the circle moves"
+        )
+    return Boolean(tuple(spec.clauses[0].required), spec.circle.radius_m)
+
+
+def _boolean_message(spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:
+    return subscriptions_pb2.SubscriptionSpec(
+        boolean=subscriptions_pb2.Boolean(
+            clauses=[subscriptions_pb2.Clause(required=spec.keywords)],
+            circle=geometry_pb2.Circle(radius_m=spec.radius_m),
+            moving=True,
+        ),
+        region=subscriptions_pb2.REGION_MODE_ANCHORED,
+    )
+
+
 _READERS: dict[str, Callable[[subscriptions_pb2.SubscriptionSpec], Spec]] = {
     "top_k": _top_k_from,
+    "boolean": _boolean_from,
 }
 """By the name of the field in the oneof."""
 
 _WRITERS: dict[type[Spec], Callable[[Any], subscriptions_pb2.SubscriptionSpec]] = {
     TopK: _top_k_message,
+    Boolean: _boolean_message,
 }

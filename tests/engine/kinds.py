@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from engine.contracts import TOP_K
+import numpy as np
+
+from engine.boolean.matcher import BooleanSpecs
+from engine.contracts import BOOLEAN, TOP_K
 from engine.top_k.layout import BY_COST
 from engine.top_k.matcher import TopKSpecs
-from safe_region.anchored import RegionMode
-from tests.index.brute import Dice, Interest, Object, ids, interest_batch
+from safe_region.region import RegionMode
+from tests.index.brute import Dice, Interest, Object, ids, interest_batch, keyword_lists
+
+MATCHES_MAX = 5
 
 
 class Kind(Protocol):
@@ -65,4 +71,33 @@ class TopK:
         return [number for _, number in sorted(one for one in lengths if one[0] is not None)[: asked.k]]
 
 
-KINDS: dict[int, Kind] = {TOP_K: TopK()}
+@dataclass(frozen=True)
+class BooleanAsk:
+    keywords: frozenset[int]
+    radius_m: float
+
+
+class Boolean:
+    def draw(self, dice):
+        return BooleanAsk(dice.words(2, 4), dice.random.choice((0.5, 1.0, 3.0, 5.0, 40.0)))
+
+    def specs(self, asked):
+        radii = np.array([one.radius_m for one in asked], dtype=np.float64)
+        return BooleanSpecs(keyword_lists([one.keywords for one in asked]), radii)
+
+    def keywords(self, asked):
+        return asked.keywords
+
+    def needs_exact_position(self, asked):  # noqa: ARG002
+        return False
+
+    def result(self, asked, x_m, y_m, objects):
+        found = []
+        for one in objects:
+            distance_m = math.sqrt((x_m - one.x_m) ** 2 + (y_m - one.y_m) ** 2)
+            if asked.keywords <= one.keywords and distance_m <= asked.radius_m:
+                found.append((distance_m, one.object_id))
+        return [number for _, number in sorted(found)[:MATCHES_MAX]]
+
+
+KINDS: dict[int, Kind] = {TOP_K: TopK(), BOOLEAN: Boolean()}

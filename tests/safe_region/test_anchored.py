@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from safe_region import oracle
-from safe_region.anchored import AnchoredRegion, Buffered, inscribed_radius_m
+from safe_region.anchored import AnchoredRegion
 from safe_region.frame import Point
 from safe_region.polygon import boundary
+from safe_region.region import Buffered, inscribed_radius_m
 from safe_region.scoring import Similarity, text_distance, text_weight
 
 MAXDIST_M = 34.0

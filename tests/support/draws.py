@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import random
 
-from nearcast.model import TopK
-from safe_region.anchored import RegionMode
+from nearcast.model import Boolean, Circle, Spec, TopK
 from safe_region.frame import Area, Frame
+from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 from server.model import NewObject
 
@@ -50,6 +50,13 @@ class Draws:
         lon, lat = self.position()
         ttl_ms = ttl_ms or self._chance.choice((2, 5, 20, 1000))
         return NewObject(lon, lat, self.words(4), ttl_ms, self._chance.randbytes(8), key)
+
+    def spec(self, *, is_anchored: bool) -> Spec:
+        """Return what a device asks for, of any kind; in either mode unless it must be ANCHORED."""
+        if self._chance.random() < 0.25:
+            radius_m = self._chance.choice((0.5, 1.0, 3.0, 5.0, 5.0, 30.0))
+            return Boolean(frozenset(self.words(2)), Circle(radius_m))
+        return self.top_k(is_anchored=is_anchored)
 
     def top_k(self, *, is_anchored: bool) -> TopK:
         """Return what a device asks for, in either mode unless it must be ANCHORED."""

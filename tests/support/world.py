@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from engine import CostModel, EngineOptions
@@ -24,7 +25,7 @@ from index.catalogue import (
 )
 from index.iqf_plus import IqfPlusObjectIndex
 from nearcast.errors import Reason, RefusedError
-from nearcast.model import SubscriptionState
+from nearcast.model import Boolean, SubscriptionState
 from nearcast.protocol.subscription import Subscription
 from safe_region import oracle
 from server import model as m
@@ -58,7 +59,12 @@ def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
     costs = CostModel(extra_max=(6, 2, 32)[seed % 3], speed_mps=1.0)
     margin_extra_max = 4 if seed % 5 == 1 else 200  # in some runs margins cannot be covered
     return EngineOptions(
-        buffer_extra, object_index, lambda: subscription_index(square), costs, margin_extra_max
+        buffer_extra,
+        object_index,
+        lambda: subscription_index(square),
+        costs,
+        margin_extra_max,
+        matches_max=(3, 1000)[seed % 2],
     )
 
 
@@ -91,7 +97,8 @@ class World:
         # In some runs devices are given up that have not been heard of for as long as time leaps.
         lease_ms = 9 if seed % 3 == 1 else 0
         options = options_of(seed, buffer_extra)
-        self.server = LocalServer(PLANE, limits or Limits(), options, lease_ms)
+        limits = replace(limits or Limits(), matches_max=options.matches_max)
+        self.server = LocalServer(PLANE, limits, options, lease_ms)
         self.model = Model(PLANE)
         self.publishers: list[Source[c.Command]] = [Source(self._submit), Source(self._submit)]
         self.links: list[Link] = []
@@ -153,7 +160,7 @@ class World:
     # -- what devices do -------------------------------------------------------------------------
 
     def subscribe(self, device: Device) -> None:
-        device.session.subscribe(self.draws.top_k(is_anchored=device.is_vague))
+        device.session.subscribe(self.draws.spec(is_anchored=device.is_vague))
 
     def unsubscribe(self, device: Device) -> None:
         if device.session.subscriptions:
@@ -323,6 +330,9 @@ class World:
         self, device: Device, subscription: Subscription, objects: list[oracle.OracleObject]
     ) -> None:
         spec = subscription.spec
+        if isinstance(spec, Boolean):
+            self._compare_range(device, subscription, objects)
+            return
         self.seen[f"lists compared, {spec.region.name}"] += 1
         if device.is_vague and subscription.state is SubscriptionState.TOO_VAGUE:
             self.seen["lists too vague"] += 1
@@ -336,3 +346,30 @@ class World:
         for match, best in zip(found, expected, strict=True):
             score = spec.alpha * best.length_m / PLANE.maxdist_m
             assert abs(match.score - score) <= 1e-9 * max(1.0, score)
+
+    def _compare_range(
+        self, device: Device, subscription: Subscription, objects: list[oracle.OracleObject]
+    ) -> None:
+        """Compare a list that has everything, or as much of it as the server sends."""
+        spec, state = subscription.spec, subscription.state
+        self.seen[f"ranges compared, {state.name}"] += 1
+        wanted = oracle.OracleRange(frozenset(spec.keywords), spec.range.radius_m)
+        now_ms, limits = self.model.now_ms, self.server.limits
+        matching = oracle.matching(wanted, device.lon, device.lat, objects, now_ms)
+        expected = [one.object_id for one in matching]
+        found = [match.object.id for match in subscription.results()]
+        if state is SubscriptionState.EXACT:
+            assert found == expected
+            return
+        assert set(found) <= set(expected)
+        if state is SubscriptionState.TOO_VAGUE:
+            assert device.is_vague
+            return
+        assert state is SubscriptionState.TOO_MANY
+        # Where the server evaluated it there were too many, and are until a tenth of them are gone.
+        anchor = subscription.region.anchor
+        margin_m = limits.margin_m_max if device.is_vague else 0.0
+        grown = oracle.OracleRange(wanted.keywords, wanted.radius_m + margin_m)
+        there = oracle.matching(grown, *anchor, objects, now_ms)
+        assert len(there) >= 0.9 * limits.matches_max
+        assert device.is_vague or len(subscription.region.buffer) <= limits.matches_max

@@ -8,7 +8,7 @@ import pytest
 
 from nearcast.publisher import _OBJECTS_MAX
 from nearcast.v1 import control_service_pb2, device_service_pb2, errors_pb2, subscriptions_pb2
-from safe_region.anchored import RegionMode
+from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 from server.errors import Reason
 from server.limits import Limits

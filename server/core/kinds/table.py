@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from server.core.kinds.boolean import BooleanKind
 from server.core.kinds.top_k import TopKKind
-from server.model import Spec, TopK
+from server.model import Boolean, Spec, TopK
 
 KINDS: dict[type[Spec], type[Any]] = {
     TopK: TopKKind,
+    Boolean: BooleanKind,
 }
 """The kind of each type of spec."""
 

@@ -17,8 +17,8 @@ from engine.contracts import TOP_K
 from engine.top_k.matcher import TopKMatcher, TopKSpecs
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, Ranking
 from index.tables.growth import longer
-from safe_region.anchored import RegionMode
 from safe_region.frame import Frame
+from safe_region.region import RegionMode
 from safe_region.scoring import Similarity, text_weight
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.kinds.checks import checked_keywords, require

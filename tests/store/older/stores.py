@@ -6,7 +6,7 @@ import json
 import sqlite3
 from pathlib import Path
 
-from safe_region.anchored import RegionMode
+from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 from server.core.kinds.top_k import TopKKind
 from server.model import LiveObject, TopK

@@ -1,0 +1,1 @@
+"""Boolean subscriptions: everything that matches, within a range about the device."""

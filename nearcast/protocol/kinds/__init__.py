@@ -1,0 +1,55 @@
+"""Kinds of subscriptions on a device: a table of what the protocol needs of each; a new one is a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nearcast.errors import invalid
+from nearcast.model import Boolean, Spec, TopK
+from nearcast.protocol.kinds.boolean import BooleanKind
+from nearcast.protocol.kinds.contract import Kind
+from nearcast.protocol.kinds.top_k import TopKKind
+from nearcast.v1 import subscriptions_pb2
+
+__all__ = ["Kind", "is_same_spec", "kind_of", "spec_from", "spec_message"]
+
+_KINDS: dict[type[Any], Kind[Any]] = {
+    TopK: TopKKind(),
+    Boolean: BooleanKind(),
+}
+"""By the type of the spec."""
+
+
+def kind_of(spec: Spec) -> Kind[Any]:
+    """Return the kind that a spec is of.
+
+    Raises
+    ------
+    RefusedError
+        If it is none.
+    """
+    found = _KINDS.get(type(spec))
+    if found is None:
+        raise invalid("spec", spec, f"one of {', '.join(one.__name__ for one in _KINDS)}")
+    return found
+
+
+def spec_message(spec: Spec) -> subscriptions_pb2.SubscriptionSpec:
+    """Write what a subscription asks for."""
+    return kind_of(spec).message(spec)
+
+
+def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec | None:
+    """Read what a subscription asks for; None if this SDK does not know it.
+
+    Another SDK may have made it: of another kind, with a window, or with a mode that came later.
+    """
+    if message.HasField("window"):
+        return None
+    name = message.WhichOneof("kind")
+    return next((kind.read(message) for kind in _KINDS.values() if kind.name == name), None)
+
+
+def is_same_spec(spec: Spec, other: Spec) -> bool:
+    """Whether the server's normalised spec is what was asked for."""
+    return type(spec) is type(other) and kind_of(spec).is_same(spec, other)

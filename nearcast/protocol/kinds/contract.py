@@ -1,0 +1,54 @@
+"""What the protocol needs of a kind of subscription."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+from nearcast.model import LiveObject, Match
+from nearcast.v1 import subscriptions_pb2
+from safe_region.frame import Frame
+from safe_region.region import Buffered
+
+_Spec = TypeVar("_Spec")
+
+
+class Kind(Protocol[_Spec]):
+    """One kind of subscription, on the wire and on the device."""
+
+    name: str
+    """Of the field in `SubscriptionSpec.kind`."""
+
+    def message(self, spec: _Spec) -> subscriptions_pb2.SubscriptionSpec:
+        """Write what a subscription asks for.
+
+        Raises
+        ------
+        RefusedError
+            If something cannot be written. Limits are the server's.
+        """
+
+    def read(self, message: subscriptions_pb2.SubscriptionSpec) -> _Spec | None:
+        """Read what a subscription asks for; None if it asks for something that is not known here."""
+
+    def is_same(self, spec: _Spec, other: _Spec) -> bool:
+        """Whether the server's normalised spec is what was asked for."""
+
+    def region(self, spec: _Spec) -> Any:  # noqa: ANN401 - each kind has its own
+        """Make the region of a subscription, which holds nothing yet."""
+
+    def update(
+        self,
+        region: Any,  # noqa: ANN401
+        delta: subscriptions_pb2.Delta,
+        add: list[Buffered],
+        matches_max: int,
+    ) -> None:
+        """Let a region take over a delta; `matches_max` is the server's limit."""
+
+    def match(self, spec: _Spec, item: LiveObject, length_m: float, r_m: float, frame: Frame) -> Match:
+        """Return an object of the result as users see it."""
+
+
+def dropped(delta: subscriptions_pb2.Delta) -> list[int]:
+    """Return the ids of what a delta drops."""
+    return [drop.object_id for drop in delta.drop]

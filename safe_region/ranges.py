@@ -1,0 +1,85 @@
+"""The anchored range: how a device knows, alone, that it holds all that matches within a range about it.
+
+The server evaluated the subscription at the anchor a and left the device every live match of its range
+grown by a slack s: with a circle of radius R, all o with |a o| <= R + s. At p an object that is not held
+is farther than (R + s) - |a p|. So the device holds all that lies within R of it whenever
+
+    R + |a p| < (R + s) * (1 - REACH_SLACK)
+
+and at p = a itself, because s is not negative. One that knows its position up to rho metres only tests
+
+    R + |a p| + 2 rho < (R + s) * (1 - REACH_SLACK)
+
+as for top-k subscriptions (one rho would do for what is held). The margin of the test is relative to
+R + s, and not to s: rounding errors are as large as what is added.
+
+When more match than the server sends, the device holds those nearest to the anchor. What of them is
+within the range is a part of the result; to ask again helps only when the device has moved on, or when
+a tenth of them is gone.
+
+Plain Python: this file runs on devices. Cost: O(|B|) a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from safe_region.frame import Point
+from safe_region.region import Buffered, Evaluation, Region
+from safe_region.scoring import REACH_SLACK, length
+
+CAPPED_SHARE = 0.9
+"""Of the most that the server sends: a result that is too large is so until it is smaller than this."""
+
+_STEP_SHARE = 0.1
+"""Of the radius: so far a device moves before it asks for another part of a result that is too large."""
+
+
+class RangeRegion(Region):
+    """What a device holds of one boolean subscription with a circle that moves with it.
+
+    Parameters
+    ----------
+    radius_m
+        R, on the plane.
+    """
+
+    __slots__ = ("matches_max", "radius_m", "slack_m", "too_many")
+
+    def __init__(self, radius_m: float) -> None:
+        super().__init__()
+        self.radius_m = radius_m
+        self.slack_m = 0.0
+        self.too_many = False
+        self.matches_max = 0
+
+    def update(
+        self,
+        anchor: Point,
+        slack_m: float,
+        too_many: bool,  # noqa: FBT001 - part of the bound
+        matches_max: int,
+        add: Iterable[Buffered] = (),
+        drop: Iterable[int] = (),
+    ) -> None:
+        """Take over what a delta says; `matches_max` is the most that the server sends."""
+        self.hold(anchor, add, drop)
+        self.slack_m = slack_m
+        self.too_many = too_many
+        self.matches_max = matches_max
+
+    def evaluate(self, x_m: float, y_m: float, now_ms: int, uncertainty_m: float = 0.0) -> Evaluation:
+        """Find what of the live buffer is within the range, and test; see `Region.evaluate`."""
+        live = [entry for entry in self.buffer.values() if entry.expiry_ms > now_ms]
+        distances = [(length(x_m - entry.x_m, y_m - entry.y_m, 0.0), entry.object_id) for entry in live]
+        best = sorted(one for one in distances if one[0] <= self.radius_m)
+        moved_m = length(x_m - self.anchor.x_m, y_m - self.anchor.y_m, 0.0)
+        if self.too_many:
+            room_m = 2.0 * (self.radius_m * _STEP_SHARE - moved_m)
+            is_lacking = len(live) < self.matches_max * CAPPED_SHARE
+            is_capped = not is_lacking and room_m > 0.0
+            return Evaluation(best, room_m, exact=False, is_lacking=is_lacking, is_capped=is_capped)
+        used_m = self.radius_m + moved_m + 2.0 * uncertainty_m
+        held_m = (self.radius_m + self.slack_m) * (1.0 - REACH_SLACK)
+        is_anchor = moved_m == 0.0 and uncertainty_m == 0.0
+        return Evaluation(best, 2.0 * (held_m - used_m), exact=is_anchor or used_m < held_m)
