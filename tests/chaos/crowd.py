@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 import nearcast
-from nearcast import Client, Device, RegionMode, Subscription, TopK
+from nearcast import Boolean, Circle, Client, Device, RegionMode, Spec, Subscription, TopK
 from tests.chaos.published_objects import PublishedObjects
 from tests.chaos.watch import Watch
 
@@ -28,6 +28,7 @@ _STEP_DEG = 0.004
 _SUBSCRIPTIONS_MAX = 3
 
 _ELLIPSE_SHARE = 0.2
+_BOOLEAN_SHARE = 0.25
 _SPEED_MAX_MPS = 30.0
 
 
@@ -62,7 +63,7 @@ class Member:
     habit: Habit
     lon: float
     lat: float
-    specs: dict[int, TopK] = field(default_factory=dict)
+    specs: dict[int, Spec] = field(default_factory=dict)
     is_busy: bool = False
     """Whether it begins or ends a subscription just now."""
 
@@ -152,7 +153,11 @@ class Crowd:
         words = frozenset(chance.sample(KEYWORDS, chance.randint(1, 3)))
         is_ellipse = member.habit.is_exact and chance.random() < _ELLIPSE_SHARE
         region = RegionMode.ELLIPSE if is_ellipse else RegionMode.ANCHORED
-        spec = TopK(words, chance.randint(1, 10), chance.choice((0.3, 0.7, 0.95)), region=region)
+        spec: Spec
+        if chance.random() < _BOOLEAN_SHARE:
+            spec = Boolean(words, Circle(chance.choice((300.0, 3_000.0))))
+        else:
+            spec = TopK(words, chance.randint(1, 10), chance.choice((0.3, 0.7, 0.95)), region=region)
         subscription = await member.device.subscribe(spec)
         member.specs[subscription.id] = spec
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nearcast import GeoObject, TopK
+from nearcast import GeoObject, Spec
 from safe_region import oracle
 from safe_region.frame import Frame
+from simulator.audit import expected_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,9 @@ class PublishedObjects:
         ]
 
     def expected(
-        self, spec: TopK, lon: float, lat: float, now_ms: int, candidates: list[oracle.OracleObject]
+        self, spec: Spec, lon: float, lat: float, now_ms: int, candidates: list[oracle.OracleObject]
     ) -> list[int]:
         """Return the ids of the result at a place, by definition."""
-        asked = oracle.OracleSubscription(
-            frozenset(spec.keywords), spec.k, spec.alpha, spec.similarity.name.lower()
-        )
         x_m, y_m = self.frame.project(lon, lat)
-        found = oracle.top_k(asked, x_m, y_m, self.frame.maxdist_m, candidates, now_ms)
-        return [one.object_id for one in found]
+        found = expected_list(spec, x_m, y_m, self.frame, candidates, now_ms)
+        return [one.object_id for one, _ in found]

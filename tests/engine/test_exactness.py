@@ -257,6 +257,7 @@ def run(kind: str, seed: int) -> Counter[str]:
 # Of each what must have been seen in all seeds of a test together, or it has proved nothing about it.
 SEEN = {
     "few": (
+        *("ranges compared, EXACT", "ranges compared, TOO_MANY"),
         *("lists compared, ANCHORED", "lists compared, ELLIPSE"),
         *("publications that share a commit", "publications matched as one batch"),
         *("devices that share a commit", "refusals in the middle of a batch"),
@@ -268,6 +269,7 @@ SEEN = {
         "devices parked, LEASE_EXPIRED",
     ),
     "crowd": (
+        *("ranges compared, EXACT", "ranges compared, TOO_MANY"),
         *("lists compared, ANCHORED", "lists compared, ELLIPSE"),
         *("publications that share a commit", "publications matched as one batch"),
         *("devices that share a commit", "refusals in the middle of a batch"),

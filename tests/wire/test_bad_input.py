@@ -202,14 +202,31 @@ async def test_a_spec_of_no_kind(stubs):
     device = await attached(stubs)
     answer = await tell(device, subscribe=subscribe(1, subscriptions_pb2.SubscriptionSpec()))
     assert (answer.rejection.error.field, answer.rejection.error.value) == ("spec.kind", "absent")
-    assert answer.rejection.error.limit == "one of top_k"
+    assert answer.rejection.error.limit == "one of top_k, boolean"
     device.cancel()
 
 
+def a_boolean(*clauses, region=0, **fields):
+    """A boolean spec that is in order, but for what is given."""
+    fields = {"circle": geometry_pb2.Circle(radius_m=500.0), "moving": True, **fields}
+    clauses = clauses or (subscriptions_pb2.Clause(required=["sushi"]),)
+    boolean = subscriptions_pb2.Boolean(clauses=clauses, **fields)
+    return subscriptions_pb2.SubscriptionSpec(boolean=boolean, region=region)
+
+
+CLAUSE = subscriptions_pb2.Clause(required=["sushi"])
+BOX = geometry_pb2.Bounds(lon_min=14.1, lat_min=35.1, lon_max=14.2, lat_max=35.2)
 NOT_BUILT = {
-    "spec.boolean": subscriptions_pb2.SubscriptionSpec(
-        boolean=subscriptions_pb2.Boolean(clauses=[subscriptions_pb2.Clause(required=["sushi"])])
+    "spec.boolean.clauses": a_boolean(CLAUSE, CLAUSE),
+    "spec.boolean.clauses[0].excluded": a_boolean(
+        subscriptions_pb2.Clause(required=["sushi"], excluded=["tofu"])
     ),
+    "spec.boolean.range": subscriptions_pb2.SubscriptionSpec(
+        boolean=subscriptions_pb2.Boolean(clauses=[CLAUSE], rectangle=geometry_pb2.Rectangle(bounds=BOX))
+    ),
+    "spec.boolean.moving": a_boolean(moving=False),
+    "spec.boolean.dwell_ms": a_boolean(dwell_ms=1),
+    "spec.region": a_boolean(region=subscriptions_pb2.REGION_MODE_ELLIPSE),
     "spec.window": subscriptions_pb2.SubscriptionSpec(
         top_k=a_spec().top_k, window=subscriptions_pb2.Window(count=10)
     ),

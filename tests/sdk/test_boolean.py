@@ -1,0 +1,178 @@
+"""Boolean subscriptions: all keywords, within a circle that moves with the device."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+import nearcast
+from nearcast import Boolean, Circle, GeoObject, RefusedError, SubscriptionState, TopK
+from safe_region import oracle
+from server.limits import Limits
+from server.main import Server
+from server.settings import load_settings
+
+LON, LAT = 14.5, 35.5
+TEA = Boolean({"tea", "cake"}, Circle(400.0))
+MOST = 40
+STEP_DEG = 0.0005
+"""Some fifty metres."""
+
+
+@pytest.fixture
+async def server(tmp_path):
+    settings = load_settings({"area": "14,35,15,36", "store": str(tmp_path / "store.db"), "port": 0})
+    server = Server(settings, Limits(matches_max=MOST))
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def client(server):
+    async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
+        yield client
+
+
+async def published(client, count, chance, reach_deg=0.02, ttl_s=3600.0):
+    """Objects about the place, as (id, object)."""
+    new = [
+        GeoObject(
+            chance.choice(({"tea"}, {"tea", "cake"}, {"tea", "cake", "milk"}, {"cake"})),
+            LON + chance.uniform(-reach_deg, reach_deg),
+            LAT + chance.uniform(-reach_deg, reach_deg),
+            ttl_s,
+        )
+        for _ in range(count)
+    ]
+    return dict(zip(await client.publisher().publish(new), new, strict=True))
+
+
+def expected(spec, device, objects, lon, lat):
+    seen = [
+        oracle.OracleObject(
+            number, *device.frame.project(one.lon, one.lat), frozenset(one.keywords), 0, 1
+        )
+        for number, one in objects.items()
+    ]
+    wanted = oracle.OracleRange(frozenset(spec.keywords), spec.range.radius_m)
+    return [
+        one.object_id for one in oracle.matching(wanted, *device.frame.project(lon, lat), seen, now_ms=0)
+    ]
+
+
+def shown(subscription):
+    return [match.object.id for match in subscription.results()]
+
+
+async def test_a_walk_is_exact_and_mostly_silent(client):
+    chance = random.Random(1)
+    objects = await published(client, 300, chance)
+    async with await client.attach("walker", lon=LON, lat=LAT) as device:
+        subscription = await device.subscribe(TEA)
+        lon, lat = LON, LAT
+        for step in range(60):
+            lon, lat = lon + chance.uniform(0, 1) * STEP_DEG, lat + chance.uniform(-1, 1) * STEP_DEG
+            await device.move(lon, lat)
+            if step % 10 == 5:
+                objects |= await published(client, 10, chance)
+            if step % 10 == 7:
+                gone = chance.sample(sorted(objects), 10)
+                await client.publisher().retract(*gone)
+                objects = {number: one for number, one in objects.items() if number not in gone}
+            await client.sync()
+            assert subscription.state is SubscriptionState.EXACT
+            assert shown(subscription) == expected(TEA, device, objects, lon, lat)
+            assert all(match.score == 0.0 for match in subscription.results())
+        assert 0 < device.counters.reports < 20
+
+
+async def test_a_private_device_is_exact_too(client):
+    chance = random.Random(2)
+    objects = await published(client, 300, chance)
+    async with await client.attach("shy", lon=LON, lat=LAT, privacy_radius_m=150.0) as device:
+        subscription = await device.subscribe(TEA)
+        states = set()
+        for _ in range(40):
+            lon, lat = LON + chance.uniform(-4, 4) * STEP_DEG, LAT + chance.uniform(-4, 4) * STEP_DEG
+            await device.move(lon, lat)
+            await client.sync()
+            states.add(subscription.state)
+            assert shown(subscription) == expected(TEA, device, objects, lon, lat)
+        assert states == {SubscriptionState.EXACT}
+
+
+async def test_too_many_begins_and_ends(client):
+    chance = random.Random(3)
+    objects = await published(client, 40, chance, reach_deg=0.001)
+    spec = Boolean({"tea"}, Circle(400.0))
+    async with await client.attach("here", lon=LON, lat=LAT) as device:
+        subscription = await device.subscribe(spec)
+        assert subscription.state is SubscriptionState.EXACT
+        more = await published(client, 60, chance, reach_deg=0.001)
+        objects |= more
+        await client.sync()
+        everything = expected(spec, device, objects, LON, LAT)
+        assert len(everything) > MOST
+        assert subscription.state is SubscriptionState.TOO_MANY
+        assert shown(subscription) == everything[:MOST]
+        # A step changes nothing but the order; further on it asks for another part.
+        await device.move(LON + 1e-5, LAT)
+        assert device.counters.reports == 0
+        await device.move(LON + 1e-3, LAT)
+        await client.sync()
+        assert device.counters.reports == 1
+        assert subscription.state is SubscriptionState.TOO_MANY
+        assert shown(subscription) == expected(spec, device, objects, LON + 1e-3, LAT)[:MOST]
+        await client.publisher().retract(*more)
+        await client.sync()
+        objects = {number: one for number, one in objects.items() if number not in more}
+        assert subscription.state is SubscriptionState.EXACT
+        assert shown(subscription) == expected(spec, device, objects, LON + 1e-3, LAT)
+
+
+async def test_it_survives_a_restart_beside_others(tmp_path):
+    settings = load_settings({"area": "14,35,15,36", "store": str(tmp_path / "store.db"), "port": 0})
+    chance = random.Random(4)
+    server = Server(settings)
+    await server.start()
+    async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
+        objects = await published(client, 100, chance)
+        async with await client.attach("d", lon=LON, lat=LAT) as device:
+            await device.subscribe(TopK({"tea"}, k=3))
+            await device.subscribe(TEA)
+    await server.stop()
+    server = Server(settings)
+    await server.start()
+    async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
+        async with await client.attach("d", lon=LON, lat=LAT) as device:
+            await client.sync()
+            top_k, boolean = device.subscriptions
+            assert (type(top_k.spec), boolean.spec) == (TopK, Boolean(frozenset(TEA.keywords), TEA.range))
+            assert shown(boolean) == expected(TEA, device, objects, LON, LAT)
+            assert len(shown(top_k)) == 3
+        found = await client.search(TEA, lon=LON, lat=LAT)
+        assert [match.object.id for match in found] == expected(TEA, device, objects, LON, LAT)
+    await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        (Boolean({"tea"}, Circle(0.0)), "spec.boolean.circle.radius_m"),
+        (Boolean({"tea"}, Circle(1e9)), "spec.boolean.circle.radius_m"),
+        (Boolean({"tea"}, Circle(math.nan)), "spec.boolean.circle.radius_m"),
+        (Boolean({"tea"}, 5.0), "spec.boolean.range"),
+        (Boolean("tea", Circle(5.0)), "spec.boolean.clauses[0].required"),
+        (Boolean(set(), Circle(5.0)), "spec.boolean.clauses[0].required"),
+        ("tea", "spec"),
+    ],
+)
+async def test_what_is_wrong_is_named(client, spec, field):
+    async with await client.attach("d", lon=LON, lat=LAT) as device:
+        with pytest.raises(RefusedError) as refused:
+            await device.subscribe(spec)
+        assert refused.value.field == field
+        assert not device.subscriptions
