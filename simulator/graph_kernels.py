@@ -191,6 +191,30 @@ def _trace(via_edges: Ints, tails: Ints, target: int, path_edges: Ints, used: in
     return path_edges, used
 
 
+@array_leaf
+def _fastest_mps(speeds_mps: Floats) -> Floats:
+    """Return the greatest speed of each device class."""
+    found = np.empty(speeds_mps.shape[0])
+    for number in range(speeds_mps.shape[0]):
+        found[number] = speeds_mps[number].max()
+    return found
+
+
+@array_leaf
+def _scratch(node_count: int, edge_count: int) -> tuple[Floats, Ints, Ints, Ints, Ints, Floats, Ints]:
+    """Return what a search writes to: five arrays of nodes, two of a heap."""
+    return (
+        np.empty(node_count),
+        np.empty(node_count, np.int32),
+        np.empty(node_count, np.int32),
+        np.full(node_count, -1, np.int32),
+        np.full(node_count, -1, np.int32),
+        # A node is settled once, so every edge enters the heap at most once.
+        np.empty(edge_count + 1),
+        np.empty(edge_count + 1, np.int32),
+    )
+
+
 @kernel
 def shortest_paths(
     offsets: Longs,
@@ -223,20 +247,10 @@ def shortest_paths(
     The paths as compressed sparse rows of edges. A path from a node to itself is empty, and so is
     one that does not exist.
     """
-    node_count = offsets.shape[0] - 1
-    costs_s = np.empty(node_count)
-    via_edges = np.empty(node_count, np.int32)
-    tails = np.empty(node_count, np.int32)
-    seen = np.full(node_count, -1, np.int32)
-    settled = np.full(node_count, -1, np.int32)
-    # A node is settled once, so every edge enters the heap at most once.
-    keys = np.empty(heads.shape[0] + 1)
-    items = np.empty(heads.shape[0] + 1, np.int32)
+    costs_s, via_edges, tails, seen, settled, keys, items = _scratch(offsets.shape[0] - 1, heads.shape[0])
     path_offsets = np.zeros(sources.shape[0] + 1, np.int64)
     path_edges = np.empty(1024, np.int32)
-    fastest_mps = np.empty(speeds_mps.shape[0])
-    for number in range(speeds_mps.shape[0]):
-        fastest_mps[number] = speeds_mps[number].max()
+    fastest_mps = _fastest_mps(speeds_mps)
     used = 0
     for i in range(sources.shape[0]):
         is_found = _search(

@@ -141,10 +141,13 @@ class Soak:
             )
             await self._all_published()
             row = await listeners.audit()
+        return row | {"seconds": round(seconds)} | self._findings()
+
+    def _findings(self) -> Row:
+        """Return how memory went."""
         risen, noise, mean = rise(self.samples)
-        return row | {
-            "seconds": round(seconds),
-            "devices": workload.devices,
+        return {
+            "devices": self._workload.devices,
             "reconnects": self.reconnects,
             "own_mb_mean": round(mean, 1),
             "rise_mb": round(risen, 2),
