@@ -14,8 +14,8 @@ from nearcast.model import Match, ServerStatus, Spec
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import live_object, position_message, server_status
 from nearcast.protocol.device_session import DeviceSession
-from nearcast.protocol.kinds import spec_message
 from nearcast.protocol.location import Location
+from nearcast.protocol.specs import spec_message
 from nearcast.publisher import Publisher
 from nearcast.transport.calls import await_response
 from nearcast.transport.channel import Channel, Tls

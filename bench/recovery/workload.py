@@ -23,7 +23,7 @@ from index.square import Square
 from safe_region.frame import Area, Frame
 from safe_region.scoring import Similarity
 from server.commands.command import Hello
-from server.core.kinds.top_k import TopKKind
+from server.core.specs.top_k import TopKKind
 from server.model import LiveObject, Place, TopK
 from server.session import Outbox
 from server.store import SqliteStore

@@ -19,9 +19,9 @@ from nearcast.model import ChangeReason, Counters, Spec
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import distance_setting, frame
 from nearcast.protocol.delta_sequence import DeltaSequence
-from nearcast.protocol.kinds import spec_from, spec_message
 from nearcast.protocol.location import Location
 from nearcast.protocol.request_sender import Request, RequestSender
+from nearcast.protocol.specs import spec_from, spec_message
 from nearcast.protocol.subscription import Subscription
 from nearcast.protocol.subscription_registry import SubscriptionRegistry
 from nearcast.v1 import device_service_pb2, subscriptions_pb2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nearcast.model import Counters
 from nearcast.protocol.delta_sequence import DeltaSequence
-from nearcast.protocol.kinds import spec_message
+from nearcast.protocol.specs import spec_message
 from nearcast.v1 import device_service_pb2
 from safe_region.frame import Area, Frame
 

@@ -19,9 +19,9 @@ from nearcast.model import (
 )
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import live_object
-from nearcast.protocol.kinds import kind_of
 from nearcast.protocol.location import Location, SharedLocation
 from nearcast.protocol.report_policy import ReportPolicy
+from nearcast.protocol.specs import kind_of
 from nearcast.v1 import subscriptions_pb2
 from safe_region.frame import Frame, Point
 from safe_region.region import Buffered, Evaluation, RegionMode

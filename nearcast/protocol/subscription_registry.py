@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from nearcast.model import Spec
-from nearcast.protocol.kinds import is_same_spec
+from nearcast.protocol.specs import is_same_spec
 from nearcast.protocol.subscription import Host, Subscription
 
 

@@ -20,9 +20,9 @@ from server.commands.validation import (
 )
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.core.kinds import kind_of_spec
-from server.core.kinds.checks import require
 from server.core.matching_service import Retrieved, SearchRequest
+from server.core.specs import kind_of_spec
+from server.core.specs.checks import require
 from server.errors import Reason, RefusalError
 from server.session import Pong, Session
 

@@ -25,7 +25,7 @@ from server.commands.validation import (
 )
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.core.kinds import kind_of_spec
+from server.core.specs import kind_of_spec
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject
 from server.session import Session

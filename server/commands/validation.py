@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from safe_region.frame import Frame
 from server.commands.command import Report
-from server.core.kinds.checks import checked_keywords, require
+from server.core.specs.checks import checked_keywords, require
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, Place

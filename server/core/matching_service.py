@@ -19,8 +19,8 @@ from index.batches import Floats, Ints, KeywordLists, ObjectBatch
 from safe_region.frame import Frame, Point
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.keyword_dictionary import KeywordDictionary
-from server.core.kinds import KINDS, Kind, kind_of_spec
 from server.core.object_table import ObjectTable, RemovedObject
+from server.core.specs import KINDS, Kind, kind_of_spec
 from server.errors import StoreError
 from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec
 from server.store.mutations import ObjectColumns, SubscriptionColumns

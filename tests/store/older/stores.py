@@ -8,7 +8,7 @@ from pathlib import Path
 
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
-from server.core.kinds.top_k import TopKKind
+from server.core.specs.top_k import TopKKind
 from server.model import LiveObject, TopK
 from server.store.mutations import PutSubscription
 from tests.store.conftest import FRAME, an_object

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from server.core.kinds.boolean import BooleanKind
-from server.core.kinds.top_k import TopKKind
+from server.core.specs.boolean import BooleanKind
+from server.core.specs.top_k import TopKKind
 from server.model import Boolean, Spec, TopK
 
 KINDS: dict[type[Spec], type[Any]] = {

@@ -21,7 +21,7 @@ from safe_region.frame import Frame
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity, text_weight
 from server.core.keyword_dictionary import KeywordDictionary
-from server.core.kinds.checks import checked_keywords, require
+from server.core.specs.checks import checked_keywords, require
 from server.limits import Limits
 from server.model import Reach, TopK
 
@@ -29,7 +29,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class TopKKind:
-    """See `server.core.kinds.Kind`.
+    """See `server.core.specs.Kind`.
 
     Parameters
     ----------

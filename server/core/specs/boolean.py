@@ -14,13 +14,13 @@ from engine.contracts import BOOLEAN
 from index.batches import Floats, Ints, Ranking
 from safe_region.frame import Frame
 from server.core.keyword_dictionary import KeywordDictionary
-from server.core.kinds.checks import checked_keywords, require
+from server.core.specs.checks import checked_keywords, require
 from server.limits import Limits
 from server.model import Boolean, Slack
 
 
 class BooleanKind:
-    """See `server.core.kinds.Kind`.
+    """See `server.core.specs.Kind`.
 
     Parameters
     ----------

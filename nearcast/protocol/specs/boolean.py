@@ -5,7 +5,7 @@ from __future__ import annotations
 from nearcast.errors import invalid
 from nearcast.model import Boolean, Circle, LiveObject, Match
 from nearcast.protocol.converters import keyword_list, number, plane_point
-from nearcast.protocol.kinds.contract import dropped
+from nearcast.protocol.specs.contract import dropped
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
 from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword

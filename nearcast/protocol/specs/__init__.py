@@ -1,4 +1,4 @@
-"""Kinds of subscriptions on a device: a table of what the protocol needs of each; a new one is a line."""
+"""Specs of each kind of subscription on a device: on the wire, as regions, as results."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from nearcast.errors import invalid
 from nearcast.model import Boolean, Spec, TopK
-from nearcast.protocol.kinds.boolean import BooleanKind
-from nearcast.protocol.kinds.contract import Kind
-from nearcast.protocol.kinds.top_k import TopKKind
+from nearcast.protocol.specs.boolean import BooleanKind
+from nearcast.protocol.specs.contract import Kind
+from nearcast.protocol.specs.top_k import TopKKind
 from nearcast.v1 import subscriptions_pb2
 
 __all__ = ["Kind", "is_same_spec", "kind_of", "spec_from", "spec_message"]
