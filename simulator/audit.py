@@ -1,4 +1,4 @@
-"""The audit: what was published, in the replay's own books, and every list against the oracle."""
+"""The audit: what was published, as the replay has noted it, and every list against the oracle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCORE_TOLERANCE = 1e-12
 
 
 @dataclass(slots=True)
-class Books:
+class PublishedObjects:
     """Every object the replay has published, as the oracle sees it."""
 
     frame: Frame
@@ -73,7 +73,7 @@ class Mismatch:
 
 
 def audit_list(
-    books: Books,
+    published: PublishedObjects,
     subscription: Subscription,
     device_id: str,
     lon: float,
@@ -82,8 +82,10 @@ def audit_list(
     now_ms: int,
 ) -> Mismatch | None:
     """Compare one list with the oracle's at the device's true position: ids, order and scores."""
-    x_m, y_m = books.frame.project(lon, lat)
-    expected = expected_list(subscription.spec, x_m, y_m, books.frame, books.objects.values(), now_ms)
+    x_m, y_m = published.frame.project(lon, lat)
+    expected = expected_list(
+        subscription.spec, x_m, y_m, published.frame, published.objects.values(), now_ms
+    )
     found = subscription.results()
     if subscription.state is SubscriptionState.TOO_MANY:
         if {match.object.id for match in found} <= {one.object_id for one, _ in expected}:

@@ -26,7 +26,7 @@ from nearcast import (
 )
 from safe_region.frame import Frame
 from safe_region.scoring import Similarity
-from simulator.audit import Books, Mismatch, audit_list
+from simulator.audit import Mismatch, PublishedObjects, audit_list
 from simulator.simulation import Simulation
 from simulator.track import Track
 from simulator.workload_rows import (
@@ -139,11 +139,11 @@ class Replay:
         rows = object_rows(simulation.objects)
         self._publications = by_tick(rows, world.period_ms)
         self._retractions = retractions_by_tick(rows, world.period_ms)
-        self._books = Books(Frame.of(world.area))
+        self._published = PublishedObjects(Frame.of(world.area))
         self._devices: dict[str, Device] = {}
         self._subscriptions: dict[str, list[Subscription]] = {}
         self._watchers: list[asyncio.Task[None]] = []
-        self.track = Track(self._books.frame)
+        self.track = Track(self._published.frame)
         self.report = ReplayReport()
 
     async def run(self) -> ReplayReport:
@@ -201,7 +201,7 @@ class Replay:
         for subscriptions in self._subscriptions.values():
             self._watchers += [asyncio.create_task(self._watch(one)) for one in subscriptions]
         for device in self._devices.values():
-            if device.frame != self._books.frame:
+            if device.frame != self._published.frame:
                 raise ReplayError(
                     f"the server's area is {tuple(device.frame.area)}, must be the simulation's, "
                     f"{tuple(self._world.area)}: start it with that --area"
@@ -211,7 +211,7 @@ class Replay:
 
     async def _tick(self, tick: int) -> None:
         now_ms = self._now_ms(tick)
-        self._books.pass_time(now_ms)
+        self._published.pass_time(now_ms)
         await self._client.advance_clock(now_ms)
         await self._retract(tick)
         await self._publish(tick)
@@ -232,15 +232,15 @@ class Replay:
             payload = _STAMP.pack(time.perf_counter_ns())
             objects = [_geo_object(row, payload) for row in chunk]
             ids = await self._publisher.publish(objects)
-            self._books.published(chunk, ids, now_ms)
+            self._published.published(chunk, ids, now_ms)
             self.report.objects_published += len(ids)
 
     async def _retract(self, tick: int) -> None:
-        found = (self._books.live_id(row) for row in self._retractions.get(tick, []))
+        found = (self._published.live_id(row) for row in self._retractions.get(tick, []))
         ids = [object_id for object_id in found if object_id is not None]
         if ids:
             await self._publisher.retract(*ids)
-            self._books.retracted(ids)
+            self._published.retracted(ids)
             self.report.objects_retracted += len(ids)
 
     async def _watch(self, subscription: Subscription) -> None:
@@ -255,7 +255,7 @@ class Replay:
         for fix in self._fixes[tick]:
             for subscription in self._subscriptions[fix.device_id]:
                 mismatch = audit_list(
-                    self._books, subscription, fix.device_id, fix.lon, fix.lat, tick, now_ms
+                    self._published, subscription, fix.device_id, fix.lon, fix.lat, tick, now_ms
                 )
                 self.report.audited += 1
                 if mismatch is not None:

@@ -1,1 +1,1 @@
-"""One device's conversation, without I/O: it runs on any stream, and in tests on none."""
+"""One device's session, without I/O: it runs on any stream, and in tests on none."""

@@ -1,7 +1,7 @@
 """One device's side of the protocol, without I/O.
 
 Messages go out through a callable and come in through `receive`; time comes from a clock. So the same
-conversation runs over a stream of its own, over a fleet's, and in tests without any.
+session runs over a stream of its own, over a fleet's, and in tests without any.
 
 What it keeps true: after every event, each subscription whose result is no longer certain has a report
 under way, and only one.
@@ -338,7 +338,7 @@ class DeviceSession:
         self._pongs[self._sender.ping()] = on_pong
 
     def _require_open(self) -> None:
-        """Raise what ended this conversation, if anything did."""
+        """Raise what ended this session, if anything did."""
         if self.error is not None:
             raise self.error
 

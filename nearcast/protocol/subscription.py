@@ -35,7 +35,7 @@ _REASONS = {
     subscriptions_pb2.CAUSE_RESUMED: ChangeReason.RESUMED,
 }
 _ANSWERS = (subscriptions_pb2.CAUSE_SUBSCRIBED, subscriptions_pb2.CAUSE_REPORTED)
-_FAREWELLS = {
+_REMOVALS = {
     subscriptions_pb2.DROP_REASON_RETRACTED: ChangeReason.RETRACTED,
     subscriptions_pb2.DROP_REASON_REPLACED: ChangeReason.REPLACED,
 }
@@ -161,7 +161,7 @@ class Subscription:
         self._host.unsubscribe(self, lambda: None if known.done() else known.set_result(None))
         await known
 
-    # -- for the conversation --------------------------------------------------------------------
+    # -- for the session ------------------------------------------------------------------------
 
     @property
     def is_waiting(self) -> bool:
@@ -170,13 +170,13 @@ class Subscription:
 
     def apply(self, delta: subscriptions_pb2.Delta) -> int:
         """Take over a delta; return how many objects it brought."""
-        farewells: dict[int, ChangeReason] = {}
+        removals: dict[int, ChangeReason] = {}
         if delta.snapshot:
             self.region.buffer.clear()
         for drop in delta.drop:
-            reason = _FAREWELLS.get(drop.reason)
+            reason = _REMOVALS.get(drop.reason)
             if reason is not None:
-                farewells[drop.object_id] = reason
+                removals[drop.object_id] = reason
         for entry in delta.add:
             self._objects[entry.object.id] = live_object(entry.object)
         self._kind.update(self.region, delta, list(map(_buffered, delta.add)), self._host.matches_max)
@@ -193,7 +193,7 @@ class Subscription:
             self._policy.anchored(self._evaluate)
         if self._first_answer is not None and not self._first_answer.done():
             self._first_answer.set_result(None)
-        self.notice(_REASONS.get(delta.cause, ChangeReason.RESUMED), farewells)
+        self.notice(_REASONS.get(delta.cause, ChangeReason.RESUMED), removals)
         return len(delta.add)
 
     @property
@@ -256,10 +256,10 @@ class Subscription:
             self._first_answer = asyncio.get_running_loop().create_future()
             await self._first_answer
 
-    def notice(self, reason: ChangeReason, farewells: dict[int, ChangeReason] | None = None) -> None:
+    def notice(self, reason: ChangeReason, removals: dict[int, ChangeReason] | None = None) -> None:
         """Wake whoever watches the result."""
         for watcher in self._watchers:
-            watcher.notice(reason, farewells or {})
+            watcher.notice(reason, removals or {})
 
     def end(self, error: NearcastError | None = None) -> None:
         """End locally."""
@@ -282,13 +282,13 @@ class _Watcher:
     def __init__(self) -> None:
         self._seen: list[LiveObject] = []
         self._reason = ChangeReason.SUBSCRIBED
-        self._farewells: dict[int, ChangeReason] = {}
+        self._removals: dict[int, ChangeReason] = {}
         self._event = asyncio.Event()
 
-    def notice(self, reason: ChangeReason, farewells: dict[int, ChangeReason]) -> None:
+    def notice(self, reason: ChangeReason, removals: dict[int, ChangeReason]) -> None:
         self._reason = reason
         seen = {one.id for one in self._seen}
-        self._farewells.update((key, why) for key, why in farewells.items() if key in seen)
+        self._removals.update((key, why) for key, why in removals.items() if key in seen)
         self._event.set()
 
     async def noticed(self) -> None:
@@ -298,12 +298,12 @@ class _Watcher:
     def difference(self, now: list[LiveObject]) -> list[Change]:
         """Return what has happened since the last call."""
         before, self._seen = self._seen, now
-        reason, farewells = self._reason, self._farewells
-        self._farewells = {}
+        reason, removals = self._reason, self._removals
+        self._removals = {}
         old = {one.id for one in before}
         new = {one.id for one in now}
         changes = [
-            Change(ChangeKind.LEFT, one, rank, farewells.get(one.id, reason))
+            Change(ChangeKind.LEFT, one, rank, removals.get(one.id, reason))
             for rank, one in enumerate(before)
             if one.id not in new
         ]

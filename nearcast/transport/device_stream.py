@@ -1,7 +1,7 @@
-"""A stream that carries conversations: opened, kept, and opened again when it breaks.
+"""A stream that carries sessions: opened, kept, and opened again when it breaks.
 
 A device's own stream and a fleet's differ only in how a message is packed, so there is one link. When
-its stream breaks, every conversation goes on with what it holds and is resumed on the next. When the
+its stream breaks, every session goes on with what it holds and is resumed on the next. When the
 server sends `GoAway`, the client half-closes the stream and lets the server end it.
 """
 
@@ -37,7 +37,7 @@ _QUEUE_MAX = 10_000
 
 
 class DeviceStream:
-    """Keeps one stream to the server and the conversations it carries.
+    """Keeps one stream to the server and the sessions it carries.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class DeviceStream:
         await self._room.wait()
 
     async def add(self, session: DeviceSession) -> None:
-        """Carry a conversation; return when it is online.
+        """Carry a session; return when it is online.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class DeviceStream:
         await self._change.wait()
 
     async def detach(self, session: DeviceSession) -> None:
-        """Stop carrying a conversation; its subscriptions stay on the server."""
+        """Stop carrying a session; its subscriptions stay on the server."""
         self.sessions.pop(session.device_id, None)
         session.fail(ClosedError(f"device {session.device_id} has detached"))
         if self._codec is FLEET and self._streaming:
@@ -231,7 +231,7 @@ class DeviceStream:
             await asyncio.gather(talking, rebuilding, return_exceptions=True)
 
     async def _talk(self, call: Any, deadline_s: float | None) -> None:  # noqa: ANN401
-        """Say hello for every conversation, then read and write."""
+        """Say hello for every session, then read and write."""
         tasks: list[asyncio.Task[None]] = []
         try:
             async with asyncio.timeout_at(deadline_s):

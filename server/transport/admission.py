@@ -1,4 +1,4 @@
-"""The gate: may this call be answered now, and how it is told if not."""
+"""Admission: may this call be answered now, and how it is told if not."""
 
 from __future__ import annotations
 

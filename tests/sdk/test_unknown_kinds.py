@@ -37,7 +37,7 @@ def unknown(request):
 
 
 class Channel:
-    """A conversation, and what it has said."""
+    """A session, and what it has said."""
 
     def __init__(self) -> None:
         self.sent = []

@@ -45,7 +45,7 @@ async def test_every_list_is_exact_and_hardly_anybody_speaks(simulation, server)
 
 
 async def test_the_audit_notices_an_object_that_nobody_was_told_about(simulation, server):
-    """The books are given an object that the server does not have, at the device's feet."""
+    """The replay notes an object that the server does not have, at the device's feet."""
     replay = Replay(simulation, options(server))
     follow = replay._follow
     ticks = simulation.world.seconds * 1000 // simulation.world.period_ms
@@ -53,12 +53,12 @@ async def test_the_audit_notices_an_object_that_nobody_was_told_about(simulation
     def plant(tick: int) -> None:
         follow(tick)
         if tick == ticks:
-            books = replay._books
-            some = next(iter(books.objects.values()))
+            published = replay._published
+            some = next(iter(published.objects.values()))
             fix = replay._fixes[tick][0]
-            x_m, y_m = books.frame.project(fix.lon, fix.lat)
+            x_m, y_m = published.frame.project(fix.lon, fix.lat)
             wanted = replay._subscriptions[fix.device_id][0].spec.keywords
-            books.objects[-1] = some._replace(
+            published.objects[-1] = some._replace(
                 object_id=-1, x_m=x_m, y_m=y_m, keywords=frozenset(wanted), expiry_ms=2**60
             )
 
@@ -84,14 +84,15 @@ async def test_the_audit_notices_a_wrong_order(simulation, server):
     class Swapped:
         id = subscription.id
         spec = subscription.spec
+        state = subscription.state
 
         @staticmethod
         def results():
             return [found[1], found[0], *found[2:]]
 
     place = (fix.device_id, fix.lon, fix.lat, tick, replay._now_ms(tick))
-    assert audit_list(replay._books, subscription, *place) is None
-    assert audit_list(replay._books, Swapped(), *place) is not None
+    assert audit_list(replay._published, subscription, *place) is None
+    assert audit_list(replay._published, Swapped(), *place) is not None
 
 
 async def test_a_server_of_another_area_is_refused(simulation):

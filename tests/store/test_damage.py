@@ -63,7 +63,7 @@ class Model:
         self.next_id = 1
 
     def rows(self, chosen):
-        """Return rows of operations, at most one of each thing, as batches of the pump have."""
+        """Return rows of operations, at most one of each thing, as batches of the command loop have."""
         found = []
         touched = set()
         time_ms = self.time_ms

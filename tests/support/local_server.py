@@ -1,4 +1,4 @@
-"""The server in this process, but for gRPC: a store, a switchboard and a running command loop.
+"""The server in this process, but for gRPC: a store, a coordinator and a running command loop.
 
 This is the only file of the tests' world that knows how a server is put together. What devices and
 publishers send goes in as the transport hands it over; what devices are sent comes out as bytes. The

@@ -107,7 +107,7 @@ async def test_when_the_device_has_no_more_to_say_the_rest_is_dropped(stream):
 
 
 @pytest.mark.parametrize("single", [False, True])
-async def test_a_conversation_that_is_over_ends_the_stream_of_its_only_device(single):
+async def test_a_session_that_is_over_ends_the_stream_of_its_only_device(single):
     stream = Stream(single=single)
     stream.put(1)
     end = Detached(RefusalError(Reason.DRAINING, "server", "stopping", "running"))
