@@ -13,6 +13,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from index.tables.heap_kernels import Heap, pop, push
 from safe_region.jit import array_leaf, kernel, leaf
 
 NO_EDGE = -1
@@ -86,44 +87,6 @@ def strong_components(offsets: Longs, heads: Ints) -> Ints:
 
 
 @leaf
-def _push(keys: Floats, items: Ints, count: int, key: float, item: int) -> int:
-    """Add to a binary heap; return its new size."""
-    i = count
-    while i > 0:
-        parent = (i - 1) >> 1
-        if keys[parent] <= key:
-            break
-        keys[i] = keys[parent]
-        items[i] = items[parent]
-        i = parent
-    keys[i] = key
-    items[i] = item
-    return count + 1
-
-
-@leaf
-def _drop_first(keys: Floats, items: Ints, count: int) -> int:
-    """Remove the least of a binary heap; return its new size."""
-    count -= 1
-    key = keys[count]
-    item = items[count]
-    i = 0
-    child = 1
-    while child < count:
-        if child + 1 < count and keys[child + 1] < keys[child]:
-            child += 1
-        if key <= keys[child]:
-            break
-        keys[i] = keys[child]
-        items[i] = items[child]
-        i = child
-        child = 2 * i + 1
-    keys[i] = key
-    items[i] = item
-    return count
-
-
-@leaf
 def _search(
     offsets: Longs,
     heads: Ints,
@@ -140,17 +103,16 @@ def _search(
     tails: Ints,
     seen: Ints,
     settled: Ints,
-    keys: Floats,
-    items: Ints,
+    heap: Heap,
 ) -> bool:
     """Search from source until target is settled; `run` stamps what this search has touched."""
     costs_s[source] = 0.0
     via_edges[source] = NO_EDGE
     seen[source] = run
-    heap_count = _push(keys, items, 0, 0.0, source)
+    heap_count = push(heap, 0, 0.0, source)
     while heap_count > 0:
-        node = items[0]
-        heap_count = _drop_first(keys, items, heap_count)
+        node = heap.items[0]
+        heap_count = pop(heap, heap_count)
         if settled[node] == run:
             continue
         settled[node] = run
@@ -170,7 +132,7 @@ def _search(
             dx_m = xs_m[head] - xs_m[target]
             dy_m = ys_m[head] - ys_m[target]
             bound_s = math.sqrt(dx_m * dx_m + dy_m * dy_m) / fastest_mps * _SAFETY
-            heap_count = _push(keys, items, heap_count, cost_s + bound_s, head)
+            heap_count = push(heap, heap_count, cost_s + bound_s, head)
     return False
 
 
@@ -201,8 +163,8 @@ def _fastest_mps(speeds_mps: Floats) -> Floats:
 
 
 @array_leaf
-def _scratch(node_count: int, edge_count: int) -> tuple[Floats, Ints, Ints, Ints, Ints, Floats, Ints]:
-    """Return what a search writes to: five arrays of nodes, two of a heap."""
+def _scratch(node_count: int, edge_count: int) -> tuple[Floats, Ints, Ints, Ints, Ints, Heap]:
+    """Return what a search writes to: five arrays of nodes, and a heap."""
     return (
         np.empty(node_count),
         np.empty(node_count, np.int32),
@@ -210,8 +172,7 @@ def _scratch(node_count: int, edge_count: int) -> tuple[Floats, Ints, Ints, Ints
         np.full(node_count, -1, np.int32),
         np.full(node_count, -1, np.int32),
         # A node is settled once, so every edge enters the heap at most once.
-        np.empty(edge_count + 1),
-        np.empty(edge_count + 1, np.int32),
+        Heap(np.empty(edge_count + 1), np.empty(edge_count + 1, np.int32)),
     )
 
 
@@ -247,7 +208,7 @@ def shortest_paths(
     The paths as compressed sparse rows of edges. A path from a node to itself is empty, and so is
     one that does not exist.
     """
-    costs_s, via_edges, tails, seen, settled, keys, items = _scratch(offsets.shape[0] - 1, heads.shape[0])
+    costs_s, via_edges, tails, seen, settled, heap = _scratch(offsets.shape[0] - 1, heads.shape[0])
     path_offsets = np.zeros(sources.shape[0] + 1, np.int64)
     path_edges = np.empty(1024, np.int32)
     fastest_mps = _fastest_mps(speeds_mps)
@@ -269,8 +230,7 @@ def shortest_paths(
             tails,
             seen,
             settled,
-            keys,
-            items,
+            heap,
         )
         if is_found:
             path_edges, used = _trace(via_edges, tails, targets[i], path_edges, used)

@@ -20,15 +20,19 @@ class Buffers:
 
     def __init__(self) -> None:
         self.holdings: Rows = np.zeros(_HOLDINGS_MIN, dtype=HOLDING_DTYPE)
-        self.end = 0
-        """Every holding from here on is unused."""
+        self._ends = np.zeros(1, dtype=np.int64)
         self._free: Slots = np.full(16, NO_HOLDING, dtype=np.int32)  # first free stretch by size
+
+    @property
+    def end(self) -> int:
+        """Every holding from here on is unused."""
+        return int(self._ends[0])
 
     def take(self, subscriptions: Rows, slots: Slots, rooms: Slots) -> None:
         """Give subscriptions that have none room for at least so many holdings each."""
         if len(slots):
             steps = self._reserve(rooms)
-            self.end = kernels.take(subscriptions, self.holdings, self._free, slots, steps, self.end)
+            kernels.take(subscriptions, self.holdings, self._free, slots, steps, self._ends)
 
     def fit(self, objects: Rows, subscriptions: Rows, slots: Slots, rooms: Slots) -> None:
         """Make room for at least so many holdings each, where there is less or more than twice that."""
@@ -38,8 +42,8 @@ class Buffers:
         )
         if others.any():
             steps = self._reserve(rooms[others])
-            self.end = kernels.relocate(
-                objects, subscriptions, self.holdings, self._free, slots[others], steps, self.end
+            kernels.relocate(
+                objects, subscriptions, self.holdings, self._free, slots[others], steps, self._ends
             )
 
     def _reserve(self, rooms: Slots) -> Slots:

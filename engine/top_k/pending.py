@@ -21,22 +21,24 @@ class Pending:
 
     def __init__(self) -> None:
         self.pairs: Rows = np.zeros(_ROOM_MIN, dtype=PENDING_DTYPE)
-        self.end = 0
-        """Every pair from here on is unused."""
-        self._free = NO_PENDING
+        self._ends = np.zeros(1, dtype=np.int64)
+        self._free = np.full(1, NO_PENDING, dtype=np.int32)
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
+
+    @property
+    def end(self) -> int:
+        """Every pair from here on is unused."""
+        return int(self._ends[0])
 
     def note(self, subscriptions: Rows, owners: Slots, object_ids: Ints) -> Slots:
         """Add pairs; return the subscriptions for which nothing waited before, each once."""
         self._count += len(owners)
         self.pairs = longer(self.pairs, max(self.end, self._count))
         begun = np.empty(len(owners), dtype=np.int32)
-        self._free, self.end, count = kernels.note(
-            subscriptions, self.pairs, self._free, self.end, owners, object_ids, begun
-        )
+        count = kernels.note(subscriptions, self.pairs, self._free, self._ends, owners, object_ids, begun)
         return begun[:count]
 
     def take(self, subscriptions: Rows, slots: Slots) -> tuple[Ints, Ints]:
@@ -44,7 +46,7 @@ class Pending:
         offsets = np.zeros(len(slots) + 1, dtype=np.int64)
         kernels.measure(subscriptions, self.pairs, slots, offsets)
         object_ids = np.empty(int(offsets[-1]), dtype=np.int64)
-        self._free = kernels.take(subscriptions, self.pairs, self._free, slots, object_ids)
+        kernels.take(subscriptions, self.pairs, self._free, slots, object_ids)
         self._count -= len(object_ids)
         return offsets, object_ids
 
@@ -54,7 +56,7 @@ class Pending:
 
     def free_count(self) -> int:
         """Count the pairs that are free. O(pairs)."""
-        return len(self._ids(self._free))
+        return len(self._ids(int(self._free[0])))
 
     def _ids(self, first: int) -> list[int]:
         found, place = [], first

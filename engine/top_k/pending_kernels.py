@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from engine.top_k.layout import NO_PENDING, Rows
 from index.batches import Ints
+from index.tables.free_kernels import give_back_rows, take_rows
 from safe_region.jit import kernel
 
 Slots = npt.NDArray[np.int32]
@@ -14,20 +15,18 @@ Slots = npt.NDArray[np.int32]
 
 @kernel
 def note(
-    subscriptions: Rows, pairs: Rows, free: int, end: int, owners: Slots, object_ids: Ints, begun: Slots
-) -> tuple[int, int, int]:
-    """Chain objects; return the first free pair, the end of what is used, and how many are in `begun`.
-
-    `begun` is filled with the owners for whom nothing waited before.
-    """
+    subscriptions: Rows,
+    pairs: Rows,
+    free: Slots,
+    ends: Ints,
+    owners: Slots,
+    object_ids: Ints,
+    begun: Slots,
+) -> int:
+    """Chain objects; return how many are in `begun`: the owners for whom nothing waited before."""
     count = 0
     for i in range(owners.shape[0]):
-        place = free
-        if place == NO_PENDING:
-            place = end
-            end += 1
-        else:
-            free = pairs[place]["next"]
+        place = take_rows(pairs["next"], free, 0, ends, 0, 1)
         first = subscriptions[owners[i]]["first_pending"]
         if first == NO_PENDING:
             begun[count] = owners[i]
@@ -35,7 +34,7 @@ def note(
         pairs[place]["object_id"] = object_ids[i]
         pairs[place]["next"] = first
         subscriptions[owners[i]]["first_pending"] = place
-    return free, end, count
+    return count
 
 
 @kernel
@@ -51,8 +50,8 @@ def measure(subscriptions: Rows, pairs: Rows, slots: Slots, offsets: Ints) -> No
 
 
 @kernel
-def take(subscriptions: Rows, pairs: Rows, free: int, slots: Slots, object_ids: Ints) -> int:
-    """Write the objects of these subscriptions, and free their pairs; return the first free one."""
+def take(subscriptions: Rows, pairs: Rows, free: Slots, slots: Slots, object_ids: Ints) -> None:
+    """Write the objects of these subscriptions, and free their pairs."""
     taken = 0
     for i in range(slots.shape[0]):
         place = subscriptions[slots[i]]["first_pending"]
@@ -61,7 +60,5 @@ def take(subscriptions: Rows, pairs: Rows, free: int, slots: Slots, object_ids: 
             object_ids[taken] = pairs[place]["object_id"]
             taken += 1
             after = pairs[place]["next"]
-            pairs[place]["next"] = free
-            free = place
+            give_back_rows(pairs["next"], free, 0, place)
             place = after
-    return free

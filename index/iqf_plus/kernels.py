@@ -33,7 +33,7 @@ from index.tables.buckets.question_kernels import (
     scratch_for,
     words_of,
 )
-from index.tables.frontier_kernels import Frontier
+from index.tables.heap_kernels import Heap
 from index.tables.slots import Slots
 from safe_region.jit import kernel, leaf
 
@@ -173,7 +173,7 @@ def best(
     objects: Objects,
     asked: Asked,
     answered: Answered,
-    frontier: Frontier,
+    frontier: Heap,
 ) -> None:
     """Answer a batch of questions."""
     scratch = scratch_for(asked)

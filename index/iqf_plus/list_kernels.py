@@ -19,6 +19,7 @@ from __future__ import annotations
 from index.iqf_plus.layout import Lists, Objects
 from index.iqf_plus.node_kernels import DONE, RUNS_FULL, plant
 from index.iqf_plus.tree_kernels import gather, insert, place_of, set_entry, take_out
+from index.tables.free_kernels import give_back_rows, take_rows
 from index.tables.id_map_kernels import LOAD_MAX, NO_VALUE, find, pop, put
 from index.tables.quad_kernels import NO_NODE
 from index.tables.run_kernels import (
@@ -102,8 +103,7 @@ def _free_list(lists: Lists, number: int) -> None:
     row["size_class"] = NO_RUN
     row["root"] = NO_NODE
     row["run_count"] = -1
-    row["start"] = lists.meta[LIST_FREE]
-    lists.meta[LIST_FREE] = number
+    give_back_rows(lists.lists["start"], lists.meta, LIST_FREE, number)
 
 
 @leaf
@@ -113,14 +113,9 @@ def _make_list(lists: Lists, key: int) -> int:
     used = int(meta[LIST_END])
     if used + 1 > lists.keys.shape[0] * LOAD_MAX:
         return KEYS_FULL
-    number = int(meta[LIST_FREE])
-    if number != NO_LIST:
-        meta[LIST_FREE] = lists.lists[number]["start"]
-    else:
-        if used >= lists.lists.shape[0]:
-            return LISTS_FULL
-        number = used
-        meta[LIST_END] += 1
+    if meta[LIST_FREE] == NO_LIST and used >= lists.lists.shape[0]:
+        return LISTS_FULL
+    number = take_rows(lists.lists["start"], meta, LIST_FREE, meta, LIST_END, 1)
     row = lists.lists[number]
     row["key"] = key
     row["start"] = 0

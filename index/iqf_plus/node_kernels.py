@@ -15,6 +15,7 @@ import numpy as np
 
 from index.iqf_plus.layout import Lists
 from index.iqf_plus.mark_kernels import MANY
+from index.tables.free_kernels import give_back_rows, take_rows
 from index.tables.quad_kernels import NO_NODE
 from index.tables.run_kernels import NO_RUN
 from safe_region.jit import leaf
@@ -60,20 +61,13 @@ def has_group(lists: Lists) -> bool:
 def take_group(lists: Lists) -> int:
     """Take four nodes; return the first. The caller has made sure that there are."""
     meta = lists.meta
-    first = int(meta[NODE_FREE])
-    if first == NO_NODE:
-        first = int(meta[NODE_END])
-        meta[NODE_END] += 4
-    else:
-        meta[NODE_FREE] = lists.nodes[first]["below"]
-    return first
+    return take_rows(lists.nodes["below"], meta, NODE_FREE, meta, NODE_END, 4)
 
 
 @leaf
 def free_group(lists: Lists, first: int) -> None:
     """Give four nodes back."""
-    lists.nodes[first]["below"] = lists.meta[NODE_FREE]
-    lists.meta[NODE_FREE] = first
+    give_back_rows(lists.nodes["below"], lists.meta, NODE_FREE, first)
 
 
 @leaf

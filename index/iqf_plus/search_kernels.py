@@ -17,7 +17,7 @@ from index.iqf_plus.list_kernels import NARROW_MAX, NO_LIST, number_of, pair_key
 from index.iqf_plus.mark_kernels import keyword_count_of
 from index.iqf_plus.node_kernels import INNER
 from index.tables.buckets.question_kernels import Kept, Question, least_share, limit_of
-from index.tables.frontier_kernels import Frontier, pop, push
+from index.tables.heap_kernels import Heap, pop, push
 from index.tables.quad_kernels import NO_NODE
 from index.tables.selection_kernels import offer
 from safe_region.jit import leaf
@@ -144,7 +144,7 @@ def _search_tree(
     lists: Lists,
     root: int,
     objects: Objects,
-    frontier: Frontier,
+    frontier: Heap,
     kept: Kept,
     size: int,
 ) -> int:
@@ -153,9 +153,9 @@ def _search_tree(
     slack_m = float(lists.slack_m[0])
     waiting = push(frontier, 0, 0.0, root)
     while waiting > 0:
-        node = int(frontier.nodes[0])
+        node = int(frontier.items[0])
         limit = limit_of(question, kept, size)
-        if frontier.bounds[0] > limit + limit * _ROUNDING:
+        if frontier.keys[0] > limit + limit * _ROUNDING:
             break
         waiting = pop(frontier, waiting)
         row = nodes[node]
@@ -183,7 +183,7 @@ def _look(
     keyword_min: int,
     lists: Lists,
     objects: Objects,
-    frontier: Frontier,
+    frontier: Heap,
     kept: Kept,
     size: int,
 ) -> int:
@@ -207,7 +207,7 @@ def retrieve(
     long: Ints,
     lists: Lists,
     objects: Objects,
-    frontier: Frontier,
+    frontier: Heap,
     kept: Kept,
 ) -> int:
     """Find the best objects of a subscription; return how many there are.

@@ -32,7 +32,7 @@ from index.sq_plus_tree.threshold_kernels import (
     raise_cell,
     raise_path,
 )
-from index.tables.power_kernels import give_back_power, take_power
+from index.tables.free_kernels import give_back_rows, take_rows
 from index.tables.quad_kernels import child_of, free_group, set_children, set_root, take_group
 from index.tables.signature_kernels import bit_of
 from safe_region.jit import leaf
@@ -108,13 +108,15 @@ def _close_gap(forest: Forest, gap: int, last: int) -> None:
 def _place_at_end(forest: Forest, start: int, count: int, room: int) -> tuple[int, int]:
     """Return where a stretch with room for one entry more begins, and its room."""
     if count == 0:
-        return take_power(forest.entry_slots, forest.free_entries, forest.meta, ENTRY_END, 0), 0
+        return take_rows(forest.entry_slots, forest.free_entries, 0, forest.meta, ENTRY_END, 1), 0
     if count < 1 << room:
         return start, room
-    wider = take_power(forest.entry_slots, forest.free_entries, forest.meta, ENTRY_END, room + 1)
+    wider = take_rows(
+        forest.entry_slots, forest.free_entries, room + 1, forest.meta, ENTRY_END, 2 << room
+    )
     for i in range(count):
         _copy_entry(forest, start + i, wider + i)
-    give_back_power(forest.entry_slots, forest.free_entries, start, room)
+    give_back_rows(forest.entry_slots, forest.free_entries, room, start)
     forest.meta[ROOM_MAX] = max(forest.meta[ROOM_MAX], room + 1)
     return wider, room + 1
 
@@ -164,7 +166,7 @@ def _split(forest: Forest, cell: int, depth: int) -> None:
         place = _append(forest, child)
         _copy_entry(forest, entry, place)
         raise_cell(forest, child, place, depth)
-    give_back_power(forest.entry_slots, forest.free_entries, start, int(row["room"]))
+    give_back_rows(forest.entry_slots, forest.free_entries, int(row["room"]), start)
     row["start"] = NOTHING
     row["count"] = 0
     row["room"] = 0
@@ -249,8 +251,8 @@ def remove_entry(forest: Forest, node: int, cell: int, entry: int) -> None:
     leaf_row["count"] -= 1
     _close_gap(forest, entry, int(leaf_row["start"] + leaf_row["count"]))
     if leaf_row["count"] == 0:
-        give_back_power(
-            forest.entry_slots, forest.free_entries, int(leaf_row["start"]), int(leaf_row["room"])
+        give_back_rows(
+            forest.entry_slots, forest.free_entries, int(leaf_row["room"]), int(leaf_row["start"])
         )
         leaf_row["start"] = NOTHING
         leaf_row["room"] = 0
@@ -262,7 +264,7 @@ def remove_entry(forest: Forest, node: int, cell: int, entry: int) -> None:
 @leaf
 def _release_entries(forest: Forest, node: int) -> None:
     row = forest.nodes[node]
-    give_back_power(forest.entry_slots, forest.free_entries, int(row["start"]), int(row["room"]))
+    give_back_rows(forest.entry_slots, forest.free_entries, int(row["room"]), int(row["start"]))
     row["start"] = NOTHING
     row["room"] = 0
 
@@ -287,8 +289,8 @@ def _merge_up(forest: Forest, node: int, cell: int) -> None:
                 _copy_entry(forest, entry, place)
                 _sort_last(forest, int(forest.cells[cell]["start"]), place)
             if row["count"] > 0:
-                give_back_power(
-                    forest.entry_slots, forest.free_entries, int(row["start"]), int(row["room"])
+                give_back_rows(
+                    forest.entry_slots, forest.free_entries, int(row["room"]), int(row["start"])
                 )
         free_group(forest.cells, forest.meta, first)
         cell = int(forest.cells[cell]["parent"])

@@ -30,8 +30,8 @@ from index.sq_plus_tree.layout import (
 from index.sq_plus_tree.threshold_kernels import has_entry, is_loose
 from index.sq_plus_tree.trie_kernels import add_member, drop_node, make_child, remove_member
 from index.sq_plus_tree.walk_kernels import Walk, descend, make_next_node, next_node, start
+from index.tables.free_kernels import give_back_rows
 from index.tables.id_map_kernels import LOAD_MAX
-from index.tables.power_kernels import give_back_power
 from index.tables.quad_kernels import group_room
 from safe_region.jit import kernel, leaf
 
@@ -111,7 +111,7 @@ def _open(forest: Forest, node: int) -> None:
         while forest.pool[begin] < row["keyword"]:
             _join_bucket(forest, make_child(forest, node, int(forest.pool[begin])), slot)
             begin += 1
-    give_back_power(forest.members, forest.free_members, first, room)
+    give_back_rows(forest.members, forest.free_members, room, first)
 
 
 @kernel

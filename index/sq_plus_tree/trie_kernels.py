@@ -10,8 +10,8 @@ from index.sq_plus_tree.layout import (
     NOTHING,
     Forest,
 )
+from index.tables.free_kernels import give_back_rows, take_rows
 from index.tables.id_map_kernels import find, pop, put
-from index.tables.power_kernels import give_back_power, take_power
 from safe_region.jit import leaf
 
 _KEYWORD_BITS = 32
@@ -35,13 +35,9 @@ def make_child(forest: Forest, node: int, keyword: int) -> int:
     found = child(forest, node, keyword)
     if found != NOTHING:
         return found
-    found = int(forest.meta[FREE_NODE])
-    if found == NOTHING:
-        found = int(forest.meta[NODE_END])
-        forest.meta[NODE_END] += 1
-    else:
-        forest.meta[FREE_NODE] = forest.nodes[found]["parent"]
-    forest.meta[NODE_COUNT] += 1
+    meta = forest.meta
+    found = take_rows(forest.nodes["parent"], meta, FREE_NODE, meta, NODE_END, 1)
+    meta[NODE_COUNT] += 1
     row = forest.nodes[found]
     row["parent"] = node
     row["keyword"] = keyword
@@ -61,8 +57,7 @@ def drop_node(forest: Forest, node: int) -> None:
     """Remove a combination that nobody has."""
     row = forest.nodes[node]
     pop(forest.node_keys, forest.node_values, _key(row["parent"], row["keyword"]))
-    row["parent"] = forest.meta[FREE_NODE]
-    forest.meta[FREE_NODE] = node
+    give_back_rows(forest.nodes["parent"], forest.meta, FREE_NODE, node)
     forest.meta[NODE_COUNT] -= 1
 
 
@@ -73,14 +68,16 @@ def add_member(forest: Forest, node: int, slot: int) -> None:
     count = int(row["count"])
     if count == 0:
         row["room"] = 0
-        row["start"] = take_power(forest.members, forest.free_members, forest.meta, MEMBER_END, 0)
+        row["start"] = take_rows(forest.members, forest.free_members, 0, forest.meta, MEMBER_END, 1)
     elif count == 1 << int(row["room"]):
         room = int(row["room"])
         start = int(row["start"])
-        wider = take_power(forest.members, forest.free_members, forest.meta, MEMBER_END, room + 1)
+        wider = take_rows(
+            forest.members, forest.free_members, room + 1, forest.meta, MEMBER_END, 2 << room
+        )
         for i in range(count):
             forest.members[wider + i] = forest.members[start + i]
-        give_back_power(forest.members, forest.free_members, start, room)
+        give_back_rows(forest.members, forest.free_members, room, start)
         row["start"] = wider
         row["room"] = room + 1
     forest.members[row["start"] + count] = slot
@@ -105,6 +102,6 @@ def remove_member(forest: Forest, node: int, slot: int) -> None:
 def release_bucket(forest: Forest, node: int) -> None:
     """Give the stretch of a bucket back."""
     row = forest.nodes[node]
-    give_back_power(forest.members, forest.free_members, int(row["start"]), int(row["room"]))
+    give_back_rows(forest.members, forest.free_members, int(row["room"]), int(row["start"]))
     row["start"] = NOTHING
     row["room"] = 0

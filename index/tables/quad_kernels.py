@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from index.batches import Ints
+from index.tables.free_kernels import give_back_rows, take_rows
 from safe_region.jit import leaf
 
 Rows = npt.NDArray[Any]
@@ -57,21 +58,15 @@ def group_room(nodes: Rows, meta: Ints) -> int:
 @leaf
 def take_group(nodes: Rows, meta: Ints) -> int:
     """Take four rows; return the first. The caller has made sure of room."""
-    first = int(meta[GROUP_FREE])
-    if first == NO_NODE:
-        first = int(meta[GROUP_END])
-        meta[GROUP_END] += 4
-    else:
-        meta[GROUP_FREE] = nodes[first]["parent"]
+    if meta[GROUP_FREE] != NO_NODE:
         meta[GROUP_FREE_COUNT] -= 1
-    return first
+    return take_rows(nodes["parent"], meta, GROUP_FREE, meta, GROUP_END, 4)
 
 
 @leaf
 def free_group(nodes: Rows, meta: Ints, first: int) -> None:
     """Give four rows back. Only `parent` of the first changes until they are taken again."""
-    nodes[first]["parent"] = meta[GROUP_FREE]
-    meta[GROUP_FREE] = first
+    give_back_rows(nodes["parent"], meta, GROUP_FREE, first)
     meta[GROUP_FREE_COUNT] += 1
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from index.batches import Ints
+from index.tables.free_kernels import give_back_rows, take_rows
 from safe_region.jit import leaf
 
 NO_RUN = -1
@@ -42,20 +43,15 @@ def has_run(runs: Runs, size_class: int) -> bool:
 @leaf
 def take_run(runs: Runs, size_class: int) -> int:
     """Take a run; return its first record. The caller has made sure that there is one."""
-    start = int(runs.free[size_class])
-    if start == NO_RUN:
-        start = int(runs.ends[RUN_END])
-        runs.ends[RUN_END] += RUN_LEAST << size_class
-    else:
-        runs.free[size_class] = runs.records[start]["slot"]
-    return start
+    return take_rows(
+        runs.records["slot"], runs.free, size_class, runs.ends, RUN_END, RUN_LEAST << size_class
+    )
 
 
 @leaf
 def free_run(runs: Runs, start: int, size_class: int) -> None:
     """Give a run back."""
-    runs.records[start]["slot"] = runs.free[size_class]
-    runs.free[size_class] = start
+    give_back_rows(runs.records["slot"], runs.free, size_class, start)
 
 
 @leaf

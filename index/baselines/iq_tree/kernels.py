@@ -33,7 +33,7 @@ from index.tables.buckets.question_kernels import (
     words_of,
 )
 from index.tables.buckets.scan_kernels import scan
-from index.tables.frontier_kernels import Frontier, pop, push
+from index.tables.heap_kernels import Heap, pop, push
 from index.tables.id_map_kernels import LOAD_MAX, NO_KEY, NO_VALUE, find, find_cell
 from index.tables.id_map_kernels import pop as pop_key
 from index.tables.quad_kernels import NO_NODE, child_of, node_distance
@@ -191,7 +191,7 @@ def _search(
     occurrences: Occurrences,
     root: int,
     objects: Objects,
-    frontier: Frontier,
+    frontier: Heap,
     kept: Kept,
 ) -> int:
     """Offer objects of the nodes of least bound first; return how many were kept."""
@@ -200,8 +200,8 @@ def _search(
     size = 0
     waiting = push(frontier, 0, 0.0, root)
     while waiting > 0:
-        node = frontier.nodes[0]
-        if frontier.bounds[0] > limit_of(question, kept, size):
+        node = frontier.items[0]
+        if frontier.keys[0] > limit_of(question, kept, size):
             break
         waiting = pop(frontier, waiting)
         first = nodes[node]["first_child"]
@@ -241,7 +241,7 @@ def best(
     root: int,
     asked: Asked,
     answered: Answered,
-    frontier: Frontier,
+    frontier: Heap,
 ) -> None:
     """Answer a batch of questions."""
     scratch = scratch_for(asked)

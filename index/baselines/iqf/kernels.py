@@ -25,7 +25,7 @@ from index.tables.buckets.question_kernels import (
     words_of,
 )
 from index.tables.buckets.scan_kernels import scan
-from index.tables.frontier_kernels import Frontier, pop, push
+from index.tables.heap_kernels import Heap, pop, push
 from index.tables.id_map_kernels import NO_VALUE, find
 from index.tables.quad_kernels import NO_NODE, node_distance
 from index.tables.signature_kernels import bit_of, signature_of
@@ -108,7 +108,7 @@ def _search_tree(
     trees: Trees,
     root: int,
     objects: Objects,
-    frontier: Frontier,
+    frontier: Heap,
     kept: Kept,
     size: int,
 ) -> int:
@@ -117,8 +117,8 @@ def _search_tree(
     most = question.bits.shape[0] - rank
     waiting = push(frontier, 0, 0.0, root)
     while waiting > 0:
-        node = frontier.nodes[0]
-        if frontier.bounds[0] > limit_of(question, kept, size):
+        node = frontier.items[0]
+        if frontier.keys[0] > limit_of(question, kept, size):
             break
         waiting = pop(frontier, waiting)
         first = nodes[node]["first_child"]
@@ -149,7 +149,7 @@ def _retrieve(
     files: Files,
     trees: Trees,
     objects: Objects,
-    frontier: Frontier,
+    frontier: Heap,
     kept: Kept,
 ) -> int:
     """RetrieveObject, Algorithm 4, for the best of a subscription; return how many there are."""
@@ -176,7 +176,7 @@ def best(
     objects: Objects,
     asked: Asked,
     answered: Answered,
-    frontier: Frontier,
+    frontier: Heap,
 ) -> None:
     """Answer a batch of questions."""
     scratch = scratch_for(asked)

@@ -24,6 +24,7 @@ from index.tables.buckets.kernels import (
     remove,
 )
 from index.tables.buckets.layout import Objects, Trees
+from index.tables.free_kernels import give_back_rows, take_rows
 from index.tables.id_map_kernels import LOAD_MAX, NO_VALUE, find, pop, put
 from index.tables.quad_kernels import NO_NODE, free_group
 from index.tables.run_kernels import (
@@ -67,12 +68,7 @@ def _move_run(files: Files, number: int, size_class: int) -> None:
 @leaf
 def _take_list(files: Files, keyword: int) -> int:
     meta = files.meta
-    number = int(meta[LIST_FREE])
-    if number == NO_LIST:
-        number = int(meta[LIST_END])
-        meta[LIST_END] += 1
-    else:
-        meta[LIST_FREE] = files.lists[number]["start"]
+    number = take_rows(files.lists["start"], meta, LIST_FREE, meta, LIST_END, 1)
     meta[LIST_COUNT] += 1
     row = files.lists[number]
     row["keyword"] = keyword
@@ -93,8 +89,7 @@ def _free_list(files: Files, trees: Trees, number: int) -> None:
     if row["root"] != NO_NODE:
         fell(trees, row["root"])
     row["keyword"] = NO_KEYWORD
-    row["start"] = files.meta[LIST_FREE]
-    files.meta[LIST_FREE] = number
+    give_back_rows(files.lists["start"], files.meta, LIST_FREE, number)
     files.meta[LIST_COUNT] -= 1
 
 

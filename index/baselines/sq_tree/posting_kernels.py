@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from index.baselines.sq_tree.layout import NOTHING, Rows, Slots
+from index.baselines.sq_tree.layout import Rows, Slots
+from index.batches import Ints
+from index.tables.free_kernels import give_back_rows, take_rows
 from safe_region.jit import kernel
 
 
 @kernel
-def take(subscriptions: Rows, postings: Rows, free: Slots, slots: Slots, end: int) -> int:
-    """Give each subscription a free stretch of its length or a new one; return the new end."""
+def take(subscriptions: Rows, postings: Rows, free: Slots, slots: Slots, ends: Ints) -> None:
+    """Give each subscription a free stretch of its length or a new one."""
     for i in range(slots.shape[0]):
         count = subscriptions[slots[i]]["keyword_count"]
-        start = free[count]
-        if start == NOTHING:
-            start = end
-            end += count
-        else:
-            free[count] = postings[start]["next"]
+        start = take_rows(postings["next"], free, count, ends, 0, count)
         subscriptions[slots[i]]["posting_start"] = start
-    return end
 
 
 @kernel
@@ -27,5 +23,4 @@ def give_back(subscriptions: Rows, postings: Rows, free: Slots, slots: Slots) ->
     for i in range(slots.shape[0]):
         count = subscriptions[slots[i]]["keyword_count"]
         start = subscriptions[slots[i]]["posting_start"]
-        postings[start]["next"] = free[count]
-        free[count] = start
+        give_back_rows(postings["next"], free, count, start)

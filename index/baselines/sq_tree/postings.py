@@ -17,7 +17,7 @@ class Postings:
 
     def __init__(self) -> None:
         self.rows: Rows = np.zeros(_ROOM_MIN, dtype=POSTING_DTYPE)
-        self._end = 0
+        self._ends = np.zeros(1, dtype=np.int64)  # every row from here on is unused
         self._free: Slots = np.full(_ROOM_MIN, NOTHING, dtype=np.int32)  # first free stretch by length
 
     def take(self, subscriptions: Rows, slots: Slots) -> None:
@@ -26,9 +26,8 @@ class Postings:
         longest = int(counts.max(initial=0))
         if longest >= len(self._free):
             self._free = np.concatenate([self._free, np.full(longest + 1, NOTHING, dtype=np.int32)])
-        needed = self._end + int(counts.sum())
-        self.rows = longer(self.rows, needed)
-        self._end = kernels.take(subscriptions, self.rows, self._free, slots, self._end)
+        self.rows = longer(self.rows, int(self._ends[0]) + int(counts.sum()))
+        kernels.take(subscriptions, self.rows, self._free, slots, self._ends)
 
     def give_back(self, subscriptions: Rows, slots: Slots) -> None:
         """Take the stretches of subscriptions that are in no chain."""
@@ -46,5 +45,5 @@ class Postings:
             while place != NOTHING:
                 total += count
                 place = int(self.rows["next"][place])
-        if total != self._end:
+        if total != self._ends[0]:
             raise InconsistentIndexError("the postings have lost count of their room")

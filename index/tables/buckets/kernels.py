@@ -15,6 +15,7 @@ several, at the depth cap, may have lost the object that it is about: then it is
 from __future__ import annotations
 
 from index.tables.buckets.layout import Objects, Trees
+from index.tables.free_kernels import give_back_rows, take_rows
 from index.tables.quad_kernels import (
     NO_NODE,
     child_of,
@@ -77,13 +78,9 @@ def has_room(trees: Trees) -> bool:
 @leaf
 def _take_block(trees: Trees, node: int) -> int:
     meta = trees.meta
-    block = int(meta[BLOCK_FREE])
-    if block == NO_BLOCK:
-        block = int(meta[BLOCK_END])
-        meta[BLOCK_END] += 1
-    else:
-        meta[BLOCK_FREE] = trees.blocks[block]["next"]
+    if meta[BLOCK_FREE] != NO_BLOCK:
         meta[BLOCK_FREE_COUNT] -= 1
+    block = take_rows(trees.blocks["next"], meta, BLOCK_FREE, meta, BLOCK_END, 1)
     trees.blocks[block]["node"] = node
     trees.blocks[block]["next"] = trees.nodes[node]["block"]
     trees.nodes[node]["block"] = block
@@ -94,8 +91,7 @@ def _take_block(trees: Trees, node: int) -> int:
 def free_block(trees: Trees, block: int) -> None:
     """Give a block back."""
     trees.blocks[block]["node"] = NO_NODE
-    trees.blocks[block]["next"] = trees.meta[BLOCK_FREE]
-    trees.meta[BLOCK_FREE] = block
+    give_back_rows(trees.blocks["next"], trees.meta, BLOCK_FREE, block)
     trees.meta[BLOCK_FREE_COUNT] += 1
 
 

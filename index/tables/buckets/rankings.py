@@ -6,7 +6,7 @@ import numpy as np
 
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
 from index.tables.buckets.question_kernels import Answered, Asked
-from index.tables.frontier_kernels import Frontier
+from index.tables.heap_kernels import Heap
 
 _KEYWORDS_MAX = int(np.iinfo(np.int16).max)
 
@@ -58,7 +58,7 @@ class Answers:
         self._r_m: Floats = np.empty(total, dtype=np.float64)
         self.arrays = Answered(self._starts, self._sizes, self._ids, self._length_m, self._r_m)
         """For a kernel to fill."""
-        self.frontier = Frontier(
+        self.frontier = Heap(
             np.empty(node_count + 1, dtype=np.float64), np.empty(node_count + 1, dtype=np.int32)
         )
 
