@@ -14,6 +14,7 @@ SEED ?= 1
 MAP ?=
 KILLS ?= 100
 OTHERS ?= 20
+SINCE ?=
 
 KERNEL_TESTS := tests/index tests/safe_region tests/engine tests/simulator/test_graph.py
 
@@ -21,7 +22,7 @@ PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo bench-lamps bench-topk bench-server soak chaos test test-nojit test-boundscheck proto proto-check lint format clean
+.PHONY: help install java demo bench-lamps bench-topk bench-server soak chaos test test-nojit test-boundscheck proto proto-check proto-compat lint format clean
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +95,9 @@ proto: $(STAMP)  ## Generate the Python stubs from proto/
 proto-check: proto  ## Fail if the committed stubs are not what proto/ gives
 	@git diff --exit-code --stat -- $(STUBS) && test -z "`git status --porcelain -- $(STUBS)`" || \
 		{ echo "the stubs in $(STUBS) are out of date: run make proto and commit"; exit 1; }
+
+proto-compat: $(STAMP)  ## Fail if proto/ breaks the wire for programs of the last release (SINCE=commit)
+	$(BIN)/python -m tests.protos $(if $(SINCE),--since "$(SINCE)")
 
 lint: $(STAMP)  ## Style, types, import contract
 	$(BIN)/ruff check .

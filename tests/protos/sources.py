@@ -1,0 +1,52 @@
+"""What the protos say, of a folder and of a commit."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from grpc_tools import protoc
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FOLDER = "proto"
+
+_RELEASES = "v[0-9]*"
+"""How tags of releases are called."""
+
+
+def last_release(repository: Path = ROOT) -> str | None:
+    """Return the tag of the last release before this commit, if it can be told."""
+    command = ["git", "describe", "--tags", "--abbrev=0", f"--match={_RELEASES}"]
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None
+
+
+def compiled(folder: Path) -> FileDescriptorSet:
+    """Compile the protos of a folder.
+
+    Raises
+    ------
+    ValueError
+        If they cannot be compiled.
+    """
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.proto"))
+    with tempfile.TemporaryDirectory() as made:
+        out = Path(made) / "descriptors"
+        status = protoc.main(["protoc", f"-I{folder}", f"--descriptor_set_out={out}", *names])
+        if status:
+            raise ValueError(f"protoc ended with status {status}")
+        return FileDescriptorSet.FromString(out.read_bytes())
+
+
+def compiled_at(commit: str, repository: Path = ROOT) -> FileDescriptorSet:
+    """Compile the protos that a commit has."""
+    command = ["git", "archive", "--format=tar", commit, FOLDER]
+    archive = subprocess.run(command, cwd=repository, capture_output=True, check=True).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+            files.extractall(folder, filter="data")
+        return compiled(Path(folder) / FOLDER)
