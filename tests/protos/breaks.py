@@ -7,18 +7,16 @@ an enum value may go if its number is reserved. Anything new may come.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
 
 from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
     EnumDescriptorProto,
+    EnumValueDescriptorProto,
     FieldDescriptorProto,
     FileDescriptorSet,
     MethodDescriptorProto,
     ServiceDescriptorProto,
 )
-
-_Any = TypeVar("_Any")
 
 _Numbers = list[range]
 
@@ -119,7 +117,9 @@ def _service_breaks(
 # -- how -----------------------------------------------------------------------------------------------
 
 
-def _numbers(named: Iterable[_Any]) -> dict[str, int]:
+def _numbers(
+    named: Iterable[FieldDescriptorProto] | Iterable[EnumValueDescriptorProto],
+) -> dict[str, int]:
     return {one.name: one.number for one in named}
 
 
