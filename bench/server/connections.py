@@ -11,14 +11,13 @@ from bench.reports import Progress, Row
 from bench.server import lines as ways
 from bench.server.echo import METHOD, REPLY_BYTES
 from bench.server.lines import Awaited, Channel, in_portions, opened
-from bench.server.listeners import Listeners
+from bench.server.listeners import Listeners, expired
 from bench.server.measures import Rate, closed_loop, paced, pushes
 from bench.server.processes import Process, files_max
 from bench.server.workload import ROUND, AttachRequest, Workload
 
 LATENCY_PER_S = 1_000.0
 """Reports, and deltas of published objects, a second while latencies are measured."""
-STALLED_RUNS = 5
 _ATTACH_S = 120.0
 _VICTIM = 0
 _VICTIM_PER_S = 40.0
@@ -58,13 +57,14 @@ class Connections:
         self._echo = echo
         self._seconds = seconds
         self._rounds = rounds
+        self._stalled_runs = 2 * rounds - 1  # an odd number, for which the median is one of them
         self._connections = connections
 
     async def measure(self, progress: Progress) -> Row:
         """Return the row."""
         workload, devices = self._workload, self._workload.devices
         stage = f"{devices} streams on {self._connections or devices} connections"
-        steps = 6 + 2 * STALLED_RUNS
+        steps = 6 + 2 * self._stalled_runs
         before = self._server.rss_bytes()
         async with AsyncExitStack() as stack:
             lines = await stack.enter_async_context(
@@ -100,6 +100,7 @@ class Connections:
             row |= await self._beside_echo("reports", lines, reports)
             progress(stage, steps, steps)
             row["rss_mb_end"] = round(self._server.rss_bytes() / 1e6, 1)
+            await expired()
             row |= await listeners.audit()
         return row
 
@@ -162,7 +163,7 @@ class Connections:
         """Compare the others' latency while one device reads and while it does not."""
         p99: dict[bool, list[float]] = {False: [], True: []}
         victim = lines[_VICTIM]
-        for run in range(2 * STALLED_RUNS):
+        for run in range(2 * self._stalled_runs):
             is_stalled = run % 2 == 1
             victim.stall(stalled=is_stalled)
             aside = frozenset({_VICTIM})

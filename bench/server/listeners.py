@@ -39,8 +39,7 @@ class Listeners:
             line.tape = []
 
     async def audit(self) -> Row:
-        """Wait until what was pushed has expired, let the sample report, compare."""
-        await asyncio.sleep(PUSHED_TTL_MS / 1000.0 + 1.0)
+        """Let the sample report, and compare, when nothing is left of what was pushed."""
         heard = Awaited()
 
         def hear(_number: int, _message: bytes) -> tuple[bytes, ...]:
@@ -60,6 +59,11 @@ class Listeners:
             shown = _shown(line.tape or [], int(workload.asked.k[line.number]), point)
             audit.compare_list(line.number + 1, shown, point.x_m, point.y_m)
         return {"lists_audited": audit.lists, "mismatches": audit.mismatches}
+
+
+async def expired() -> None:
+    """Wait until nothing is left of what was pushed."""
+    await asyncio.sleep(PUSHED_TTL_MS / 1000.0 + 1.0)
 
 
 def _shown(tape: Sequence[bytes], k: int, point: Point) -> list[int] | None:

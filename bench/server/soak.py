@@ -23,7 +23,7 @@ from bench.reports import Progress, Row
 from bench.server import lines as ways
 from bench.server.connections import PING, attach
 from bench.server.lines import Awaited, Channel, in_portions, opened
-from bench.server.listeners import Listeners
+from bench.server.listeners import Listeners, expired
 from bench.server.measures import at_pace
 from bench.server.processes import Process
 from bench.server.setup import compile_kernels, published, serving
@@ -140,6 +140,7 @@ class Soak:
                 self._watch(seconds, progress),
             )
             await self._all_published()
+            await expired()
             row = await listeners.audit()
         return row | {"seconds": round(seconds)} | self._findings()
 

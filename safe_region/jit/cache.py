@@ -2,6 +2,7 @@
 
 numba does not notice an edit in *another* file that a cached kernel calls or has a constant from, so the
 cache lives in a folder named by a digest of every kernel source: change one and all are compiled afresh.
+Nor does it notice `NUMBA_BOUNDSCHECK`: kernels with bounds checks have a folder of their own.
 Set `NUMBA_CACHE_DIR` to choose the folder above it.
 """
 
@@ -28,6 +29,7 @@ def kernel_sources() -> list[Path]:
 
 def _cache_folder() -> Path:
     digest = hashlib.sha256(numba.__version__.encode())
+    digest.update(bytes([bool(numba.config.BOUNDSCHECK)]))  # type: ignore[attr-defined]
     for path in kernel_sources():
         digest.update(path.name.encode())
         digest.update(path.read_bytes())

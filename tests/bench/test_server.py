@@ -28,7 +28,7 @@ def test_the_command_writes_rows_and_a_picture(run_bench):
         assert row["report_count"] > 0
         assert row["publish_count"] > 0
         assert row["kb_per_device"] > 0
-        assert len(row["stalled_runs_ms_p99"]) == len(row["reading_runs_ms_p99"]) == 5
+        assert len(row["stalled_runs_ms_p99"]) == len(row["reading_runs_ms_p99"]) == 1
     assert fleet["accepted_per_s"] > 0
     assert fleet["reanchors_ratio"] > 0
     assert 0 < fleet["answered_share"] <= 1

@@ -58,11 +58,12 @@ async def run(
         else:
             place = folder / name.replace(" ", "-")
             async with World(place, device_count, seed) as world:
-                await _strike(world, tally, count, progress)
+                await strike(world, tally, count, progress)
     return tallies
 
 
-async def _strike(world: World, tally: Tally, count: int, progress: Progress) -> None:
+async def strike(world: World, tally: Tally, count: int, progress: Progress) -> None:
+    """Inject a fault so many times; the tally has all that came of the world until then."""
     began = time.perf_counter()
     for _ in range(_TRIES * count):
         if tally.injected == count:

@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import resource
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 from cli.serve import READY
 from tests.chaos.launcher import LAYOUT
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 AREA = "14,35,15,36"
@@ -38,7 +38,7 @@ class ServerProcess:
         self._control = folder / "control"
         self._virtual_time = virtual_time
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = free_port()
         self.target = f"127.0.0.1:{self.port}"
         self.starts = 0
         self.bend()
@@ -105,10 +105,3 @@ class ServerProcess:
         status = self._process.wait()
         self._process.stdout.close()
         return status
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

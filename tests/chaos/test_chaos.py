@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.chaos.faults import FAULTS
+from tests.chaos.run import CLOCK_JUMP, Tally, run, strike
+from tests.chaos.world import World
 
-from tests.chaos.run import NAMES, run
+
+def quiet(_stage, _done, _total):
+    """Nobody is told."""
 
 
-@pytest.mark.parametrize("fault", NAMES)
-async def test_nothing_is_lost_and_every_list_is_right(fault, tmp_path):
-    (tally,) = await run({fault: 1}, tmp_path, 12, 1, lambda *_: None)
+async def test_nothing_is_lost_and_every_list_is_right(tmp_path):
+    """One fault after the other strikes the same server and devices."""
+    async with World(tmp_path / "world", 12, 1) as world:
+        before = Tally("none")
+        for fault in FAULTS:
+            tally = Tally(fault)
+            await strike(world, tally, 1, quiet)
+            assert (fault, tally.violations) == (fault, [])
+            assert (fault, tally.injected) == (fault, 1)
+            assert tally.lists > before.lists
+            assert tally.commands > before.commands
+            before = tally
+
+
+async def test_nor_when_clocks_jump(tmp_path):
+    (tally,) = await run({CLOCK_JUMP: 1}, tmp_path, 12, 1, quiet)
     assert tally.violations == []
     assert tally.injected == 1
     assert tally.lists > 0

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 
 import nearcast
 from nearcast import GeoObject, SubscriptionState, TopK
 from tests.cli.test_serve import AREA, Process
 from tests.sdk.conftest import until
+from tests.support.ports import free_port
 
 SPEC = TopK({"sushi"}, k=100, alpha=0.9)
 
 
 async def test_a_restart_under_load(tmp_path):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    arguments = (AREA, f"--port={port}", f"--store={tmp_path / 's.db'}")
+    arguments = (AREA, f"--port={free_port()}", f"--store={tmp_path / 's.db'}")
     process = Process(*arguments)
     published: list[int] = []
     enough = asyncio.Event()

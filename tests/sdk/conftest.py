@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 
 import pytest
 
 import nearcast
 from server.main import Server
 from server.settings import load_settings
+from tests.support.ports import free_port
 from tests.support.proxy import Proxy
 
 PATIENCE_S = 20.0
@@ -19,9 +19,7 @@ class Place:
     """Where a server runs: one port, one store."""
 
     def __init__(self, store, **flags) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         self.flags = {"area": "14,35,15,36", "store": str(store), "port": port, **flags}
         self.target = f"127.0.0.1:{port}"
 

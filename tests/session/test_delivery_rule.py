@@ -40,6 +40,7 @@ from server.session import (
     Welcome,
 )
 from server.store import SqliteStore
+from tests.support.amounts import examples
 
 PLANE = Frame(Area(-9.0, -9.0, 9.0, 9.0), 0.0, 0.0, 1.0, 1.0, 26.0)
 LIMITS = Limits(outbox_max=4, retained_max=6)
@@ -511,7 +512,7 @@ class DeliveryRule(RuleBasedStateMachine):
 
 TestDeliveryRule = DeliveryRule.TestCase
 TestDeliveryRule.settings = settings(
-    max_examples=200,
+    max_examples=examples(60),
     stateful_step_count=60,
     deadline=None,
     report_multiple_bugs=False,

@@ -27,6 +27,7 @@ from server.store.mutations import (
 )
 from tests.store.conftest import FRAME, a_subscription
 from tests.store.older.stores import contents, older
+from tests.support.amounts import examples
 from tests.support.stored import encoded, objects_of, subscriptions_of
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
@@ -47,7 +48,7 @@ batches = st.lists(
     st.tuples(st.lists(operations, min_size=1, max_size=6), st.booleans()), min_size=2, max_size=10
 )
 patient = settings(
-    max_examples=200,
+    max_examples=examples(80),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

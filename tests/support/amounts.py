@@ -17,7 +17,8 @@ _APART = 100_000
 """Seeds of one day: far more than are tried."""
 
 TIMES = int(os.environ.get("NEARCAST_TEST_TIMES", "1"))
-SEED = int(os.environ.get("NEARCAST_TEST_SEED", str(int(time.time()) // _DAY_S)))
+SEED = int(os.environ.setdefault("NEARCAST_TEST_SEED", str(int(time.time()) // _DAY_S)))
+"""For the processes, too, that run tests beside each other: the day may end between their starts."""
 
 
 def examples(count: int) -> int:
