@@ -15,14 +15,19 @@ MAP ?=
 KILLS ?= 100
 OTHERS ?= 20
 SINCE ?=
+JOBS ?= 2
+TIMES ?= $(or $(NEARCAST_TEST_TIMES),1)
 
-KERNEL_TESTS := tests/index tests/safe_region tests/engine tests/simulator/test_graph.py
+KERNEL_TESTS ?= tests/index tests/safe_region tests/engine tests/simulator/test_graph.py
+
+# So much of what is random (tests/support/amounts.py), in so many processes; JOBS=0 is for debuggers.
+PYTEST = NEARCAST_TEST_TIMES=$(TIMES) $(BIN)/python -m pytest -n $(JOBS)
 
 PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo bench-lamps bench-topk bench-server soak chaos test test-nojit test-boundscheck proto proto-check proto-compat lint format clean
+.PHONY: help install java demo bench-lamps bench-topk bench-server soak chaos test test-long test-nojit test-boundscheck proto proto-check proto-compat lint format clean
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +70,7 @@ bench-server: $(STAMP)  ## Put a server process under load beside a bare echo se
 		--json runs/bench/server.json --plot runs/bench/server.png
 
 # What is given on the command line wins.
+test-long: TIMES := 10
 chaos: DEVICES := 200
 soak: DEVICES := 1000
 soak: SECONDS := 1800
@@ -76,15 +82,23 @@ chaos: $(STAMP)  ## Strike real servers with faults, audit after each, half an h
 	$(BIN)/python -m tests.chaos --kills $(KILLS) --others $(OTHERS) --devices $(DEVICES) --seed $(SEED) \
 		--json runs/chaos.json
 
-test: $(STAMP)  ## Check the import contract, then run all tests
+# Kernels are compiled before, by all cores: tests would compile them one after the other.
+COMPILE := $(BIN)/nearcast compile --object-index all --subscription-index all
+
+test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=2 processes, TIMES=1)
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest
+	$(COMPILE)
+	$(PYTEST)
 
-test-nojit: $(STAMP)  ## Run the kernels' tests as plain Python (coverage, debugger)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(KERNEL_TESTS)
+test-long:  ## The same with ten times as much of what is random (TIMES=10)
+	$(MAKE) test TIMES=$(TIMES)
 
-test-boundscheck: $(STAMP)  ## Run the kernels' tests with bounds checks
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck $(BIN)/python -m pytest $(KERNEL_TESTS)
+test-nojit: $(STAMP)  ## Run the kernels' tests as plain Python (KERNEL_TESTS=folders or files, JOBS=0 to debug)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) $(KERNEL_TESTS)
+
+test-boundscheck: $(STAMP)  ## Run the kernels' tests with bounds checks (KERNEL_TESTS=folders or files)
+	NUMBA_BOUNDSCHECK=1 $(COMPILE)
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(KERNEL_TESTS)
 
 proto: $(STAMP)  ## Generate the Python stubs from proto/
 	rm -f $(STUBS)/*_pb2*.py*

@@ -20,6 +20,7 @@ from index.catalogue import (
 )
 from tests.engine.kinds import KINDS, MATCHES_MAX
 from tests.index.brute import SIDE, Dice, ids, object_batch
+from tests.support.amounts import examples
 
 OPTIONS = {
     "naive": EngineOptions(buffer_extra=2, matches_max=MATCHES_MAX),
@@ -272,7 +273,7 @@ def options(request):
     return OPTIONS[request.param]
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(examples(15)))
 def test_any_mix_of_operations(kinds, options, seed):
     world = World(kinds, options, seed)
     world.subscribe(5)

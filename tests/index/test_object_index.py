@@ -14,6 +14,7 @@ from index.naive import NaiveObjectIndex
 from index.tables.buckets.question_kernels import COUNTED_MAX, Question, fill_least, least_share
 from safe_region.scoring import text_distance
 from tests.index.brute import SIMILARITIES, Dice, Interest, Object, ids, interest_batch, object_batch
+from tests.support.amounts import examples
 
 FACTORIES = {
     "naive": NaiveObjectIndex,
@@ -70,7 +71,7 @@ def location_requests(dice, count):
     ]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(20)))
 def test_any_mix_of_operations(index, seed):
     dice = Dice(seed)
     there = {}

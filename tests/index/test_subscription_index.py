@@ -11,6 +11,7 @@ from index.contracts import InconsistentIndexError
 from index.naive import NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree
 from tests.index.brute import Dice, Interest, Object, ids, interest_batch, object_batch, reach_batch
+from tests.support.amounts import examples
 
 FACTORIES = {
     "naive": NaiveSubscriptionIndex,
@@ -46,7 +47,7 @@ def expected(subscriptions, objects):
     ]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(20)))
 def test_any_mix_of_operations(index, seed):
     dice = Dice(seed)
     there = {}

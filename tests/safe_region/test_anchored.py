@@ -13,6 +13,7 @@ from safe_region.frame import Point
 from safe_region.polygon import boundary
 from safe_region.region import Buffered, inscribed_radius_m
 from safe_region.scoring import Similarity, text_distance, text_weight
+from tests.support.amounts import examples
 
 MAXDIST_M = 34.0
 NOW_MS = 10
@@ -67,26 +68,26 @@ def check_exact(world, extra):
 
 
 @given(worlds(), st.integers(0, 3))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_exact_means_exact(world, extra):
     check_exact(world, extra)
 
 
 @given(worlds(line=True), st.integers(0, 3))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_exact_means_exact_on_a_line(world, extra):
     check_exact(world, extra)
 
 
 @given(worlds(), st.integers(0, 3))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_anchor_itself_is_always_exact(world, extra):
     objects, subscription, anchor, _ = world
     assert check_exact((objects, subscription, anchor, anchor), extra).exact
 
 
 @given(worlds(), st.integers(0, 3), st.floats(0.0, 2.0 * math.pi), st.floats(0.0, 0.999))
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_the_inscribed_circle_is_inside(world, extra, angle, share):
     objects, subscription, anchor, there = world
     here = (0.9 * anchor[0] + 0.1 * there[0], 0.9 * anchor[1] + 0.1 * there[1])
@@ -101,7 +102,7 @@ def test_the_inscribed_circle_is_inside(world, extra, angle, share):
 
 
 @given(worlds(), st.integers(0, 3), st.floats(0.0, 2.0 * math.pi), st.floats(0.0, 3.0))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_who_knows_its_position_vaguely_holds_enough(world, extra, angle, uncertainty_m):
     objects, subscription, anchor, here = world
     region = anchored(objects, subscription, anchor, extra)
@@ -120,7 +121,7 @@ def test_at_the_anchor_a_vague_position_is_no_exception():
 
 
 @given(worlds(), st.integers(0, 3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_polygon_is_the_boundary(world, extra):
     objects, subscription, anchor, _ = world
     region = anchored(objects, subscription, anchor, extra)

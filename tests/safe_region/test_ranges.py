@@ -12,6 +12,7 @@ from safe_region import oracle
 from safe_region.frame import Point
 from safe_region.ranges import RangeRegion
 from safe_region.region import Buffered, inscribed_radius_m
+from tests.support.amounts import examples
 
 FOREVER_MS = 2**50
 NOW_MS = 1_000
@@ -50,7 +51,7 @@ def expected(places, radius_m, here):
 
 
 @given(st.lists(coordinates, max_size=12), radii, slacks, coordinates, coordinates)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_who_says_exact_is(places, radius_m, slack_m, anchor, here):
     region = region_of(places, radius_m, slack_m, anchor)
     evaluation = region.evaluate(*here, NOW_MS)
@@ -59,7 +60,7 @@ def test_who_says_exact_is(places, radius_m, slack_m, anchor, here):
 
 
 @given(st.lists(coordinates, max_size=12), radii, slacks, coordinates, st.floats(0.0, 6.3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_on_the_edge_of_silence_nothing_is_missed(places, radius_m, slack_m, anchor, angle):
     """Objects right beyond the grown circle, and a device that is as near to them as it may be."""
     region = region_of(places, radius_m, slack_m, anchor)
@@ -75,7 +76,7 @@ def test_on_the_edge_of_silence_nothing_is_missed(places, radius_m, slack_m, anc
 
 
 @given(st.lists(coordinates, max_size=12), radii, slacks, coordinates, coordinates, st.floats(0.0, 6.3))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_who_knows_its_position_vaguely_holds_enough(places, radius_m, slack_m, anchor, here, angle):
     region = region_of(places, radius_m, slack_m, anchor)
     uncertainty_m = radius_m / 3.0
@@ -85,7 +86,7 @@ def test_who_knows_its_position_vaguely_holds_enough(places, radius_m, slack_m, 
 
 
 @given(radii, slacks, coordinates, st.floats(0.0, 6.3), st.floats(0.0, 0.999))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_inscribed_circle_is_silent(radius_m, slack_m, anchor, angle, share):
     region = region_of([], radius_m, slack_m, anchor)
     room_m = share * inscribed_radius_m(region.evaluate(*anchor, NOW_MS)) * (1.0 - 1e-9)
