@@ -101,7 +101,7 @@ class Server:
             except BaseException:
                 await self._listener.stop(0.0)
                 raise
-            self._pumping = asyncio.create_task(self._command_loop.run())
+            self._loop_task = asyncio.create_task(self._command_loop.run())
             self._command_loop.state = ServerState.SERVING
             await self._listener.serve()
         except BaseException:
@@ -133,7 +133,7 @@ class Server:
         await self._listener.stop(_GRACE_S)
         self._command_loop.stop()
         try:
-            await self._pumping
+            await self._loop_task
         finally:
             self._store.close()
         _log.info("stopped")
@@ -149,7 +149,7 @@ class Server:
             loop.add_signal_handler(number, signalled.set)
         on_ready(self)
         waiting = asyncio.create_task(signalled.wait())
-        await asyncio.wait({waiting, self._pumping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({waiting, self._loop_task}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         await self.stop()
 

@@ -163,7 +163,7 @@ class _Run:
         total = self._parameters.objects
         for start, command in requests:
             began = time.perf_counter()
-            ids: Sequence[int] = await self._command_loop.ask(command)
+            ids: Sequence[int] = await self._command_loop.execute(command)
             self._spent.append(time.perf_counter() - began)
             self._ids[start : start + len(ids)] = ids
             self._done += len(ids)
@@ -179,9 +179,9 @@ class _Run:
             spec = TopK(named(numbers.tolist()), int(drawn.k[row]), float(drawn.alpha[row]))
             line, device = Outbox(), f"device-{row:08d}"
             place = Place(lon, lat)
-            await self._command_loop.tell(c.Hello(line, device, b"n", 0, place))
-            await self._command_loop.tell(c.Subscribe(line, device, 1, spec, place))
-        await self._command_loop.ask(c.Sync())
+            await self._command_loop.enqueue(c.Hello(line, device, b"n", 0, place))
+            await self._command_loop.enqueue(c.Subscribe(line, device, 1, spec, place))
+        await self._command_loop.execute(c.Sync())
 
     def _audited(self) -> Row:
         """Compare buffers of some devices with the oracle; see that what was acknowledged is on disk."""

@@ -145,7 +145,7 @@ class Connections:
 
     def _publish(self, publisher: Channel) -> Callable[[int], Awaitable[None]]:
         async def publish(count: int) -> None:
-            await publisher.say(self._workload.pushed(count).SerializeToString())
+            await publisher.send(self._workload.pushed(count).SerializeToString())
 
         return publish
 
@@ -166,8 +166,8 @@ class Connections:
         for run in range(2 * self._stalled_runs):
             is_stalled = run % 2 == 1
             victim.stall(stalled=is_stalled)
-            aside = frozenset({_VICTIM})
-            found = await pushes(lines, self._publish(publisher), per_s, self._seconds, aside=aside)
+            without = frozenset({_VICTIM})
+            found = await pushes(lines, self._publish(publisher), per_s, self._seconds, without=without)
             p99[is_stalled].append(found.row("x")["x_ms_p99"])
             victim.stall(stalled=False)
             await asyncio.sleep(1.0)
@@ -191,7 +191,7 @@ class Connections:
         async def flood() -> None:
             while not ended.is_set():
                 pushed = self._workload.pushed(1, _VICTIM, _VICTIM_BYTES)
-                await annoyer.say(pushed.SerializeToString())
+                await annoyer.send(pushed.SerializeToString())
                 await asyncio.sleep(1.0 / _VICTIM_PER_S)
 
         flooding = asyncio.create_task(flood())
@@ -214,7 +214,7 @@ async def attach(lines: list[Channel], workload: Workload) -> None:
     both = [0] * len(lines)
     complete = [asyncio.Event() for _ in lines]
 
-    def hear(number: int, _message: bytes) -> tuple[bytes, ...]:
+    def on_message(number: int, _message: bytes) -> tuple[bytes, ...]:
         both[number] += 1
         if both[number] == 2:  # noqa: PLR2004 - the welcome and the delta
             complete[number].set()
@@ -222,10 +222,10 @@ async def attach(lines: list[Channel], workload: Workload) -> None:
         return ()
 
     async def begin(line: Channel) -> None:
-        line.hear = hear
+        line.on_message = on_message
         await line.start()
-        await line.say(workload.hello(line.number).SerializeToString())
-        await line.say(workload.subscribe(line.number).SerializeToString())
+        await line.send(workload.hello(line.number).SerializeToString())
+        await line.send(workload.subscribe(line.number).SerializeToString())
         await complete[line.number].wait()
 
     await asyncio.wait_for(in_portions(lines, begin), _ATTACH_S)
@@ -235,11 +235,11 @@ async def answered(lines: list[Channel], message: Callable[[Channel], bytes], wi
     """Say something on every line and wait for as many answers."""
     heard = Awaited()
 
-    def hear(_number: int, _message: bytes) -> tuple[bytes, ...]:
+    def on_message(_number: int, _message: bytes) -> tuple[bytes, ...]:
         heard.add(1)
         return ()
 
     for line in lines:
-        line.hear = hear
-    await in_portions(lines, lambda line: line.say(message(line)))
+        line.on_message = on_message
+    await in_portions(lines, lambda line: line.send(message(line)))
     await heard.reach(len(lines), within_s)

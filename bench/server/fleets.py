@@ -109,18 +109,18 @@ class Fleets:
         """Say hello and subscribe for all devices; wait for a welcome and a delta of each."""
         heard = Awaited()
 
-        def hear(_number: int, message: bytes) -> tuple[bytes, ...]:
+        def on_message(_number: int, message: bytes) -> tuple[bytes, ...]:
             heard.add(entry_count(message))
             return ()
 
         async def attach(line: Channel) -> None:
-            line.hear = hear
+            line.on_message = on_message
             await line.start()
             group = self._groups[line.number]
             for kind in (self._workload.hello, self._workload.subscribe):
                 for start in range(0, len(group), ENTRIES):
                     part = [(one, kind(one)) for one in group[start : start + ENTRIES]]
-                    await line.say(self._message(part))
+                    await line.send(self._message(part))
 
         await asyncio.gather(*(attach(line) for line in lines))
         await heard.reach(2 * self._workload.devices, _ATTACH_S)

@@ -1,7 +1,7 @@
 """Raw gRPC streams: bytes out, bytes in. The load generator decodes nothing that it need not.
 
 A line is one stream, on a connection of its own or on one that many share, with one task that reads. What
-arrives goes to `hear`, which the measurement at hand sets; what that returns is written, so that an
+arrives goes to `on_message`, which the measurement at hand sets; what that returns is written, so that an
 exchange costs two awaits.
 """
 
@@ -24,7 +24,7 @@ ATTACH = "/nearcast.v1.DeviceService/Attach"
 ATTACH_FLEET = "/nearcast.v1.DeviceService/AttachFleet"
 PUBLISH = "/nearcast.v1.PublisherService/Publish"
 
-Hear = Callable[[int, bytes], Sequence[bytes]]
+OnMessage = Callable[[int, bytes], Sequence[bytes]]
 _OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.max_receive_message_length", -1),
@@ -34,7 +34,7 @@ _OPENING = 200
 
 
 def silent(_line: int, _message: bytes) -> Sequence[bytes]:
-    """Hear a message and say nothing."""
+    """OnMessage a message and say nothing."""
     return ()
 
 
@@ -70,7 +70,7 @@ class Channel:
         metadata: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.number = number
-        self.hear: Hear = silent
+        self.on_message: OnMessage = silent
         self.tape: list[bytes] | None = None
         """What was heard, if it is to be audited."""
         self.channel = channel
@@ -92,7 +92,7 @@ class Channel:
         """Cease to read what comes, or go on."""
         (self._reads.clear if stalled else self._reads.set)()
 
-    async def say(self, message: bytes) -> None:
+    async def send(self, message: bytes) -> None:
         """Write a message; the reports in it get the next number.
 
         Raises
@@ -115,8 +115,8 @@ class Channel:
                 await self._reads.wait()
             if self.tape is not None:
                 self.tape.append(message)
-            for answer in self.hear(self.number, message):
-                await self.say(answer)
+            for answer in self.on_message(self.number, message):
+                await self.send(answer)
 
     def end(self) -> None:
         """End the stream. Its connection, which may be that of others too, stays."""

@@ -42,13 +42,13 @@ class Listeners:
         """Let the sample report, and compare, when nothing is left of what was pushed."""
         heard = Awaited()
 
-        def hear(_number: int, _message: bytes) -> tuple[bytes, ...]:
+        def on_message(_number: int, _message: bytes) -> tuple[bytes, ...]:
             heard.add(1)
             return ()
 
         for line in self._lines:
-            line.hear = hear
-            await line.say(self._workload.report(line.number, 0).SerializeToString())
+            line.on_message = on_message
+            await line.send(self._workload.report(line.number, 0).SerializeToString())
         await heard.reach(len(self._lines), _ANSWER_S)
         workload = self._workload
         audit = Audit(workload.asked, workload.frame.maxdist_m)

@@ -80,7 +80,7 @@ class _Tally:
                 while not is_quiet():  # noqa: ASYNC110 - what is waited for has no event to offer
                     await asyncio.sleep(0.05)
         for line in lines:
-            line.hear = silent
+            line.on_message = silent
         return Rate(count / spent, 1e6 * cpu / max(count, 1), size_bytes / max(count, 1))
 
 
@@ -99,7 +99,7 @@ async def closed_loop(
     tally = _Tally()
     places = [0] * len(lines)
 
-    def hear(number: int, message: bytes) -> Sequence[bytes]:
+    def on_message(number: int, message: bytes) -> Sequence[bytes]:
         tally.count += 1
         tally.size_bytes += len(message)
         if tally.is_over:
@@ -110,8 +110,8 @@ async def closed_loop(
         return (mine[place],)
 
     for line in lines:
-        line.hear = hear
-    await asyncio.gather(*(line.say(messages[line.number][0]) for line in lines))
+        line.on_message = on_message
+    await asyncio.gather(*(line.send(messages[line.number][0]) for line in lines))
     return await tally.rate(lines, process, seconds, lambda: max(places) < 0)
 
 
@@ -123,14 +123,14 @@ async def paced(
     found = Latencies(seconds=seconds)
     turns = [0] * len(lines)
 
-    def hear(number: int, _message: bytes) -> Sequence[bytes]:
+    def on_message(number: int, _message: bytes) -> Sequence[bytes]:
         if asked[number]:
             found.ns.append(time.perf_counter_ns() - asked[number])
             asked[number] = 0
         return ()
 
     for line in lines:
-        line.hear = hear
+        line.on_message = on_message
     chance = random.Random(7)
 
     async def send(count: int) -> None:
@@ -138,12 +138,12 @@ async def paced(
             if not asked[number]:
                 turns[number] += 1
                 asked[number] = time.perf_counter_ns()
-                await lines[number].say(messages[number][turns[number] % len(messages[number])])
+                await lines[number].send(messages[number][turns[number] % len(messages[number])])
 
     await at_pace(send, per_s, seconds)
     await asyncio.sleep(_AFTER_S)
     for line in lines:
-        line.hear = silent
+        line.on_message = silent
     return found
 
 
@@ -153,7 +153,7 @@ async def pushes(
     per_s: float,
     seconds: float,
     *,
-    aside: frozenset[int] = frozenset(),
+    without: frozenset[int] = frozenset(),
 ) -> Latencies:
     """Publish stamped objects at a pace; tell how long each takes to each device.
 
@@ -161,24 +161,24 @@ async def pushes(
     ----------
     publish
         Publishes so many.
-    aside
+    without
         Devices that do not count.
     """
     found = Latencies(seconds=seconds)
 
-    def hear(number: int, message: bytes) -> Sequence[bytes]:
-        if number not in aside:
+    def on_message(number: int, message: bytes) -> Sequence[bytes]:
+        if number not in without:
             sent = sent_ns(message)
             if sent:
                 found.ns.append(time.perf_counter_ns() - sent)
         return ()
 
     for line in lines:
-        line.hear = hear
+        line.on_message = on_message
     await at_pace(publish, per_s, seconds)
     await asyncio.sleep(_AFTER_S)
     for line in lines:
-        line.hear = silent
+        line.on_message = silent
     return found
 
 
@@ -225,7 +225,7 @@ async def windowed(
             places[number] += 1
         return found
 
-    def hear(number: int, message: bytes) -> Sequence[bytes]:
+    def on_message(number: int, message: bytes) -> Sequence[bytes]:
         count = entry_count(message)
         tally.count += count
         tally.size_bytes += len(message)
@@ -233,11 +233,11 @@ async def windowed(
         return next_of(number)
 
     for line in lines:
-        line.hear = hear
+        line.on_message = on_message
     for line in lines:
         # One message each: the first answer fills the window, so that nobody else writes on the line.
         open_entries[line.number] = entries
-        await line.say(messages[line.number][0])
+        await line.send(messages[line.number][0])
     return await tally.rate(lines, process, seconds, lambda: max(open_entries) <= 0)
 
 
@@ -259,7 +259,7 @@ async def flooded(
     last_heard = asyncio.Event()
     ended: set[int] = set()
 
-    def hear(number: int, message: bytes) -> Sequence[bytes]:
+    def on_message(number: int, message: bytes) -> Sequence[bytes]:
         nonlocal heard
         heard += entry_count(message)
         if message.endswith(_PONG):
@@ -269,7 +269,7 @@ async def flooded(
         return ()
 
     for line in lines:
-        line.hear = hear
+        line.on_message = on_message
     began = time.perf_counter()
     said = 0
 
@@ -278,16 +278,16 @@ async def flooded(
         turn = 0
         mine = messages[line.number]
         while time.perf_counter() - began < seconds:
-            await line.say(mine[turn % len(mine)])
+            await line.send(mine[turn % len(mine)])
             turn += 1
             said += entries
-        await line.say(ends[line.number])
+        await line.send(ends[line.number])
 
     await asyncio.gather(*(flood(line) for line in lines))
     await last_heard.wait()
     spent = time.perf_counter() - began
     for line in lines:
-        line.hear = silent
+        line.on_message = silent
     return said / spent, (heard - len(lines)) / max(said, 1)
 
 

@@ -43,7 +43,7 @@ async def published(workload: Workload, server: Process, progress: Progress) -> 
     answers = Awaited()
     room = asyncio.Semaphore(_WAITING_MAX)
 
-    def hear(_number: int, _message: bytes) -> tuple[bytes, ...]:
+    def on_message(_number: int, _message: bytes) -> tuple[bytes, ...]:
         answers.add(1)
         room.release()
         progress(
@@ -52,11 +52,11 @@ async def published(workload: Workload, server: Process, progress: Progress) -> 
         return ()
 
     async with opened(1, server.address, ways.PUBLISH) as (line,):
-        line.hear = hear
+        line.on_message = on_message
         await line.start()
         began = time.perf_counter()
         for request in requests:
             await room.acquire()
-            await line.say(request)
+            await line.send(request)
         await answers.reach(len(requests), _PUBLISH_S)
         return len(workload.objects) / (time.perf_counter() - began)

@@ -101,24 +101,24 @@ class Soak:
             listeners = Listeners(workload, lines[:steady])
             await attach(lines, workload)
             for line in lines:
-                line.hear = self._hear
-            publisher.hear = self._hear_published
+                line.on_message = self._on_message
+            publisher.on_message = self._on_published
             await publisher.start()
             staying = lines[:steady]
 
             async def publish(count: int) -> None:
                 self._requests += 1
-                await publisher.say(workload.pushed(count).SerializeToString())
+                await publisher.send(workload.pushed(count).SerializeToString())
 
             async def report(count: int) -> None:
                 for line in self._some(staying, count):
-                    await line.say(_ack(self._versions[line.number]))
+                    await line.send(_ack(self._versions[line.number]))
                     corner = self._chance.randrange(ROUND)
-                    await line.say(workload.report(line.number, corner).SerializeToString())
+                    await line.send(workload.report(line.number, corner).SerializeToString())
 
             async def ping(count: int) -> None:
                 for line in self._some(staying, count):
-                    await line.say(PING)
+                    await line.send(PING)
 
             async def both(count: int) -> None:
                 await report(count)
@@ -129,7 +129,7 @@ class Soak:
                     lines[number].end()
                     await lines[number].channel.close()
                     lines[number] = Channel(number, ways.connection(address), ways.ATTACH)
-                    lines[number].hear = self._hear
+                    lines[number].on_message = self._on_message
                     await in_portions([lines[number]], self._hello)
                     self.reconnects += 1
 
@@ -157,7 +157,7 @@ class Soak:
             "samples": [(round(at, 1), round(mb, 2)) for at, mb in self.samples],
         }
 
-    def _hear(self, number: int, message: bytes) -> tuple[bytes, ...]:
+    def _on_message(self, number: int, message: bytes) -> tuple[bytes, ...]:
         version = version_of(message)
         if version <= self._versions[number]:
             return ()
@@ -167,7 +167,7 @@ class Soak:
             return ()
         return (_ack(version),)
 
-    def _hear_published(self, _number: int, _message: bytes) -> tuple[bytes, ...]:
+    def _on_published(self, _number: int, _message: bytes) -> tuple[bytes, ...]:
         self._published.add(1)
         return ()
 
@@ -182,7 +182,7 @@ class Soak:
 
     async def _hello(self, line: Channel) -> None:
         await line.start()
-        await line.say(self._workload.hello(line.number).SerializeToString())
+        await line.send(self._workload.hello(line.number).SerializeToString())
 
     async def _watch(self, seconds: float, progress: Progress) -> None:
         began = time.perf_counter()

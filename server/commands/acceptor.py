@@ -65,9 +65,9 @@ class Acceptor:
             case c.Report():
                 self._accept_report(command, accepted)
             case c.Ack():
-                speaker(command).ack(command.version)
+                attached_session(command).ack(command.version)
             case c.Ping():
-                session = speaker(command)
+                session = attached_session(command)
                 session.ack(command.version)
                 accepted.later.append(lambda: _answer(command, session))
             case c.Hello():
@@ -98,7 +98,7 @@ class Acceptor:
     def _accept_report(self, report: c.Report, accepted: Accepted) -> None:
         session = report.session
         if session is None or session.outbox is not report.outbox:
-            session = speaker(report)
+            session = attached_session(report)
         handles = session.handles
         for i, subscription_id in enumerate(report.subscription_ids):
             if subscription_id not in handles:
@@ -167,7 +167,7 @@ def _answer(ping: c.Ping, session: Session) -> None:
         session.enqueue(Pong(ping.number))
 
 
-def speaker(command: c.DeviceCommand) -> Session:
+def attached_session(command: c.DeviceCommand) -> Session:
     """Return the session of a command, if its stream is the one that carries the device.
 
     Raises

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from server.commands import command as c
-from server.commands.acceptor import require_covered, speaker
+from server.commands.acceptor import attached_session, require_covered
 from server.commands.plan import Plan, Publication, Touched, Touches
 from server.commands.validation import (
     checked_ids,
@@ -35,7 +35,7 @@ from server.store.mutations import (
     Mutation,
     PutObject,
     PutSubscription,
-    SetHeard,
+    SetLastSeen,
     SetTime,
 )
 
@@ -183,14 +183,14 @@ class Planner:
             if session.outbox is None:
                 mutations += [DeleteSubscription(session.device_id, number) for number in session.handles]
             else:
-                mutations.append(SetHeard(session.device_id))
+                mutations.append(SetLastSeen(session.device_id))
         gone = [session for session in known if session.outbox is None]
         touches = Touches(device_ids=frozenset(session.device_id for session in known))
         return Plan(lambda _: self._coordinator.forget(gone), tuple(mutations), touches)
 
     def _plan_subscribe(self, command: c.Subscribe) -> Plan:
         coordinator, limits = self._coordinator, self._coordinator.limits
-        session = speaker(command)
+        session = attached_session(command)
         number = checked_subscription_id(command.subscription_id)
         kind = kind_of_spec(command.spec)
         spec = kind.checked(command.spec, limits)
@@ -214,7 +214,7 @@ class Planner:
         return Plan(apply, () if is_known else (row,), _device(command))
 
     def _plan_unsubscribe(self, command: c.Unsubscribe) -> Plan:
-        session = speaker(command)
+        session = attached_session(command)
         self._require_subscription(session, command.subscription_id)
         row = DeleteSubscription(command.device_id, command.subscription_id)
         return Plan(

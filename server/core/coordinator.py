@@ -33,7 +33,7 @@ from server.session import (
     Welcome,
 )
 from server.session.leases import Leases
-from server.store.mutations import DeleteObject, Mutation, Recovered, SetHeard
+from server.store.mutations import DeleteObject, Mutation, Recovered, SetLastSeen
 
 
 class Coordinator:
@@ -136,11 +136,11 @@ class Coordinator:
 
     # -- devices ---------------------------------------------------------------------------------
 
-    def heard(self, outbox: Outbox, device_id: str) -> Session | None:
+    def renew_lease(self, outbox: Outbox, device_id: str) -> Session | None:
         """Note that a device has said something; return its session, if it is attached there. O(1)."""
         session = outbox.devices.get(device_id)
         if session is not None:
-            session.heard_ms = self.steady_ms
+            session.last_seen_ms = self.steady_ms
         return session
 
     def reject(
@@ -192,7 +192,7 @@ class Coordinator:
     def _leave(self, session: Session) -> None:
         session.detach()
         if session.handles:
-            self.late_mutations.append(SetHeard(session.device_id))
+            self.late_mutations.append(SetLastSeen(session.device_id))
 
     def forget(self, gone: Sequence[Session]) -> None:
         """End the subscriptions of devices that nobody has heard of. There is nobody to tell."""
@@ -302,7 +302,7 @@ class Coordinator:
     def end_leases(self) -> None:
         """Detach and park devices that have said nothing for longer than their lease."""
         for session in self.leases.expired(self.steady_ms):
-            silent_ms = self.steady_ms - session.heard_ms
+            silent_ms = self.steady_ms - session.last_seen_ms
             limit = f"less than {self.leases.lease_ms} ms"
             error = RefusalError(Reason.LEASE_EXPIRED, "silence", f"{silent_ms} ms", limit)
             self._give_up(session, error, ParkReason.LEASE_EXPIRED)

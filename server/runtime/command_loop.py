@@ -108,7 +108,7 @@ class CommandLoop:
         self._forgotten_count = 0
         self._retention = retention or Retention(store, 0)
 
-    async def ask(self, command: c.Command) -> Any:  # noqa: ANN401
+    async def execute(self, command: c.Command) -> Any:  # noqa: ANN401
         """Submit a command and wait for its reply.
 
         Raises
@@ -131,23 +131,23 @@ class CommandLoop:
         await self._put(command, future)
         return future
 
-    def listen(self) -> None:
+    def note_arrival(self) -> None:
         """Note when a message has arrived: the devices that it is of are alive."""
         if not self.coordinator.virtual_time:
             self.coordinator.steady_ms = self._steady_clock()
 
-    async def tell(self, command: c.DeviceCommand) -> None:
+    async def enqueue(self, command: c.DeviceCommand) -> None:
         """Submit a device's command; a refusal goes to the device. Waits only for room."""
         await self._put(command, None)
 
-    def tell_at_once(self, command: c.DeviceCommand) -> bool:
+    def try_enqueue(self, command: c.DeviceCommand) -> bool:
         """Submit a device's command if there is room; return whether there was."""
         if not self._room.is_set():
             return False
         self._enqueue(command, None)
         return True
 
-    def tell_now(self, command: c.Detach) -> None:
+    def enqueue_detach(self, command: c.Detach) -> None:
         """Submit without waiting for room: for clean-up, which must not be cancelled."""
         self._queue.put(command)
         self._arrived.set()

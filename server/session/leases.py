@@ -2,7 +2,7 @@
 
 Any message of a device renews its lease; one that says nothing for a whole lease is given up.
 
-Operations: renewing O(1) a message (`Session.heard_ms`); the rest O(log n), once a lease and device.
+Operations: renewing O(1) a message (`Session.last_seen_ms`); the rest O(log n), once a lease and device.
 Plan: a heap with at most one entry a device, due when its lease would have ended as of the last look. An
 entry that comes due looks at what the device has said since, and goes back for the rest of the time.
 """
@@ -33,7 +33,7 @@ class Leases:
 
     def begin(self, session: Session, now_ms: int) -> None:
         """Begin the lease of a device that has attached."""
-        session.heard_ms = now_ms
+        session.last_seen_ms = now_ms
         if self.lease_ms and not session.is_leased:
             session.is_leased = True
             self._push(session)
@@ -43,7 +43,7 @@ class Leases:
         found = []
         while self._due and self._due[0][0] <= now_ms:
             _, _, session = heapq.heappop(self._due)
-            if session.outbox is not None and session.heard_ms + self.lease_ms > now_ms:
+            if session.outbox is not None and session.last_seen_ms + self.lease_ms > now_ms:
                 self._push(session)
                 continue
             session.is_leased = False
@@ -53,4 +53,4 @@ class Leases:
 
     def _push(self, session: Session) -> None:
         self._number += 1
-        heapq.heappush(self._due, (session.heard_ms + self.lease_ms, self._number, session))
+        heapq.heappush(self._due, (session.last_seen_ms + self.lease_ms, self._number, session))

@@ -52,8 +52,8 @@ class Session:
         "device_id",
         "epoch",
         "handles",
-        "heard_ms",
         "is_leased",
+        "last_seen_ms",
         "outbox",
         "report_sequence",
         "state",
@@ -71,7 +71,7 @@ class Session:
         """Which sequence versions belong to: another one whenever the device could not be resumed."""
         self.report_sequence = 0
         self.outbox: Outbox | None = None
-        self.heard_ms = 0
+        self.last_seen_ms = 0
         """When the device last said something, in the time of its lease."""
         self.is_leased = False
         """Whether `Leases` looks after it."""

@@ -44,7 +44,7 @@ class DeleteSubscription:
 
 
 @dataclass(frozen=True, slots=True)
-class SetHeard:
+class SetLastSeen:
     """A device was heard of last at the time of the commit; written only if that is news."""
 
     device_id: str
@@ -57,7 +57,7 @@ class SetTime:
     time_ms: int
 
 
-Mutation = PutObject | DeleteObject | PutSubscription | DeleteSubscription | SetHeard | SetTime
+Mutation = PutObject | DeleteObject | PutSubscription | DeleteSubscription | SetLastSeen | SetTime
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from server.store.mutations import (
     PutObject,
     PutSubscription,
     Recovered,
-    SetHeard,
+    SetLastSeen,
     SetTime,
 )
 from server.store.upkeep import Upkeep
@@ -150,7 +150,7 @@ class SqliteStore:
         puts = [one.item for one in _of(mutations, PutObject)]
         ended = _of(mutations, DeleteSubscription)
         standing = _of(mutations, PutSubscription)
-        heard = _of(mutations, SetHeard)
+        heard = _of(mutations, SetLastSeen)
         latest = max([time_ms, until_ms, *(one.time_ms for one in _of(mutations, SetTime))])
         write = self._database.executemany
         if deleted:

@@ -28,7 +28,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
         """Wait until all that was accepted before has been sent."""
         try:
             self._admission.require(context)
-            time_ms = await self._command_loop.ask(c.Sync())
+            time_ms = await self._command_loop.execute(c.Sync())
         except RefusalError as error:
             await self._admission.refuse(context, error)
         await self._command_loop.answered()
@@ -41,7 +41,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
         """Set the virtual time."""
         try:
             self._admission.require(context)
-            time_ms = await self._command_loop.ask(c.AdvanceClock(request.time_ms))
+            time_ms = await self._command_loop.execute(c.AdvanceClock(request.time_ms))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return control_service_pb2.AdvanceClockResponse(time_ms=time_ms)

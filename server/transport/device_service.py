@@ -82,7 +82,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             lon, lat = converters.position_from(
                 request.position, "position", present=request.HasField("position")
             )
-            ranked, now_ms = await self._command_loop.ask(c.Search(spec, lon, lat))
+            ranked, now_ms = await self._command_loop.execute(c.Search(spec, lon, lat))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return converters.search_message(spec, ranked, self._coordinator.frame, now_ms)
@@ -137,7 +137,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             if not self.senders:
                 self._idle.set()
             for device_id in list(sender.outbox.devices):
-                self._command_loop.tell_now(c.Detach(sender.outbox, device_id))
+                self._command_loop.enqueue_detach(c.Detach(sender.outbox, device_id))
 
     async def _read_one(self, sender: StreamSender, context: Context) -> None:
         device_id = None
@@ -149,10 +149,10 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             if device_id is None:
                 device_id = request.hello.device_id
                 await self._admit(sender, context, device_id, request)
-            self._command_loop.listen()
+            self._command_loop.note_arrival()
             command = self._command(sender.outbox, device_id, request)
-            if command is not None and not self._command_loop.tell_at_once(command):
-                await self._command_loop.tell(command)
+            if command is not None and not self._command_loop.try_enqueue(command):
+                await self._command_loop.enqueue(command)
             await sender.room()
 
     async def _read_fleet(self, sender: StreamSender, context: Context) -> None:
@@ -163,7 +163,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 continue
             if request is UNPARSABLE:
                 raise unparsable()
-            self._command_loop.listen()
+            self._command_loop.note_arrival()
             for entry in request.entries:
                 if not is_admitted:
                     await self._admit(sender, context, entry.device_id, entry.request)
@@ -173,8 +173,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                     command = self._command(outbox, entry.device_id, entry.request)
                 else:
                     command = c.Detach(outbox, entry.device_id)
-                if command is not None and not self._command_loop.tell_at_once(command):
-                    await self._command_loop.tell(command)
+                if command is not None and not self._command_loop.try_enqueue(command):
+                    await self._command_loop.enqueue(command)
             await sender.room()
 
     async def _admit(
@@ -194,7 +194,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         try:
             self._require_hello(request)
         except RefusalError as error:
-            await sender.tell(device_id, Rejection(*_address(request), error))
+            await sender.write_now(device_id, Rejection(*_address(request), error))
             await _await_half_close(context)
             raise
 
@@ -209,7 +209,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         self, outbox: Outbox, device_id: str, request: device_service_pb2.AttachRequest
     ) -> c.DeviceCommand | None:
         """Read what a device says; None if that is refused at once, which it is told."""
-        session = self._coordinator.heard(outbox, device_id)
+        session = self._coordinator.renew_lease(outbox, device_id)
         try:
             if request.WhichOneof("command") == "report":  # nearly always
                 report = converters.report_from(outbox, session, device_id, request.report)

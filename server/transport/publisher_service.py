@@ -125,7 +125,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         """Take objects back."""
         try:
             self._admission.require(context)
-            await self._command_loop.ask(c.Retract(tuple(request.ids)))
+            await self._command_loop.execute(c.Retract(tuple(request.ids)))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return publisher_service_pb2.RetractResponse()

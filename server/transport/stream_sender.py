@@ -94,7 +94,7 @@ class StreamSender:
             self._reader = self._failure = None  # no cycle is left behind
             self.close()
 
-    async def tell(self, device_id: str, event: Event) -> None:
+    async def write_now(self, device_id: str, event: Event) -> None:
         """Write an event at once: on a stream for which nothing has been queued."""
         await self._write(((device_id, event),))
 

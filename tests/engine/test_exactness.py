@@ -133,7 +133,7 @@ async def slow_disk(world: World) -> None:
 
 async def slow_look(world: World) -> None:
     """Everybody moves far; much is sent while objects are looked up on the other thread."""
-    hold = world.server.look_hold
+    hold = world.server.retrieval_hold
     for link in world.links:
         link.open()
     await world.deliver()

@@ -56,9 +56,9 @@ async def test_in_real_time_a_timer_pings(tmp_path):
             await client.attach("d", lon=14.5, lat=35.5)
             await fleet.attach("f", lon=14.5, lat=35.5)
             sessions = [session_of(place), session_of(place, "f")]
-            began = [session.heard_ms for session in sessions]
+            began = [session.last_seen_ms for session in sessions]
             for session, began_ms in zip(sessions, began, strict=True):
-                await until(lambda: session.heard_ms >= began_ms + LEASE_MS // 3)  # noqa: B023 - awaited here
+                await until(lambda: session.last_seen_ms >= began_ms + LEASE_MS // 3)  # noqa: B023 - awaited here
                 assert session.is_attached
     finally:
         await place.stop()

@@ -50,13 +50,13 @@ class Channel:
         self.sent.clear()
         return found
 
-    def hear(self, **event):
+    def receive(self, **event):
         self.device.receive(device_service_pb2.AttachResponse(**event))
 
     def welcome(self, listed, *, resumed=False):
         self.device.connect()
         self.version += 0 if resumed else len(listed)
-        self.hear(
+        self.receive(
             welcome=device_service_pb2.Welcome(
                 frame=FRAME,
                 time_ms=1_000,
@@ -73,7 +73,7 @@ class Channel:
 
     def delta(self, number, version, **fields):
         self.version = version
-        self.hear(delta=subscriptions_pb2.Delta(subscription_id=number, version=version, **fields))
+        self.receive(delta=subscriptions_pb2.Delta(subscription_id=number, version=version, **fields))
 
 
 def a_ball(object_id):
@@ -90,7 +90,7 @@ def test_it_is_left_alone(unknown):
     assert line.device.is_caught_up
     line.device.move(14.9, 35.9)
     line.delta(3, 2, cause=99, drop=[subscriptions_pb2.Drop(object_id=1, reason=99)])
-    line.hear(locate=device_service_pb2.Locate(subscription_ids=[3]))
+    line.receive(locate=device_service_pb2.Locate(subscription_ids=[3]))
     assert line.kinds() == ["hello"], "neither ended nor reported for, on no occasion"
     mine = line.device.subscribe(SUSHI)
     assert mine.id > 3
@@ -137,9 +137,9 @@ def test_one_under_a_number_that_was_ended_here_is_not_ended(unknown):
 def test_its_end_is_nobodys_concern(unknown):
     line = Channel()
     line.welcome({3: unknown})
-    line.hear(unsubscribed=device_service_pb2.Unsubscribed(subscription_id=3))
+    line.receive(unsubscribed=device_service_pb2.Unsubscribed(subscription_id=3))
     refused = errors_pb2.Error(reason=errors_pb2.ERROR_REASON_UNKNOWN_SUBSCRIPTION)
-    line.hear(
+    line.receive(
         rejection=device_service_pb2.Rejection(
             number=3, command=device_service_pb2.Rejection.COMMAND_SUBSCRIBE, error=refused
         )

@@ -44,7 +44,7 @@ class Crowd:
             self.coordinator.hello(self.line, name, b"n", 0, 0, HERE, batch)
             self.coordinator.subscribe(self.coordinator.sessions[name], 1, SUSHI, HERE, batch)
         self.coordinator.evaluate(batch)
-        self.heard()
+        self.received()
 
     def publish(self, count: int) -> None:
         objects = []
@@ -79,7 +79,7 @@ class Crowd:
         epoch = self.coordinator.sessions[name].epoch
         self.queue.put(c.Hello(self.line, name, nonce, version, place, epoch))
 
-    def heard(self) -> list[tuple[str, object]]:
+    def received(self) -> list[tuple[str, object]]:
         return self.coordinator.take(self.line, 10_000)
 
     def check(self) -> None:
@@ -123,7 +123,7 @@ async def test_a_crowd_that_reports_at_once_is_answered_in_portions(crowd, monke
     await crowd.batcher.run()
     assert sizes == [35, 35, 30]
     assert crowd.taken_count == 3
-    answers = crowd.heard()
+    answers = crowd.received()
     assert [(name, one.report_sequence) for name, one in answers] == [(name, 1) for name in DEVICES]
     crowd.check()
 
@@ -143,7 +143,7 @@ async def test_few_are_answered_without_another_thread(crowd, monkeypatch):
         crowd.report(name, 1)
     await crowd.batcher.run()
     assert sizes == []
-    assert len(crowd.heard()) == 5
+    assert len(crowd.received()) == 5
     crowd.check()
 
 
@@ -168,7 +168,7 @@ async def test_who_speaks_again_during_the_look_up_is_answered_twice_in_order(cr
     while crowd.queue or not spoken.is_set():
         await crowd.batcher.run()
     told: dict[str, list[object]] = {name: [] for name in DEVICES}
-    for name, event in crowd.heard():
+    for name, event in crowd.received():
         told[name].append(event)
     for name, events in told.items():
         deltas = [event for event in events if isinstance(event, VersionedDelta)]
@@ -237,7 +237,7 @@ async def test_in_a_flood_reading_comes_first(crowd, monkeypatch):
 def told(crowd: Crowd) -> dict[str, list[object]]:
     """Return what devices have been told since, each in order."""
     found: dict[str, list[object]] = {}
-    for name, event in crowd.heard():
+    for name, event in crowd.received():
         found.setdefault(name, []).append(event)
     return found
 
@@ -337,5 +337,5 @@ async def test_a_ping_is_answered_on_its_own_stream_or_not_at_all(crowd, end):
         await crowd.batcher.run()
     events = [type(event) for _, event in crowd.coordinator.take(before, 10)]
     assert events == ([Detached] if end == "taken over" else [])
-    assert [type(event) for _, event in crowd.heard()] == [Welcome] * (end == "taken over")
+    assert [type(event) for _, event in crowd.received()] == [Welcome] * (end == "taken over")
     crowd.coordinator.check()

@@ -71,19 +71,19 @@ def ids_on_disk(command_loop: CommandLoop) -> list[int]:
 
 
 async def test_an_answer_means_that_it_is_on_disk(command_loop):
-    ids = await command_loop.ask(c.Publish((an_object(), an_object())))
+    ids = await command_loop.execute(c.Publish((an_object(), an_object())))
     assert ids_on_disk(command_loop) == ids
 
 
 async def test_the_same_key_twice_at_once_is_published_once(command_loop):
-    asked = [command_loop.ask(c.Publish((an_object("key"),))) for _ in range(10)]
+    asked = [command_loop.execute(c.Publish((an_object("key"),))) for _ in range(10)]
     answers = await asyncio.gather(*asked)
     assert answers == [answers[0]] * 10
     assert ids_on_disk(command_loop) == answers[0]
 
 
 async def test_replacements_that_meet_in_a_batch_leave_the_last(command_loop):
-    asked = [command_loop.ask(c.Publish((an_object("key", payload=bytes([i])),))) for i in range(10)]
+    asked = [command_loop.execute(c.Publish((an_object("key", payload=bytes([i])),))) for i in range(10)]
     answers = await asyncio.gather(*asked)
     assert len({ids[0] for ids in answers}) == 10
     assert ids_on_disk(command_loop) == answers[-1]
@@ -92,10 +92,10 @@ async def test_replacements_that_meet_in_a_batch_leave_the_last(command_loop):
 
 
 async def test_retracting_twice_at_once_refuses_the_second(command_loop):
-    (object_id,) = await command_loop.ask(c.Publish((an_object(),)))
+    (object_id,) = await command_loop.execute(c.Publish((an_object(),)))
     answers = await asyncio.gather(
-        command_loop.ask(c.Retract((object_id,))),
-        command_loop.ask(c.Retract((object_id,))),
+        command_loop.execute(c.Retract((object_id,))),
+        command_loop.execute(c.Retract((object_id,))),
         return_exceptions=True,
     )
     assert answers[0] is None
@@ -106,12 +106,12 @@ async def test_retracting_twice_at_once_refuses_the_second(command_loop):
 
 async def test_a_device_may_say_everything_at_once(command_loop):
     """Hello, subscribe and report arrive before the first of them was looked at."""
-    ids = await command_loop.ask(c.Publish((an_object(),)))
+    ids = await command_loop.execute(c.Publish((an_object(),)))
     line = Outbox()
-    await command_loop.tell(c.Hello(line, "device", b"n", 0, HERE))
-    await command_loop.tell(c.Subscribe(line, "device", 1, SUSHI, HERE))
-    await command_loop.tell(report(line, 1, 14.6, 35.6))
-    await command_loop.ask(c.Sync())
+    await command_loop.enqueue(c.Hello(line, "device", b"n", 0, HERE))
+    await command_loop.enqueue(c.Subscribe(line, "device", 1, SUSHI, HERE))
+    await command_loop.enqueue(report(line, 1, 14.6, 35.6))
+    await command_loop.execute(c.Sync())
     events = [event for _, event in command_loop.coordinator.take(line, 100)]
     # Where it is last counts: subscribe and report are evaluated together, with one answer to both.
     assert [type(event) for event in events] == [Welcome, VersionedDelta]
@@ -123,39 +123,39 @@ async def test_a_device_may_say_everything_at_once(command_loop):
 
 async def test_a_device_that_leaves_can_come_back_at_once_as_another_instance(command_loop):
     line, other = Outbox(), Outbox()
-    await command_loop.tell(c.Hello(line, "device", b"one", 0, HERE))
-    command_loop.tell_now(c.Detach(line, "device"))
-    await command_loop.tell(c.Hello(other, "device", b"two", 0, HERE))
-    await command_loop.ask(c.Sync())
+    await command_loop.enqueue(c.Hello(line, "device", b"one", 0, HERE))
+    command_loop.enqueue_detach(c.Detach(line, "device"))
+    await command_loop.enqueue(c.Hello(other, "device", b"two", 0, HERE))
+    await command_loop.execute(c.Sync())
     assert [type(event) for _, event in command_loop.coordinator.take(other, 10)] == [Welcome]
 
 
 async def test_a_full_disk_refuses_and_changes_nothing(command_loop):
-    (kept,) = await command_loop.ask(c.Publish((an_object("kept"),)))
+    (kept,) = await command_loop.execute(c.Publish((an_object("kept"),)))
     line = Outbox()
-    await command_loop.tell(c.Hello(line, "device", b"n", 0, HERE))
-    await command_loop.ask(c.Sync())
+    await command_loop.enqueue(c.Hello(line, "device", b"n", 0, HERE))
+    await command_loop.execute(c.Sync())
     command_loop.coordinator.take(line, 10)
     (pages,) = command_loop._store._database.execute("PRAGMA page_count").fetchone()
     command_loop._store._database.execute(f"PRAGMA max_page_count={pages}")
     big = tuple(an_object(payload=bytes(16_000)) for _ in range(50))
     with pytest.raises(RefusalError) as refused:
-        await command_loop.ask(c.Publish(big))
+        await command_loop.execute(c.Publish(big))
     assert refused.value.reason is Reason.INTERNAL
     assert ids_on_disk(command_loop) == [kept]
     assert list(command_loop.coordinator.matching.objects) == [kept]
     # What needs no disk goes on, and so does everything once there is room again.
-    assert len((await command_loop.ask(c.Search(SUSHI, 14.5, 35.5)))[0]) == 1
+    assert len((await command_loop.execute(c.Search(SUSHI, 14.5, 35.5)))[0]) == 1
     command_loop._store._database.execute("PRAGMA max_page_count=1000000")
-    (after,) = await command_loop.ask(c.Publish((an_object("after"),)))
+    (after,) = await command_loop.execute(c.Publish((an_object("after"),)))
     assert ids_on_disk(command_loop) == [kept, after]
     assert after > kept
 
 
 async def test_a_refused_command_of_a_device_is_a_message(command_loop):
     line = Outbox()
-    await command_loop.tell(report(line, 7))
-    await command_loop.ask(c.Sync())
+    await command_loop.enqueue(report(line, 7))
+    await command_loop.execute(c.Sync())
     ((device_id, rejection),) = command_loop.coordinator.take(line, 10)
     assert device_id == "device"
     assert isinstance(rejection, Rejection)
@@ -165,19 +165,19 @@ async def test_a_refused_command_of_a_device_is_a_message(command_loop):
 @pytest.mark.parametrize("leap_ms", [-500_000, 500_000])
 async def test_a_wall_clock_that_leaps_changes_nothing(command_loop, clock, steady_clock, leap_ms):
     """A lifetime is a duration; and devices hear nothing of the leap."""
-    await command_loop.ask(c.Publish((an_object(ttl_ms=1_000),)))
-    before = await command_loop.ask(c.Sync())
+    await command_loop.execute(c.Publish((an_object(ttl_ms=1_000),)))
+    before = await command_loop.execute(c.Sync())
     assert before == clock.now_ms, "time begins with the wall clock"
     clock.now_ms += leap_ms
     steady_clock.now_ms += 999
-    assert len((await command_loop.ask(c.Search(SUSHI, 14.5, 35.5)))[0]) == 1
+    assert len((await command_loop.execute(c.Search(SUSHI, 14.5, 35.5)))[0]) == 1
     steady_clock.now_ms += 1
-    assert (await command_loop.ask(c.Search(SUSHI, 14.5, 35.5)))[0] == []
-    assert await command_loop.ask(c.Sync()) == before + 1_000
+    assert (await command_loop.execute(c.Search(SUSHI, 14.5, 35.5)))[0] == []
+    assert await command_loop.execute(c.Sync()) == before + 1_000
 
 
 async def test_more_than_the_queue_holds_waits_for_room(command_loop):
-    answers = await asyncio.gather(*(command_loop.ask(c.Publish((an_object(),))) for _ in range(500)))
+    answers = await asyncio.gather(*(command_loop.execute(c.Publish((an_object(),))) for _ in range(500)))
     assert len({ids[0] for ids in answers}) == 500
     assert len(ids_on_disk(command_loop)) == 500
 
@@ -185,10 +185,10 @@ async def test_more_than_the_queue_holds_waits_for_room(command_loop):
 async def test_a_hello_whose_stream_has_ended_attaches_nobody(command_loop):
     """The stream breaks while the hello waits: nothing would ever detach the device."""
     line, other = Outbox(), Outbox()
-    await command_loop.tell(c.Hello(line, "device", b"one", 0, HERE))
+    await command_loop.enqueue(c.Hello(line, "device", b"one", 0, HERE))
     line.close()
-    await command_loop.tell(c.Hello(other, "device", b"two", 0, HERE))
-    await command_loop.ask(c.Sync())
+    await command_loop.enqueue(c.Hello(other, "device", b"two", 0, HERE))
+    await command_loop.execute(c.Sync())
     assert [type(event) for _, event in command_loop.coordinator.take(other, 10)] == [Welcome]
 
 
@@ -209,13 +209,13 @@ async def waiting(command_loop: CommandLoop, count: int) -> None:
 
 
 async def test_publishers_that_wait_share_a_commit(command_loop):
-    await command_loop.ask(c.Publish((an_object(),)))
+    await command_loop.execute(c.Publish((an_object(),)))
     seen = commits(command_loop)
     with command_loop._store._writing:  # a disk that takes its time
-        first = asyncio.create_task(command_loop.ask(c.Publish((an_object(),))))
+        first = asyncio.create_task(command_loop.execute(c.Publish((an_object(),))))
         await waiting(command_loop, 1)
         await waiting(command_loop, 0)  # its commit waits for the disk
-        others = [asyncio.create_task(command_loop.ask(c.Publish((an_object(),)))) for _ in range(40)]
+        others = [asyncio.create_task(command_loop.execute(c.Publish((an_object(),)))) for _ in range(40)]
         await waiting(command_loop, 40)
         assert not first.done()
         assert ids_on_disk(command_loop) == [1], "nothing is acknowledged before it is on disk"
@@ -225,9 +225,9 @@ async def test_publishers_that_wait_share_a_commit(command_loop):
 
 
 async def test_a_disk_that_stands_still_keeps_commands_waiting_and_bounded(command_loop):
-    await command_loop.ask(c.Publish((an_object(),)))
+    await command_loop.execute(c.Publish((an_object(),)))
     with command_loop._store._writing:
-        asked = [asyncio.create_task(command_loop.ask(c.Publish((an_object(),)))) for _ in range(300)]
+        asked = [asyncio.create_task(command_loop.execute(c.Publish((an_object(),)))) for _ in range(300)]
         queue_max = command_loop.coordinator.limits.queue_max
         await waiting(command_loop, queue_max)
         for _ in range(100):
@@ -243,34 +243,34 @@ async def test_many_that_expire_at_once_are_deleted_a_few_a_commit(command_loop,
     count = 2 * _LATE_MAX + 100
     for start in range(0, count, 1000):
         some = min(1000, count - start)
-        await command_loop.ask(c.Publish(tuple(an_object(ttl_ms=1_000) for _ in range(some))))
-    (kept,) = await command_loop.ask(c.Publish((an_object(),)))
+        await command_loop.execute(c.Publish(tuple(an_object(ttl_ms=1_000) for _ in range(some))))
+    (kept,) = await command_loop.execute(c.Publish((an_object(),)))
     steady_clock.now_ms += 1_000
 
     def rows_on_disk():
         return command_loop._store._database.execute("SELECT count(*) FROM objects").fetchone()[0]
 
-    await command_loop.ask(c.Sync())
+    await command_loop.execute(c.Sync())
     assert list(command_loop.coordinator.matching.objects) == [kept]
     before, steps = rows_on_disk(), []
     while before > 4:
-        await command_loop.ask(c.Publish((an_object(),)))
+        await command_loop.execute(c.Publish((an_object(),)))
         steps.append(before + 1 - rows_on_disk())
         before = rows_on_disk()
     assert steps == [_LATE_MAX, _LATE_MAX, 100]
 
 
 async def test_what_a_full_disk_did_not_delete_is_deleted_later(command_loop, steady_clock):
-    await command_loop.ask(c.Publish(tuple(an_object(ttl_ms=1_000) for _ in range(50))))
+    await command_loop.execute(c.Publish(tuple(an_object(ttl_ms=1_000) for _ in range(50))))
     steady_clock.now_ms += 1_000
-    await command_loop.ask(c.Sync())
+    await command_loop.execute(c.Sync())
     (pages,) = command_loop._store._database.execute("PRAGMA page_count").fetchone()
     command_loop._store._database.execute(f"PRAGMA max_page_count={pages}")
     with pytest.raises(RefusalError):
-        await command_loop.ask(c.Publish(tuple(an_object(payload=bytes(16_000)) for _ in range(50))))
+        await command_loop.execute(c.Publish(tuple(an_object(payload=bytes(16_000)) for _ in range(50))))
     assert len(command_loop.coordinator.late_mutations) == 50
     command_loop._store._database.execute("PRAGMA max_page_count=1000000")
-    (after,) = await command_loop.ask(c.Publish((an_object(),)))
+    (after,) = await command_loop.execute(c.Publish((an_object(),)))
     assert not command_loop.coordinator.late_mutations
     rows = command_loop._store._database.execute("SELECT object_id FROM objects").fetchall()
     assert rows == [(after,)]
@@ -279,14 +279,14 @@ async def test_what_a_full_disk_did_not_delete_is_deleted_later(command_loop, st
 async def test_a_device_that_floods_is_answered_where_it_is_last(command_loop):
     """Many reports while a commit holds up the queue: one evaluation, which answers all of them."""
     line = Outbox()
-    await command_loop.ask(c.Publish((an_object(), an_object())))
-    await command_loop.tell(c.Hello(line, "device", b"n", 0, HERE))
-    await command_loop.tell(c.Subscribe(line, "device", 1, SUSHI, HERE))
-    await command_loop.ask(c.Sync())
+    await command_loop.execute(c.Publish((an_object(), an_object())))
+    await command_loop.enqueue(c.Hello(line, "device", b"n", 0, HERE))
+    await command_loop.enqueue(c.Subscribe(line, "device", 1, SUSHI, HERE))
+    await command_loop.execute(c.Sync())
     for sequence in range(1, 101):
-        assert command_loop.tell_at_once(report(line, sequence, 14.5 + 0.001 * sequence))
-    assert command_loop.tell_at_once(report(line, 101, numbers=(2,)))
-    await command_loop.ask(c.Sync())
+        assert command_loop.try_enqueue(report(line, sequence, 14.5 + 0.001 * sequence))
+    assert command_loop.try_enqueue(report(line, 101, numbers=(2,)))
+    await command_loop.execute(c.Sync())
     events = [event for _, event in command_loop.coordinator.take(line, 100)]
     rejections = [event for event in events if isinstance(event, Rejection)]
     assert [one.number for one in rejections] == [101]
@@ -314,19 +314,19 @@ class SlowDisk:
 async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     """They report, ping and are answered while a commit takes its time; what it is for comes after it."""
     line = Outbox()
-    ids = await command_loop.ask(c.Publish((an_object(), an_object())))
-    await command_loop.tell(c.Hello(line, "device", b"n", 0, HERE))
-    await command_loop.tell(c.Subscribe(line, "device", 1, SUSHI, HERE))
-    await command_loop.ask(c.Sync())
+    ids = await command_loop.execute(c.Publish((an_object(), an_object())))
+    await command_loop.enqueue(c.Hello(line, "device", b"n", 0, HERE))
+    await command_loop.enqueue(c.Subscribe(line, "device", 1, SUSHI, HERE))
+    await command_loop.execute(c.Sync())
     command_loop.coordinator.take(line, 100)
     disk = SlowDisk(command_loop._store)
-    publishing = asyncio.create_task(command_loop.ask(c.Publish((an_object(),))))
+    publishing = asyncio.create_task(command_loop.execute(c.Publish((an_object(),))))
     assert await asyncio.to_thread(disk.is_held.wait, 20.0)
-    assert command_loop.tell_at_once(c.Subscribe(line, "device", 2, SUSHI, HERE))
-    assert command_loop.tell_at_once(report(line, 1, 14.51, numbers=(1, 2)))
+    assert command_loop.try_enqueue(c.Subscribe(line, "device", 2, SUSHI, HERE))
+    assert command_loop.try_enqueue(report(line, 1, 14.51, numbers=(1, 2)))
     other = Outbox()
-    await command_loop.tell(c.Hello(other, "other", b"n", 0, HERE))
-    syncing = asyncio.create_task(command_loop.ask(c.Sync()))
+    await command_loop.enqueue(c.Hello(other, "other", b"n", 0, HERE))
+    syncing = asyncio.create_task(command_loop.execute(c.Sync()))
     for _ in range(50):
         await asyncio.sleep(0.002)
     assert command_loop.coordinator.take(line, 100) == [], "it has something of its own before it"
@@ -342,10 +342,10 @@ async def test_devices_do_not_wait_for_a_slow_disk(command_loop):
     # Now the device has nothing else under way.
     disk.is_held.clear()
     disk.go_on.clear()
-    publishing = asyncio.create_task(command_loop.ask(c.Publish((an_object(),))))
+    publishing = asyncio.create_task(command_loop.execute(c.Publish((an_object(),))))
     assert await asyncio.to_thread(disk.is_held.wait, 20.0)
-    assert command_loop.tell_at_once(report(line, 2, 14.52, numbers=(1, 2)))
-    assert command_loop.tell_at_once(c.Ping(line, "device", 7))
+    assert command_loop.try_enqueue(report(line, 2, 14.52, numbers=(1, 2)))
+    assert command_loop.try_enqueue(c.Ping(line, "device", 7))
     found = []
     async with asyncio.timeout(20.0):
         while len(found) < 3:
@@ -367,11 +367,11 @@ async def test_a_server_that_is_killed_begins_no_earlier_than_any_time_it_told(
     store, coordinator = command_loop._store, command_loop.coordinator
     commit = store.commit
     store.commit = lambda *arguments: (commits.append(arguments), commit(*arguments))
-    await command_loop.ask(c.Sync())
+    await command_loop.execute(c.Sync())
     began_ms = coordinator.matching.now_ms
     for _ in range(40):
         steady_clock.now_ms += 500
-        await command_loop.ask(c.Sync())
+        await command_loop.execute(c.Sync())
         assert (
             coordinator.matching.now_ms
             <= store.recover().time_ms
@@ -387,12 +387,12 @@ async def test_a_server_that_is_killed_begins_no_earlier_than_any_time_it_told(
 
 
 async def test_while_the_disk_is_slow_time_waits_for_it(command_loop, steady_clock):
-    await command_loop.ask(c.Sync())
+    await command_loop.execute(c.Sync())
     store, coordinator = command_loop._store, command_loop.coordinator
     before_ms = coordinator.matching.now_ms
     disk = SlowDisk(store)
     steady_clock.now_ms += 10_000
-    syncing = asyncio.create_task(command_loop.ask(c.Sync()))
+    syncing = asyncio.create_task(command_loop.execute(c.Sync()))
     assert await asyncio.to_thread(disk.is_held.wait, 20.0)
     assert before_ms == coordinator.matching.now_ms <= store.recover().time_ms
     disk.go_on.set()
@@ -401,7 +401,7 @@ async def test_while_the_disk_is_slow_time_waits_for_it(command_loop, steady_clo
 
 
 async def test_a_disk_that_fails_does_not_stop_time(command_loop, steady_clock):
-    await command_loop.ask(c.Sync())
+    await command_loop.execute(c.Sync())
     coordinator = command_loop.coordinator
     before_ms = coordinator.matching.now_ms
 
@@ -411,7 +411,7 @@ async def test_a_disk_that_fails_does_not_stop_time(command_loop, steady_clock):
     command_loop._store.commit = failing
     for _ in range(3):
         steady_clock.now_ms += 10_000
-        await command_loop.ask(c.Sync())
+        await command_loop.execute(c.Sync())
     assert coordinator.matching.now_ms == before_ms + 30_000
 
 
@@ -424,16 +424,16 @@ class HeldLoop:
         self.line = Outbox()
 
     async def subscribe(self, *numbers: int) -> None:
-        await self.loop.tell(c.Hello(self.line, "device", b"n", 0, HERE))
+        await self.loop.enqueue(c.Hello(self.line, "device", b"n", 0, HERE))
         for number in numbers:
-            await self.loop.tell(c.Subscribe(self.line, "device", number, SUSHI, HERE))
-        await self.loop.ask(c.Sync())
+            await self.loop.enqueue(c.Subscribe(self.line, "device", number, SUSHI, HERE))
+        await self.loop.execute(c.Sync())
         self.taken()
 
     async def hold(self, command: c.Command) -> asyncio.Task[object]:
         """Ask for something whose commit takes until `disk.go_on`."""
         self.disk = SlowDisk(self.loop._store)
-        asking = asyncio.create_task(self.loop.ask(command))
+        asking = asyncio.create_task(self.loop.execute(command))
         assert await asyncio.to_thread(self.disk.is_held.wait, 20.0)
         return asking
 
@@ -450,18 +450,18 @@ class HeldLoop:
 @pytest.fixture
 async def held(command_loop):
     held = HeldLoop(command_loop)
-    held.ids = await command_loop.ask(c.Publish((an_object(), an_object())))
+    held.ids = await command_loop.execute(c.Publish((an_object(), an_object())))
     yield held
     held.disk.go_on.set()
-    await command_loop.ask(c.Sync())
+    await command_loop.execute(c.Sync())
     held.coordinator.check()
 
 
 async def test_a_search_does_not_wait_for_the_commits_of_others(held):
     publishing = await held.hold(c.Publish((an_object(),)))
-    syncing = asyncio.create_task(held.loop.ask(c.Sync()))
+    syncing = asyncio.create_task(held.loop.execute(c.Sync()))
     async with asyncio.timeout(20.0):
-        found, now_ms = await held.loop.ask(c.Search(SUSHI, 14.5, 35.5))
+        found, now_ms = await held.loop.execute(c.Search(SUSHI, 14.5, 35.5))
     assert [one.item.object_id for one in found] == held.ids
     assert now_ms == held.coordinator.matching.now_ms
     assert not publishing.done()
@@ -469,31 +469,31 @@ async def test_a_search_does_not_wait_for_the_commits_of_others(held):
     held.disk.go_on.set()
     (news,) = await publishing
     await syncing
-    found, _ = await held.loop.ask(c.Search(SUSHI, 14.5, 35.5))
+    found, _ = await held.loop.execute(c.Search(SUSHI, 14.5, 35.5))
     assert [one.item.object_id for one in found] == [*held.ids, news]
 
 
 async def test_searches_at_once_are_answered_each_by_its_own(held):
     await held.hold(c.Publish((an_object(),)))
     specs = [TopK(("sushi",), k, 0.5) for k in (1, 2)] + [TopK(("tofu",), 1, 0.5)]
-    found = await asyncio.gather(*(held.loop.ask(c.Search(spec, 14.5, 35.5)) for spec in specs))
+    found = await asyncio.gather(*(held.loop.execute(c.Search(spec, 14.5, 35.5)) for spec in specs))
     assert [[one.item.object_id for one in ranked] for ranked, _ in found] == [
         held.ids[:1],
         held.ids,
         [],
     ]
     with pytest.raises(RefusalError) as refused:
-        await held.loop.ask(c.Search(TopK(("sushi",), 0, 0.5), 14.5, 35.5))
+        await held.loop.execute(c.Search(TopK(("sushi",), 0, 0.5), 14.5, 35.5))
     assert refused.value.field == "spec.top_k.k"
 
 
 async def test_a_hello_does_not_wait_for_the_commits_of_others(held):
     """It is told what is true: what others publish comes when it is on disk."""
     await held.subscribe(1)
-    await held.loop.tell(c.Detach(held.line, "device"))
+    await held.loop.enqueue(c.Detach(held.line, "device"))
     publishing = await held.hold(c.Publish((an_object(),)))
     line = Outbox()
-    await held.loop.tell(c.Hello(line, "device", b"another instance", 0, HERE))
+    await held.loop.enqueue(c.Hello(line, "device", b"another instance", 0, HERE))
     await held.rest()
     welcome, snapshot = held.taken(line)
     assert isinstance(welcome, Welcome)
@@ -511,22 +511,22 @@ async def test_a_hello_does_not_wait_for_the_commits_of_others(held):
 async def test_a_device_that_comes_back_while_it_is_being_forgotten_is_told_so(held):
     """Its subscriptions end on disk already: it must not be welcomed as if it had them."""
     await held.subscribe(1, 2)
-    await held.loop.tell(c.Detach(held.line, "device"))
+    await held.loop.enqueue(c.Detach(held.line, "device"))
     forgetting = await held.hold(c.Forget(("device", "nobody")))
     line, other = Outbox(), Outbox()
-    await held.loop.tell(c.Hello(line, "device", b"n", 3, HERE))
-    await held.loop.tell(c.Hello(other, "other", b"n", 0, HERE))
+    await held.loop.enqueue(c.Hello(line, "device", b"n", 3, HERE))
+    await held.loop.enqueue(c.Hello(other, "other", b"n", 0, HERE))
     await held.rest()
     assert held.taken(line) == []
     assert [type(event) for event in held.taken(other)] == [Welcome], "which concerns nobody else"
     held.disk.go_on.set()
     await forgetting
-    await held.loop.ask(c.Sync())
+    await held.loop.execute(c.Sync())
     (welcome,) = held.taken(line)
     assert (welcome.subscriptions, welcome.resumed) == ((), False)
     assert subscriptions_of(held.loop._store.recover()) == ()
-    await held.loop.tell(c.Subscribe(line, "device", 1, SUSHI, HERE))
-    await held.loop.ask(c.Sync())
+    await held.loop.enqueue(c.Subscribe(line, "device", 1, SUSHI, HERE))
+    await held.loop.execute(c.Sync())
     (delta,) = held.taken(line)
     assert delta.delta.snapshot
     assert [entry.item.object_id for entry in delta.delta.add] == held.ids
@@ -535,9 +535,9 @@ async def test_a_device_that_comes_back_while_it_is_being_forgotten_is_told_so(h
 
 async def test_a_device_that_has_come_back_before_it_is_forgotten_keeps_its_subscriptions(held):
     await held.subscribe(1, 2)
-    await held.loop.tell(c.Detach(held.line, "device"))
+    await held.loop.enqueue(c.Detach(held.line, "device"))
     line = Outbox()
-    await held.loop.tell(c.Hello(line, "device", b"another instance", 0, HERE))
+    await held.loop.enqueue(c.Hello(line, "device", b"another instance", 0, HERE))
     forgetting = await held.hold(c.Forget(("device",)))
     held.disk.go_on.set()
     await forgetting
@@ -551,16 +551,16 @@ async def test_reports_that_wait_for_a_commit_of_their_device_give_way_to_the_la
     """Of those that came with what is under way the last one has its answer already."""
     await held.subscribe()
     held.disk = SlowDisk(held.loop._store)
-    assert held.loop.tell_at_once(c.Subscribe(held.line, "device", 1, SUSHI, HERE))
-    assert held.loop.tell_at_once(report(held.line, 1, 14.51))
+    assert held.loop.try_enqueue(c.Subscribe(held.line, "device", 1, SUSHI, HERE))
+    assert held.loop.try_enqueue(report(held.line, 1, 14.51))
     assert await asyncio.to_thread(held.disk.is_held.wait, 20.0)
     for sequence in range(2, 6):
-        assert held.loop.tell_at_once(report(held.line, sequence, 14.5 + 0.01 * sequence))
-    assert held.loop.tell_at_once(c.Ping(held.line, "device", 7))
+        assert held.loop.try_enqueue(report(held.line, sequence, 14.5 + 0.01 * sequence))
+    assert held.loop.try_enqueue(c.Ping(held.line, "device", 7))
     await held.rest()
     assert held.taken() == []
     held.disk.go_on.set()
-    await held.loop.ask(c.Sync())
+    await held.loop.execute(c.Sync())
     first, last, pong = held.taken()
     assert (first.report_sequence, first.delta.snapshot) == (1, True)
     assert first.delta.anchor == FRAME.project(14.51, 35.5)
@@ -575,16 +575,16 @@ async def test_between_welcome_and_snapshot_there_is_nothing(held):
     await held.subscribe(1, 2, 3)
     publishing = await held.hold(c.Publish((an_object(),)))
     line = Outbox()
-    await held.loop.tell(c.Unsubscribe(held.line, "device", 3))
-    others = [asyncio.create_task(held.loop.ask(c.Publish((an_object(),)))) for _ in range(2)]
+    await held.loop.enqueue(c.Unsubscribe(held.line, "device", 3))
+    others = [asyncio.create_task(held.loop.execute(c.Publish((an_object(),)))) for _ in range(2)]
     await held.rest()
-    await held.loop.tell(c.Detach(held.line, "device"))
-    await held.loop.tell(c.Hello(line, "device", b"another instance", 0, HERE))
-    others.append(asyncio.create_task(held.loop.ask(c.Publish((an_object(),)))))
+    await held.loop.enqueue(c.Detach(held.line, "device"))
+    await held.loop.enqueue(c.Hello(line, "device", b"another instance", 0, HERE))
+    others.append(asyncio.create_task(held.loop.execute(c.Publish((an_object(),)))))
     await held.rest()
     held.disk.go_on.set()
     news = [(await one)[0] for one in (publishing, *others)]
-    await held.loop.ask(c.Sync())
+    await held.loop.execute(c.Sync())
     welcome, *deltas = held.taken(line)
     assert isinstance(welcome, Welcome)
     assert [one.subscription_id for one in welcome.subscriptions] == [1, 2]
@@ -603,11 +603,11 @@ async def test_nobody_is_told_the_time_from_before_a_leap(tmp_path, is_start):
     if not is_start:
         disk.go_on.set()
         running = asyncio.create_task(loop.run())
-        await loop.ask(c.Publish((an_object(),)))
+        await loop.execute(c.Publish((an_object(),)))
         disk.go_on.clear()
         disk.is_held.clear()
         clock.now_ms += 3_600_000
-    await loop.tell(c.Hello(line, "device", b"n", 0, HERE))
+    await loop.enqueue(c.Hello(line, "device", b"n", 0, HERE))
     if is_start:
         running = asyncio.create_task(loop.run())
     assert await asyncio.to_thread(disk.is_held.wait, 20.0)
@@ -615,7 +615,7 @@ async def test_nobody_is_told_the_time_from_before_a_leap(tmp_path, is_start):
         await asyncio.sleep(0)
     assert loop.coordinator.take(line, 10) == []
     disk.go_on.set()
-    await loop.ask(c.Sync())
+    await loop.execute(c.Sync())
     ((_, welcome),) = loop.coordinator.take(line, 10)
     assert welcome.time_ms == clock.now_ms
     assert not loop.coordinator.matching.objects

@@ -37,7 +37,7 @@ class Host:
             coordinator, self.store, self.clock, self.clock, Retention(self.store, days)
         )
         self._running = asyncio.create_task(self.command_loop.run())
-        await self.command_loop.ask(c.Sync())
+        await self.command_loop.execute(c.Sync())
 
     async def stop(self):
         self.command_loop.stop()
@@ -46,23 +46,23 @@ class Host:
 
     async def subscribe(self, device_id, subscriptions=1):
         line = Outbox()
-        await self.command_loop.tell(c.Hello(line, device_id, b"n", 0, HERE))
+        await self.command_loop.enqueue(c.Hello(line, device_id, b"n", 0, HERE))
         for number in range(1, subscriptions + 1):
-            await self.command_loop.tell(c.Subscribe(line, device_id, number, SUSHI, HERE))
-        await self.command_loop.ask(c.Sync())
+            await self.command_loop.enqueue(c.Subscribe(line, device_id, number, SUSHI, HERE))
+        await self.command_loop.execute(c.Sync())
         return line
 
     async def leave(self, device_id, line):
-        self.command_loop.tell_now(c.Detach(line, device_id))
-        await self.command_loop.ask(c.Sync())
+        self.command_loop.enqueue_detach(c.Detach(line, device_id))
+        await self.command_loop.execute(c.Sync())
 
     async def pass_days(self, days):
         """Let time pass, and the look that is due then be done."""
         self.clock.now_ms += int(days * DAY_MS)
-        await self.command_loop.ask(c.Sync())
+        await self.command_loop.execute(c.Sync())
         while (look := self.command_loop._retention._looking) is not None and not look.done():
             await look
-        await self.command_loop.ask(c.Sync())
+        await self.command_loop.execute(c.Sync())
 
     def on_disk(self):
         return [row.device_id for row in subscriptions_of(self.store.recover())]
@@ -92,7 +92,7 @@ async def test_who_was_not_heard_of_for_the_time_is_forgotten_and_nobody_else(ho
     host.command_loop.coordinator.check()
     # Who is there goes on hearing everything.
     host.command_loop.coordinator.take(line, 100)
-    await host.command_loop.ask(c.Publish((an_object(),)))
+    await host.command_loop.execute(c.Publish((an_object(),)))
     assert [type(event) for _, event in host.command_loop.coordinator.take(line, 100)] == [VersionedDelta]
 
 
@@ -109,7 +109,7 @@ async def test_being_there_counts_until_the_moment_of_leaving(host):
 async def test_a_device_that_is_there_when_the_server_dies_is_remembered_from_the_last_look_on(host):
     await host.subscribe("d")
     await host.pass_days(DAYS + 10)
-    await host.command_loop.ask(c.Publish((an_object(),)))
+    await host.command_loop.execute(c.Publish((an_object(),)))
     # The process ends without a word: the device was never detached.
     host.command_loop.stop()
     await host._running
@@ -130,7 +130,7 @@ async def test_after_a_start_there_is_an_hour_to_come_back(host):
     await host.pass_days(0.9 * LOOK_MS / DAY_MS)
     assert host.on_disk() == ["d"]
     line = Outbox()
-    await host.command_loop.tell(c.Hello(line, "d", b"n", 0, HERE))
+    await host.command_loop.enqueue(c.Hello(line, "d", b"n", 0, HERE))
     await host.pass_days(0.2 * LOOK_MS / DAY_MS)
     assert host.on_disk() == ["d"]
     events = [type(event) for _, event in host.command_loop.coordinator.take(line, 10)]

@@ -78,7 +78,7 @@ class App:
         self.ignored_count = 0
         self.fresh: set[int] | None = None  # subscriptions that must begin with a snapshot
 
-    def hear(self, event: object) -> None:
+    def receive(self, event: object) -> None:
         match event:
             case Welcome():
                 self.memory.epoch = event.epoch
@@ -175,7 +175,7 @@ class DeliveryRule(RuleBasedStateMachine):
     def attached(self, name: str) -> App | None:
         return next((app for app in self.apps[name] if app.outbox is not None), None)
 
-    def speaker(self, name: str) -> App:
+    def attached_session(self, name: str) -> App:
         """Return the instance that is attached; if there is none, the first attaches."""
         if self.attached(name) is None:
             self.hello(name, 0, "right")
@@ -232,24 +232,24 @@ class DeliveryRule(RuleBasedStateMachine):
             assert welcome.resumed, "all that it missed is kept"
         self.last_nonce[name] = app.nonce
         self.missed[name] = None
-        app.hear(welcome)
+        app.receive(welcome)
 
     @rule(name=devices, number=numbers, word=st.sampled_from(WORDS), place=places)
     def subscribe(self, name: str, number: int, word: str, place: tuple[int, int]) -> None:
-        app = self.speaker(name)
+        app = self.attached_session(name)
         spec = TopK((word,), 4, 0.5)
         self.subscriptions[name][number] = spec
         self.enqueue(c.Subscribe(self.line(app), name, number, spec, Place(*map(float, place))))
 
     @rule(name=devices, number=numbers)
     def unsubscribe(self, name: str, number: int) -> None:
-        app = self.speaker(name)
+        app = self.attached_session(name)
         if self.subscriptions[name].pop(number, None) is not None:
             self.enqueue(c.Unsubscribe(self.line(app), name, number))
 
     @rule(name=devices, place=places, kind=st.sampled_from(["next", "next", "repeated", "late"]))
     def report(self, name: str, place: tuple[int, int], kind: str) -> None:
-        app = self.speaker(name)
+        app = self.attached_session(name)
         last = self.reported.get(name, 0)
         if kind == "next":
             app.sequence += 1
@@ -273,7 +273,7 @@ class DeliveryRule(RuleBasedStateMachine):
 
     @rule(name=devices, how=st.sampled_from(["ack", "ping"]))
     def acknowledge(self, name: str, how: str) -> None:
-        app = self.speaker(name)
+        app = self.attached_session(name)
         line, version = self.line(app), app.memory.version
         self.enqueue(c.Ack(line, name, version) if how == "ack" else c.Ping(line, name, 1, version))
 
@@ -302,7 +302,7 @@ class DeliveryRule(RuleBasedStateMachine):
             return
         outbox = self.line(app)
         for _, event in self.coordinator.take(outbox, count):
-            app.hear(event)
+            app.receive(event)
         outbox.wrote()
 
     @rule(name=devices, count=st.integers(1, 4), heard=st.integers(0, 2))
@@ -315,7 +315,7 @@ class DeliveryRule(RuleBasedStateMachine):
         events = [event for _, event in self.coordinator.take(outbox, count)]
         outbox.wrote()
         for event in events[:heard]:
-            app.hear(event)
+            app.receive(event)
         self.lost_count += sum(isinstance(event, VersionedDelta) for event in events[heard:])
         app.outbox = None
         self.missed[name] = None
@@ -349,7 +349,7 @@ class DeliveryRule(RuleBasedStateMachine):
     @rule(name=devices, back=st.integers(0, 8), place=places)
     def go_back(self, name: str, back: int, place: tuple[int, int]) -> None:
         """It has acknowledged, and is restored from a backup of before."""
-        app = self.speaker(name)
+        app = self.attached_session(name)
         self.subscribe(name, 1, "a", place)
         self.report(name, place, "next")
         self.read(name, 9)
@@ -412,7 +412,7 @@ class DeliveryRule(RuleBasedStateMachine):
         expected = {
             name
             for name, session in self.coordinator.sessions.items()
-            if session.is_attached and self.now_ms - session.heard_ms >= LEASE_MS
+            if session.is_attached and self.now_ms - session.last_seen_ms >= LEASE_MS
         }
         before = {name: self.attached(name) for name in DEVICES}
         self.carry_out(c.AdvanceClock(self.now_ms))
@@ -422,7 +422,7 @@ class DeliveryRule(RuleBasedStateMachine):
             assert app is not None
             outbox = self.line(app)
             for _, event in self.coordinator.take(outbox, 1_000):
-                app.hear(event)
+                app.receive(event)
             outbox.wrote()
             assert app.outbox is None, "it is told"
 
@@ -488,7 +488,7 @@ class DeliveryRule(RuleBasedStateMachine):
         return app.outbox
 
     def enqueue(self, command: c.DeviceCommand) -> None:
-        self.coordinator.heard(command.outbox, command.device_id)
+        self.coordinator.renew_lease(command.outbox, command.device_id)
         self.carry_out(command)
 
     def buffer(self, handle: int) -> set[int]:

@@ -29,7 +29,7 @@ def test_a_lease_ends_after_its_length():
 def test_what_a_device_says_renews_it():
     leases = Leases(LEASE_MS)
     session = attached(leases, 1)
-    session.heard_ms = 60
+    session.last_seen_ms = 60
     assert leases.expired(159) == []
     assert leases.expired(160) == [session]
 
@@ -62,14 +62,14 @@ def test_random_devices_against_the_definition():
     for now_ms in range(1, 3_000):
         for session in chance.sample(sessions, 3):
             if session.outbox is not None:
-                session.heard_ms = now_ms
+                session.last_seen_ms = now_ms
             elif chance.random() < 0.1:
                 session.attach(Outbox(), b"n", 0, 0)
                 leases.begin(session, now_ms)
         expected = {
             session.device_id
             for session in sessions
-            if session.outbox is not None and now_ms - session.heard_ms >= LEASE_MS
+            if session.outbox is not None and now_ms - session.last_seen_ms >= LEASE_MS
         }
         before = leases._number
         found = leases.expired(now_ms)

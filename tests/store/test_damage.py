@@ -22,7 +22,7 @@ from server.store.mutations import (
     DeleteObject,
     DeleteSubscription,
     PutObject,
-    SetHeard,
+    SetLastSeen,
     SetTime,
 )
 from tests.store.conftest import FRAME, a_subscription
@@ -112,7 +112,7 @@ class Model:
             del self.subscriptions[name]
             return DeleteSubscription(*name)
         if kind == "heard":
-            return SetHeard(details[0])
+            return SetLastSeen(details[0])
         return SetTime(self.time_ms + details[0])
 
     def state(self):

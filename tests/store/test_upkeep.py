@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from server.store import SqliteStore, check, facts, upkeep
-from server.store.mutations import DeleteObject, PutObject, SetHeard
+from server.store.mutations import DeleteObject, PutObject, SetLastSeen
 from server.store.sqlite import _GIVEN_BACK, _HEARD_STEP_MS
 from tests.store.conftest import FRAME, a_subscription, an_object, quiet
 from tests.support.stored import ids_of
@@ -112,7 +112,7 @@ def test_when_a_device_was_heard_of_is_written_only_if_it_is_news(path):
 
     def changed(time_ms):
         before = store._database.total_changes
-        store.commit([SetHeard("d")], time_ms)
+        store.commit([SetLastSeen("d")], time_ms)
         return store._database.total_changes - before - 1  # the time is written in any case
 
     assert changed(1_000 + _HEARD_STEP_MS) == 0

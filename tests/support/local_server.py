@@ -128,7 +128,7 @@ class LocalServer:
         self.limits = limits
         self.options = options
         self.commit_hold = Hold()
-        self.look_hold = Hold()
+        self.retrieval_hold = Hold()
         self.store = WatchedStore(frame, self.commit_hold)
         self.real_ms = 0
         """Real time: a device that is asked where it is has so long to answer."""
@@ -157,7 +157,7 @@ class LocalServer:
             await asyncio.sleep(0)
         self.store.is_dead = not is_durable
         self.commit_hold.release()
-        self.look_hold.release()
+        self.retrieval_hold.release()
         self._loop._disk.shutdown()
         self._loop._batcher.close()
         self.store.is_dead = False
@@ -179,19 +179,19 @@ class LocalServer:
 
     async def read(self, outbox: Outbox, device_id: str, request: bytes | None) -> None:
         """Take what a device has sent; None if it leaves its fleet. Waits only for room."""
-        self._loop.listen()
+        self._loop.note_arrival()
         command: c.DeviceCommand = c.Detach(outbox, device_id)
         if request is not None:
-            session = self._coordinator.heard(outbox, device_id)
+            session = self._coordinator.renew_lease(outbox, device_id)
             message = device_service_pb2.AttachRequest.FromString(request)
             if message.HasField("report"):
                 report = report_from(outbox, session, device_id, message.report)
                 command = checked_report(report, self.limits)
             else:
                 command = device_command_from(outbox, device_id, message)
-        if not self._loop.tell_at_once(command):
+        if not self._loop.try_enqueue(command):
             self._seen["devices that waited for room"] += 1
-            await self._loop.tell(command)
+            await self._loop.enqueue(command)
 
     async def submit(self, command: c.Command) -> asyncio.Future[Any]:
         """Take a command of a publisher; return what becomes the reply. Waits only for room."""
@@ -207,7 +207,7 @@ class LocalServer:
         """Note that a stream has ended."""
         outbox.close()
         for device_id in list(outbox.devices):
-            self._loop.tell_now(c.Detach(outbox, device_id))
+            self._loop.enqueue_detach(c.Detach(outbox, device_id))
 
     # -- what it does ----------------------------------------------------------------------------
 
@@ -229,13 +229,13 @@ class LocalServer:
 
     async def idle(self) -> None:
         """Wait until everything that was taken has been carried out."""
-        await self._unless_it_ends(self._loop.ask(c.Sync()))
+        await self._unless_it_ends(self._loop.execute(c.Sync()))
 
     async def idle_but_for_disk(self) -> None:
         """Wait until what was taken and needs no disk has been carried out, if there is room to ask."""
         answered = asyncio.Event()
         stranger = Outbox(answered.set)
-        if self._loop.tell_at_once(c.Ping(stranger, "stranger", 1)):
+        if self._loop.try_enqueue(c.Ping(stranger, "stranger", 1)):
             await self._unless_it_ends(_happened(answered))
 
     async def until_held(self, hold: Hold) -> bool:
@@ -296,7 +296,7 @@ class LocalServer:
 
         def watched_retrieve(batch):
             self._seen["portions looked up on the other thread"] += 1
-            self.look_hold.pass_by()
+            self.retrieval_hold.pass_by()
             return retrieve(batch)
 
         def watched_publish(objects, replaced=()):

@@ -20,7 +20,7 @@ async def serving(settings: ServerSettings, limits: Limits | None = None) -> Asy
     try:
         yield server
     finally:
-        if not server._pumping.done():
+        if not server._loop_task.done():
             await server.stop()
 
 

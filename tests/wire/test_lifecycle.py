@@ -246,7 +246,7 @@ async def test_who_is_not_read_is_not_written_for_ever():
             while sender.outbox.answers_count <= 50:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         for _ in range(10):
-            await server._command_loop.ask(c.Sync())
+            await server._command_loop.execute(c.Sync())
         assert sender.outbox.answers_count <= 50 + 10 + 10
         go_on.set()
         assert [(await device.read()).pong.number for _ in range(500)] == list(range(1, 501))
