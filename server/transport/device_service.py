@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 
 from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
+from safe_region.steady_clock import steady_clock_ms
 from server.commands import command as c
 from server.commands.validation import checked_report
 from server.errors import Reason, RefusalError
@@ -217,6 +218,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             if request.HasField("hello"):
                 self._admission.auth.require(request.hello.token)
                 self._require_same_device(device_id, request.hello.device_id)
+                self._coordinator.counters.count_hello(steady_clock_ms())
             return converters.device_command_from(outbox, device_id, request)
         except RefusalError as error:
             number, command = _address(request)
