@@ -28,10 +28,15 @@ class ParkReason(Enum):
     """It said nothing for longer than its lease."""
 
 
+_TIMES = ("first_hello_ms", "last_snapshot_ms")
+
+
 @dataclass(slots=True)
 class Counters:
     """How often things have happened since the server began, and how many devices are in which state."""
 
+    hellos: int = 0
+    """Hellos received, of devices whose token is known."""
     deltas_queued: int = 0
     """Put in an outbox; one that is sent again counts again."""
     deltas_resent: int = 0
@@ -58,11 +63,28 @@ class Counters:
     rejected: Counter[Reason] = field(default_factory=Counter)
     devices: Counter[Enum] = field(default_factory=Counter)
     """Sessions by their state."""
+    serving_ms: int = 0
+    """Since when the server serves, in steady time, as the two below."""
+    first_hello_ms: int = 0
+    """When the first hello was received; 0 if none was."""
+    last_snapshot_ms: int = 0
+    """When the last snapshot was written; 0 if none was."""
+
+    def count_hello(self, steady_ms: int) -> None:
+        """Note that a hello was received."""
+        self.hellos += 1
+        self.first_hello_ms = self.first_hello_ms or steady_ms
+
+    def times(self) -> dict[str, int]:
+        """Return when the first and the last of something happened, in ms since the server serves."""
+        found = {one: getattr(self, one) for one in _TIMES}
+        return {name: max(1, at_ms - self.serving_ms) if at_ms else 0 for name, at_ms in found.items()}
 
     def named(self) -> dict[str, int]:
         """Return all that only grows, by name."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
-        del found["devices"]
+        for name in ("devices", "serving_ms", *_TIMES):
+            del found[name]
         parked, rejected = found.pop("parked"), found.pop("rejected")
         found |= {f"parked.{reason.name}": parked[reason] for reason in ParkReason}
         found |= {f"rejected.{reason.name}": rejected[reason] for reason in Reason if reason}

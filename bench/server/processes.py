@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -47,6 +48,10 @@ class Process:
         """Return how long it has computed, all threads together."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+
+    def kill(self) -> None:
+        """End it at once, as `kill -9` does."""
+        os.kill(self.pid, signal.SIGKILL)
 
     def _pages(self) -> list[int]:
         return [int(count) for count in Path(f"/proc/{self.pid}/statm").read_text().split()]

@@ -32,12 +32,14 @@ from bench.server.fleets import Fleets
 from bench.server.processes import Process, require_files, running
 from bench.server.setup import compile_kernels, published, serving
 from bench.server.soak import soak
+from bench.server.storm import storm
 from bench.server.workload import Workload
 from bench.variants import chosen
 from engine import CostModel
 from index.catalogue import DEFAULT_OBJECT_INDEX
 
-VARIANTS = ("connections", "shared", "fleet")
+VARIANTS = ("connections", "shared", "fleet", "storm-connections", "storm-fleet")
+_STORMS = ("storm-connections", "storm-fleet")
 _SHARED = 10
 """Connections of the variant `shared`."""
 _RETRIEVE_S = 30.0
@@ -59,7 +61,9 @@ class ServerParameters:
         How often each is repeated.
     variants
         ``connections``, one for each device, ``shared``, a stream for each on some connections, as
-        through a gateway, or ``fleet``, streams that they share. Each has a server of its own.
+        through a gateway, or ``fleet``, streams that they share; ``storm-connections`` and
+        ``storm-fleet``, the same where the server is killed and all devices come back. Each has a
+        server of its own.
     """
 
     objects: int = 100_000
@@ -95,6 +99,11 @@ async def measure(
     rows: list[Row] = []
     compile_kernels(workload)
     for variant in parameters.variants:
+        if variant in _STORMS:
+            with _without_collector():
+                found = await storm(workload, parameters.k_max, progress, is_fleet=variant == "storm-fleet")
+            rows.append({"variant": variant, "objects": parameters.objects, **found})
+            continue
         with (
             _without_collector(),
             tempfile.TemporaryDirectory() as folder,

@@ -22,11 +22,11 @@ _PUBLISH_S = 600.0
 
 
 @contextmanager
-def serving(workload: Workload, folder: Path) -> Iterator[Process]:
-    """Run a server with an empty store."""
+def serving(workload: Workload, folder: Path, port: int = 0) -> Iterator[Process]:
+    """Run a server with the store of a folder, on any port by default."""
     area = ",".join(repr(bound) for bound in workload.area)
     store = folder / "store.db"
-    flags = [f"--area={area}", "--port=0", f"--store={store}"]
+    flags = [f"--area={area}", f"--port={port}", f"--store={store}"]
     with running(["cli", "serve", *flags], _READY, folder / "server.log") as process:
         yield process
 

@@ -72,10 +72,11 @@ def plane_point(message: geometry_pb2.Point) -> Point:
 
 def live_object(message: objects_pb2.Object) -> LiveObject:
     """Read an object."""
+    position = message.position
     return LiveObject(
         message.id,
-        message.position.lon,
-        message.position.lat,
+        position.lon,
+        position.lat,
         frozenset(message.keywords),
         message.created_ms,
         message.expiry_ms,

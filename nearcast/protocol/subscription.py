@@ -22,7 +22,7 @@ from nearcast.protocol.converters import live_object
 from nearcast.protocol.location import Location, SharedLocation
 from nearcast.protocol.report_policy import ReportPolicy
 from nearcast.protocol.specs import kind_of
-from nearcast.v1 import subscriptions_pb2
+from nearcast.v1 import geometry_pb2, subscriptions_pb2
 from safe_region.frame import Frame, Point
 from safe_region.region import Buffered, Evaluation, RegionMode
 
@@ -177,9 +177,13 @@ class Subscription:
             reason = _REMOVALS.get(drop.reason)
             if reason is not None:
                 removals[drop.object_id] = reason
+        added = []
         for entry in delta.add:
-            self._objects[entry.object.id] = live_object(entry.object)
-        self._kind.update(self.region, delta, list(map(_buffered, delta.add)), self._host.matches_max)
+            item = entry.object  # each look at a field of a message makes an object of Python's
+            found = live_object(item)
+            self._objects[found.id] = found
+            added.append(_buffered(found, item.point, entry.r_m))
+        self._kind.update(self.region, delta, added, self._host.matches_max)
         buffer = self.region.buffer
         self._objects = {key: one for key, one in self._objects.items() if key in buffer}
         self._known = True
@@ -194,7 +198,7 @@ class Subscription:
         if self._first_answer is not None and not self._first_answer.done():
             self._first_answer.set_result(None)
         self.notice(_REASONS.get(delta.cause, ChangeReason.RESUMED), removals)
-        return len(delta.add)
+        return len(added)
 
     @property
     def next_expiry_ms(self) -> int:
@@ -322,6 +326,5 @@ class _Watcher:
         return changes
 
 
-def _buffered(entry: subscriptions_pb2.Entry) -> Buffered:
-    item = entry.object
-    return Buffered(item.id, item.point.x_m, item.point.y_m, entry.r_m, item.expiry_ms)
+def _buffered(item: LiveObject, place: geometry_pb2.Point, r_m: float) -> Buffered:
+    return Buffered(item.id, place.x_m, place.y_m, r_m, item.expiry_ms)

@@ -309,12 +309,13 @@ class DeviceStream:
     def _interrupt(self) -> None:
         """Drop what is queued and disconnect the devices."""
         self._has_served = self._has_served or any(one.is_online for one in self.sessions.values())
-        self._streaming = False
+        was_streaming, self._streaming = self._streaming, False
         self._queue.clear()
         self._hellos.clear()
         self._room.set()
-        for session in self.sessions.values():
-            session.disconnect()
+        if was_streaming:  # if not, they are disconnected already
+            for session in self.sessions.values():
+                session.disconnect()
         self.notify()
 
     def _drop_failed(self) -> bool:

@@ -175,11 +175,7 @@ class Coordinator:
             session.resume(version)
         else:
             batch.snapshots.update(dict.fromkeys(handles, Cause.RESUMED))
-        parked, pending = self.matching.are_parked(handles), self.matching.are_pending(handles)
-        for handle, is_parked, is_pending in zip(handles, parked, pending, strict=True):
-            if is_pending or (is_parked and not resumed):
-                batch.places[handle] = place
-                batch.causes[handle] = Cause.RESUMED
+        batch.arrivals.update(dict.fromkeys(handles, place))
 
     def detach(self, outbox: Outbox, device_id: str) -> None:
         """Note that a device is gone, unless another stream has it already."""
@@ -216,6 +212,7 @@ class Coordinator:
             self.router.bind(session, subscription_id, handle)
         batch.places[handle] = place
         batch.causes[handle] = Cause.SUBSCRIBED
+        batch.arrivals.pop(handle, None)
 
     def unsubscribe(self, session: Session, subscription_id: int) -> None:
         """End a subscription."""
@@ -250,6 +247,7 @@ class Coordinator:
             handle = handles[subscription_id]
             batch.places[handle] = place
             batch.causes.pop(handle, None)
+            batch.arrivals.pop(handle, None)
 
     # -- evaluation ------------------------------------------------------------------------------
 
@@ -258,6 +256,7 @@ class Coordinator:
 
         `retrieved` is what the matching service has retrieved for it, if it has already.
         """
+        self.matching.resume(batch)
         if batch:
             self.location_requests.answered(batch.places)
             self._route(self.matching.evaluate(batch, retrieved))

@@ -1,7 +1,8 @@
 """Subscriptions that are to be evaluated together: a row each, wherever they come from.
 
 Reports, hellos and subscribes put rows in; a later one of the same subscription overwrites the row, as it
-says where the device is now. O(1) a row.
+says where the device is now. Which hellos need rows is asked for all of a batch at once, when they are in:
+thousands of devices come back together. O(1) a row.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine import Positions
+from engine.contracts import Bools
 from safe_region.frame import Frame
 from server.model import Cause, Place
 
@@ -18,7 +20,7 @@ _LON, _LAT, _MARGIN, _HEADING, _SPEED = range(5)
 class EvaluationBatch:
     """Where subscriptions are to be evaluated, and what their devices are to be told."""
 
-    __slots__ = ("causes", "places", "snapshots")
+    __slots__ = ("arrivals", "causes", "places", "snapshots")
 
     def __init__(self) -> None:
         self.places: dict[int, Place] = {}
@@ -27,6 +29,8 @@ class EvaluationBatch:
         """By handle, for what is no report: why the device is told."""
         self.snapshots: dict[int, Cause] = {}
         """Subscriptions whose devices are to be given everything, evaluated here or not."""
+        self.arrivals: dict[int, Place] = {}
+        """Subscriptions whose devices have said hello, where that was: some need a row."""
 
     def __len__(self) -> int:
         return len(self.places)
@@ -39,6 +43,23 @@ class EvaluationBatch:
         self.places.pop(handle, None)
         self.causes.pop(handle, None)
         self.snapshots.pop(handle, None)
+        self.arrivals.pop(handle, None)
+
+    def resume(self, are_awake: Bools, are_pending: Bools) -> None:
+        """Put in a row for each arrival that needs one: it is parked, or something waits for its place.
+
+        Parameters
+        ----------
+        are_awake, are_pending
+            Of each arrival, in their order.
+        """
+        rows = zip(self.arrivals.items(), are_awake.tolist(), are_pending.tolist(), strict=True)
+        for (handle, place), is_awake, is_pending in rows:
+            is_parked = not is_awake and handle in self.snapshots
+            if is_parked or is_pending:
+                self.places[handle] = place
+                self.causes[handle] = Cause.RESUMED
+        self.arrivals.clear()
 
     def positions(self, frame: Frame) -> Positions:
         """Return the rows as columns, on the plane."""

@@ -63,6 +63,10 @@ class KeywordDictionary:
         ends = pairwise(rows.offsets.tolist())
         return [tuple(sorted(words[start:end])) for start, end in ends]
 
+    def row(self, numbers: KeywordIds) -> tuple[str, ...]:
+        """Return the keywords of one row, sorted."""
+        return tuple(sorted(map(self._words.__getitem__, numbers.tolist())))
+
     def give_back(self, keywords: Iterable[str]) -> None:
         """Release what `take` took."""
         for word in keywords:

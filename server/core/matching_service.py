@@ -198,6 +198,12 @@ class MatchingService:
         """Whether the server has to know where the device of a subscription is."""
         return self._kind(handle).needs_exact_position(handle)
 
+    def resume(self, batch: EvaluationBatch) -> None:
+        """Give the subscriptions of devices that have said hello the rows that they need."""
+        if batch.arrivals:
+            handles = _ids(batch.arrivals)
+            batch.resume(self.engine.are_awake(handles), self.engine.are_pending(handles))
+
     def retrieve(self, batch: EvaluationBatch) -> Retrieved:
         """Look up what `evaluate` needs, in any thread; others may be evaluated meanwhile."""
         positions = batch.positions(self.frame)

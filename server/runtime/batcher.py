@@ -131,6 +131,7 @@ class Batcher:
             return None
         accepted = Accepted()
         self.accept(self._queue.take_volatile(size), accepted)
+        self._coordinator.matching.resume(accepted.evaluation)
         self._on_taken()
         retrieving = None
         if len(accepted.evaluation) >= _PORTION_MIN:

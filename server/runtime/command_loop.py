@@ -175,7 +175,8 @@ class CommandLoop:
     async def run(self) -> None:
         """Carry out commands until `stop`."""
         self._committed_ms = self._until_ms = self.coordinator.matching.now_ms
-        self._ahead_ms = max(self._committed_ms, self._clock()) - self._steady_clock()
+        self.coordinator.counters.serving_ms = self._steady_clock()
+        self._ahead_ms = max(self._committed_ms, self._clock()) - self.coordinator.counters.serving_ms
         while not (self._stopping and not self._queue):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), _IDLE_S)

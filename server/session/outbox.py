@@ -146,12 +146,16 @@ class SessionOutbox(Generic[_Session]):
         self.answers_count -= self._answers_taken
         self._answers_taken = 0
         if self._writing:
-            late_ms = self._clock() - self._late_ms
+            now_ms = self._clock()
+            late_ms = now_ms - self._late_ms
             counters = self._counters
+            snapshots_before = counters.snapshots_sent
             counters.deltas_sent += len(self._writing)
             for queued_ms, is_snapshot in self._writing:
                 counters.deltas_late += queued_ms < late_ms
                 counters.snapshots_sent += is_snapshot
+            if counters.snapshots_sent > snapshots_before:
+                counters.last_snapshot_ms = now_ms
             self._writing.clear()
 
     def close(self) -> None:

@@ -75,4 +75,5 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
             "streams": len(outboxes),
             "commands_waiting": self._command_loop.waiting_count,
             "events_waiting": sum(one.queued_count - one.written_count for one in outboxes),
+            **coordinator.counters.times(),
         }

@@ -10,10 +10,12 @@ from typing import Any
 import grpc
 
 from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
+from safe_region.steady_clock import steady_clock_ms
 from server.commands import command as c
 from server.commands.validation import checked_report
 from server.errors import Reason, RefusalError
 from server.runtime.command_loop import CommandLoop
+from server.runtime.lifecycle import ServerState
 from server.session import Detached, Event, GoAway, Outbox, RefusedCommand, Rejection
 from server.transport import converters
 from server.transport.admission import Admission, Context, supports_go_away
@@ -21,6 +23,10 @@ from server.transport.event_encoder import EventEncoder
 from server.transport.parsing import UNPARSABLE, unparsable
 from server.transport.specs import spec_from
 from server.transport.stream_sender import StreamSender
+
+_RECOVERY_S = 5.0
+"""How long a stream waits for a server that recovers. To refuse thousands, who try again and again, would
+keep it from recovering, and they would come back by their backoff, seconds after it serves."""
 
 _HALF_CLOSE_S = 5.0
 """How long a stream that is refused waits for its client to half-close."""
@@ -39,6 +45,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             virtual_time=coordinator.virtual_time,
             lease_ms=coordinator.leases.lease_ms,
         )
+        self._has_recovered = asyncio.Event()
         self.senders: set[StreamSender] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -87,6 +94,10 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             await self._admission.refuse(context, error)
         return converters.search_message(spec, ranked, self._coordinator.frame, now_ms)
 
+    def serve(self) -> None:
+        """Let streams begin that wait for the server to have recovered."""
+        self._has_recovered.set()
+
     def drain(self) -> None:
         """Tell every stream, or each device attached on it, that the server is stopping; end streams."""
         error = RefusalError(Reason.DRAINING, "server", "stopping", "running; reconnect")
@@ -110,8 +121,11 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     async def _require_serving(
         self, context: Context, write: Callable[[Sequence[tuple[str, Event]]], Awaitable[None]]
     ) -> bool:
-        """Refuse a stream unless commands are taken now; return whether its client supports `GoAway`."""
+        """Refuse a stream unless commands are taken soon; return whether its client supports `GoAway`."""
         can_go = supports_go_away(context)
+        if self._command_loop.state is ServerState.RECOVERING:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._has_recovered.wait(), _RECOVERY_S)
         try:
             self._admission.require_serving()
         except RefusalError as error:
@@ -217,6 +231,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             if request.HasField("hello"):
                 self._admission.auth.require(request.hello.token)
                 self._require_same_device(device_id, request.hello.device_id)
+                self._coordinator.counters.count_hello(steady_clock_ms())
             return converters.device_command_from(outbox, device_id, request)
         except RefusalError as error:
             number, command = _address(request)

@@ -139,7 +139,8 @@ class Listener:
         return int(bound)
 
     async def serve(self) -> None:
-        """Let health say SERVING."""
+        """Let health say SERVING, and streams begin that wait for it."""
+        self._devices.serve()
         await self._say(health_pb2.HealthCheckResponse.SERVING)
 
     async def drain(self, grace_s: float) -> None:

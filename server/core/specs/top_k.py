@@ -127,7 +127,7 @@ class TopKKind:
         slot = self._slot(handle)
         row = self._table.rows[slot]
         return TopK(
-            self._keywords(handle),
+            self._dictionary.row(self._table.keywords(slot)),
             int(row["k"]),
             float(self._alpha[slot]),
             Similarity(int(row["similarity"])),
