@@ -179,16 +179,6 @@ class MatchingService:
         """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
         self.engine.park(_ids(handles))
 
-    def are_parked(self, handles: Iterable[int]) -> list[bool]:
-        """Whether each subscription waits for its device."""
-        parked: list[bool] = (~self.engine.are_awake(_ids(handles))).tolist()
-        return parked
-
-    def are_pending(self, handles: Iterable[int]) -> list[bool]:
-        """Whether something waits for the position of each subscription's device."""
-        pending: list[bool] = self.engine.are_pending(_ids(handles)).tolist()
-        return pending
-
     def spec(self, handle: int) -> Spec:
         """Return what a subscription asks for."""
         found: Spec = self._kind(handle).spec(handle)

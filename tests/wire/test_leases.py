@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import grpc
+import numpy as np
 import pytest
 
 from nearcast.v1 import (
@@ -61,7 +62,7 @@ async def test_a_silent_device_is_detached_parked_and_comes_back_exact(leased):
     coordinator = leased.server.coordinator
     session = coordinator.sessions["device"]
     assert session.state is State.PARKED
-    assert coordinator.matching.are_parked([session.handles[1]]) == [True]
+    assert not coordinator.matching.engine.are_awake(np.array([session.handles[1]]))[0]
     assert coordinator.counters.parked[ParkReason.LEASE_EXPIRED] == 1
     (object_id,) = await publish(leased, an_object())
     again = await attached(leased, nonce=b"another instance", version=1)

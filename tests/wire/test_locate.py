@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import grpc
+import numpy as np
 import pytest
 
 from nearcast.v1 import (
@@ -88,11 +89,11 @@ async def test_a_device_that_is_away_answers_with_its_hello(stubs, server):
     (object_id,) = await publish(stubs, an_object())
     await stubs.control.Sync(control_service_pb2.SyncRequest())
     handles = server.coordinator.sessions["device"].handles.values()
-    assert server.coordinator.matching.are_pending(handles) == [True]
+    assert server.coordinator.matching.engine.are_pending(np.array(handles)).all()
     again = await attached(stubs, version=1, epoch=device.epoch)
     answer = await again.read()
     assert [entry.object.id for entry in answer.delta.add] == [object_id]
-    assert server.coordinator.matching.are_pending(handles) == [False]
+    assert not server.coordinator.matching.engine.are_pending(np.array(handles)).any()
     again.cancel()
 
 
@@ -119,7 +120,7 @@ async def test_a_device_that_does_not_answer_is_detached_and_parked(impatient):
     assert "must be at most 200 ms" in last.detached.error.message
     await impatient.control.Sync(control_service_pb2.SyncRequest())
     session = impatient.coordinator.sessions["device"]
-    assert impatient.coordinator.matching.are_parked([session.handles[1]]) == [True]
+    assert not impatient.coordinator.matching.engine.are_awake(np.array([session.handles[1]]))[0]
     again = await attached(impatient, version=1)
     answer = await again.read()
     assert answer.delta.snapshot
