@@ -88,12 +88,12 @@ async def test_a_device_that_is_away_answers_with_its_hello(stubs, server):
     await device.read()
     (object_id,) = await publish(stubs, an_object())
     await stubs.control.Sync(control_service_pb2.SyncRequest())
-    handles = server.coordinator.sessions["device"].handles.values()
-    assert server.coordinator.matching.engine.are_pending(np.array(handles)).all()
+    handles = np.array(list(server.coordinator.sessions["device"].handles.values()))
+    assert server.coordinator.matching.engine.are_pending(handles).all()
     again = await attached(stubs, version=1, epoch=device.epoch)
     answer = await again.read()
     assert [entry.object.id for entry in answer.delta.add] == [object_id]
-    assert not server.coordinator.matching.engine.are_pending(np.array(handles)).any()
+    assert not server.coordinator.matching.engine.are_pending(handles).any()
     again.cancel()
 
 
