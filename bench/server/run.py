@@ -101,7 +101,9 @@ async def measure(
     for variant in parameters.variants:
         if variant in _STORMS:
             with _without_collector():
-                found = await storm(workload, parameters.k_max, progress, is_fleet=variant == "storm-fleet")
+                found = await storm(
+                    workload, parameters.k_max, progress, is_fleet=variant == "storm-fleet"
+                )
             rows.append({"variant": variant, "objects": parameters.objects, **found})
             continue
         with (

@@ -1,8 +1,8 @@
 """Subscriptions that are to be evaluated together: a row each, wherever they come from.
 
 Reports, hellos and subscribes put rows in; a later one of the same subscription overwrites the row, as it
-says where the device is now. Which hellos need rows is asked for all of a batch at once, when they are in:
-thousands of devices come back together. O(1) a row.
+says where the device is now. Which hellos need rows is asked for all of a batch at once, when they are
+in: thousands of devices come back together. O(1) a row.
 """
 
 from __future__ import annotations

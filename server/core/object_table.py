@@ -24,8 +24,8 @@ from server.store.mutations import ObjectColumns
 _RECENT_MAX = 32768
 """Objects kept ready, in each of two generations: what is told to one device is told to others.
 
-Deltas that wait for acks share them: with an eighth of this, a server to which 10,000 devices have come back
-takes 30 MB more."""
+Deltas that wait for acks share them: with an eighth of this, a server to which 10,000 devices have come
+back takes 30 MB more."""
 
 
 class RemovedObject(NamedTuple):

@@ -27,8 +27,8 @@ from server.transport.status import error_message, go_away_message
 _OBJECTS_MAX = 32768
 """Objects kept in wire form, in each of two generations: what is told to one device is told to others.
 
-When 10,000 devices come back they are told of 191,000 objects, 66,000 different ones. With a quarter of this
-124,000 were written."""
+When 10,000 devices come back they are told of 191,000 objects, 66,000 different ones. With a quarter of
+this 124,000 were written."""
 
 _RESPONSE = device_service_pb2.AttachResponse.DESCRIPTOR.fields_by_name
 _DELTA = subscriptions_pb2.Delta.DESCRIPTOR.fields_by_name
