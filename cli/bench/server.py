@@ -50,6 +50,10 @@ def server(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
     Variants: connections (each device has one of its own), shared (each has a stream, on ten connections)
     and fleet (the devices share four streams), each at a server of its own. Rates, latencies, memory, and
     what a device that does not read does to others.
+
+    Variants storm-connections and storm-fleet: the server is killed and starts again, and its devices,
+    the SDK's, come back by themselves, each with a subscription for the --k-max best. Seconds from the
+    first hello to the last snapshot, as the server says, and from the kill until devices are EXACT.
     """
     from bench.server.run import run  # noqa: PLC0415
 

@@ -46,6 +46,11 @@ _AHEAD_MS = 2_000
 _LEAP_MS = 60_000
 """A leap of time beyond this, as when the machine slept, is over before anybody is told the old one."""
 
+_READ_ON_S = 0.002
+_READ_ON_MAX = 32
+"""How long a flood is read on for, and how often at most, before what waits is carried out: while reports
+give way to later ones, each that is read is one evaluation less. Without it a third less was accepted."""
+
 _LATE_MAX = 5_000
 """Mutations nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
 
@@ -106,6 +111,7 @@ class CommandLoop:
         # Whether time is to leap: a device that is welcomed before would take the old one for true.
         self._lease_expired_count = 0
         self._forgotten_count = 0
+        self._superseded_count = 0
         self._retention = retention or Retention(store, 0)
 
     async def execute(self, command: c.Command) -> Any:  # noqa: ANN401
@@ -182,6 +188,7 @@ class CommandLoop:
                 await asyncio.wait_for(self._arrived.wait(), _IDLE_S)
             await self._pass_time()
             if self._queue:
+                await self._read_on()
                 await self._run_batch()
             elif self.coordinator.matching.now_ms >= self._committed_ms + _CLEAN_MS or (
                 len(self.coordinator.late_mutations) >= _LATE_MAX
@@ -244,6 +251,15 @@ class CommandLoop:
             if (number < oldest or is_over) and not future.done():
                 future.set_result(None)
         self._sync_waiters = [pair for pair in self._sync_waiters if not pair[1].done()]
+
+    async def _read_on(self) -> None:
+        """Let more be read as long as reports that wait give way to what is read."""
+        counters = self.coordinator.counters
+        for _ in range(_READ_ON_MAX):
+            if counters.reports_superseded == self._superseded_count:
+                break
+            self._superseded_count = counters.reports_superseded
+            await asyncio.sleep(_READ_ON_S)
 
     async def _run_batch(self) -> None:
         """Carry out what waits: first what needs no disk, then a batch that does."""

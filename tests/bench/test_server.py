@@ -18,8 +18,14 @@ SMALL = ["--objects=500", "--seconds=0.3", "--rounds=1"]
 
 def test_the_command_writes_rows_and_a_picture(run_bench):
     rows = run_bench("server", "--devices=12", *SMALL)
-    assert [row["variant"] for row in rows] == ["connections", "shared", "fleet"]
-    *single, fleet = rows
+    *single, fleet, apart, together = rows
+    names = ["connections", "shared", "fleet", "storm-connections", "storm-fleet"]
+    assert [row["variant"] for row in rows] == names
+    for row in (apart, together):
+        assert row["hellos"] == row["snapshots_sent"] == row["lists_audited"] == 12
+        assert 0 <= row["storm_s"] <= row["exact_s_max"]
+        assert 0 < row["restart_s"] <= row["exact_s_p50"] <= row["exact_s_p99"] <= row["exact_s_max"]
+        assert row["k"] == 10
     for row in single:
         for kind in ("pings", "reports"):
             ratio = row[f"{kind}_per_s"] / row[f"echo_{kind}_per_s"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -288,6 +289,24 @@ def test_every_delta_is_accounted_for():
     assert (counters.deltas_queued, counters.deltas_sent, counters.deltas_dropped) == (5, 2, 3)
     session.detach()
     assert counters.deltas_dropped == 3, "counted once"
+
+
+def test_when_the_last_snapshot_was_written_is_noted():
+    now_ms = 500
+    counters = Counters(serving_ms=100)
+    outbox = Outbox(counters=counters, clock=lambda: now_ms)
+    session = Session("device", LIMITS, counters)
+    session.attach(outbox, NONCE, 0, session.epoch)
+    assert counters.times() == {"first_hello_ms": 0, "last_snapshot_ms": 0}
+    counters.count_hello(100)
+    counters.count_hello(300)
+    for written_ms, is_snapshot, noted_ms in ((600, True, 500), (700, False, 500), (800, True, 700)):
+        now_ms = written_ms
+        session.push(1, replace(a_delta(), snapshot=is_snapshot))
+        outbox.pop()
+        outbox.wrote()
+        assert counters.times() == {"first_hello_ms": 1, "last_snapshot_ms": noted_ms}
+    assert counters.hellos == 2
 
 
 def test_answers_are_counted_until_they_are_written():

@@ -156,7 +156,9 @@ async def test_status_tells_what_there_is(stubs):
     status = await stubs.control.Status(control_service_pb2.StatusRequest())
     assert status.state == control_service_pb2.SERVER_STATE_SERVING
     assert status.time_ms > 0
-    assert dict(status.gauges) == {
+    gauges = dict(status.gauges)
+    assert 0 < gauges.pop("first_hello_ms") <= gauges.pop("last_snapshot_ms")
+    assert gauges == {
         "devices.IN_SYNC": 1,
         "devices.CATCHING_UP": 0,
         "devices.DETACHED": 1,
@@ -169,6 +171,7 @@ async def test_status_tells_what_there_is(stubs):
     }
     found = dict(status.counters)
     assert found["rejected.INVALID_FIELD"] == 1
+    assert found["hellos"] == 2
     assert found["snapshots_sent"] == 2
     assert found["deltas_sent"] == 3
     assert found["deltas_queued"] == found["deltas_sent"]

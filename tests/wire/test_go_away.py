@@ -230,8 +230,9 @@ async def test_a_device_that_does_not_half_close_does_not_hold_up_the_stop(tmp_p
 
 
 @pytest.mark.parametrize("kind", ["Attach", "AttachFleet"])
-async def test_a_refused_stream_gets_go_away(tmp_path, kind):
+async def test_a_refused_stream_gets_go_away(tmp_path, kind, monkeypatch):
     """Its client sends a hello at once, and must not miss the reason."""
+    monkeypatch.setattr("server.transport.device_service._RECOVERY_S", 0.1)
     server = SlowToRecover(settings(store=str(tmp_path / "s.db")))
     starting = asyncio.create_task(server.start())
     await until(lambda: server.port)

@@ -88,7 +88,8 @@ class SlowToRecover(Server):
         return super()._recover()
 
 
-async def test_while_it_recovers_it_says_so_and_refuses(tmp_path):
+async def test_while_it_recovers_it_says_so_and_refuses(tmp_path, monkeypatch):
+    monkeypatch.setattr("server.transport.device_service._RECOVERY_S", 0.1)
     server = SlowToRecover(settings(store=str(tmp_path / "s.db")))
     starting = asyncio.create_task(server.start())
     async with asyncio.timeout(20):
@@ -118,7 +119,39 @@ async def test_while_it_recovers_it_says_so_and_refuses(tmp_path):
         await server.stop()
 
 
-async def test_the_sdk_waits_for_a_server_that_recovers():
+@pytest.mark.parametrize("kind", ["Attach", "AttachFleet"])
+async def test_streams_of_devices_wait_for_a_server_that_recovers(kind):
+    server = SlowToRecover(settings())
+    starting = asyncio.create_task(server.start())
+    async with asyncio.timeout(20):
+        while not server.port:  # noqa: ASYNC110 - what is waited for has no event to offer
+            await asyncio.sleep(0.01)
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+            stubs = stubs_on(channel)
+            call = getattr(stubs.devices, kind)()
+            entry = device_service_pb2.AttachFleetRequest.Entry(device_id="device", request=hello())
+            fleet = device_service_pb2.AttachFleetRequest(entries=[entry])
+            await call.write(hello() if kind == "Attach" else fleet)
+            answer = asyncio.create_task(call.read())
+            status = await stubs.control.Status(Status())
+            assert status.state == control_service_pb2.SERVER_STATE_RECOVERING
+            assert not answer.done()
+            server.go_on.set()
+            await starting
+            found = await answer
+            response = found if kind == "Attach" else found.entries[0].response
+            assert response.HasField("welcome")
+            status = await stubs.control.Status(Status())
+            assert status.counters["rejected.RECOVERING"] == 0
+            call.cancel()
+    finally:
+        server.go_on.set()
+        await server.stop()
+
+
+async def test_the_sdk_waits_for_a_server_that_recovers(monkeypatch):
+    monkeypatch.setattr("server.transport.device_service._RECOVERY_S", 0.01)
     server = SlowToRecover(settings())
     starting = asyncio.create_task(server.start())
     async with asyncio.timeout(20):
