@@ -10,6 +10,7 @@ import json
 import sqlite3
 import struct
 from collections.abc import Callable
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from server.store import checksums, reading, schema
@@ -137,30 +138,35 @@ def _from_3(database: sqlite3.Connection) -> None:
     for statement in _FROM_3:
         database.execute(statement)
     rows = database.execute(_ROWS_3.format(table="old_subscriptions"))
-    database.executemany(_PUT_4, (_row_4(*row[1:]) for row in rows))
+    database.executemany(_PUT_4, (_row_4(_Row3(*row[1:])) for row in rows))
     database.execute("DROP TABLE old_subscriptions")
 
 
-def _row_4(
-    device_id: str,
-    subscription_id: int,
-    keywords: str,
-    k: int,
-    alpha: float,
-    similarity: int,
-    region: int,
-    heard_ms: int,
-    heard_checksum: int,
-) -> tuple[object, ...]:
+class _Row3(NamedTuple):
+    """A subscription of version 3, but for its checksum."""
+
+    device_id: str
+    subscription_id: int
+    keywords: str
+    k: int
+    alpha: float
+    similarity: int
+    region: int
+    heard_ms: int
+    heard_checksum: int
+
+
+def _row_4(row: _Row3) -> tuple[object, ...]:
     try:
-        words = json.loads(keywords)
+        words = json.loads(row.keywords)
     except ValueError:  # versions 1 and 2 could not tell
         raise reading.Damage(
-            f"row {device_id!r} of subscriptions has keywords that are no JSON"
+            f"row {row.device_id!r} of subscriptions has keywords that are no JSON"
         ) from None
-    spec = _encode([words, k, alpha, similarity, region])
-    checksum = checksums.subscription_checksum(device_id, subscription_id, _TOP_K, spec)
-    return (device_id, subscription_id, checksum, _TOP_K, spec, heard_ms, heard_checksum)
+    spec = _encode([words, row.k, row.alpha, row.similarity, row.region])
+    key = (row.device_id, row.subscription_id)
+    checksum = checksums.subscription_checksum(*key, _TOP_K, spec)
+    return (*key, checksum, _TOP_K, spec, row.heard_ms, row.heard_checksum)
 
 
 def _subscription_checksum_3(
@@ -176,18 +182,9 @@ def _subscription_checksum_3(
     return crc32(f"{keywords}\0{device_id}".encode(), crc32(numbers))
 
 
-def _whole_checksum_3(
-    device_id: str,
-    subscription_id: int,
-    keywords: str,
-    k: int,
-    alpha: float,
-    similarity: int,
-    region: int,
-    heard_ms: int,
-    heard_checksum: int,
-) -> int:
+def _whole_checksum_3(*columns: Any) -> int:  # noqa: ANN401
     """Return the checksum of a row, once the other one that it has is verified."""
-    if checksums.heard_checksum(device_id, heard_ms) != heard_checksum:
-        raise reading.Damage(f"when device {device_id!r} was heard of last is not what was written")
-    return _subscription_checksum_3(device_id, subscription_id, keywords, k, alpha, similarity, region)
+    row = _Row3(*columns)
+    if checksums.heard_checksum(row.device_id, row.heard_ms) != row.heard_checksum:
+        raise reading.Damage(f"when device {row.device_id!r} was heard of last is not what was written")
+    return _subscription_checksum_3(*row[:7])
