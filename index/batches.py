@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,16 +41,42 @@ class KeywordLists:
 
 
 @dataclass(frozen=True, slots=True)
+class Boxes:
+    """Closed rectangles along the axes, in plane metres: x1_m <= x2_m and y1_m <= y2_m, all finite."""
+
+    x1_m: Floats
+    y1_m: Floats
+    x2_m: Floats
+    y2_m: Floats
+
+    def __len__(self) -> int:
+        return len(self.x1_m)
+
+    def part(self, rows: npt.NDArray[Any]) -> Boxes:
+        """Return some of them."""
+        return Boxes(self.x1_m[rows], self.y1_m[rows], self.x2_m[rows], self.y2_m[rows])
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectBatch:
-    """Objects: ids, plane positions in metres, keywords."""
+    """Objects: ids, plane positions in metres, keywords.
+
+    An object with an area is at a point inside it, and has a box about it. `boxes` is None if all of them
+    are points.
+    """
 
     ids: Ints
     x_m: Floats
     y_m: Floats
     keywords: KeywordLists
+    boxes: Boxes | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def extents(self) -> Boxes:
+        """Return the boxes about all of them; that of a point is the point. O(1)."""
+        return self.boxes or Boxes(self.x_m, self.y_m, self.x_m, self.y_m)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +124,13 @@ class InterestBatch:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Subscriptions that match each object, object i's at `ids[offsets[i] : offsets[i + 1]]`."""
+    """What matches each row that was asked for, row i's at `ids[offsets[i] : offsets[i + 1]]`."""
 
     offsets: Ints
     ids: Ints
 
     def row(self, index: int) -> Ints:
-        """Subscription ids that match object `index`, in no particular order."""
+        """Ids that match row `index`, each once, in no particular order."""
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
 

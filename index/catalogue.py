@@ -7,9 +7,9 @@ from collections.abc import Callable
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
 from index.baselines.sq_tree import SqTree
-from index.contracts import ObjectIndex, SubscriptionIndex
+from index.contracts import ClauseIndex, ObjectIndex, SubscriptionIndex
 from index.iqf_plus import IqfPlusObjectIndex
-from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
+from index.naive import NaiveClauseIndex, NaiveObjectIndex, NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree
 from index.square import Square
 
@@ -26,5 +26,10 @@ OBJECT_INDEXES: dict[str, Callable[[], ObjectIndex]] = {
     "iq-tree": IqTreeObjectIndex,
 }
 
+CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
+    "naive": lambda _square: NaiveClauseIndex(),
+}
+
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"
 DEFAULT_OBJECT_INDEX = "iqf-plus"
+DEFAULT_CLAUSE_INDEX = "naive"

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from index.batches import (
+    Boxes,
     Floats,
     InterestBatch,
     Ints,
+    KeywordLists,
     Matches,
     ObjectBatch,
     Ranking,
@@ -61,6 +63,66 @@ class SubscriptionIndex(Protocol):
 
     def match(self, objects: ObjectBatch) -> Matches:
         """Exactly the subscriptions that match each object, each once."""
+
+    def check(self) -> None:
+        """Verify every invariant.
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+
+    def __len__(self) -> int: ...
+
+
+class ClauseIndex(Protocol):
+    """Tells which clauses of boolean subscriptions a new object matches.
+
+    A clause is a set of required keywords, at least one, and a box. It matches an object iff the object
+    has all of them, and the box of the object (a point, mostly) meets its own; both are closed. The
+    caller looks at what the box stands for, and at keywords that an object must not have.
+    """
+
+    candidate_count: int
+    """How many clauses `match` has looked at one by one, since the beginning."""
+
+    def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> None:
+        """Add clauses, row by row the same in all arguments.
+
+        Raises
+        ------
+        KeyError
+            If an id is there already, or twice in the batch. Nothing is inserted.
+        ValueError
+            If a clause requires no keyword, or a box is not finite or turned over. Nothing is inserted.
+        """
+
+    def move(self, ids: Ints, boxes: Boxes) -> None:
+        """Give clauses new boxes.
+
+        Raises
+        ------
+        KeyError
+            If an id is not there, or twice in the batch. Nothing is moved.
+        ValueError
+            If a box is not finite or turned over. Nothing is moved.
+        """
+
+    def remove(self, ids: Ints) -> None:
+        """Remove clauses.
+
+        Raises
+        ------
+        KeyError
+            If an id is not there, or twice in the batch. Nothing is removed.
+        """
+
+    def match(self, objects: ObjectBatch) -> Matches:
+        """Exactly the clauses that match each object, each once."""
 
     def check(self) -> None:
         """Verify every invariant.

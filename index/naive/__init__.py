@@ -1,6 +1,7 @@
 """The naive indexes: every row is looked at, every time. The measure of all others."""
 
+from index.naive.clauses import NaiveClauseIndex
 from index.naive.objects import NaiveObjectIndex
 from index.naive.subscriptions import NaiveSubscriptionIndex
 
-__all__ = ["NaiveObjectIndex", "NaiveSubscriptionIndex"]
+__all__ = ["NaiveClauseIndex", "NaiveObjectIndex", "NaiveSubscriptionIndex"]

@@ -93,3 +93,81 @@ def best(
                 size = offer(kept_lengths, kept_ids, kept_shares, size, here, row["id"], share)
         drain(kept_lengths, kept_ids, kept_shares, size)
         sizes[i] = size
+
+
+@kernel
+def match_clauses(
+    clauses: Rows,
+    pool: KeywordIds,
+    x1_m: Floats,
+    y1_m: Floats,
+    x2_m: Floats,
+    y2_m: Floats,
+    keyword_offsets: Ints,
+    keyword_ids: KeywordIds,
+    offsets: Ints,
+    found: Ints,
+) -> int:
+    """Write the clauses that match each object as CSR; return how many there are, as `match` does.
+
+    O(objects * clauses).
+    """
+    total = 0
+    for i in range(x1_m.shape[0]):
+        offsets[i] = total
+        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
+        for slot in range(clauses.shape[0]):
+            row = clauses[slot]
+            start = row["keyword_start"]
+            count = row["keyword_count"]
+            if (
+                count == 0
+                or row["x1_m"] > x2_m[i]
+                or row["x2_m"] < x1_m[i]
+                or row["y1_m"] > y2_m[i]
+                or row["y2_m"] < y1_m[i]
+                or common_count(pool[start : start + count], words) < count
+            ):
+                continue
+            if total < found.shape[0]:
+                found[total] = row["id"]
+            total += 1
+    offsets[x1_m.shape[0]] = total
+    return total
+
+
+@kernel
+def within(
+    objects: Rows,
+    pool: KeywordIds,
+    keyword_offsets: Ints,
+    keyword_ids: KeywordIds,
+    x1_m: Floats,
+    y1_m: Floats,
+    x2_m: Floats,
+    y2_m: Floats,
+    offsets: Ints,
+    found: Ints,
+) -> int:
+    """Write the objects in each box that have all its keywords as CSR; return how many, as `match` does.
+
+    O(boxes * objects).
+    """
+    total = 0
+    for i in range(x1_m.shape[0]):
+        offsets[i] = total
+        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
+        for slot in range(objects.shape[0] if words.shape[0] > 0 else 0):
+            row = objects[slot]
+            start = row["keyword_start"]
+            count = row["keyword_count"]
+            if (
+                x1_m[i] <= row["x_m"] <= x2_m[i]
+                and y1_m[i] <= row["y_m"] <= y2_m[i]
+                and common_count(words, pool[start : start + count]) == words.shape[0]
+            ):
+                if total < found.shape[0]:
+                    found[total] = row["id"]
+                total += 1
+    offsets[x1_m.shape[0]] = total
+    return total

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
+from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, Ranking
 from index.naive import kernels
 from index.naive.layout import OBJECT_DTYPE
 from index.tables import SlotTable
+
+_MATCHES_GUESS = 64
 
 
 class NaiveObjectIndex:
@@ -67,6 +69,27 @@ class NaiveObjectIndex:
         room = np.diff(starts)
         kept = np.arange(starts[-1]) < np.repeat(starts[:-1] + sizes, room)
         return Ranking(offsets, ids[kept], lengths[kept], shares[kept])
+
+    def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
+        """Test every object against every row."""
+        offsets = np.zeros(len(boxes) + 1, dtype=np.int64)
+        found = np.empty(_MATCHES_GUESS, dtype=np.int64)
+        while True:
+            total = kernels.within(
+                self._table.rows[: self._table.end],
+                self._table.pool,
+                required.offsets,
+                required.ids,
+                boxes.x1_m,
+                boxes.y1_m,
+                boxes.x2_m,
+                boxes.y2_m,
+                offsets,
+                found,
+            )
+            if total <= len(found):
+                return Matches(offsets, found[:total])
+            found = np.empty(total, dtype=np.int64)
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""

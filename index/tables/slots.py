@@ -118,6 +118,14 @@ class SlotTable:
         """Slots of ids. Raises KeyError if one is absent."""
         return self.ids.find(ids)
 
+    def distinct_slots(self, ids: Ints) -> Slots:
+        """Slots of ids. Raises KeyError if one is absent, or twice in the batch."""
+        slots = self.ids.find(ids)
+        if len(np.unique(slots)) != len(slots):
+            twice, counts = np.unique(ids, return_counts=True)
+            raise KeyError(f"id {twice[counts > 1][0]} is twice in the batch")
+        return slots
+
     def used(self) -> Slots:
         """Slots in use, increasing. O(slots)."""
         found: Slots = np.flatnonzero(self.rows["keyword_count"][: self.end]).astype(np.int32)

@@ -1,0 +1,45 @@
+"""What every clause index does with what it is given."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Boxes, Floats, Ints, KeywordLists
+
+
+def validate_clauses(ids: Ints, boxes: Boxes, required: KeywordLists) -> None:
+    """Verify clauses that are to be inserted. O(clauses).
+
+    Raises
+    ------
+    ValueError
+        If a clause requires no keyword, or a box is not finite or turned over.
+    """
+    bare = np.flatnonzero(np.diff(required.offsets) == 0)
+    if len(bare):
+        raise ValueError(f"clause {ids[bare[0]]} requires no keyword, must require at least one")
+    validate_boxes(ids, boxes)
+
+
+def validate_boxes(ids: Ints, boxes: Boxes) -> None:
+    """Verify the boxes of clauses. O(clauses).
+
+    Raises
+    ------
+    ValueError
+        If a box is not finite or turned over.
+    """
+    is_right: npt.NDArray[np.bool_] = (boxes.x1_m <= boxes.x2_m) & (boxes.y1_m <= boxes.y2_m)
+    for one in columns_of(boxes).values():
+        is_right &= np.isfinite(one)
+    wrong = np.flatnonzero(~is_right)
+    if len(wrong):
+        i = int(wrong[0])
+        box = tuple(float(one[i]) for one in columns_of(boxes).values())
+        raise ValueError(f"the box of clause {ids[i]} is {box}, must be finite and x1 <= x2, y1 <= y2")
+
+
+def columns_of(boxes: Boxes) -> dict[str, Floats]:
+    """Return the columns of boxes by the names that they have in tables."""
+    return {"x1_m": boxes.x1_m, "y1_m": boxes.y1_m, "x2_m": boxes.x2_m, "y2_m": boxes.y2_m}
