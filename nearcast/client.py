@@ -165,8 +165,7 @@ class Client:
         """Detach all devices and close the connection."""
         for publisher in self._publishers:
             await publisher.close()
-        for stream in list(self._streams):
-            await stream.close()
+        await asyncio.gather(*(stream.close() for stream in list(self._streams)))
         await self._channel.close()
 
     def _pass_time_soon(self) -> None:

@@ -32,6 +32,9 @@ _log = logging.getLogger(__name__)
 _ENTRIES_MAX = 256
 """Requests in one message of a fleet: enough to share its cost."""
 
+_GOODBYE_S = 1.0
+"""How long the server is waited for that is to end a stream, before it is broken off."""
+
 _QUEUE_MAX = 10_000
 """Requests waiting to be written; beyond, `room` makes the caller wait."""
 
@@ -153,14 +156,22 @@ class DeviceStream:
         self._rebuild.set()
 
     async def close(self) -> None:
-        """End the stream. Devices are detached, their subscriptions stay on the server."""
+        """End the stream. Devices are detached, their subscriptions stay on the server.
+
+        When this returns they may be attached by others, unless the server has not answered in time.
+        """
         self._closed = True
         self.on_close(self)
         self._renewal.close()
-        if self._task is not None:
-            self._task.cancel()
+        task = self._task
+        if task is not None:
+            if self._streaming:
+                self._is_going_away = True  # it half-closes, and the server ends the stream
+                self._queued.set()
+                await asyncio.wait({task}, timeout=_GOODBYE_S)
+            task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+                await task
         error = ClosedError("the client is closed")
         for session in self.sessions.values():
             session.fail(error)
@@ -189,7 +200,7 @@ class DeviceStream:
                 self._interrupt()
             attempt = 1 if self._has_served else attempt + 1
             self._drop_failed()
-            if self.sessions:
+            if self.sessions and not self._closed:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._rebuild.wait(), backoff_s(attempt, self._jitter))
             if self._rebuild.is_set():

@@ -81,9 +81,11 @@ async def test_no_more_is_read_than_one_request_may_hold(stubs, server):
 async def test_a_publisher_that_leaves_takes_nothing_along(stubs, server, caplog):
     commits = HeldCommits(server)
     call = stubs.publishers.Publish()
-    for sequence in range(50):
+    await call.write(a_request(0))
+    await commits.has_begun.wait()
+    for sequence in range(1, 50):
         await call.write(a_request(sequence, an_object(ttl_ms=-1 if sequence % 5 == 0 else 60_000)))
-    await until(lambda: server.coordinator._next_object_id - 1 + server._command_loop.waiting_count >= 40)
+    await until(lambda: server._command_loop.waiting_count == 49)
     call.cancel()
     async with asyncio.timeout(20):
         await server._listener._publishers.idle()
@@ -92,7 +94,7 @@ async def test_a_publisher_that_leaves_takes_nothing_along(stubs, server, caplog
     await other.write(a_request(1))
     answer = await other.read()
     assert answer.ids[0] in server.coordinator.matching.objects
-    assert len(server.coordinator.matching.objects) == 41, "what had been read was carried out"
+    assert len(server.coordinator.matching.objects) == 42, "what had been read was carried out"
     del call, other
     gc.collect()
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
