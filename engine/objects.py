@@ -59,6 +59,13 @@ class Objects:
         self.table.remove(ids)
         self.departures.note(self.now_ms, len(ids), len(self.table))
 
+    def batch(self, slots: Slots) -> ObjectBatch:
+        """Return live objects. O(keywords)."""
+        rows = self.table.rows
+        return ObjectBatch(
+            rows["id"][slots], rows["x_m"][slots], rows["y_m"][slots], self.table.keyword_lists(slots)
+        )
+
     def due(self, now_ms: int) -> Ints:
         """Set the time; return the ids of those that have expired by it, which are still here.
 

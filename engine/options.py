@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from index.contracts import ObjectIndex, SubscriptionIndex
-from index.naive import NaiveObjectIndex, NaiveSubscriptionIndex
+from index.contracts import ClauseIndex, ObjectIndex, SubscriptionIndex
+from index.naive import NaiveClauseIndex, NaiveObjectIndex, NaiveSubscriptionIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class EngineOptions:
     buffer_extra
         b: how many objects beyond k a device is given. More of them, fewer reports and more objects
         sent. None to choose it by cost, for each subscription, at each anchor.
-    object_index, subscription_index
-        What makes the two indexes.
+    object_index, subscription_index, clause_index
+        What makes the indexes.
     costs
         What the choice weighs.
     margin_extra_max
@@ -59,6 +59,7 @@ class EngineOptions:
     buffer_extra: int | None = 8
     object_index: Callable[[], ObjectIndex] = NaiveObjectIndex
     subscription_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
+    clause_index: Callable[[], ClauseIndex] = NaiveClauseIndex
     costs: CostModel = CostModel()
     margin_extra_max: int = 200
     matches_max: int = 1000

@@ -1,62 +1,33 @@
-"""The boolean matcher that looks at every row, every time: the measure of all others.
+"""The boolean matcher: everything that matches an expression within a range.
 
-A subscription asks for the objects that have all its keywords, within a circle about its device. The
-device is given those within the circle grown by a slack, about the anchor (`safe_region.ranges`), which
-is where it was. Its slack is its radius, and what covers the margin of its position; it shrinks as far as
-needed when more match than are sent. If more match in the circle grown by the margin alone, the
-subscription has too many: the device holds those nearest to the anchor, by (distance, id).
+A range is fixed in place, or a circle that moves with the device. The device of a fixed one holds what
+matches, and never has to say where it is. That of a moving one holds what matches within the circle grown
+by a slack, about the anchor (`safe_region.ranges`), which is where it was. Its slack is its radius, and
+what covers the margin of its position; it shrinks as far as needed when more match than are sent.
 
-Operations: subscribe and unsubscribe O(1) each; evaluate, publish and remove O(subscriptions * objects).
+If more match than are sent with no slack (in the circle grown by the margin), the subscription has too
+many: its device holds those nearest to the middle of the range, by (distance, id). Their ids are kept. Of
+all others nothing is kept: a device holds what matches, which the two indexes say. The clause index says
+whom an object concerns that comes or goes, the object index what lies in a range. Expiry is never looked
+at: it is not sent.
+
+Operations (batches): publish and remove cost what the clause index does, O(1) a match; evaluate what the
+object index does, twice where a range moves; subscribe and unsubscribe O(clauses).
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection
-from dataclasses import dataclass, field
-from typing import NamedTuple
-
 import numpy as np
 
+from engine.boolean.invariants import check_boolean
+from engine.boolean.layout import BooleanSpecs
+from engine.boolean.tables import BooleanTables, Pairs, Places
 from engine.contracts import CHANGE_DTYPE, Bools, Bounds, Positions, Published, Rows
 from engine.objects import Objects
 from engine.options import EngineOptions
 from index.batches import Floats, Ints, KeywordLists, ObjectBatch, Ranking
-from index.contracts import InconsistentIndexError
 from index.tables.slots import Slots
 from safe_region.ranges import CAPPED_SHARE
-
-
-class BooleanSpecs(NamedTuple):
-    """What boolean subscriptions ask for, a row each."""
-
-    keywords: KeywordLists
-    """All of them are required."""
-    radius_m: Floats
-
-
-@dataclass(slots=True)
-class _Subscription:
-    """A row."""
-
-    keywords: frozenset[int]
-    radius_m: float
-    x_m: float = 0.0
-    y_m: float = 0.0
-    margin_m: float = 0.0
-    slack_m: float = 0.0
-    too_many: bool = False
-    is_awake: bool = False
-    held: set[int] = field(default_factory=set)
-
-    @property
-    def bound(self) -> tuple[float, float, float, bool]:
-        return self.x_m, self.y_m, self.slack_m, self.too_many
-
-    @property
-    def reach_m(self) -> float:
-        """How far from the anchor a new object matters."""
-        return self.radius_m + (self.margin_m if self.too_many else self.slack_m)
 
 
 class BooleanMatcher:
@@ -67,48 +38,53 @@ class BooleanMatcher:
     objects
         What is alive.
     options
-        How many matches a device is sent.
+        The choice of the index, and how many matches a device is sent.
     """
 
     def __init__(self, objects: Objects, options: EngineOptions) -> None:
+        self.tables = BooleanTables(objects, options.clause_index())
+        self.subscriptions = self.tables.subscriptions
         self._objects = objects
         self._matches_max = options.matches_max
-        self._subscriptions: dict[int, _Subscription] = {}
 
     def __len__(self) -> int:
-        return len(self._subscriptions)
+        return len(self.subscriptions)
 
     # -- subscriptions ---------------------------------------------------------------------------
 
     def subscribe(self, handles: Ints, specs: BooleanSpecs) -> None:
         """Make subscriptions known, parked."""
-        for i, handle in enumerate(handles.tolist()):
-            keywords = frozenset(specs.keywords.row(i).tolist())
-            self._subscriptions[handle] = _Subscription(keywords, float(specs.radius_m[i]))
+        self.tables.append(handles, specs)
 
     def unsubscribe(self, handles: Ints) -> None:
         """Forget subscriptions."""
-        for handle in handles.tolist():
-            del self._subscriptions[handle]
+        self.park(handles)
+        self.tables.remove(handles)
 
     def park(self, handles: Ints) -> None:
-        """Stop evaluating subscriptions until `evaluate`."""
-        for handle in handles.tolist():
-            one = self._subscriptions[handle]
-            one.is_awake = one.too_many = False
-            one.held.clear()
+        """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
+        slots = self.subscriptions.slots(handles)
+        rows = self.subscriptions.rows
+        slots = slots[rows["is_awake"][slots] == 1]
+        if len(slots):
+            self.tables.sleep(slots)
+            rows["is_awake"][slots] = 0
+            rows["too_many"][slots] = 0
+            for slot in slots.tolist():
+                self.tables.capped.pop(slot, None)
 
     def are_awake(self, handles: Ints) -> Bools:
         """Whether each subscription is evaluated."""
-        return np.array([self._subscriptions[one].is_awake for one in handles.tolist()], dtype=np.bool_)
+        awake: Bools = self.subscriptions.rows["is_awake"][self.subscriptions.slots(handles)] == 1
+        return awake
 
     def are_pending(self, handles: Ints) -> Bools:
         """Nothing waits for a position."""
         return np.zeros(len(handles), dtype=np.bool_)
 
     def keyword_lists(self, handles: Ints) -> KeywordLists:
-        """Return the keywords of subscriptions."""
-        return KeywordLists.of([sorted(self._subscriptions[one].keywords) for one in handles.tolist()])
+        """Return the keywords of subscriptions, those of all their clauses together."""
+        return self.subscriptions.keyword_lists(self.subscriptions.slots(handles))
 
     # -- evaluation ------------------------------------------------------------------------------
 
@@ -116,140 +92,204 @@ class BooleanMatcher:
         """Nothing is looked up before."""
 
     def evaluate(self, positions: Positions, retrieved: object | None = None) -> Rows:  # noqa: ARG002
-        """Evaluate subscriptions where their devices are; wake those that are parked."""
-        margins = np.zeros(len(positions.handles)) if positions.margin_m is None else positions.margin_m
-        columns = (positions.handles, positions.x_m, positions.y_m, margins)
-        changes = _Changes()
-        for handle, x_m, y_m, margin_m in zip(*(column.tolist() for column in columns), strict=True):
-            one = self._subscriptions[handle]
-            one.x_m, one.y_m, one.margin_m, one.is_awake = x_m, y_m, margin_m, True
-            changes.note(handle, *self._fill(one, one.radius_m + 3.0 * margin_m))
-        return changes.rows()
+        """Evaluate subscriptions where their devices are; wake those that are parked.
 
-    def _fill(
-        self, one: _Subscription, slack_m: float, without: Collection[int] = ()
-    ) -> tuple[set[int], set[int]]:
-        """Hold what should be held, with this slack or less; return what enters and what leaves."""
-        found = self._matches(one.keywords, one.x_m, one.y_m, one.radius_m + slack_m, without)
-        inner = sum(distance_m <= one.radius_m + one.margin_m for distance_m, _ in found)
-        most = self._matches_max
-        one.too_many = inner > most or (one.too_many and inner >= most * CAPPED_SHARE)
-        if one.too_many:
-            one.slack_m = 0.0
-            found = found[: min(inner, most)]
-        elif len(found) > most:
-            one.slack_m = _slack_below(one.radius_m, found[most][0])
-            found = [held for held in found if held[0] <= one.radius_m + one.slack_m]
-        else:
-            one.slack_m = slack_m
-        before, one.held = one.held, {number for _, number in found}
-        return one.held - before, before - one.held
+        Nothing happens to a fixed range that is awake, unless there are too many matches.
+        """
+        slots = self.subscriptions.slots(positions.handles)
+        rows = self.subscriptions.rows
+        was_awake = rows["is_awake"][slots] == 1
+        acts = ~was_awake | (rows["is_moving"][slots] == 1) | (rows["too_many"][slots] == 1)
+        if not acts.any():
+            return np.empty(0, dtype=CHANGE_DTYPE)
+        slots, positions, was_awake = slots[acts], positions.part(acts), was_awake[acts]
+        before = self.held_of(slots[was_awake])
+        self._place(slots, positions)
+        self.tables.wake(slots[~was_awake])
+        rows["is_awake"][slots] = 1
+        held = self._settle(slots)
+        return self._changes(held.without(before), before.without(held))
 
-    def _matches(
-        self,
-        keywords: frozenset[int],
-        x_m: float,
-        y_m: float,
-        reach_m: float,
-        without: Collection[int] = (),
-    ) -> list[tuple[float, int]]:
-        """Return what has all keywords and is not farther, as (distance, id), increasing."""
+    def _place(self, slots: Slots, positions: Positions) -> None:
+        """Note where ranges are that move."""
+        rows = self.subscriptions.rows
+        moves = rows["is_moving"][slots] == 1
+        moving = slots[moves]
+        margin_m = np.zeros(len(slots)) if positions.margin_m is None else positions.margin_m
+        rows["x_m"][moving] = positions.x_m[moves]
+        rows["y_m"][moving] = positions.y_m[moves]
+        rows["margin_m"][moving] = margin_m[moves]
+        rows["slack_m"][moving] = rows["radius_m"][moving] + 3.0 * margin_m[moves]
+
+    def _settle(self, slots: Slots, without: Slots | None = None) -> Pairs:
+        """Hold what should be held of subscriptions, with their slack or less; return that, by slot."""
+        rows = self.subscriptions.rows
+        reach_m = rows["radius_m"][slots] + rows["slack_m"][slots]
+        found = self.tables.find(self.tables.places(slots)._replace(reach_m=reach_m))
+        if without is not None:
+            found = found.part(~np.isin(found.objects, without))
+        counts = np.bincount(found.rows, minlength=len(slots))
+        rows["match_count"][slots] = counts
+        is_much = (counts > self._matches_max) | (rows["too_many"][slots] == 1)
+        kept = np.ones(len(found.rows), dtype=np.bool_)
+        for i in np.flatnonzero(is_much).tolist():
+            first, last = np.searchsorted(found.rows, [i, i + 1])
+            part = slice(int(first), int(last))
+            kept[part] = self._cut(int(slots[i]), found.part(part))
+        if len(slots):
+            self.tables.move(slots)
+        held = found.part(kept)
+        return held._replace(rows=slots.astype(np.int64)[held.rows])
+
+    def _cut(self, slot: int, found: Pairs) -> Bools:
+        """Say what is held of one subscription, of which much was found."""
+        row, most = self.subscriptions.rows[slot], self._matches_max
+        order = np.lexsort((self._objects.table.rows["id"][found.objects], found.distance_m))
+        is_inner = np.ones(len(order), dtype=np.bool_)
+        if row["is_moving"]:
+            is_inner = found.distance_m <= row["radius_m"] + row["margin_m"]
+        inner = int(is_inner.sum())
+        self.tables.capped.pop(slot, None)
+        row["too_many"] = inner > most or (row["too_many"] == 1 and inner >= most * CAPPED_SHARE)
+        kept = np.ones(len(order), dtype=np.bool_)
+        if row["too_many"]:
+            row["slack_m"] = 0.0
+            kept[order[min(inner, most) :]] = False
+            self.tables.capped[slot] = self._objects.table.rows["id"][found.objects[kept]]
+        elif len(order) > most:
+            distance_m = float(found.distance_m[order[most]])
+            row["slack_m"] = _slack_below(float(row["radius_m"]), distance_m)
+            kept = found.distance_m <= row["radius_m"] + row["slack_m"]
+        row["match_count"] = int(kept.sum())
+        return kept
+
+    def held_of(self, slots: Slots) -> Pairs:
+        """Return what devices hold of subscriptions that are awake, by slot and then by object."""
+        is_capped = self.subscriptions.rows["too_many"][slots] == 1
+        regular = slots[~is_capped]
+        found = self.tables.find(self.tables.places(regular))
+        found = found._replace(rows=regular.astype(np.int64)[found.rows])
+        parts = [found, *(self._capped_of(slot) for slot in slots[is_capped].tolist())]
+        joined = Pairs(*map(np.concatenate, zip(*parts, strict=True)))
+        return joined.part(np.argsort(joined.keys()))
+
+    def _capped_of(self, slot: int) -> Pairs:
+        """Return what is held of a subscription that has too many."""
         table = self._objects.table
-        rows = table.rows[: table.end]
-        dx, dy = rows["x_m"] - x_m, rows["y_m"] - y_m
-        distances = np.sqrt(dx * dx + dy * dy)
-        near = np.flatnonzero((rows["keyword_count"] > 0) & (distances <= reach_m))
-        return sorted(
-            (float(distances[slot]), int(rows["id"][slot]))
-            for slot in near.tolist()
-            if keywords <= set(table.keywords(slot).tolist()) and int(rows["id"][slot]) not in without
-        )
+        alive = self.tables.capped[slot][table.ids.present(self.tables.capped[slot])]
+        objects = np.sort(table.slots(alive)).astype(np.int64)
+        return Pairs(np.full(len(objects), slot, dtype=np.int64), objects, np.zeros(len(objects)))
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
         """Return the ids of what the device of a subscription holds, and zeros."""
-        found = np.array(sorted(self._subscriptions[handle].held), dtype=np.int64)
+        slots = self.subscriptions.slots(np.array([handle], dtype=np.int64))
+        if not self.subscriptions.rows["is_awake"][slots[0]]:
+            return np.empty(0, dtype=np.int64), np.empty(0)
+        found: Ints = np.sort(self._objects.table.rows["id"][self.held_of(slots).objects])
         return found, np.zeros(len(found))
 
     def bounds(self, handles: Ints) -> Bounds:
         """Return anchors, slacks, and 1 where there are too many matches."""
-        table = np.array([self._subscriptions[one].bound for one in handles.tolist()]).reshape(-1, 4)
-        x_m, y_m, slack_m, too_many = table.T
-        return Bounds(x_m, y_m, slack_m, too_many.astype(np.int64))
+        rows = self.subscriptions.rows[self.subscriptions.slots(handles)]
+        is_whole = (rows["is_moving"] == 0) & (rows["too_many"] == 0)
+        slack_m = np.where(is_whole, np.inf, rows["slack_m"])
+        return Bounds(rows["x_m"], rows["y_m"], slack_m, rows["too_many"].astype(np.int64))
 
     def search(self, specs: BooleanSpecs, x_m: Floats, y_m: Floats) -> Ranking:
-        """Return what matches at each place, nearest first, as many as are sent."""
-        words = [frozenset(specs.keywords.row(i).tolist()) for i in range(len(x_m))]
-        rows = zip(words, x_m.tolist(), y_m.tolist(), specs.radius_m.tolist(), strict=True)
-        found = [self._matches(*row)[: self._matches_max] for row in rows]
-        flat = [one for row in found for one in row]
-        return Ranking(
-            np.cumsum([0, *map(len, found)], dtype=np.int64),
-            np.array([number for _, number in flat], dtype=np.int64),
-            np.array([distance_m for distance_m, _ in flat], dtype=np.float64),
-            np.zeros(len(flat)),
+        """Return what matches at each place, nearest to the middle of the range first."""
+        count = len(x_m)
+        handles = -1 - np.arange(count, dtype=np.int64)  # nobody's
+        slots = self.tables.append(handles, specs)
+        rows = self.subscriptions.rows
+        is_moving = rows["is_moving"][slots] == 1
+        places = Places(
+            slots,
+            np.where(is_moving, x_m, rows["x_m"][slots]),
+            np.where(is_moving, y_m, rows["y_m"][slots]),
+            rows["radius_m"][slots],
         )
+        found = self.tables.find(places)
+        self.tables.remove(handles)
+        ids = self._objects.table.rows["id"][found.objects]
+        order = np.lexsort((ids, found.distance_m, found.rows))
+        place = np.arange(len(order)) - np.searchsorted(found.rows, found.rows[order])
+        order = order[place < self._matches_max]
+        offsets = np.searchsorted(found.rows[order], np.arange(count + 1))
+        return Ranking(offsets, ids[order], found.distance_m[order], np.zeros(len(order)))
 
     # -- objects ---------------------------------------------------------------------------------
 
-    def publish(self, objects: ObjectBatch, slots: Slots) -> Published:  # noqa: ARG002
-        """Take note of new objects."""
-        changes, rebound = _Changes(), []
-        words = [set(objects.keywords.row(i).tolist()) for i in range(len(objects))]
-        for handle, one in self._subscriptions.items():
-            dx, dy = objects.x_m - one.x_m, objects.y_m - one.y_m
-            near = np.flatnonzero(np.sqrt(dx * dx + dy * dy) <= one.reach_m).tolist()
-            if one.is_awake and any(one.keywords <= words[i] for i in near):
-                before = one.bound
-                changes.note(handle, *self._fill(one, one.margin_m if one.too_many else one.slack_m))
-                if one.bound != before:
-                    rebound.append(handle)
+    def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
+        """Take note of new objects, which are in the table already."""
         nobody = np.empty(0, dtype=np.int64)
-        return Published(changes.rows(), np.array(rebound, dtype=np.int64), nobody)
+        affected = self.tables.affected(objects, slots)
+        owners, counts = np.unique(affected.rows, return_counts=True)
+        rows = self.subscriptions.rows
+        rows["match_count"][owners] += counts.astype(np.int32)
+        is_much = (rows["match_count"][owners] > self._matches_max) | (rows["too_many"][owners] == 1)
+        if not is_much.any():
+            return Published(self._changes(affected, Pairs.nothing()), nobody, nobody)
+        much = owners[is_much].astype(np.int32)
+        is_capped = rows["too_many"][much] == 1
+        bounds = rows[["slack_m", "too_many"]][much]
+        regular = affected.part(~np.isin(affected.rows, much[is_capped]))
+        before = self.held_of(much).without(regular)
+        rows["slack_m"][much[is_capped]] = rows["margin_m"][much[is_capped]]
+        held = self._settle(much)
+        entered = regular.part(~np.isin(regular.rows, much))
+        changed = rows["id"][much[rows[["slack_m", "too_many"]][much] != bounds]]
+        changes = self._changes(_joined(entered, held.without(before)), before.without(held))
+        return Published(changes, changed, nobody)
 
     def remove(self, slots: Slots, *, tell: bool) -> Rows:
         """Take objects out of what is held. Who has too many is given others, if it is told."""
-        gone = set(self._objects.table.rows["id"][slots].tolist())
-        changes = _Changes()
-        for handle, one in self._subscriptions.items():
-            lost = one.held & gone
-            one.held -= lost
-            if lost and tell:
-                entered, left = self._fill(one, one.margin_m, gone) if one.too_many else (set(), set())
-                changes.note(handle, entered, left | lost)
-        return changes.rows()
+        if not tell:
+            return np.empty(0, dtype=CHANGE_DTYPE)
+        affected = self.tables.affected(self._objects.batch(slots), slots)
+        owners, counts = np.unique(affected.rows, return_counts=True)
+        rows = self.subscriptions.rows
+        rows["match_count"][owners] -= counts.astype(np.int32)
+        much = owners[rows["too_many"][owners] == 1].astype(np.int32)
+        left = affected.part(~np.isin(affected.rows, much))
+        if not len(much):
+            return self._changes(Pairs.nothing(), left)
+        before = self.held_of(much)
+        lost = np.unique(before.rows[np.isin(before.objects, slots)]).astype(np.int32)
+        before = before.part(np.isin(before.rows, lost))
+        rows["slack_m"][lost] = rows["margin_m"][lost]
+        held = self._settle(lost, slots)
+        return self._changes(held.without(before), _joined(left, before.without(held)))
+
+    def _changes(self, entered: Pairs, left: Pairs) -> Rows:
+        """Write what enters and what leaves, grouped by subscription."""
+        both = _joined(left, entered)
+        is_drop = np.arange(len(both.rows)) < len(left.rows)
+        order = np.lexsort((both.objects, ~is_drop, both.rows))
+        changes = np.zeros(len(order), dtype=CHANGE_DTYPE)
+        changes["handle"] = self.subscriptions.rows["id"][both.rows[order]]
+        changes["object_id"] = self._objects.table.rows["id"][both.objects[order]]
+        changes["is_drop"] = is_drop[order]
+        return changes
 
     # -- for tests and operators -----------------------------------------------------------------
 
     def memory_bytes(self) -> int:
-        """Size of what is held, roughly."""
-        rows = self._subscriptions.values()
-        return sum(sys.getsizeof(one) + sys.getsizeof(one.held) for one in rows)
+        """Size of all arrays."""
+        return self.tables.memory_bytes() + sum(ids.nbytes for ids in self.tables.capped.values())
 
     def check(self) -> None:
-        """Verify that every device holds what the definition says. O(subscriptions * objects)."""
-        for handle, one in self._subscriptions.items():
-            found = self._matches(one.keywords, one.x_m, one.y_m, one.reach_m) if one.is_awake else []
-            if one.too_many:  # the nearest of them; of those some have expired
-                places = (i for i, (_, number) in enumerate(found) if number in one.held)
-                found = found[: 1 + max(places, default=-1)]
-            if {number for _, number in found} != one.held or len(one.held) > self._matches_max:
-                raise InconsistentIndexError(f"what is held of subscription {handle} is wrong")
+        """Verify every invariant from the definitions. O(subscriptions * objects).
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+        check_boolean(self.tables, self._matches_max)
 
 
-class _Changes:
-    """What enters and leaves, subscription by subscription."""
-
-    def __init__(self) -> None:
-        self._rows: list[tuple[int, int, float, int]] = []
-
-    def note(self, handle: int, entered: set[int], left: set[int]) -> None:
-        """Note what happened to one subscription."""
-        self._rows += [(handle, number, 0.0, 1) for number in sorted(left)]
-        self._rows += [(handle, number, 0.0, 0) for number in sorted(entered)]
-
-    def rows(self) -> Rows:
-        """Return all of it."""
-        return np.array(self._rows, dtype=CHANGE_DTYPE)
+def _joined(one: Pairs, other: Pairs) -> Pairs:
+    return Pairs(*map(np.concatenate, zip(one, other, strict=True)))
 
 
 def _slack_below(radius_m: float, distance_m: float) -> float:

@@ -19,7 +19,8 @@ from index.catalogue import (
     SUBSCRIPTION_INDEXES,
 )
 from tests.engine.kinds import KINDS, MATCHES_MAX
-from tests.index.brute import SIDE, Dice, ids, object_batch
+from tests.index.boxes import BoxDice
+from tests.index.brute import SIDE, ids, object_batch
 from tests.support.amounts import examples
 
 OPTIONS = {
@@ -60,7 +61,7 @@ class World:
     """
 
     def __init__(self, kinds, options, seed):
-        self.dice = Dice(seed)
+        self.dice = BoxDice(seed)
         self.chance = self.dice.random
         matchers = {kind: MATCHERS[kind] for kind in kinds}
         self.kinds = kinds

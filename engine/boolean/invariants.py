@@ -1,0 +1,97 @@
+"""What must always hold of boolean subscriptions, from the definitions: O(subscriptions * objects)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.boolean.layout import CIRCLE, CLAUSE_BITS, NOTHING
+from engine.boolean.tables import BooleanTables, Pairs
+from index.contracts import InconsistentIndexError
+from index.tables.slots import Slots
+from safe_region.scoring import length
+
+
+def check_boolean(tables: BooleanTables, matches_max: int) -> None:
+    """Verify every invariant.
+
+    Raises
+    ------
+    InconsistentIndexError
+        Naming what does not hold.
+    """
+    for part in (tables.subscriptions, tables.clauses, tables.excluded, tables.index):
+        part.check()
+    used = tables.subscriptions.used()
+    rows = tables.subscriptions.rows
+    awake = used[rows["is_awake"][used] == 1]
+    if len(tables.clauses) != rows["clause_count"][used].sum():
+        raise InconsistentIndexError("there are clauses of no subscription")
+    if len(tables.index) != rows["clause_count"][awake].sum():
+        raise InconsistentIndexError("the clause index does not hold what is awake")
+    if set(tables.capped) != set(awake[rows["too_many"][awake] == 1].tolist()):
+        raise InconsistentIndexError("who has too many is not who holds a part")
+    expected = _expected(tables, awake)
+    objects = tables.objects.table.used()
+    affected = tables.affected(tables.objects.batch(objects), objects)
+    found = tables.find(tables.places(awake))
+    found = found._replace(rows=awake.astype(np.int64)[found.rows])
+    for name, pairs in (("clause index says who is", affected), ("object index says what is", found)):
+        if set(zip(pairs.rows.tolist(), pairs.objects.tolist(), strict=True)) != set(expected):
+            raise InconsistentIndexError(f"the {name} concerned, and it is not so")
+    for slot in awake.tolist():
+        _check_held(tables, matches_max, slot, found.part(found.rows == slot))
+
+
+def _expected(tables: BooleanTables, awake: Slots) -> list[tuple[int, int]]:
+    """Return the slots of subscriptions and objects that match."""
+    items = [
+        (slot, set(tables.objects.table.keywords(slot).tolist()))
+        for slot in tables.objects.table.used().tolist()
+    ]
+    return [
+        (one, slot)
+        for one in awake.tolist()
+        for slot, words in items
+        if _is_asked_for(tables, one, words) and _is_in_range(tables, one, slot)
+    ]
+
+
+def _is_asked_for(tables: BooleanTables, slot: int, words: set[int]) -> bool:
+    """Whether an object with these keywords matches the expression of a subscription."""
+    for place in range(int(tables.subscriptions.rows["clause_count"][slot])):
+        ids = np.array([slot << CLAUSE_BITS | place], dtype=np.int64)
+        clause = int(tables.clauses.slots(ids)[0])
+        excluded: set[int] = set()
+        if tables.clauses.rows["excluded"][clause] != NOTHING:
+            excluded = set(tables.excluded.keywords(int(tables.excluded.slots(ids)[0])).tolist())
+        if words >= set(tables.clauses.keywords(clause).tolist()) and not words & excluded:
+            return True
+    return False
+
+
+def _is_in_range(tables: BooleanTables, slot: int, object_slot: int) -> bool:
+    """Whether an object lies in the range of a subscription, as far as its device holds what matches."""
+    row, item = tables.subscriptions.rows[slot], tables.objects.table.rows[object_slot]
+    x_m, y_m = float(item["x_m"]), float(item["y_m"])
+    if row["shape"] == CIRCLE:
+        beyond_m = row["margin_m"] if row["too_many"] else row["slack_m"]
+        away_m = length(x_m - float(row["x_m"]), y_m - float(row["y_m"]), 0.0)
+        return away_m <= float(row["radius_m"]) + float(beyond_m)
+    return bool(row["x1_m"] <= x_m <= row["x2_m"] and row["y1_m"] <= y_m <= row["y2_m"])
+
+
+def _check_held(tables: BooleanTables, matches_max: int, slot: int, found: Pairs) -> None:
+    """Require that the device of one subscription is held what it should be."""
+    row = tables.subscriptions.rows[slot]
+    held = len(found.rows)
+    if row["too_many"]:
+        ids = tables.objects.table.rows["id"][found.objects]
+        order = np.lexsort((ids, found.distance_m))
+        places = np.flatnonzero(np.isin(ids[order], tables.capped[slot]))
+        held = len(places)  # the nearest of what matches; of those that were, some have expired
+        if held and places[-1] != held - 1:
+            raise InconsistentIndexError(f"subscription {row['id']} does not hold what is nearest")
+    elif row["match_count"] < held:
+        raise InconsistentIndexError(f"subscription {row['id']} has lost count of what it holds")
+    if held > matches_max:
+        raise InconsistentIndexError(f"subscription {row['id']} holds {held}, more than {matches_max}")

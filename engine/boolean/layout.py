@@ -1,0 +1,96 @@
+"""Rows of boolean subscriptions, and what they ask for in arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.polygons import Rings
+from index.batches import Boxes, Floats, Ints, KeywordLists
+
+Rows = npt.NDArray[Any]
+
+CIRCLE = 0
+RECTANGLE = 1
+POLYGON = 2
+
+CLAUSE_BITS = 6
+"""A subscription has at most 2**CLAUSE_BITS clauses."""
+
+SUBSCRIPTION_DTYPE = np.dtype(
+    [
+        ("id", np.int64),  # the handle
+        ("x_m", np.float64),  # anchor, or centre of a range that is fixed
+        ("y_m", np.float64),
+        ("radius_m", np.float64),  # of a circle
+        ("x1_m", np.float64),  # a rectangle, or the box about a polygon
+        ("y1_m", np.float64),
+        ("x2_m", np.float64),
+        ("y2_m", np.float64),
+        ("margin_m", np.float64),  # of the position, when it was anchored
+        ("slack_m", np.float64),
+        ("keyword_start", np.int64),  # keywords of all clauses together
+        ("keyword_count", np.int32),
+        ("ring_start", np.int32),  # of a polygon: the first of its rings
+        ("match_count", np.int32),  # no fewer than are held, if there are not too many
+        ("ring_count", np.int16),
+        ("clause_count", np.int8),
+        ("shape", np.int8),
+        ("is_moving", np.int8),
+        ("is_awake", np.int8),
+        ("too_many", np.int8),
+    ],
+    align=True,
+)
+
+CLAUSE_DTYPE = np.dtype(
+    [
+        ("id", np.int64),  # slot of the subscription << CLAUSE_BITS | its place among the clauses
+        ("keyword_start", np.int64),  # required keywords
+        ("keyword_count", np.int32),
+        ("excluded", np.int32),  # slot in the table of excluded keywords; NOTHING if there are none
+    ],
+    align=True,
+)
+
+EXCLUDED_DTYPE = np.dtype(
+    [
+        ("id", np.int64),  # that of the clause
+        ("keyword_start", np.int64),
+        ("keyword_count", np.int32),
+    ],
+    align=True,
+)
+
+NOTHING = -1
+
+
+class Ranges(NamedTuple):
+    """Where objects must be, a row each."""
+
+    shape: npt.NDArray[np.int8]
+    """CIRCLE, RECTANGLE or POLYGON."""
+    is_moving: npt.NDArray[np.bool_]
+    """Whether the range, a circle, moves with the device, which is its centre."""
+    x_m: Floats
+    """Centre of a range that is fixed in place: of a circle, or of the box about it."""
+    y_m: Floats
+    radius_m: Floats
+    """Of circles."""
+    boxes: Boxes
+    """Rectangles, and the boxes about polygons; of circles unused."""
+    rings: Rings
+
+
+class BooleanSpecs(NamedTuple):
+    """What boolean subscriptions ask for, a row each."""
+
+    clause_offsets: Ints
+    """Row i has the clauses `clause_offsets[i] : clause_offsets[i + 1]`, at least one."""
+    required: KeywordLists
+    """Of each clause, at least one."""
+    excluded: KeywordLists
+    """Of each clause."""
+    ranges: Ranges

@@ -1,0 +1,254 @@
+"""What the boolean matcher has: subscriptions, their clauses, polygons, the index; what is found for them.
+
+What a device holds is not kept: it is what matches, and the indexes say that whenever it is needed.
+
+Operations: append and remove O(clauses) a subscription; find costs what the object index does, and O(1) for
+each of its candidates.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.boolean import pair_kernels
+from engine.boolean.layout import (
+    CLAUSE_BITS,
+    CLAUSE_DTYPE,
+    EXCLUDED_DTYPE,
+    NOTHING,
+    SUBSCRIPTION_DTYPE,
+    BooleanSpecs,
+    Rows,
+)
+from engine.objects import Objects
+from engine.polygons import Polygons
+from index.batches import Boxes, Floats, Ints, KeywordLists, ObjectBatch
+from index.contracts import ClauseIndex
+from index.tables import SlotTable
+from index.tables.slots import Slots
+
+_PAIR_BITS = 32
+
+
+class Places(NamedTuple):
+    """Subscriptions, where the middles of their ranges are, and how far circles reach."""
+
+    slots: Slots
+    x_m: Floats
+    y_m: Floats
+    reach_m: Floats
+
+
+class Pairs(NamedTuple):
+    """Subscriptions and objects that match, each pair once, by subscription and then by object.
+
+    `rows` are numbers of subscriptions among those that were asked for, or their slots.
+    """
+
+    rows: Ints
+    objects: Ints
+    distance_m: Floats
+
+    @classmethod
+    def nothing(cls) -> Pairs:
+        """No pairs."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(none, none, np.empty(0))
+
+    def keys(self) -> Ints:
+        """Return one number for each pair, increasing."""
+        found: Ints = self.rows << _PAIR_BITS | self.objects
+        return found
+
+    def part(self, which: Rows) -> Pairs:
+        """Return some of them."""
+        return Pairs(self.rows[which], self.objects[which], self.distance_m[which])
+
+    def without(self, other: Pairs) -> Pairs:
+        """Return those that are not among others."""
+        return self.part(~np.isin(self.keys(), other.keys(), assume_unique=True))
+
+
+class BooleanTables:
+    """Subscriptions and their clauses.
+
+    Parameters
+    ----------
+    objects
+        What is alive, common to all matchers.
+    index
+        Which clauses a new object matches; its ids are slots of clauses.
+    """
+
+    def __init__(self, objects: Objects, index: ClauseIndex) -> None:
+        self.objects = objects
+        self.index = index
+        self.subscriptions = SlotTable(SUBSCRIPTION_DTYPE)
+        self.clauses = SlotTable(CLAUSE_DTYPE)
+        self.excluded = SlotTable(EXCLUDED_DTYPE)
+        self.polygons = Polygons()
+        self.capped: dict[int, Ints] = {}
+        """By slot: ids of what is held where there are too many, some of which may have expired."""
+
+    # -- subscriptions ---------------------------------------------------------------------------
+
+    def append(self, handles: Ints, specs: BooleanSpecs) -> Slots:
+        """Make subscriptions known; return their slots."""
+        ranges = specs.ranges
+        counts = np.diff(specs.clause_offsets)
+        nothing = np.zeros(len(handles))
+        boxes = ranges.boxes
+        slots = self.subscriptions.append(
+            handles,
+            _united(specs),
+            {
+                "x_m": ranges.x_m,
+                "y_m": ranges.y_m,
+                "radius_m": ranges.radius_m,
+                "x1_m": boxes.x1_m,
+                "y1_m": boxes.y1_m,
+                "x2_m": boxes.x2_m,
+                "y2_m": boxes.y2_m,
+                "margin_m": nothing,
+                "slack_m": nothing,
+                "ring_start": self.polygons.append(ranges.rings),
+                "ring_count": np.diff(ranges.rings.offsets),
+                "match_count": nothing,
+                "clause_count": counts,
+                "shape": ranges.shape,
+                "is_moving": ranges.is_moving,
+                "is_awake": nothing,
+                "too_many": nothing,
+            },
+        )
+        ids = _clause_ids(slots, counts)
+        bare = np.diff(specs.excluded.offsets) == 0
+        excluded = np.full(len(ids), NOTHING, dtype=np.int32)
+        rows = KeywordLists.of([specs.excluded.row(i) for i in np.flatnonzero(~bare).tolist()])
+        excluded[~bare] = self.excluded.append(ids[~bare], rows, {})
+        self.clauses.append(ids, specs.required, {"excluded": excluded})
+        return slots
+
+    def remove(self, handles: Ints) -> None:
+        """Forget subscriptions that are parked."""
+        slots = self.subscriptions.slots(handles)
+        rows = self.subscriptions.rows
+        ids = _clause_ids(slots, rows["clause_count"][slots].astype(np.int64))
+        excluded = self.clauses.rows["excluded"][self.clauses.remove(ids)]
+        self.excluded.remove(ids[excluded != NOTHING])
+        self.polygons.discard(int(rows["ring_count"][slots].sum()))
+        self.subscriptions.remove(handles)
+        if self.polygons.is_wasteful:
+            used = self.subscriptions.used()
+            columns = (rows[name][used].astype(np.int64) for name in ("ring_start", "ring_count"))
+            rows["ring_start"][used] = self.polygons.pack(*columns)
+
+    def wake(self, slots: Slots) -> None:
+        """Let the index know subscriptions, where their ranges are now."""
+        clauses, owners = self.clauses_of(slots)
+        boxes = self.boxes(self.places(slots)).part(owners)
+        self.index.insert(clauses.astype(np.int64), boxes, self.clauses.keyword_lists(clauses))
+
+    def move(self, slots: Slots) -> None:
+        """Let the index know where ranges are now."""
+        clauses, owners = self.clauses_of(slots)
+        self.index.move(clauses.astype(np.int64), self.boxes(self.places(slots)).part(owners))
+
+    def sleep(self, slots: Slots) -> None:
+        """Let the index forget subscriptions."""
+        self.index.remove(self.clauses_of(slots)[0].astype(np.int64))
+
+    def clauses_of(self, slots: Slots) -> tuple[Slots, Ints]:
+        """Return the slots of all clauses of subscriptions, and which of the subscriptions each is of."""
+        counts = self.subscriptions.rows["clause_count"][slots].astype(np.int64)
+        return self.clauses.slots(_clause_ids(slots, counts)), np.repeat(np.arange(len(slots)), counts)
+
+    def places(self, slots: Slots) -> Places:
+        """Return where ranges are, and how far circles reach: as far as devices hold what matches."""
+        rows = self.subscriptions.rows
+        beyond_m = np.where(rows["too_many"][slots] == 1, rows["margin_m"][slots], rows["slack_m"][slots])
+        return Places(slots, rows["x_m"][slots], rows["y_m"][slots], rows["radius_m"][slots] + beyond_m)
+
+    def boxes(self, places: Places) -> Boxes:
+        """Return boxes about ranges."""
+        boxes = np.empty((4, len(places.slots)))
+        pair_kernels.fill_boxes(
+            self.subscriptions.rows, places.slots, places.x_m, places.y_m, places.reach_m, boxes
+        )
+        return Boxes(*boxes)
+
+    # -- what matches ----------------------------------------------------------------------------
+
+    def find(self, places: Places) -> Pairs:
+        """Return which live objects match subscriptions at these places; rows are those of `places`."""
+        clauses, owners = self.clauses_of(places.slots)
+        required = self.clauses.keyword_lists(clauses)
+        found = self.objects.index.within(required, self.boxes(places).part(owners))
+        which = np.repeat(np.arange(len(clauses)), np.diff(found.offsets))
+        objects = self.objects.table.slots(found.ids)
+        return self._matching(places, clauses[which], owners[which], objects)
+
+    def affected(self, objects: ObjectBatch, slots: Slots) -> Pairs:
+        """Return which subscriptions that are awake match objects; rows are their slots."""
+        found = self.index.match(objects)
+        which = np.repeat(np.arange(len(objects)), np.diff(found.offsets))
+        clauses = found.ids.astype(np.int32)
+        owners = self.clauses.rows["id"][clauses] >> CLAUSE_BITS
+        distinct, rows = np.unique(owners, return_inverse=True)
+        places = self.places(distinct.astype(np.int32))
+        pairs = self._matching(places, clauses, rows, slots[which])
+        return pairs._replace(rows=distinct[pairs.rows])
+
+    def _matching(self, places: Places, clauses: Slots, rows: Ints, objects: Slots) -> Pairs:
+        """Return those pairs of a clause and an object that match, as pairs of a row and an object."""
+        distance_m = np.empty(len(clauses))
+        table = self.objects.table
+        pair_kernels.measure(
+            pair_kernels.Clauses(
+                self.subscriptions.rows,
+                self.clauses.rows,
+                self.excluded.rows,
+                self.excluded.pool,
+                self.polygons.pool,
+            ),
+            pair_kernels.Objects(table.rows, table.pool),
+            clauses,
+            objects,
+            places.x_m[rows],
+            places.y_m[rows],
+            places.reach_m[rows],
+            distance_m,
+        )
+        kept = distance_m != pair_kernels.NO_MATCH
+        pairs = Pairs(rows[kept], objects[kept].astype(np.int64), distance_m[kept])
+        return pairs.part(np.unique(pairs.keys(), return_index=True)[1])
+
+    # -- for tests and operators -----------------------------------------------------------------
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        parts = (self.subscriptions, self.clauses, self.excluded, self.polygons, self.index)
+        return sum(part.memory_bytes() for part in parts)
+
+
+def _clause_ids(slots: Slots, counts: Ints) -> Ints:
+    """Return the ids of all clauses of subscriptions that have so many."""
+    first = np.repeat(np.cumsum(counts) - counts, counts)
+    places = np.arange(len(first)) - first
+    ids: Ints = np.repeat(slots.astype(np.int64), counts) << CLAUSE_BITS | places
+    return ids
+
+
+def _united(specs: BooleanSpecs) -> KeywordLists:
+    """Return all keywords of each subscription, those of its clauses together."""
+    counts = np.diff(specs.clause_offsets)
+    if (counts == 1).all() and not len(specs.excluded.ids):
+        return specs.required
+    owners = np.repeat(np.arange(len(counts)), counts)
+    rows = [np.repeat(owners, np.diff(one.offsets)) for one in (specs.required, specs.excluded)]
+    words = np.concatenate([specs.required.ids, specs.excluded.ids]).astype(np.int64)
+    keys = np.unique(np.concatenate(rows) << _PAIR_BITS | words)
+    offsets = np.searchsorted(keys >> _PAIR_BITS, np.arange(len(counts) + 1))
+    return KeywordLists(offsets, (keys & ((1 << _PAIR_BITS) - 1)).astype(np.int32))
