@@ -41,6 +41,8 @@ class Limits:
     """* Required or excluded by one clause."""
     range_m_max: float = 50_000.0
     """* Radius or half an extent of a range."""
+    vertices_max: int = 512
+    """* Of a polygon, those of its holes included."""
     matches_max: int = 1000
     """* Objects in the result of a boolean subscription; beyond, those nearest are sent."""
     outbox_max: int = 256

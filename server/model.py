@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from safe_region.earth import Range
 from safe_region.frame import Point
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
@@ -73,14 +74,21 @@ class TopK(Spec):
     region: RegionMode = RegionMode.ANCHORED
 
 
+class Clause(NamedTuple):
+    """One way to match a boolean expression. Keywords are normalised, sorted and unique."""
+
+    required: tuple[str, ...]
+    excluded: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Boolean(Spec):
-    """What a boolean subscription asks for. Keywords are normalised, sorted and unique."""
+    """What a boolean subscription asks for: an object that matches a clause, within a range."""
 
-    keywords: tuple[str, ...]
-    """All of them are required."""
-    radius_m: float
-    """Of the circle about the device."""
+    clauses: tuple[Clause, ...]
+    range: Range
+    is_moving: bool
+    """Whether the range moves with the device."""
 
 
 class Place(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.boolean.layout import CIRCLE, CLAUSE_BITS, NOTHING
+from engine.boolean.layout import CIRCLE
 from engine.boolean.tables import BooleanTables, Pairs
 from index.contracts import InconsistentIndexError
 from index.tables.slots import Slots
@@ -58,15 +58,10 @@ def _expected(tables: BooleanTables, awake: Slots) -> list[tuple[int, int]]:
 
 def _is_asked_for(tables: BooleanTables, slot: int, words: set[int]) -> bool:
     """Whether an object with these keywords matches the expression of a subscription."""
-    for place in range(int(tables.subscriptions.rows["clause_count"][slot])):
-        ids = np.array([slot << CLAUSE_BITS | place], dtype=np.int64)
-        clause = int(tables.clauses.slots(ids)[0])
-        excluded: set[int] = set()
-        if tables.clauses.rows["excluded"][clause] != NOTHING:
-            excluded = set(tables.excluded.keywords(int(tables.excluded.slots(ids)[0])).tolist())
-        if words >= set(tables.clauses.keywords(clause).tolist()) and not words & excluded:
-            return True
-    return False
+    return any(
+        words >= set(required.tolist()) and not words & set(excluded.tolist())
+        for required, excluded in tables.expression(slot)
+    )
 
 
 def _is_in_range(tables: BooleanTables, slot: int, object_slot: int) -> bool:

@@ -24,12 +24,13 @@ from engine.boolean.layout import (
 )
 from engine.objects import Objects
 from engine.polygons import Polygons
-from index.batches import Boxes, Floats, Ints, KeywordLists, ObjectBatch
+from index.batches import Boxes, Floats, Ints, KeywordIds, KeywordLists, ObjectBatch
 from index.contracts import ClauseIndex
 from index.tables import SlotTable
 from index.tables.slots import Slots
 
 _PAIR_BITS = 32
+_NO_KEYWORDS: KeywordIds = np.empty(0, dtype=np.int32)
 
 
 class Places(NamedTuple):
@@ -164,6 +165,15 @@ class BooleanTables:
         """Return the slots of all clauses of subscriptions, and which of the subscriptions each is of."""
         counts = self.subscriptions.rows["clause_count"][slots].astype(np.int64)
         return self.clauses.slots(_clause_ids(slots, counts)), np.repeat(np.arange(len(slots)), counts)
+
+    def expression(self, slot: int) -> list[tuple[KeywordIds, KeywordIds]]:
+        """Return required and excluded keywords of each clause of a subscription."""
+        found = []
+        for clause in self.clauses_of(np.array([slot], dtype=np.int32))[0].tolist():
+            place = int(self.clauses.rows["excluded"][clause])
+            excluded = _NO_KEYWORDS if place == NOTHING else self.excluded.keywords(place)
+            found.append((self.clauses.keywords(clause), excluded))
+        return found
 
     def places(self, slots: Slots) -> Places:
         """Return where ranges are, and how far circles reach: as far as devices hold what matches."""

@@ -75,7 +75,8 @@ class Acceptor:
             case c.Detach():
                 self._coordinator.detach(command.outbox, command.device_id)
             case c.Search():
-                spec = kind_of_spec(command.spec).checked(command.spec, self._coordinator.limits)
+                kind, coordinator = kind_of_spec(command.spec), self._coordinator
+                spec = kind.checked(command.spec, coordinator.limits, coordinator.matching.frame)
                 checked_position(command.lon, command.lat)
                 accepted.searches.append((SearchRequest(spec, command.lon, command.lat), answer))
 

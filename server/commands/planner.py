@@ -193,7 +193,7 @@ class Planner:
         session = attached_session(command)
         number = checked_subscription_id(command.subscription_id)
         kind = kind_of_spec(command.spec)
-        spec = kind.checked(command.spec, limits)
+        spec = kind.checked(command.spec, limits, coordinator.matching.frame)
         place = checked_place(command.place, limits)
         require_covered(kind.needs_exact_positions(spec), place.margin_m)
         count_max = limits.subscriptions_per_device_max

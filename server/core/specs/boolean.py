@@ -1,22 +1,32 @@
-"""Boolean subscriptions in words, over the matcher's rows."""
+"""Boolean subscriptions in words, over the matcher's rows.
+
+Here is what the matcher does not need: degrees of ranges that are fixed in place. A `Boolean` is made when
+somebody asks for it. Look-up O(keywords), subscribe O(clauses).
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from engine.boolean.matcher import BooleanMatcher, BooleanSpecs
+from engine.boolean.layout import BooleanSpecs
+from engine.boolean.matcher import BooleanMatcher
 from engine.contracts import BOOLEAN
 from index.batches import Floats, Ints, Ranking
+from safe_region.earth import Range
 from safe_region.frame import Frame
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.specs.checks import checked_keywords, require
+from server.core.specs.range_table import RangeTable, plane_ranges
+from server.core.specs.ranges import checked_range, decoded_range, encoded_range
 from server.limits import Limits
-from server.model import Boolean, Slack
+from server.model import Boolean, Clause, Slack
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class BooleanKind:
@@ -34,33 +44,29 @@ class BooleanKind:
 
     number = BOOLEAN
 
-    def __init__(self, matcher: BooleanMatcher, dictionary: KeywordDictionary, frame: Frame) -> None:  # noqa: ARG002
+    def __init__(self, matcher: BooleanMatcher, dictionary: KeywordDictionary, frame: Frame) -> None:
         self._matcher = matcher
         self._dictionary = dictionary
-        self._specs: dict[int, Boolean] = {}
+        self._frame = frame
+        self._ranges = RangeTable(matcher.subscriptions)
 
     @classmethod
-    def checked(cls, spec: Boolean, limits: Limits) -> Boolean:
-        """Normalise a spec.
+    def checked(cls, spec: Boolean, limits: Limits, frame: Frame) -> Boolean:
+        """Normalise a spec: clauses sorted, each once.
 
         Raises
         ------
         RefusalError
             Naming the field that is out of its limits.
         """
-        require(
-            0.0 < spec.radius_m <= limits.range_m_max,
-            "spec.boolean.circle.radius_m",
-            spec.radius_m,
-            f"greater than 0, at most {limits.range_m_max}",
-        )
-        keywords = checked_keywords(
-            spec.keywords,
-            "spec.boolean.clauses[0].required",
-            limits.clause_keywords_max,
-            limits.keyword_length_max,
-        )
-        return replace(spec, keywords=keywords)
+        field = "spec.boolean.clauses"
+        most = limits.clauses_max
+        require(1 <= len(spec.clauses) <= most, field, f"{len(spec.clauses)} clauses", f"1 to {most}")
+        clauses = {
+            _checked_clause(one, f"{field}[{i}]", limits) for i, one in enumerate(spec.clauses)
+        }
+        where = checked_range(spec.range, limits, frame, is_moving=spec.is_moving)
+        return Boolean(tuple(sorted(clauses)), where, spec.is_moving)
 
     @classmethod
     def needs_exact_positions(cls, spec: Boolean) -> bool:  # noqa: ARG003
@@ -70,9 +76,11 @@ class BooleanKind:
     @classmethod
     def encoded(cls, spec: Boolean) -> str:
         """Write a spec as JSON: the fields of the message of the same name."""
-        clauses = [{"required": spec.keywords}]
-        found = {"clauses": clauses, "circle": {"radius_m": spec.radius_m}, "moving": True}
-        return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+        clauses = [
+            {"required": one.required} | ({"excluded": one.excluded} if one.excluded else {})
+            for one in spec.clauses
+        ]
+        return _encode({"clauses": clauses, **encoded_range(spec.range), "moving": spec.is_moving})
 
     def needs_exact_position(self, handle: int) -> bool:  # noqa: ARG002
         """Any position will do."""
@@ -88,21 +96,40 @@ class BooleanKind:
 
     def _subscribe(self, handles: Ints, specs: Sequence[Boolean]) -> None:
         self._matcher.subscribe(handles, self._columns(specs))
-        self._specs.update(zip(handles.tolist(), specs, strict=True))
+        slots = self._matcher.subscriptions.slots(handles)
+        self._ranges.put(slots, [spec.range for spec in specs])
 
     def _columns(self, specs: Sequence[Boolean]) -> BooleanSpecs:
         """Return specs as the matcher takes them. Their keywords are held until given back."""
-        keywords = self._dictionary.take_all([spec.keywords for spec in specs])
-        return BooleanSpecs(keywords, np.array([spec.radius_m for spec in specs], dtype=np.float64))
+        clauses = [clause for spec in specs for clause in spec.clauses]
+        return BooleanSpecs(
+            np.cumsum([0, *(len(spec.clauses) for spec in specs)], dtype=np.int64),
+            self._dictionary.take_all([clause.required for clause in clauses]),
+            self._dictionary.take_all([clause.excluded for clause in clauses]),
+            plane_ranges([spec.range for spec in specs], self._frame),
+        )
 
     def unsubscribe(self, handle: int) -> None:
         """Forget a subscription."""
+        slot, keywords = self._slot(handle), list(_keywords(self._clauses(handle)))
         self._matcher.unsubscribe(np.array([handle], dtype=np.int64))
-        self._dictionary.give_back(self._specs.pop(handle).keywords)
+        self._ranges.remove(slot)
+        self._dictionary.give_back(keywords)
 
     def spec(self, handle: int) -> Boolean:
         """Return what a subscription asks for."""
-        return self._specs[handle]
+        where = self._ranges.get(self._slot(handle))
+        return Boolean(tuple(sorted(self._clauses(handle))), where, self._is_moving(handle))
+
+    def _clauses(self, handle: int) -> list[Clause]:
+        rows = self._matcher.tables.expression(self._slot(handle))
+        return [Clause(*map(self._dictionary.row, row)) for row in rows]
+
+    def _is_moving(self, handle: int) -> bool:
+        return bool(self._matcher.subscriptions.rows["is_moving"][self._slot(handle)])
+
+    def _slot(self, handle: int) -> int:
+        return int(self._matcher.subscriptions.slots(np.array([handle], dtype=np.int64))[0])
 
     def bound(self, bound_m: float, bound_id: int) -> Slack:
         """Return a slack."""
@@ -112,10 +139,31 @@ class BooleanKind:
         """Return what matches at each place, now."""
         ranking = self._matcher.search(self._columns(specs), x_m, y_m)
         for spec in specs:
-            self._dictionary.give_back(spec.keywords)
+            self._dictionary.give_back(_keywords(spec.clauses))
         return ranking
 
 
+def _checked_clause(clause: Clause, field: str, limits: Limits) -> Clause:
+    """Normalise a clause."""
+    bounds = limits.clause_keywords_max, limits.keyword_length_max
+    required = checked_keywords(clause.required, f"{field}.required", *bounds)
+    excluded: tuple[str, ...] = ()
+    if clause.excluded:
+        excluded = checked_keywords(clause.excluded, f"{field}.excluded", *bounds)
+    both = sorted(set(required) & set(excluded))
+    limit = "no keyword that is required too"
+    require(not both, f"{field}.excluded", repr(both[0]) if both else "", limit)
+    return Clause(required, excluded)
+
+
+def _keywords(clauses: Iterable[Clause]) -> Iterable[str]:
+    """Return the keywords of all clauses, each as often as there are lists that have it."""
+    return chain.from_iterable(words for clause in clauses for words in clause)
+
+
 def _decoded(found: Any) -> Boolean:  # noqa: ANN401 - JSON
-    (clause,) = found["clauses"]
-    return Boolean(tuple(clause["required"]), float(found["circle"]["radius_m"]))
+    clauses = tuple(
+        Clause(tuple(one["required"]), tuple(one.get("excluded", ()))) for one in found["clauses"]
+    )
+    where: Range = decoded_range(found)
+    return Boolean(clauses, where, bool(found["moving"]))

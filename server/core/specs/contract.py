@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
 from index.batches import Floats, Ints, Ranking
+from safe_region.frame import Frame
 from server.limits import Limits
 from server.model import Bound, Spec
 
@@ -22,7 +23,7 @@ class Kind(Protocol[_Spec]):
     """The engine's number of the kind (`engine.contracts`); the store keeps it, too."""
 
     @classmethod
-    def checked(cls, spec: _Spec, limits: Limits) -> _Spec:
+    def checked(cls, spec: _Spec, limits: Limits, frame: Frame) -> _Spec:
         """Normalise a spec.
 
         Raises

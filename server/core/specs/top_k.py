@@ -51,7 +51,7 @@ class TopKKind:
         self._alpha: Floats = np.zeros(16)
 
     @classmethod
-    def checked(cls, spec: TopK, limits: Limits) -> TopK:
+    def checked(cls, spec: TopK, limits: Limits, frame: Frame) -> TopK:  # noqa: ARG003
         """Normalise a spec.
 
         Raises

@@ -1,0 +1,150 @@
+"""Ranges of boolean subscriptions: validated, and as JSON for the store."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from safe_region.earth import Bounds, Circle, Polygon, Position, Range
+from safe_region.frame import Frame
+from safe_region.shapes import polygon_flaw
+from server.core.specs.checks import require
+from server.errors import Reason, RefusalError
+from server.limits import Limits
+
+_FIELD = "spec.boolean"
+_LON_MAX_DEG = 180.0
+_LAT_MAX_DEG = 90.0
+
+
+def checked_range(where: Range, limits: Limits, frame: Frame, *, is_moving: bool) -> Range:
+    """Return a range that is within its limits.
+
+    Raises
+    ------
+    RefusalError
+        Naming the field that is not.
+    """
+    match where:
+        case Circle():
+            return _checked_circle(where, limits, is_moving=is_moving)
+        case Bounds():
+            _require_fixed("rectangle.bounds", is_moving=is_moving)
+            return _checked_bounds(where, limits, frame)
+        case Polygon():
+            _require_fixed("polygon", is_moving=is_moving)
+            return _checked_polygon(where, limits, frame)
+
+
+def _require_fixed(name: str, *, is_moving: bool) -> None:
+    require(not is_moving, f"{_FIELD}.moving", value=True, limit=f"false: {name} is fixed in place")
+
+
+def _checked_circle(circle: Circle, limits: Limits, *, is_moving: bool) -> Circle:
+    field = f"{_FIELD}.circle"
+    limit = f"greater than 0, at most {limits.range_m_max}"
+    require(0.0 < circle.radius_m <= limits.range_m_max, f"{field}.radius_m", circle.radius_m, limit)
+    if is_moving:
+        require(circle.center is None, f"{field}.center", "present", "absent: the circle moves")
+    else:
+        if circle.center is None:
+            limit = "present: the circle is fixed in place (moving is false)"
+            raise RefusalError(Reason.INVALID_FIELD, f"{field}.center", "absent", limit)
+        _check_position(circle.center, f"{field}.center")
+    return circle
+
+
+def _checked_bounds(bounds: Bounds, limits: Limits, frame: Frame) -> Bounds:
+    field = f"{_FIELD}.rectangle.bounds"
+    for corner, names in (
+        ((bounds.lon_min, bounds.lat_min), ("lon_min", "lat_min")),
+        ((bounds.lon_max, bounds.lat_max), ("lon_max", "lat_max")),
+    ):
+        _check_position(corner, field, names)
+    for axis, least, most in (
+        ("lon", bounds.lon_min, bounds.lon_max),
+        ("lat", bounds.lat_min, bounds.lat_max),
+    ):
+        require(least < most, f"{field}.{axis}_max", most, f"greater than {axis}_min, {least}")
+    _check_extent(field, (bounds.lon_min, bounds.lat_min), (bounds.lon_max, bounds.lat_max), limits, frame)
+    return bounds
+
+
+def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame) -> Polygon:
+    field = f"{_FIELD}.polygon"
+    rings = (polygon.outer, *polygon.holes)
+    count, most = sum(map(len, rings)), limits.vertices_max
+    require(count <= most, field, f"{count} vertices", f"at most {most} vertices, those of holes included")
+    for i, ring in enumerate(rings):
+        name = f"{field}.outer" if i == 0 else f"{field}.holes[{i - 1}]"
+        for j, vertex in enumerate(ring):
+            _check_position(vertex, f"{name}.vertices[{j}]")
+    flaw = polygon_flaw(rings)
+    if flaw is not None:
+        raise RefusalError(Reason.INVALID_FIELD, field, flaw, "a simple polygon, holes inside and apart")
+    lons, lats = zip(*polygon.outer, strict=True)
+    _check_extent(field, (min(lons), min(lats)), (max(lons), max(lats)), limits, frame)
+    return polygon
+
+
+def _check_position(
+    position: Position, field: str, names: tuple[str, str] = ("lon", "lat")
+) -> None:
+    """Require a position on Earth."""
+    for name, value, most in zip(names, position, (_LON_MAX_DEG, _LAT_MAX_DEG), strict=True):
+        is_right = math.isfinite(value) and abs(value) <= most
+        require(is_right, f"{field}.{name}", value, f"a finite number from -{most} to {most}")
+
+
+def _check_extent(
+    field: str, low: Position, high: Position, limits: Limits, frame: Frame
+) -> None:
+    """Require that a range is not too large."""
+    (west_m, south_m), (east_m, north_m) = frame.project(*low), frame.project(*high)
+    most_m = 2.0 * limits.range_m_max
+    for name, extent_m in (("width", east_m - west_m), ("height", north_m - south_m)):
+        limit = f"a {name} greater than 0, at most {most_m} m"
+        require(0.0 < extent_m <= most_m, field, f"a {name} of {extent_m} m", limit)
+
+
+def encoded_range(where: Range) -> dict[str, Any]:
+    """Return a range as JSON, by the name of the field of the message."""
+    match where:
+        case Circle(radius_m, None):
+            return {"circle": {"radius_m": radius_m}}
+        case Circle(radius_m, center):
+            return {"circle": {"radius_m": radius_m, "center": center}}
+        case Bounds(lon_min, lat_min, lon_max, lat_max):
+            return {"rectangle": {"bounds": [lon_min, lat_min, lon_max, lat_max]}}
+        case Polygon(outer, ()):
+            return {"polygon": {"outer": outer}}
+        case Polygon(outer, holes):
+            return {"polygon": {"outer": outer, "holes": holes}}
+
+
+def decoded_range(found: dict[str, Any]) -> Range:
+    """Read a range from JSON.
+
+    Raises
+    ------
+    LookupError, TypeError, ValueError
+        If it is none.
+    """
+    if "circle" in found:
+        circle = found["circle"]
+        center = circle.get("center")
+        return Circle(float(circle["radius_m"]), None if center is None else _position(center))
+    if "rectangle" in found:
+        return Bounds(*map(float, found["rectangle"]["bounds"]))
+    polygon = found["polygon"]
+    return Polygon(_ring(polygon["outer"]), tuple(map(_ring, polygon.get("holes", ()))))
+
+
+def _ring(found: Sequence[Any]) -> tuple[Position, ...]:
+    return tuple(map(_position, found))
+
+
+def _position(found: Any) -> Position:  # noqa: ANN401 - JSON
+    lon, lat = found
+    return float(lon), float(lat)
