@@ -83,7 +83,7 @@ chaos: $(STAMP)  ## Strike real servers with faults, audit after each, half an h
 		--json runs/chaos.json
 
 # Kernels are compiled before, by all cores: tests would compile them one after the other.
-COMPILE := $(BIN)/nearcast compile --object-index all --subscription-index all
+COMPILE := $(BIN)/nearcast compile --object-index all --subscription-index all --clause-index all
 
 test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=2 processes, TIMES=1)
 	$(BIN)/lint-imports --no-logo

@@ -22,7 +22,17 @@ from cli.progress import COMPILING, bars
     multiple=True,
     help="For servers with this one; repeat for more, or say all.  [default: the server's]",
 )
-def compile_(object_indexes: tuple[str, ...], subscription_indexes: tuple[str, ...]) -> None:
+@click.option(
+    "--clause-index",
+    "clause_indexes",
+    multiple=True,
+    help="For servers with this one; repeat for more, or say all.  [default: the server's]",
+)
+def compile_(
+    object_indexes: tuple[str, ...],
+    subscription_indexes: tuple[str, ...],
+    clause_indexes: tuple[str, ...],
+) -> None:
     """Compile what a server needs, before it starts: for images and packages.
 
     A server does it itself when it starts for the first time on a machine. What is compiled is kept in
@@ -30,6 +40,8 @@ def compile_(object_indexes: tuple[str, ...], subscription_indexes: tuple[str, .
     and for this kind of processor.
     """
     from index.catalogue import (  # noqa: PLC0415
+        CLAUSE_INDEXES,
+        DEFAULT_CLAUSE_INDEX,
         DEFAULT_OBJECT_INDEX,
         DEFAULT_SUBSCRIPTION_INDEX,
         OBJECT_INDEXES,
@@ -40,10 +52,11 @@ def compile_(object_indexes: tuple[str, ...], subscription_indexes: tuple[str, .
 
     objects = _chosen(object_indexes, list(OBJECT_INDEXES), DEFAULT_OBJECT_INDEX)
     subscriptions = _chosen(subscription_indexes, list(SUBSCRIPTION_INDEXES), DEFAULT_SUBSCRIPTION_INDEX)
+    clauses = _chosen(clause_indexes, list(CLAUSE_INDEXES), DEFAULT_CLAUSE_INDEX)
     began_s = time.monotonic()
     with bars() as progress:
         count = compile_kernels(
-            objects, subscriptions, lambda done, total: progress(COMPILING, done, total)
+            objects, subscriptions, clauses, lambda done, total: progress(COMPILING, done, total)
         )
     click.echo(f"{count} kernels compiled in {time.monotonic() - began_s:.0f} s: {CACHE_FOLDER}")
 

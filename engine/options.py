@@ -59,7 +59,7 @@ class EngineOptions:
     buffer_extra: int | None = 8
     object_index: Callable[[], ObjectIndex] = NaiveObjectIndex
     subscription_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
-    clause_index: Callable[[], ClauseIndex] = NaiveClauseIndex
     costs: CostModel = CostModel()
     margin_extra_max: int = 200
     matches_max: int = 1000
+    clause_index: Callable[[], ClauseIndex] = NaiveClauseIndex

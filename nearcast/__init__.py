@@ -17,7 +17,7 @@ from nearcast.model import (
     Change,
     ChangeKind,
     ChangeReason,
-    Circle,
+    Clause,
     Counters,
     GeoObject,
     LiveObject,
@@ -31,15 +31,18 @@ from nearcast.model import (
 from nearcast.protocol.subscription import Subscription
 from nearcast.publisher import Publisher
 from nearcast.transport.channel import Tls
+from safe_region.earth import Bounds, Circle, Polygon
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 
 __all__ = [
     "Boolean",
+    "Bounds",
     "Change",
     "ChangeKind",
     "ChangeReason",
     "Circle",
+    "Clause",
     "Client",
     "ClosedError",
     "Counters",
@@ -50,6 +53,7 @@ __all__ = [
     "LiveObject",
     "Match",
     "NearcastError",
+    "Polygon",
     "Publisher",
     "Reason",
     "RefusedError",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
+from safe_region.earth import Range
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 
@@ -66,32 +67,40 @@ class TopK:
 
 
 @dataclass(frozen=True, slots=True)
-class Circle:
-    """A range about the device, its edge included.
+class Clause:
+    """One way to match a boolean expression.
 
     Parameters
     ----------
-    radius_m
-        On the server's plane.
+    required
+        Keywords that an object must have, at least one.
+    excluded
+        Keywords that it must not have.
     """
 
-    radius_m: float
+    required: frozenset[str]
+    excluded: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """Every object that has all keywords, within a range that moves with the device.
+    """Every object that matches an expression, within a range.
 
     Parameters
     ----------
-    keywords
-        An object must have all of them.
+    expression
+        A text with AND, OR, NOT, parentheses and quotes, such as ``coffee AND (wifi OR garden) AND NOT
+        "live music"``; or keywords, all of which an object must have; or clauses, one of which it must match.
     range
-        Where it must be.
+        Where an object must be. An object with an area must touch it.
+    moving
+        Whether the range, a circle without a center, moves with the device, which is its middle. The device of
+        a range that is fixed in place never has to say where it is.
     """
 
-    keywords: Collection[str]
-    range: Circle
+    expression: str | Collection[str] | Collection[Clause]
+    range: Range
+    moving: bool = False
     region: ClassVar[RegionMode] = RegionMode.ANCHORED
 
 

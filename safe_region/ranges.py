@@ -1,6 +1,7 @@
-"""The anchored range: how a device knows, alone, that it holds all that matches within a range about it.
+"""Ranges of boolean subscriptions: how a device knows, alone, that it holds all that matches within one.
 
-The server evaluated the subscription at the anchor a and left the device every live match of its range
+A range that is fixed in place does not depend on where the device is: what the device holds is the result.
+The anchored range moves with it, a circle so far. The server evaluated the subscription at the anchor a and left the device every live match of its range
 grown by a slack s: with a circle of radius R, all o with |a o| <= R + s. At p an object that is not held
 is farther than (R + s) - |a p|. So the device holds all that lies within R of it whenever
 
@@ -22,6 +23,7 @@ Plain Python: this file runs on devices. Cost: O(|B|) a test.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from safe_region.frame import Point
@@ -35,20 +37,13 @@ _STEP_SHARE = 0.1
 """Of the radius: so far a device moves before it asks for another part of a result that is too large."""
 
 
-class RangeRegion(Region):
-    """What a device holds of one boolean subscription with a circle that moves with it.
+class FixedRegion(Region):
+    """What a device holds of one boolean subscription whose range is fixed in place: its result."""
 
-    Parameters
-    ----------
-    radius_m
-        R, on the plane.
-    """
+    __slots__ = ("matches_max", "slack_m", "too_many")
 
-    __slots__ = ("matches_max", "radius_m", "slack_m", "too_many")
-
-    def __init__(self, radius_m: float) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.radius_m = radius_m
         self.slack_m = 0.0
         self.too_many = False
         self.matches_max = 0
@@ -68,17 +63,50 @@ class RangeRegion(Region):
         self.too_many = too_many
         self.matches_max = matches_max
 
+    def evaluate(self, x_m: float, y_m: float, now_ms: int, uncertainty_m: float = 0.0) -> Evaluation:  # noqa: ARG002
+        """List the live buffer, nearest to the middle of the range first; see `Region.evaluate`."""
+        best = sorted(self.live(self.anchor.x_m, self.anchor.y_m, now_ms))
+        if self.too_many:
+            return self.partial(best, len(best), math.inf)
+        return Evaluation(best, self.slack_m, exact=self.slack_m == math.inf)
+
+    def live(self, x_m: float, y_m: float, now_ms: int) -> list[tuple[float, int]]:
+        """Return distances from a point and ids of what is held and alive."""
+        return [
+            (length(x_m - entry.x_m, y_m - entry.y_m, 0.0), entry.object_id)
+            for entry in self.buffer.values()
+            if entry.expiry_ms > now_ms
+        ]
+
+    def partial(self, best: list[tuple[float, int]], live_count: int, room_m: float) -> Evaluation:
+        """Return a part of a result that is too large: to ask again may help when much of it is gone."""
+        is_lacking = live_count < self.matches_max * CAPPED_SHARE
+        is_capped = not is_lacking and room_m > 0.0
+        return Evaluation(best, room_m, exact=False, is_lacking=is_lacking, is_capped=is_capped)
+
+
+class RangeRegion(FixedRegion):
+    """What a device holds of one boolean subscription with a circle that moves with it.
+
+    Parameters
+    ----------
+    radius_m
+        R, on the plane.
+    """
+
+    __slots__ = ("radius_m",)
+
+    def __init__(self, radius_m: float) -> None:
+        super().__init__()
+        self.radius_m = radius_m
+
     def evaluate(self, x_m: float, y_m: float, now_ms: int, uncertainty_m: float = 0.0) -> Evaluation:
         """Find what of the live buffer is within the range, and test; see `Region.evaluate`."""
-        live = [entry for entry in self.buffer.values() if entry.expiry_ms > now_ms]
-        distances = [(length(x_m - entry.x_m, y_m - entry.y_m, 0.0), entry.object_id) for entry in live]
-        best = sorted(one for one in distances if one[0] <= self.radius_m)
+        live = self.live(x_m, y_m, now_ms)
+        best = sorted(one for one in live if one[0] <= self.radius_m)
         moved_m = length(x_m - self.anchor.x_m, y_m - self.anchor.y_m, 0.0)
         if self.too_many:
-            room_m = 2.0 * (self.radius_m * _STEP_SHARE - moved_m)
-            is_lacking = len(live) < self.matches_max * CAPPED_SHARE
-            is_capped = not is_lacking and room_m > 0.0
-            return Evaluation(best, room_m, exact=False, is_lacking=is_lacking, is_capped=is_capped)
+            return self.partial(best, len(live), 2.0 * (self.radius_m * _STEP_SHARE - moved_m))
         used_m = self.radius_m + moved_m + 2.0 * uncertainty_m
         held_m = (self.radius_m + self.slack_m) * (1.0 - REACH_SLACK)
         is_anchor = moved_m == 0.0 and uncertainty_m == 0.0

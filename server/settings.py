@@ -22,6 +22,8 @@ from pydantic_settings import (
 )
 
 from index.catalogue import (
+    CLAUSE_INDEXES,
+    DEFAULT_CLAUSE_INDEX,
     DEFAULT_OBJECT_INDEX,
     DEFAULT_SUBSCRIPTION_INDEX,
     OBJECT_INDEXES,
@@ -145,6 +147,12 @@ class ServerSettings(BaseSettings):
     object_index: str = Field(
         DEFAULT_OBJECT_INDEX, description=f"What is best here: {', '.join(OBJECT_INDEXES)}."
     )
+    clause_index: str = Field(
+        DEFAULT_CLAUSE_INDEX,
+        description="Which boolean subscriptions a new object concerns: "
+        + ", ".join(CLAUSE_INDEXES)
+        + ".",
+    )
     tokens: Annotated[tuple[str, ...], Shown(flag="--token")] = Field(
         (),
         description="Token of which a caller must present one; repeat for more. None lets everybody in.",
@@ -184,6 +192,11 @@ class ServerSettings(BaseSettings):
     @classmethod
     def _know_object_index(cls, value: str) -> str:
         return _known(value, "object_index", OBJECT_INDEXES)
+
+    @field_validator("clause_index")
+    @classmethod
+    def _know_clause_index(cls, value: str) -> str:
+        return _known(value, "clause_index", CLAUSE_INDEXES)
 
     @model_validator(mode="after")
     def _pair_tls(self) -> ServerSettings:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from nearcast import Boolean, Match, Spec, Subscription, SubscriptionState
+from nearcast import Boolean, Bounds, Circle, Match, Polygon, Spec, Subscription, SubscriptionState
+from nearcast.expressions import clauses_of
 from safe_region import oracle
 from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword
@@ -110,14 +111,37 @@ def expected_list(
     now_ms: int,
 ) -> list[tuple[oracle.OracleMatch, float]]:
     """Return what the oracle says that a device is to show, with scores."""
-    keywords = frozenset(normalised_keyword(keyword) for keyword in spec.keywords)
     if isinstance(spec, Boolean):
-        clauses = (oracle.OracleClause(keywords),)
-        wanted = oracle.OracleRange(clauses, oracle.OracleCircle(spec.range.radius_m))
+        wanted = oracle_range(spec, frame)
         return [(one, 0.0) for one in oracle.matching(wanted, x_m, y_m, objects, now_ms)]
-    asked = oracle.OracleSubscription(keywords, spec.k, spec.alpha, spec.similarity.name.lower())
+    asked = oracle.OracleSubscription(
+        _normalised(spec.keywords), spec.k, spec.alpha, spec.similarity.name.lower()
+    )
     best = oracle.top_k(asked, x_m, y_m, frame.maxdist_m, objects, now_ms)
     return [(one, spec.alpha * one.length_m / frame.maxdist_m) for one in best]
+
+
+def oracle_range(spec: Boolean, frame: Frame) -> oracle.OracleRange:
+    """Return a boolean subscription as the oracle sees it."""
+    clauses = tuple(
+        oracle.OracleClause(_normalised(one.required), _normalised(one.excluded))
+        for one in clauses_of(spec.expression)
+    )
+    where: oracle.OracleCircle | oracle.OracleRectangle | oracle.OraclePolygon
+    match spec.range:
+        case Circle(radius_m, center):
+            where = oracle.OracleCircle(radius_m, None if center is None else frame.project(*center))
+        case Bounds(lon_min, lat_min, lon_max, lat_max):
+            low, high = frame.project(lon_min, lat_min), frame.project(lon_max, lat_max)
+            where = oracle.OracleRectangle(*low, *high)
+        case Polygon(outer, holes):
+            rings = [tuple(frame.project(*vertex) for vertex in ring) for ring in (outer, *holes)]
+            where = oracle.OraclePolygon(tuple(rings))
+    return oracle.OracleRange(clauses, where)
+
+
+def _normalised(keywords: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(normalised_keyword, keywords))
 
 
 def _is_same(expected: Sequence[tuple[oracle.OracleMatch, float]], found: Sequence[Match]) -> bool:

@@ -169,9 +169,9 @@ class BooleanMatcher:
         regular = slots[~is_capped]
         found = self.tables.find(self.tables.places(regular))
         found = found._replace(rows=regular.astype(np.int64)[found.rows])
-        parts = [found, *(self._capped_of(slot) for slot in slots[is_capped].tolist())]
-        joined = Pairs(*map(np.concatenate, zip(*parts, strict=True)))
-        return joined.part(np.argsort(joined.keys()))
+        for slot in slots[is_capped].tolist():
+            found = _joined(found, self._capped_of(slot))
+        return found.part(np.argsort(found.keys()))
 
     def _capped_of(self, slot: int) -> Pairs:
         """Return what is held of a subscription that has too many."""
@@ -289,7 +289,11 @@ class BooleanMatcher:
 
 
 def _joined(one: Pairs, other: Pairs) -> Pairs:
-    return Pairs(*map(np.concatenate, zip(one, other, strict=True)))
+    return Pairs(
+        np.concatenate([one.rows, other.rows]),
+        np.concatenate([one.objects, other.objects]),
+        np.concatenate([one.distance_m, other.distance_m]),
+    )
 
 
 def _slack_below(radius_m: float, distance_m: float) -> float:

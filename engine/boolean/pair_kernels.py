@@ -16,6 +16,7 @@ from engine.polygons import RingPool
 from index.batches import Floats, KeywordIds
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import common_count, length
+from safe_region.shape_kernels import polygon_contains
 
 Rows = npt.NDArray[Any]
 Slots = npt.NDArray[np.int32]
@@ -59,7 +60,10 @@ def _is_inside(clauses: Clauses, subscription: int, x_m: float, y_m: float) -> b
         return False
     if row["shape"] != POLYGON:
         return True
-    return False
+    rings = clauses.rings
+    return polygon_contains(
+        rings.x_m, rings.y_m, rings.offsets, row["ring_start"], row["ring_count"], x_m, y_m
+    )
 
 
 @kernel

@@ -63,7 +63,7 @@ class Pairs(NamedTuple):
         found: Ints = self.rows << _PAIR_BITS | self.objects
         return found
 
-    def part(self, which: Rows) -> Pairs:
+    def part(self, which: Rows | slice) -> Pairs:
         """Return some of them."""
         return Pairs(self.rows[which], self.objects[which], self.distance_m[which])
 

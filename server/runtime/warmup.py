@@ -11,13 +11,14 @@ import time
 from functools import partial
 
 from engine import EngineOptions
-from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from index.catalogue import CLAUSE_INDEXES, OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from safe_region.earth import Bounds, Circle, Polygon, Range
 from safe_region.frame import Area, Frame
 from safe_region.jit.ahead import Report, compile_ahead
 from safe_region.region import RegionMode
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.matching_service import MatchingService, SearchRequest
-from server.model import Cause, LiveObject, Place, TopK
+from server.model import Boolean, Cause, Clause, LiveObject, Place, Spec, TopK
 
 _OBJECTS = 200
 _WORDS = tuple(f"word{number}" for number in range(6))
@@ -38,22 +39,28 @@ def ready_kernels(frame: Frame, options: EngineOptions, report: Report) -> int:
     return compile_ahead(lambda: warm_up(frame, options), report)
 
 
-def compile_kernels(object_indexes: list[str], subscription_indexes: list[str], report: Report) -> int:
+def compile_kernels(
+    object_indexes: list[str], subscription_indexes: list[str], clause_indexes: list[str], report: Report
+) -> int:
     """Have all kernels on disk that servers with these indexes need; return how many there were not.
 
     Parameters
     ----------
-    object_indexes, subscription_indexes
+    object_indexes, subscription_indexes, clause_indexes
         Names of the catalogue, at least one of each.
     report
         Is told how far it is, if anything has to be compiled.
     """
 
     def run() -> None:
-        for number in range(max(len(object_indexes), len(subscription_indexes))):
+        for number in range(max(map(len, (object_indexes, subscription_indexes, clause_indexes)))):
             objects = OBJECT_INDEXES[object_indexes[number % len(object_indexes)]]
             subscriptions = SUBSCRIPTION_INDEXES[subscription_indexes[number % len(subscription_indexes)]]
-            warm_up(Frame.of(_SOMEWHERE), EngineOptions(None, objects, partial(subscriptions, None)))
+            clauses = CLAUSE_INDEXES[clause_indexes[number % len(clause_indexes)]]
+            options = EngineOptions(
+                None, objects, partial(subscriptions, None), clause_index=partial(clauses, None)
+            )
+            warm_up(Frame.of(_SOMEWHERE), options)
 
     return compile_ahead(run, report)
 
@@ -93,22 +100,40 @@ def warm_up(frame: Frame, options: EngineOptions) -> None:
         found.places.update(places)
         return found
 
-    specs = (TopK(_WORDS[:2], 2, 0.5), TopK(_WORDS[:2], 2, 0.5, region=RegionMode.ELLIPSE))
-    first, second = (matching.subscribe(spec) for spec in specs)
+    specs: tuple[Spec, ...] = (
+        TopK(_WORDS[:2], 2, 0.5),
+        TopK(_WORDS[:2], 2, 0.5, region=RegionMode.ELLIPSE),
+        *_boolean_specs(lon, lat),
+    )
+    first, second, *others = (matching.subscribe(spec) for spec in specs)
     matching.publish([item(number) for number in range(1, _OBJECTS)])
-    matching.evaluate(batch({first: place(1), second: place(1)}))
+    matching.evaluate(batch(dict.fromkeys((first, second, *others), place(1))))
     moved = batch({first: _uncertain(place(50)), second: place(50)})
     matching.evaluate(moved, matching.retrieve(moved))
     matching.publish([item(50 + number)._replace(object_id=_OBJECTS + number) for number in range(40)])
-    matching.evaluate(batch({first: place(51), second: place(51)}))
+    matching.evaluate(batch(dict.fromkeys((first, second, *others), place(51))))
     matching.retract(list(range(_OBJECTS, _OBJECTS + 40)))
     matching.search([SearchRequest(spec, lon, lat) for spec in specs])
     matching.snapshot(first, Cause.RESUMED)
     matching.advance(_LATER_MS)
     matching.advance(2 * _LATER_MS)
-    for handle in (first, second):
+    for handle in (first, second, *others):
         matching.park([handle])
         matching.unsubscribe(handle)
+
+
+def _boolean_specs(lon: float, lat: float) -> tuple[Boolean, ...]:
+    """Return boolean subscriptions about a place, with a range of each shape."""
+    size = _OBJECTS * _STEP_DEG
+    corners = ((lon - size, lat - size), (lon + size, lat - size), (lon, lat + size))
+    clauses = (Clause(_WORDS[:1], _WORDS[1:2]), Clause(_WORDS[2:3]))
+    ranges: tuple[Range, ...] = (
+        Circle(20.0),
+        Circle(20.0, (lon, lat)),
+        Bounds(lon - size, lat - size, lon + size, lat + size),
+        Polygon(corners),
+    )
+    return tuple(Boolean(clauses, where, where == ranges[0]) for where in ranges)
 
 
 def _uncertain(place: Place) -> Place:

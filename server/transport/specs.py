@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nearcast.v1 import geometry_pb2, subscriptions_pb2
+from nearcast.v1 import subscriptions_pb2
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity, score_of
 from server.errors import Reason, RefusalError
-from server.model import Boolean, Bound, Reach, Spec, TopK
+from server.model import Boolean, Bound, Clause, Reach, Spec, TopK
 from server.transport.fields import choice, missing, unimplemented
+from server.transport.ranges import range_from, write_range
 
 
 def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec:
@@ -74,34 +75,25 @@ def _boolean_from(message: subscriptions_pb2.SubscriptionSpec) -> Boolean:
     spec, field = message.boolean, "spec.boolean"
     if not spec.clauses:
         raise missing(f"{field}.clauses")
-    if not spec.HasField("range"):
-        raise missing(f"{field}.range")
-    for is_built, name, limit in (
-        (len(spec.clauses) == 1, "clauses", "one clause"),
-        (not spec.clauses[0].excluded, "clauses[0].excluded", "empty"),
-        (spec.HasField("circle"), "range", "a circle"),
-        (spec.moving, "moving", "true"),
-        (not spec.dwell_ms, "dwell_ms", "0"),
-        (message.region != subscriptions_pb2.REGION_MODE_ELLIPSE, "region", "ANCHORED"),
-    ):
-        if not is_built:
-            raise unimplemented("spec.region" if name == "region" else f"{field}.{name}", limit)
+    if spec.dwell_ms:
+        raise unimplemented(f"{field}.dwell_ms", "0")
+    if message.region == subscriptions_pb2.REGION_MODE_ELLIPSE:
+        raise unimplemented("spec.region", "ANCHORED")
     choice(RegionMode, message.region or RegionMode.ANCHORED, "spec.region")
-    if spec.circle.HasField("center"):
-        raise RefusalError(
-            Reason.INVALID_FIELD, f"{field}.circle.center", "present", "absent: the circle moves"
-        )
-    return Boolean(tuple(spec.clauses[0].required), spec.circle.radius_m)
+    clauses = tuple(Clause(tuple(one.required), tuple(one.excluded)) for one in spec.clauses)
+    return Boolean(clauses, range_from(spec), spec.moving)
 
 
 def _boolean_message(spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:
+    message = subscriptions_pb2.Boolean(
+        clauses=[
+            subscriptions_pb2.Clause(required=one.required, excluded=one.excluded) for one in spec.clauses
+        ],
+        moving=spec.is_moving,
+    )
+    write_range(spec.range, message)
     return subscriptions_pb2.SubscriptionSpec(
-        boolean=subscriptions_pb2.Boolean(
-            clauses=[subscriptions_pb2.Clause(required=spec.keywords)],
-            circle=geometry_pb2.Circle(radius_m=spec.radius_m),
-            moving=True,
-        ),
-        region=subscriptions_pb2.REGION_MODE_ANCHORED,
+        boolean=message, region=subscriptions_pb2.REGION_MODE_ANCHORED
     )
 
 

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 import nearcast
-from nearcast import Boolean, Circle, Client, Device, RegionMode, Spec, Subscription, TopK
+from nearcast import Boolean, Bounds, Circle, Clause, Client, Device, RegionMode, Spec, Subscription, TopK
 from tests.chaos.published_objects import PublishedObjects
 from tests.chaos.watch import Watch
 
@@ -155,11 +155,26 @@ class Crowd:
         region = RegionMode.ELLIPSE if is_ellipse else RegionMode.ANCHORED
         spec: Spec
         if chance.random() < _BOOLEAN_SHARE:
-            spec = Boolean(words, Circle(chance.choice((300.0, 3_000.0))))
+            spec = self._boolean(member, words)
         else:
             spec = TopK(words, chance.randint(1, 10), chance.choice((0.3, 0.7, 0.95)), region=region)
         subscription = await member.device.subscribe(spec)
         member.specs[subscription.id] = spec
+
+    def _boolean(self, member: Member, words: frozenset[str]) -> Boolean:
+        """Draw a boolean subscription, whose range moves or is fixed about where the device is."""
+        chance = self.chance
+        radius_m = chance.choice((300.0, 3_000.0))
+        kind = chance.choice(("moving", "moving", "circle", "rectangle"))
+        if kind == "moving":
+            return Boolean(words, Circle(radius_m), moving=True)
+        lon, lat = member.lon, member.lat
+        first, *rest = sorted(words)
+        clauses = (Clause(frozenset({first}), frozenset(rest)), Clause(words))
+        if kind == "circle":
+            return Boolean(clauses, Circle(radius_m, (lon, lat)))
+        size_deg = radius_m / 100_000.0
+        return Boolean(clauses, Bounds(lon - size_deg, lat - size_deg, lon + size_deg, lat + size_deg))
 
     async def unsubscribe(self, member: Member) -> None:
         """End a subscription, unless it is the last."""

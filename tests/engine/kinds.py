@@ -85,7 +85,8 @@ class BooleanAsk:
 
     def is_asked_for(self, one):
         return any(
-            required <= one.keywords and not excluded & one.keywords for required, excluded in self.clauses
+            required <= one.keywords and not excluded & one.keywords
+            for required, excluded in self.clauses
         )
 
 

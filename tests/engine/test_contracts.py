@@ -13,6 +13,8 @@ from engine import Bounds, Engine, EngineOptions, Positions
 from engine.contracts import CHANGE_DTYPE, handle_of, kind_of, kinds_of
 from engine.engine import MATCHERS
 from index.catalogue import (
+    CLAUSE_INDEXES,
+    DEFAULT_CLAUSE_INDEX,
     DEFAULT_OBJECT_INDEX,
     DEFAULT_SUBSCRIPTION_INDEX,
     OBJECT_INDEXES,
@@ -30,6 +32,7 @@ OPTIONS = {
         OBJECT_INDEXES[DEFAULT_OBJECT_INDEX],
         lambda: SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]((0.0, 0.0, float(SIDE))),
         margin_extra_max=12,
+        clause_index=lambda: CLAUSE_INDEXES[DEFAULT_CLAUSE_INDEX]((0.0, 0.0, float(SIDE))),
         matches_max=MATCHES_MAX,
     ),
 }

@@ -8,14 +8,15 @@ import random
 import pytest
 
 import nearcast
-from nearcast import Boolean, Circle, GeoObject, RefusedError, SubscriptionState, TopK
+from nearcast import Boolean, Circle, Clause, GeoObject, RefusedError, SubscriptionState, TopK
 from safe_region import oracle
 from server.limits import Limits
 from server.main import Server
 from server.settings import load_settings
+from simulator.audit import oracle_range
 
 LON, LAT = 14.5, 35.5
-TEA = Boolean({"tea", "cake"}, Circle(400.0))
+TEA = Boolean({"tea", "cake"}, Circle(400.0), moving=True)
 MOST = 40
 STEP_DEG = 0.0005
 """Some fifty metres."""
@@ -57,8 +58,7 @@ def expected(spec, device, objects, lon, lat):
         )
         for number, one in objects.items()
     ]
-    clauses = (oracle.OracleClause(frozenset(spec.keywords)),)
-    wanted = oracle.OracleRange(clauses, oracle.OracleCircle(spec.range.radius_m))
+    wanted = oracle_range(spec, device.frame)
     return [
         one.object_id for one in oracle.matching(wanted, *device.frame.project(lon, lat), seen, now_ms=0)
     ]
@@ -108,7 +108,7 @@ async def test_a_private_device_is_exact_too(client):
 async def test_too_many_begins_and_ends(client):
     chance = random.Random(3)
     objects = await published(client, 40, chance, reach_deg=0.001)
-    spec = Boolean({"tea"}, Circle(400.0))
+    spec = Boolean({"tea"}, Circle(400.0), moving=True)
     async with await client.attach("here", lon=LON, lat=LAT) as device:
         subscription = await device.subscribe(spec)
         assert subscription.state is SubscriptionState.EXACT
@@ -151,7 +151,10 @@ async def test_it_survives_a_restart_beside_others(tmp_path):
         async with await client.attach("d", lon=LON, lat=LAT) as device:
             await client.sync()
             top_k, boolean = device.subscriptions
-            assert (type(top_k.spec), boolean.spec) == (TopK, Boolean(frozenset(TEA.keywords), TEA.range))
+            assert (type(top_k.spec), boolean.spec) == (
+                TopK,
+                Boolean((Clause(frozenset(TEA.expression)),), TEA.range, moving=True),
+            )
             assert shown(boolean) == expected(TEA, device, objects, LON, LAT)
             assert len(shown(top_k)) == 3
         found = await client.search(TEA, lon=LON, lat=LAT)

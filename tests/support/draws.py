@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import random
 
-from nearcast.model import Boolean, Circle, Spec, TopK
+from nearcast.model import Boolean, Clause, Spec, TopK
+from safe_region.earth import Bounds, Circle, Polygon, Range
 from safe_region.frame import Area, Frame
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
@@ -54,9 +55,32 @@ class Draws:
     def spec(self, *, is_anchored: bool) -> Spec:
         """Return what a device asks for, of any kind; in either mode unless it must be ANCHORED."""
         if self._chance.random() < 0.25:
-            radius_m = self._chance.choice((0.5, 1.0, 3.0, 5.0, 5.0, 30.0))
-            return Boolean(frozenset(self.words(2)), Circle(radius_m))
+            return Boolean(self._clauses(), *self._range())
         return self.top_k(is_anchored=is_anchored)
+
+    def _clauses(self) -> tuple[Clause, ...]:
+        """Return an expression, sometimes with several clauses and with keywords that must not be there."""
+        clauses = []
+        for _ in range(self._chance.choice((1, 1, 1, 2, 3))):
+            required = frozenset(self.words(2))
+            excluded = frozenset(self.words(1)) - required if self._chance.random() < 0.3 else ()
+            clauses.append(Clause(required, frozenset(excluded)))
+        return tuple(clauses)
+
+    def _range(self) -> tuple[Range, bool]:
+        """Return a range, and whether it moves. What is fixed may lie across the border."""
+        radius_m = self._chance.choice((0.5, 1.0, 3.0, 5.0, 5.0, 30.0))
+        lon, lat = self.position()
+        kind = self._chance.choice(("moving", "moving", "circle", "rectangle", "polygon"))
+        if kind == "moving":
+            return Circle(radius_m), True
+        if kind == "circle":
+            return Circle(radius_m, (lon, lat)), False
+        if kind == "rectangle":
+            width, height = (self._chance.choice((1.0, 2.0, 6.0, 25.0)) for _ in range(2))
+            return Bounds(lon, lat, lon + width, lat + height), False
+        size = self._chance.choice((1.0, 2.0, 4.0))
+        return _polygon(lon, lat, size, has_hole=self._chance.random() < 0.5), False
 
     def top_k(self, *, is_anchored: bool) -> TopK:
         """Return what a device asks for, in either mode unless it must be ANCHORED."""
@@ -67,3 +91,14 @@ class Draws:
             self._chance.choice(list(Similarity)),
             RegionMode.ANCHORED if is_anchored else self._chance.choice(list(RegionMode)),
         )
+
+
+def _polygon(lon: float, lat: float, size: float, *, has_hole: bool) -> Polygon:
+    """Return an L about a place, six times its size, whose lower left half may have a hole."""
+    corners = ((-3, -3), (3, -3), (3, 0), (0, 0), (0, 3), (-3, 3))
+    hole = ((-2, -2), (-1, -2), (-1, -1), (-2, -1))
+    rings = [
+        tuple((lon + x * size, lat + y * size) for x, y in ring)
+        for ring in ((corners, hole) if has_hole else (corners,))
+    ]
+    return Polygon(rings[0], tuple(rings[1:]))

@@ -18,6 +18,8 @@ from typing import Any
 
 from engine import CostModel, EngineOptions
 from index.catalogue import (
+    CLAUSE_INDEXES,
+    DEFAULT_CLAUSE_INDEX,
     DEFAULT_OBJECT_INDEX,
     DEFAULT_SUBSCRIPTION_INDEX,
     OBJECT_INDEXES,
@@ -31,6 +33,7 @@ from safe_region import oracle
 from server import model as m
 from server.commands import command as c
 from server.limits import Limits
+from simulator.audit import oracle_range
 from tests.support.draws import PLANE, SIDE, Draws
 from tests.support.links import Device, Link, Source
 from tests.support.local_server import LocalServer
@@ -47,11 +50,14 @@ def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
     square = None if seed % 2 else (0.0, 0.0, float(SIDE))
     subscription_index = SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]
     object_index = OBJECT_INDEXES[DEFAULT_OBJECT_INDEX]
+    clause_index = CLAUSE_INDEXES[DEFAULT_CLAUSE_INDEX]
     if seed % 4 == 1:
         object_index = lambda: IqfPlusObjectIndex(FEW_ENTRIES)  # noqa: E731 - a factory as the others are
     elif seed % 4 == 3:
         number, subscription_names = seed // 4, sorted(SUBSCRIPTION_INDEXES)
         subscription_index = SUBSCRIPTION_INDEXES[subscription_names[number % len(subscription_names)]]
+        clause_names = sorted(CLAUSE_INDEXES)
+        clause_index = CLAUSE_INDEXES[clause_names[number % len(clause_names)]]
         object_names = sorted(OBJECT_INDEXES)
         object_index = OBJECT_INDEXES[object_names[number % len(object_names)]]
         if buffer_extra is None:
@@ -65,6 +71,7 @@ def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
         costs,
         margin_extra_max,
         matches_max=(3, 1000)[seed % 2],
+        clause_index=lambda: clause_index(square),
     )
 
 
@@ -353,8 +360,7 @@ class World:
         """Compare a list that has everything, or as much of it as the server sends."""
         spec, state = subscription.spec, subscription.state
         self.seen[f"ranges compared, {state.name}"] += 1
-        clauses = (oracle.OracleClause(frozenset(spec.keywords)),)
-        wanted = oracle.OracleRange(clauses, oracle.OracleCircle(spec.range.radius_m))
+        wanted = oracle_range(spec, PLANE)
         now_ms, limits = self.model.now_ms, self.server.limits
         matching = oracle.matching(wanted, device.lon, device.lat, objects, now_ms)
         expected = [one.object_id for one in matching]
@@ -370,7 +376,9 @@ class World:
         # Where the server evaluated it there were too many, and are until a tenth of them are gone.
         anchor = subscription.region.anchor
         margin_m = limits.margin_m_max if device.is_vague else 0.0
-        grown = oracle.OracleRange(clauses, oracle.OracleCircle(spec.range.radius_m + margin_m))
-        there = oracle.matching(grown, *anchor, objects, now_ms)
+        if spec.moving:
+            grown = oracle.OracleCircle(spec.range.radius_m + margin_m)
+            wanted = oracle.OracleRange(wanted.clauses, grown)
+        there = oracle.matching(wanted, *anchor, objects, now_ms)
         assert len(there) >= 0.9 * limits.matches_max
         assert device.is_vague or len(subscription.region.buffer) <= limits.matches_max

@@ -2,64 +2,66 @@
 
 from __future__ import annotations
 
-from nearcast.errors import invalid
-from nearcast.model import Boolean, Circle, LiveObject, Match
-from nearcast.protocol.converters import keyword_list, number, plane_point
+from nearcast.expressions import clauses_of
+from nearcast.model import Boolean, Clause, LiveObject, Match
+from nearcast.protocol.converters import keyword_list, plane_point
 from nearcast.protocol.specs.contract import dropped
-from nearcast.v1 import geometry_pb2, subscriptions_pb2
+from nearcast.protocol.specs.ranges import range_from, write_range
+from nearcast.v1 import subscriptions_pb2
+from safe_region.earth import Circle
 from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword
-from safe_region.ranges import RangeRegion
+from safe_region.ranges import FixedRegion, RangeRegion
 from safe_region.region import Buffered, RegionMode
 
 
 class BooleanKind:
-    """Every object that has all keywords, in a circle about the device."""
+    """Everything that matches an expression, within a range."""
 
     name = "boolean"
 
     def message(self, spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:
         """Write what a subscription asks for."""
-        if not isinstance(spec.range, Circle):
-            raise invalid("spec.boolean.range", spec.range, "a Circle")
-        radius_m = number(spec.range.radius_m, "spec.boolean.circle.radius_m")
-        clause = subscriptions_pb2.Clause(
-            required=keyword_list(spec.keywords, "spec.boolean.clauses[0].required")
+        message = subscriptions_pb2.Boolean(
+            clauses=[
+                subscriptions_pb2.Clause(
+                    required=keyword_list(one.required, f"spec.boolean.clauses[{i}].required"),
+                    excluded=keyword_list(one.excluded, f"spec.boolean.clauses[{i}].excluded"),
+                )
+                for i, one in enumerate(clauses_of(spec.expression))
+            ],
+            moving=bool(spec.moving),
         )
+        write_range(spec.range, message)
         return subscriptions_pb2.SubscriptionSpec(
-            boolean=subscriptions_pb2.Boolean(
-                clauses=[clause], circle=geometry_pb2.Circle(radius_m=radius_m), moving=True
-            ),
-            region=subscriptions_pb2.REGION_MODE_ANCHORED,
+            boolean=message, region=subscriptions_pb2.REGION_MODE_ANCHORED
         )
 
     def read(self, message: subscriptions_pb2.SubscriptionSpec) -> Boolean | None:
         """Read what a subscription asks for; None if in a way that is not known here."""
         boolean = message.boolean
-        is_known = (
-            len(boolean.clauses) == 1
-            and not boolean.clauses[0].excluded
-            and boolean.WhichOneof("range") == "circle"
-            and boolean.moving
-            and not boolean.dwell_ms
-            and message.region in (0, RegionMode.ANCHORED)
-        )
-        if not is_known:
+        where = range_from(boolean)
+        if where is None or boolean.dwell_ms or message.region not in (0, RegionMode.ANCHORED):
             return None
-        return Boolean(frozenset(boolean.clauses[0].required), Circle(boolean.circle.radius_m))
+        clauses = tuple(
+            Clause(frozenset(one.required), frozenset(one.excluded)) for one in boolean.clauses
+        )
+        return Boolean(clauses, where, boolean.moving)
 
     def is_same(self, spec: Boolean, other: Boolean) -> bool:
         """Whether the server's normalised spec is what was asked for."""
-        keywords = {normalised_keyword(keyword) for keyword in spec.keywords}
-        return keywords == other.keywords and spec.range == other.range
+        is_same_place = spec.range == other.range and spec.moving == other.moving
+        return is_same_place and _normalised(spec) == _normalised(other)
 
-    def region(self, spec: Boolean) -> RangeRegion:
+    def region(self, spec: Boolean) -> FixedRegion:
         """Make the region of a subscription."""
-        return RangeRegion(spec.range.radius_m)
+        if spec.moving and isinstance(spec.range, Circle):
+            return RangeRegion(spec.range.radius_m)
+        return FixedRegion()
 
     def update(
         self,
-        region: RangeRegion,
+        region: FixedRegion,
         delta: subscriptions_pb2.Delta,
         add: list[Buffered],
         matches_max: int,
@@ -73,3 +75,14 @@ class BooleanKind:
     def match(self, spec: Boolean, item: LiveObject, length_m: float, r_m: float, frame: Frame) -> Match:  # noqa: ARG002
         """Return an object of the result as users see it."""
         return Match(item, 0.0, length_m)
+
+
+def _normalised(spec: Boolean) -> frozenset[Clause]:
+    """Return the clauses of a spec with their keywords in the one form."""
+    return frozenset(
+        Clause(
+            frozenset(map(normalised_keyword, one.required)),
+            frozenset(map(normalised_keyword, one.excluded)),
+        )
+        for one in clauses_of(spec.expression)
+    )

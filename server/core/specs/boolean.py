@@ -62,9 +62,7 @@ class BooleanKind:
         field = "spec.boolean.clauses"
         most = limits.clauses_max
         require(1 <= len(spec.clauses) <= most, field, f"{len(spec.clauses)} clauses", f"1 to {most}")
-        clauses = {
-            _checked_clause(one, f"{field}[{i}]", limits) for i, one in enumerate(spec.clauses)
-        }
+        clauses = {_checked_clause(one, f"{field}[{i}]", limits) for i, one in enumerate(spec.clauses)}
         where = checked_range(spec.range, limits, frame, is_moving=spec.is_moving)
         return Boolean(tuple(sorted(clauses)), where, spec.is_moving)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from safe_region.earth import Bounds, Circle, Polygon, Position, Range
 from safe_region.frame import Frame
-from safe_region.shapes import polygon_flaw
+from safe_region.polygon_validity import flaw as polygon_flaw
 from server.core.specs.checks import require
 from server.errors import Reason, RefusalError
 from server.limits import Limits
@@ -67,7 +67,9 @@ def _checked_bounds(bounds: Bounds, limits: Limits, frame: Frame) -> Bounds:
         ("lat", bounds.lat_min, bounds.lat_max),
     ):
         require(least < most, f"{field}.{axis}_max", most, f"greater than {axis}_min, {least}")
-    _check_extent(field, (bounds.lon_min, bounds.lat_min), (bounds.lon_max, bounds.lat_max), limits, frame)
+    _check_extent(
+        field, (bounds.lon_min, bounds.lat_min), (bounds.lon_max, bounds.lat_max), limits, frame
+    )
     return bounds
 
 
@@ -75,7 +77,9 @@ def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame) -> Polygon:
     field = f"{_FIELD}.polygon"
     rings = (polygon.outer, *polygon.holes)
     count, most = sum(map(len, rings)), limits.vertices_max
-    require(count <= most, field, f"{count} vertices", f"at most {most} vertices, those of holes included")
+    require(
+        count <= most, field, f"{count} vertices", f"at most {most} vertices, those of holes included"
+    )
     for i, ring in enumerate(rings):
         name = f"{field}.outer" if i == 0 else f"{field}.holes[{i - 1}]"
         for j, vertex in enumerate(ring):
@@ -88,18 +92,14 @@ def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame) -> Polygon:
     return polygon
 
 
-def _check_position(
-    position: Position, field: str, names: tuple[str, str] = ("lon", "lat")
-) -> None:
+def _check_position(position: Position, field: str, names: tuple[str, str] = ("lon", "lat")) -> None:
     """Require a position on Earth."""
     for name, value, most in zip(names, position, (_LON_MAX_DEG, _LAT_MAX_DEG), strict=True):
         is_right = math.isfinite(value) and abs(value) <= most
         require(is_right, f"{field}.{name}", value, f"a finite number from -{most} to {most}")
 
 
-def _check_extent(
-    field: str, low: Position, high: Position, limits: Limits, frame: Frame
-) -> None:
+def _check_extent(field: str, low: Position, high: Position, limits: Limits, frame: Frame) -> None:
     """Require that a range is not too large."""
     (west_m, south_m), (east_m, north_m) = frame.project(*low), frame.project(*high)
     most_m = 2.0 * limits.range_m_max
