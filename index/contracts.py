@@ -174,6 +174,13 @@ class ObjectIndex(Protocol):
         looks for makes the search cheaper by it (infinity for none).
         """
 
+    def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
+        """For each row, exactly the objects that have all its keywords and lie in its box, each once.
+
+        Boxes are closed. An object lies where its position is, whatever its area. A row without keywords
+        finds nothing.
+        """
+
     def memory_bytes(self) -> int:
         """Size of everything it holds, room for growth included."""
 

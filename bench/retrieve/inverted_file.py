@@ -1,7 +1,7 @@
 """An object index of posting lists alone: the baseline of `bench retrieve`.
 
 Operations: insert and remove O(keywords) an object, amortised; best O(postings of the subscription's
-keywords) a subscription.
+keywords) a subscription; within O(postings of the rarest keyword) a row.
 
 Plan: one list of objects for each keyword. `best` counts, over the lists of all its keywords, how many
 each object has in common with the subscription, and keeps those of least exact length in a bounded heap.
@@ -14,13 +14,24 @@ import numpy as np
 
 from bench.retrieve import inverted_file_kernels as kernels
 from bench.retrieve.inverted_file_kernels import LIST_DTYPE, File
-from index.batches import Floats, InterestBatch, Ints, KeywordIds, ObjectBatch, Ranking
+from index.batches import (
+    Boxes,
+    Floats,
+    InterestBatch,
+    Ints,
+    KeywordIds,
+    KeywordLists,
+    Matches,
+    ObjectBatch,
+    Ranking,
+)
 from index.contracts import InconsistentIndexError
 from index.naive.kernels import Rows
 from index.naive.layout import OBJECT_DTYPE
 from index.tables import SlotTable
 from index.tables.buckets.rankings import Answers, asked_of, validate
 from index.tables.id_map import IdMap
+from index.tables.matches import boxes_asked, collected
 from index.tables.slots import Slots
 
 _ROOM_MIN = 4
@@ -78,6 +89,13 @@ class InvertedFile:
             self._touched,
         )
         return answers.ranking()
+
+    def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
+        """For each row, the objects in its box that have all its keywords."""
+        arrays = (self._file(), boxes_asked(required, boxes))
+        return collected(
+            len(boxes), lambda row, offsets, found: kernels.within(*arrays, row, offsets, found)
+        )
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""

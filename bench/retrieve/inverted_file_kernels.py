@@ -22,6 +22,9 @@ from index.tables.buckets.question_kernels import (
 from index.tables.id_map_kernels import NO_VALUE, Values, find
 from index.tables.selection_kernels import offer
 from index.tables.slots import Slots
+from index.tables.within_kernels import Asked as AskedWithin
+from index.tables.within_kernels import Wanted, is_wanted, wanted_of
+from index.tables.within_kernels import keep as keep_id
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import length, text_distance
 
@@ -161,3 +164,35 @@ def best(file: File, asked: Asked, answered: Answered, common: Commons, touched:
         kept = kept_of(answered, i)
         size = keep(file, question, kept, common, touched[:touched_count])
         close(answered, i, kept, size)
+
+
+@leaf
+def _rarest(file: File, wanted: Wanted) -> int:
+    """Return the shortest list of the required keywords; NO_VALUE if one has none."""
+    best = NO_VALUE
+    for word in wanted.words:
+        one = find(file.keys, file.numbers, int(word))
+        if one == NO_VALUE:
+            return NO_VALUE
+        if best == NO_VALUE or file.lists[one]["count"] < file.lists[best]["count"]:
+            best = one
+    return best
+
+
+@kernel
+def within(file: File, asked: AskedWithin, first_row: int, offsets: Ints, found: Ints) -> int:
+    """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
+    for i in range(first_row, asked.x1_m.shape[0]):
+        total = int(offsets[i])
+        wanted = wanted_of(asked, i)
+        one = _rarest(file, wanted)
+        if one != NO_VALUE:
+            first = file.lists[one]["start"]
+            for place in range(first, first + file.lists[one]["count"]):
+                row = file.objects[file.postings[place]]
+                if is_wanted(wanted, row, file.pool):
+                    total = keep_id(found, total, row["id"])
+        offsets[i + 1] = total
+        if total > found.shape[0]:
+            return i
+    return int(asked.x1_m.shape[0])

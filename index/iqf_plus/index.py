@@ -1,7 +1,8 @@
 """IQF+: an inverted file whose long lists are quadtrees, with a list for each pair of long keywords too.
 
 Operations: insert and remove O(depth) an entry, amortised, of which an object has one for each keyword
-and one for each pair of long ones; best O(entries of the subscription's keywords) at worst.
+and one for each pair of long ones; best O(entries of the subscription's keywords) at worst; within
+O(entries in cells that meet the box, of one list: see `within_kernels`).
 
 Where it comes from: IQF (lamps.txt section 5) looks through the objects of a subscription's keywords,
 rarest first, nearest first, and stops when what is left, having few keywords in common, cannot be good
@@ -37,15 +38,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
+from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, Ranking
 from index.iqf_plus import kernels, list_kernels, node_kernels, tree_kernels
 from index.iqf_plus.invariants import check
 from index.iqf_plus.layout import ENTRY_DTYPE, LIST_DTYPE, NODE_DTYPE, Lists, Objects
+from index.iqf_plus.within_kernels import within
 from index.tables import SlotTable
 from index.tables.buckets.layout import OBJECT_DTYPE
 from index.tables.buckets.rankings import Answers, asked_of, validate
 from index.tables.growth import longer
 from index.tables.id_map import new_cells, rehashed
+from index.tables.matches import boxes_asked, collected
 from index.tables.quad_kernels import NO_NODE
 from index.tables.runs import lengthened, new_runs
 
@@ -137,6 +140,11 @@ class IqfPlusObjectIndex:
             answers.frontier,
         )
         return answers.ranking()
+
+    def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
+        """For each row, the objects in its box that have all its keywords."""
+        arrays = (self._lists, self._objects(), boxes_asked(required, boxes))
+        return collected(len(boxes), lambda row, offsets, found: within(*arrays, row, offsets, found))
 
     def long_keywords(self) -> list[int]:
         """Keywords whose lists are trees, increasing."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from index.batches import Boxes
 from index.contracts import InconsistentIndexError
 from index.iqf_plus import IqfPlusObjectIndex
 from index.iqf_plus.tree_kernels import LEAF_MAX
 from index.naive import NaiveObjectIndex
-from tests.index.brute import Dice, Interest, Object, ids, interest_batch, object_batch
+from tests.index.brute import Dice, Interest, Object, ids, interest_batch, keyword_lists, object_batch
 
 INFINITE = float("inf")
 
@@ -40,6 +43,46 @@ def same_answers(index, other, dice, count=60):
     assert found.r_m.tolist() == right.r_m.tolist()
 
 
+def same_objects(index, other, dice, count=60):
+    """Boxes of all sizes; some begin or end exactly where an object lies."""
+    words = [zipf_object(dice, 0, 3).keywords for _ in range(count)]
+    sides = np.array([dice.random.choice((0.0, 10.0, 900.0, 2e4)) for _ in range(count)])
+    rows = other._table.rows[other._table.used()]
+    some = rows[[dice.random.randrange(len(rows)) for _ in range(count)]]
+    x1_m, y1_m = some["x_m"].copy(), some["y_m"] - sides * dice.random.random()
+    boxes = Boxes(x1_m, y1_m, x1_m + sides, y1_m + sides)
+    found, right = (one.within(keyword_lists(words), boxes) for one in (index, other))
+    assert found.offsets.tolist() == right.offsets.tolist()
+    for i in range(count):
+        assert sorted(found.row(i).tolist()) == sorted(right.row(i).tolist())
+    return len(found.ids)
+
+
+@pytest.mark.parametrize("most", [5, 12])
+@pytest.mark.parametrize("away_m", [0.0, 1e6 + 0.123, 2.0**41, 1e20])
+def test_what_lies_in_a_box(most, away_m):
+    """Far out float32 is off by metres; farther out entries are not where their objects are at all."""
+    dice = Dice(5)
+    index, other = IqfPlusObjectIndex(), NaiveObjectIndex()
+    new = [zipf_object(dice, i, most) for i in range(1_500)]
+    new = [dataclasses.replace(one, x_m=one.x_m + away_m, y_m=one.y_m - away_m) for one in new]
+    for one in (index, other):
+        one.insert(object_batch(new))
+    assert len(index.long_keywords()) > 5
+    assert same_objects(index, other, dice, 200) > 500
+    for one in (index, other):
+        one.remove(ids(range(1_200)))
+    assert same_objects(index, other, dice, 200) > 50
+
+
+def test_a_negative_keyword_is_nobodys():
+    index = IqfPlusObjectIndex()
+    index.insert(object_batch([Object(1, 0.0, 0.0, frozenset(range(12)))]))
+    everywhere = Boxes(*(np.array([edge]) for edge in (-9.0, -9.0, 9.0, 9.0)))
+    assert index.within(keyword_lists([{0}]), everywhere).ids.tolist() == [1]
+    assert index.within(keyword_lists([{-1}]), everywhere).ids.tolist() == []
+
+
 @pytest.mark.parametrize("most", [5, 12])
 def test_keywords_become_long_and_cease_to_be(most):
     """Thousands of objects, some of too many keywords for pairs, come and go in batches."""
@@ -59,6 +102,7 @@ def test_keywords_become_long_and_cease_to_be(most):
         index.check()
         longest = max(longest, len(index.long_keywords()))
         same_answers(index, other, dice)
+        same_objects(index, other, dice)
     assert longest > 5
     assert index.long_keywords() == []
 

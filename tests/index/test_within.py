@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.retrieve.inverted_file import InvertedFile
+from index.baselines.iq_tree import IqTreeObjectIndex
+from index.baselines.iqf import IqfObjectIndex
+from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveObjectIndex
 from tests.index.boxes import Box, BoxDice, boxes_of
 from tests.index.brute import Object, ids, keyword_lists, object_batch
@@ -12,6 +16,12 @@ from tests.support.amounts import examples
 
 FACTORIES = {
     "naive": NaiveObjectIndex,
+    "iqf": IqfObjectIndex,
+    "iqf, all keywords frequent": lambda: IqfObjectIndex(100.0),
+    "iq-tree": IqTreeObjectIndex,
+    "iqf-plus": IqfPlusObjectIndex,
+    "iqf-plus, nearly all keywords long": lambda: IqfPlusObjectIndex(1),
+    "inverted-file": InvertedFile,
 }
 
 

@@ -22,7 +22,8 @@ import numpy as np
 
 from index.baselines.iq_tree import kernels
 from index.baselines.iq_tree.layout import Occurrences
-from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
+from index.baselines.iq_tree.within_kernels import within
+from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, Ranking
 from index.contracts import InconsistentIndexError
 from index.square import Square
 from index.tables import SlotTable
@@ -32,6 +33,7 @@ from index.tables.buckets.layout import OBJECT_DTYPE, Objects
 from index.tables.buckets.rankings import Answers, asked_of, validate
 from index.tables.id_map import new_cells, rehashed
 from index.tables.id_map_kernels import NO_KEY, find
+from index.tables.matches import boxes_asked, collected
 from index.tables.quad_kernels import NO_NODE
 from index.tables.slots import Slots
 
@@ -111,6 +113,12 @@ class IqTreeObjectIndex:
             answers.frontier,
         )
         return answers.ranking()
+
+    def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
+        """For each row, the objects in its box that have all its keywords."""
+        trees, asked = self._trees.arrays, boxes_asked(required, boxes)
+        arrays = (trees, self._occurrences, self._objects(), self._root, asked)
+        return collected(len(boxes), lambda row, offsets, found: within(*arrays, row, offsets, found))
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""

@@ -40,7 +40,8 @@ import numpy as np
 from index.baselines.iqf import kernels, list_kernels
 from index.baselines.iqf.invariants import check
 from index.baselines.iqf.layout import LIST_DTYPE, Files
-from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
+from index.baselines.iqf.within_kernels import within
+from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, Ranking
 from index.square import Square
 from index.tables import SlotTable
 from index.tables.buckets import BucketTrees, objects_of, square_of
@@ -48,6 +49,7 @@ from index.tables.buckets.layout import ENTRY_DTYPE, OBJECT_DTYPE, Objects
 from index.tables.buckets.rankings import Answers, asked_of, validate
 from index.tables.growth import longer
 from index.tables.id_map import new_cells, rehashed
+from index.tables.matches import boxes_asked, collected
 from index.tables.quad_kernels import NO_NODE
 from index.tables.runs import lengthened, new_runs
 
@@ -148,6 +150,11 @@ class IqfObjectIndex:
             answers.frontier,
         )
         return answers.ranking()
+
+    def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
+        """For each row, the objects in its box that have all its keywords."""
+        arrays = (self._files, self._trees.arrays, self._objects(), boxes_asked(required, boxes))
+        return collected(len(boxes), lambda row, offsets, found: within(*arrays, row, offsets, found))
 
     def frequent_keywords(self) -> list[int]:
         """Keywords that have a quadtree, increasing."""

@@ -1,0 +1,35 @@
+"""Room for matches: a kernel fills it row by row, and goes on with more where it was not enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from index.batches import Boxes, Ints, KeywordLists, Matches
+from index.tables.within_kernels import Asked
+
+_ROOM_MIN = 64
+_ROOM_A_ROW = 4
+
+Fill = Callable[[int, Ints, Ints], int]
+"""Fills `offsets` and `found` from a row on; returns the first row that is not done, at whose end
+`offsets` says how much room it takes."""
+
+
+def collected(row_count: int, fill: Fill) -> Matches:
+    """Return the matches of so many rows. Only a row that finds no room is looked at again."""
+    offsets = np.zeros(row_count + 1, dtype=np.int64)
+    found = np.empty(_ROOM_MIN + _ROOM_A_ROW * row_count, dtype=np.int64)
+    row = fill(0, offsets, found)
+    while row < row_count:
+        larger = np.empty(max(2 * len(found), int(offsets[row + 1])), dtype=np.int64)
+        larger[: offsets[row]] = found[: offsets[row]]
+        found = larger
+        row = fill(row, offsets, found)
+    return Matches(offsets, found[: offsets[-1]])
+
+
+def boxes_asked(required: KeywordLists, boxes: Boxes) -> Asked:
+    """Arrays of a batch of boxes with keywords, as kernels take them."""
+    return Asked(required.offsets, required.ids, boxes.x1_m, boxes.y1_m, boxes.x2_m, boxes.y2_m)
