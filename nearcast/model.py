@@ -79,6 +79,22 @@ class Circle:
 
 
 @dataclass(frozen=True, slots=True)
+class Clause:
+    """One way to match a boolean expression.
+
+    Parameters
+    ----------
+    required
+        Keywords that an object must have, at least one.
+    excluded
+        Keywords that it must not have.
+    """
+
+    required: frozenset[str]
+    excluded: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Boolean:
     """Every object that has all keywords, within a range that moves with the device.
 
