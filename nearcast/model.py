@@ -83,6 +83,22 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
+class Clause:
+    """One way to match a boolean expression.
+
+    Parameters
+    ----------
+    required
+        Keywords that an object must have, at least one.
+    excluded
+        Keywords that it must not have.
+    """
+
+    required: frozenset[str]
+    excluded: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Boolean:
     """Every object that matches an expression, within a range.
 

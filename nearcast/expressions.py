@@ -1,0 +1,178 @@
+"""Expressions of boolean subscriptions: texts, keywords or clauses in, clauses out.
+
+    coffee AND (wifi OR garden) AND NOT "live music"
+
+is the same as the two clauses
+
+    coffee AND garden AND NOT "live music"
+    coffee AND wifi AND NOT "live music"
+
+`nearcast.grammar` has the grammar as a table, `nearcast.normal_form` what is multiplied out and dropped.
+Keywords are compared in their normal form. Keywords and clauses that are given as such need no parser.
+Each clause needs a keyword without NOT: the server finds objects by what they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, cast
+
+from nearcast.errors import RefusedError, invalid
+from nearcast.grammar import FIELD, excerpt, keyword_of, keyword_text, parsed, position, refused
+from nearcast.model import Clause
+from nearcast.normal_form import Clauses, NormalForm, TooManyClausesError
+from safe_region.keywords import normalised_keyword
+
+if TYPE_CHECKING:
+    from lark import Token
+
+    from nearcast.grammar import Node
+
+CLAUSES_MAX = 64
+"""What a server accepts unless it is told otherwise (`Limits.clauses_max`)."""
+
+
+def clauses_of(
+    expression: str | Collection[str] | Collection[Clause], clauses_max: int = CLAUSES_MAX
+) -> tuple[Clause, ...]:
+    """Return the clauses of an expression, one of which an object must match.
+
+    Parameters
+    ----------
+    expression
+        A text; or keywords, all of which an object must have; or clauses.
+    clauses_max
+        How many clauses the result may have.
+
+    Returns
+    -------
+    tuple of Clause
+        Sorted, with normalised keywords; none contradicts itself, none implies another.
+
+    Raises
+    ------
+    RefusedError
+        It is not well-formed, too large, can never match, or has a clause without a required keyword.
+        What is wrong with a text is told with its position, the first character being 1.
+    NearcastError
+        It is a text, and the parser is not installed.
+    """
+    form = NormalForm()
+    text = expression if isinstance(expression, str) else ""
+    not_at: dict[str, int] = {}
+    try:
+        if isinstance(expression, str):
+            found = _Reading(text, form, not_at).clauses(parsed(text))
+        else:
+            found = _given(expression, form)
+    except TooManyClausesError:
+        raise _too_many(expression, clauses_max) from None
+    if len(found) > clauses_max:
+        raise _too_many(expression, clauses_max)
+    if not found:
+        shown = excerpt(text) if text else expression
+        limit = "an expression that can match: each alternative requires a keyword and excludes it"
+        raise invalid(FIELD, shown, limit)
+    clauses = form.clauses(found)
+    for clause in clauses:
+        if not clause.required:
+            raise _only_excluded(text, clause, not_at)
+    return clauses
+
+
+def text_of(clauses: Collection[Clause]) -> str:
+    """Write clauses as a text.
+
+    Parsed, that of clauses from `clauses_of` gives the same, unless it is too long to be parsed.
+    """
+    return " OR ".join(_clause_text(clause) for clause in clauses)
+
+
+def _clause_text(clause: Clause) -> str:
+    required = [keyword_text(keyword) for keyword in sorted(clause.required)]
+    excluded = [f"NOT {keyword_text(keyword)}" for keyword in sorted(clause.excluded)]
+    return " AND ".join(required + excluded)
+
+
+def _given(expression: Collection[str] | Collection[Clause], form: NormalForm) -> Clauses:
+    """Take keywords or clauses as they are given."""
+    expected = "a text, keywords or clauses"
+    if isinstance(expression, bytes) or not isinstance(expression, Collection):
+        raise invalid(FIELD, expression, expected)
+    if not expression:
+        raise invalid(FIELD, expression, f"{expected}; it is empty")
+    clauses = [one for one in expression if isinstance(one, Clause)]
+    if not clauses:
+        clauses = [Clause(frozenset(cast("Collection[str]", expression)))]
+    elif len(clauses) != len(expression):
+        raise invalid(FIELD, expression, expected)
+    return form.any_of([_clause(one, form, expected) for one in clauses])
+
+
+def _clause(clause: Clause, form: NormalForm, expected: str) -> Clauses:
+    """Take one clause."""
+    literals: set[tuple[str, bool]] = set()
+    for is_excluded, keywords in enumerate((clause.required, clause.excluded)):
+        if isinstance(keywords, str | bytes) or not isinstance(keywords, Collection):
+            raise invalid(FIELD, keywords, expected)
+        for keyword in keywords:
+            if not isinstance(keyword, str):
+                raise invalid(FIELD, keyword, expected)
+            literals.add((normalised_keyword(keyword), bool(is_excluded)))
+    if not literals:
+        raise invalid(FIELD, clause, "clauses with keywords")
+    return form.all_of([form.literal(keyword, is_excluded=no) for keyword, no in sorted(literals)])
+
+
+class _Reading:
+    """Clauses of a tree. NOT is carried inwards, so that only keywords are negated.
+
+    Parameters
+    ----------
+    text
+        What was parsed, for errors.
+    form
+        Puts disjunctions together.
+    not_at
+        To be filled: the index of the NOT that excludes a keyword.
+    """
+
+    def __init__(self, text: str, form: NormalForm, not_at: dict[str, int]) -> None:
+        self._text = text
+        self._form = form
+        self._not_at = not_at
+
+    def clauses(self, node: Node, not_at: int | None = None) -> Clauses:
+        """Return the clauses of a node, or of its negation if there is a NOT before it."""
+        if isinstance(node, str):
+            return self._literal(node, not_at)
+        if node.data == "negated":
+            *nots, inner = node.children
+            if len(nots) % 2:
+                not_at = position(cast("Token", nots[-1])) if not_at is None else None
+            return self.clauses(inner, not_at)
+        parts = [self.clauses(child, not_at) for child in node.children]
+        is_all = (node.data == "all") == (not_at is None)
+        return self._form.all_of(parts) if is_all else self._form.any_of(parts)
+
+    def _literal(self, token: Token, not_at: int | None) -> Clauses:
+        keyword = keyword_of(token, self._text)
+        if not_at is not None:
+            self._not_at.setdefault(keyword, not_at)
+        return self._form.literal(keyword, is_excluded=not_at is not None)
+
+
+def _too_many(expression: str | Collection[str] | Collection[Clause], clauses_max: int) -> RefusedError:
+    if isinstance(expression, str):
+        how = "written with OR outside and AND inside, it has too many clauses"
+        return invalid(FIELD, excerpt(expression), f"at most {clauses_max} clauses; {how}")
+    return invalid(FIELD, f"{len(expression)} clauses", f"at most {clauses_max} clauses")
+
+
+def _only_excluded(text: str, clause: Clause, not_at: dict[str, int]) -> RefusedError:
+    """Refuse a clause in which nothing is required."""
+    must = "an expression that requires a keyword in each alternative"
+    why = "NOT only filters what is found by another keyword, joined to it by AND"
+    if text:
+        return refused(text, min(not_at[keyword] for keyword in clause.excluded), why, must)
+    return invalid(FIELD, clause, f"{must}: {why}")

@@ -1,0 +1,95 @@
+"""Disjunctive normal forms: what is multiplied out and what is left over.
+
+A clause is an integer here, a set of bits: bit 2i says that keyword i must be there, bit 2i + 1 that it
+must not. A disjunction is a set of clauses of which none contradicts itself and none implies another.
+
+    A OR A AND B    A           what implies another clause is dropped
+    A AND NOT A     nothing     what contradicts itself is dropped: other clauses may stand
+
+A product of disjunctions is as long as the product of their lengths, until clauses are dropped. Two
+bounds keep that short, whatever the expression: no disjunction on the way is longer than
+`INTERMEDIATE_MAX`, and no expression takes more than `STEPS_MAX` unions and comparisons of two clauses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from nearcast.model import Clause
+
+INTERMEDIATE_MAX = 4096
+"""On the way: 12 alternatives of two are that many. What is left over at the end is far less."""
+
+STEPS_MAX = 1_000_000
+"""Half a second on a slow core. What comes to 64 clauses seldom takes more than a few thousand."""
+
+Clauses = set[int]
+
+
+class TooManyClausesError(Exception):
+    """Multiplied out, an expression goes beyond the bounds."""
+
+
+class NormalForm:
+    """The keywords of one expression, and how its disjunctions are put together."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._required = 0
+        self._steps = 0
+
+    def literal(self, keyword: str, *, is_excluded: bool = False) -> Clauses:
+        """Return one clause with one keyword."""
+        number = self._numbers.setdefault(keyword, len(self._numbers))
+        self._required |= 1 << 2 * number
+        return {1 << 2 * number + is_excluded}
+
+    def any_of(self, parts: Iterable[Clauses]) -> Clauses:
+        """Return what matches one part at least."""
+        return self._absorbed(set().union(*parts))
+
+    def all_of(self, parts: Iterable[Clauses]) -> Clauses:
+        """Return what matches all parts. The shortest first: what has it absorbs others."""
+        found = {0}
+        for part in sorted(parts, key=len):
+            found = self._product(found, part)
+        return found
+
+    def clauses(self, found: Clauses) -> tuple[Clause, ...]:
+        """Return clauses with their keywords, sorted."""
+        keywords = list(self._numbers)
+
+        def chosen(bits: int) -> frozenset[str]:
+            return frozenset(keyword for i, keyword in enumerate(keywords) if bits >> 2 * i & 1)
+
+        clauses = [Clause(chosen(one), chosen(one >> 1)) for one in found]
+        return tuple(sorted(clauses, key=lambda one: (sorted(one.required), sorted(one.excluded))))
+
+    def _product(self, left: Clauses, right: Clauses) -> Clauses:
+        found: Clauses = set()
+        for one in right:
+            self._spend(len(left))
+            both = (one | other for other in left)
+            found.update(clause for clause in both if not clause & clause >> 1 & self._required)
+            if len(found) > INTERMEDIATE_MAX:
+                found = self._absorbed(found)
+        return self._absorbed(found)
+
+    def _absorbed(self, clauses: Clauses) -> Clauses:
+        """Drop each clause that has all bits of another one, which then has fewer."""
+        kept: list[int] = []
+        for _, alike in groupby(sorted(clauses, key=int.bit_count), key=int.bit_count):
+            shorter = tuple(kept)
+            for one in alike:
+                self._spend(len(shorter))
+                if not any(other & one == other for other in shorter):
+                    kept.append(one)
+        if len(kept) > INTERMEDIATE_MAX:
+            raise TooManyClausesError
+        return set(kept)
+
+    def _spend(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > STEPS_MAX:
+            raise TooManyClausesError
