@@ -83,22 +83,6 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
-    """One way to match a boolean expression.
-
-    Parameters
-    ----------
-    required
-        Keywords that an object must have, at least one.
-    excluded
-        Keywords that it must not have.
-    """
-
-    required: frozenset[str]
-    excluded: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
 class Boolean:
     """Every object that matches an expression, within a range.
 
@@ -106,12 +90,13 @@ class Boolean:
     ----------
     expression
         A text with AND, OR, NOT, parentheses and quotes, such as ``coffee AND (wifi OR garden) AND NOT
-        "live music"``; or keywords, all of which an object must have; or clauses, one of which it must match.
+        "live music"``; or keywords, all of which an object must have; or clauses, one of which it must
+        match. Texts need the parser: ``pip install 'nearcast[expressions]'``.
     range
-        Where an object must be. An object with an area must touch it.
+        Where an object must be.
     moving
-        Whether the range, a circle without a center, moves with the device, which is its middle. The device of
-        a range that is fixed in place never has to say where it is.
+        Whether the range, a circle without a center, moves with the device, which is its middle. The
+        device of a range that is fixed in place never has to say where it is.
     """
 
     expression: str | Collection[str] | Collection[Clause]

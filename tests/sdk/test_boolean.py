@@ -8,7 +8,17 @@ import random
 import pytest
 
 import nearcast
-from nearcast import Boolean, Circle, Clause, GeoObject, RefusedError, SubscriptionState, TopK
+from nearcast import (
+    Boolean,
+    Bounds,
+    Circle,
+    Clause,
+    GeoObject,
+    Polygon,
+    RefusedError,
+    SubscriptionState,
+    TopK,
+)
 from safe_region import oracle
 from server.limits import Limits
 from server.main import Server
@@ -17,6 +27,12 @@ from simulator.audit import oracle_range
 
 LON, LAT = 14.5, 35.5
 TEA = Boolean({"tea", "cake"}, Circle(400.0), moving=True)
+BOX = Bounds(LON - 0.01, LAT - 0.01, LON + 0.01, LAT + 0.01)
+L_SHAPE = tuple(
+    (LON + 0.005 * x, LAT + 0.005 * y) for x, y in ((-3, -3), (3, -3), (3, 0), (0, 0), (0, 3), (-3, 3))
+)
+HOLE = tuple((LON + 0.005 * x, LAT + 0.005 * y) for x, y in ((-2, -2), (-1, -2), (-1, -1), (-2, -1)))
+BOW_TIE = ((LON, LAT), (LON + 0.01, LAT + 0.01), (LON + 0.01, LAT), (LON, LAT + 0.01))
 MOST = 40
 STEP_DEG = 0.0005
 """Some fifty metres."""
@@ -162,6 +178,61 @@ async def test_it_survives_a_restart_beside_others(tmp_path):
     await server.stop()
 
 
+FIXED = (
+    Boolean("tea AND (cake OR NOT milk)", Circle(700.0, (LON, LAT))),
+    Boolean({"tea", "cake"}, BOX),
+    Boolean("tea OR cake AND NOT tea", Polygon(L_SHAPE, (HOLE,))),
+)
+
+
+async def test_a_fixed_range_costs_its_device_no_report(client):
+    chance = random.Random(5)
+    objects = await published(client, 80, chance)
+    async with await client.attach("walker", lon=LON, lat=LAT) as device:
+        subscriptions = [await device.subscribe(spec) for spec in FIXED]
+        lon, lat = LON, LAT
+        for step in range(40):
+            lon, lat = lon + chance.uniform(-3, 3) * STEP_DEG, lat + chance.uniform(-3, 3) * STEP_DEG
+            await device.move(lon, lat)
+            if step % 10 == 5:
+                objects |= await published(client, 10, chance)
+            if step % 10 == 7:
+                gone = chance.sample(sorted(objects), 10)
+                await client.publisher().retract(*gone)
+                objects = {number: one for number, one in objects.items() if number not in gone}
+            await client.sync()
+            for subscription in subscriptions:
+                found = shown(subscription)
+                assert 0 < len(found) < len(objects)
+                assert subscription.state is SubscriptionState.EXACT
+                assert found == expected(subscription.spec, device, objects, lon, lat)
+        assert device.counters.reports == 0
+    for spec in FIXED:
+        found = await client.search(spec, lon=0.0, lat=0.0)
+        assert [match.object.id for match in found] == expected(spec, device, objects, LON, LAT)
+
+
+async def test_every_kind_of_range_survives_a_restart(tmp_path):
+    settings = load_settings({"area": "14,35,15,36", "store": str(tmp_path / "store.db"), "port": 0})
+    server = Server(settings)
+    await server.start()
+    async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
+        objects = await published(client, 100, random.Random(7))
+        async with await client.attach("d", lon=LON, lat=LAT) as device:
+            for spec in FIXED:
+                await device.subscribe(spec)
+    await server.stop()
+    server = Server(settings)
+    await server.start()
+    async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
+        async with await client.attach("d", lon=LON, lat=LAT) as device:
+            await client.sync()
+            for subscription, spec in zip(device.subscriptions, FIXED, strict=True):
+                assert subscription.spec.range == spec.range
+                assert shown(subscription) == expected(spec, device, objects, LON, LAT)
+    await server.stop()
+
+
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
@@ -169,8 +240,23 @@ async def test_it_survives_a_restart_beside_others(tmp_path):
         (Boolean({"tea"}, Circle(1e9)), "spec.boolean.circle.radius_m"),
         (Boolean({"tea"}, Circle(math.nan)), "spec.boolean.circle.radius_m"),
         (Boolean({"tea"}, 5.0), "spec.boolean.range"),
-        (Boolean("tea", Circle(5.0)), "spec.boolean.clauses[0].required"),
-        (Boolean(set(), Circle(5.0)), "spec.boolean.clauses[0].required"),
+        (Boolean({"tea"}, Circle(5.0)), "spec.boolean.circle.center"),
+        (Boolean({"tea"}, Circle(5.0, (LON, LAT)), moving=True), "spec.boolean.circle.center"),
+        (Boolean({"tea"}, Circle(5.0, (LON, 91.0))), "spec.boolean.circle.center.lat"),
+        (Boolean({"tea"}, Circle(5.0, LON)), "spec.boolean.circle.center"),
+        (Boolean({"tea"}, BOX, moving=True), "spec.boolean.rectangle"),
+        (Boolean({"tea"}, Bounds(LON, LAT, LON, LAT + 0.1)), "spec.boolean.rectangle.bounds.lon_max"),
+        (Boolean({"tea"}, Bounds(-14, LAT, LON, LAT + 0.1)), "spec.boolean.rectangle.bounds"),
+        (Boolean({"tea"}, Bounds(LON, LAT, math.inf, LAT)), "spec.boolean.rectangle.bounds.lon_max"),
+        (Boolean({"tea"}, Polygon(((LON, LAT), (LON + 1e-3, LAT)))), "spec.boolean.polygon"),
+        (Boolean({"tea"}, Polygon(BOW_TIE)), "spec.boolean.polygon"),
+        (Boolean({"tea"}, Polygon(BOW_TIE * 200)), "spec.boolean.polygon"),
+        (Boolean({"tea"}, Polygon(L_SHAPE), moving=True), "spec.boolean.moving"),
+        (Boolean("tea AND", BOX), "spec.boolean.expression"),
+        (Boolean("NOT tea", BOX), "spec.boolean.expression"),
+        (Boolean(set(), BOX), "spec.boolean.expression"),
+        (Boolean({"t" * 65}, BOX), "spec.boolean.clauses[0].required[0]"),
+        (Boolean(set("abcdefghijklmnopq"), BOX), "spec.boolean.clauses[0].required"),
         ("tea", "spec"),
     ],
 )

@@ -10,7 +10,6 @@ from nearcast.protocol.specs.ranges import range_from, write_range
 from nearcast.v1 import subscriptions_pb2
 from safe_region.earth import Circle
 from safe_region.frame import Frame
-from safe_region.keywords import normalised_keyword
 from safe_region.ranges import FixedRegion, RangeRegion
 from safe_region.region import Buffered, RegionMode
 
@@ -51,7 +50,7 @@ class BooleanKind:
     def is_same(self, spec: Boolean, other: Boolean) -> bool:
         """Whether the server's normalised spec is what was asked for."""
         is_same_place = spec.range == other.range and spec.moving == other.moving
-        return is_same_place and _normalised(spec) == _normalised(other)
+        return is_same_place and set(clauses_of(spec.expression)) == set(other.expression)
 
     def region(self, spec: Boolean) -> FixedRegion:
         """Make the region of a subscription."""
@@ -76,13 +75,3 @@ class BooleanKind:
         """Return an object of the result as users see it."""
         return Match(item, 0.0, length_m)
 
-
-def _normalised(spec: Boolean) -> frozenset[Clause]:
-    """Return the clauses of a spec with their keywords in the one form."""
-    return frozenset(
-        Clause(
-            frozenset(map(normalised_keyword, one.required)),
-            frozenset(map(normalised_keyword, one.excluded)),
-        )
-        for one in clauses_of(spec.expression)
-    )
