@@ -1,7 +1,8 @@
 """The oracle: results from the definition, in plain Python.
 
 It imports no kernel and shares no code with what it judges, so it cannot share a bug. Tests, audits
-and benchmarks compare with it. Cost: O(objects) per call, a set intersection each.
+and benchmarks compare with it. Cost: O(objects) per call, a set intersection each; where polygons are, as
+many fractions as they have vertices (`oracle_plane`).
 """
 
 from __future__ import annotations
@@ -10,9 +11,33 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from safe_region import oracle_plane
+from safe_region.oracle_plane import OracleCircle, OraclePolygon, OracleRectangle
+
+__all__ = [
+    "OracleCircle",
+    "OracleClause",
+    "OracleMatch",
+    "OracleObject",
+    "OraclePolygon",
+    "OracleRange",
+    "OracleRectangle",
+    "OracleSubscription",
+    "has_clause",
+    "is_alive",
+    "matching",
+    "ranked",
+    "text_distance",
+    "top_k",
+]
+
 
 class OracleObject(NamedTuple):
-    """An object as the definition sees it. Positions in plane metres, times in milliseconds."""
+    """An object as the definition sees it. Positions in plane metres, times in milliseconds.
+
+    One with an area, a rectangle or a polygon without holes, is at a point inside it, which counts for
+    distances.
+    """
 
     object_id: int
     x_m: float
@@ -20,6 +45,7 @@ class OracleObject(NamedTuple):
     keywords: frozenset[str]
     created_ms: int
     expiry_ms: int
+    area: OracleRectangle | OraclePolygon | None = None
 
 
 class OracleSubscription(NamedTuple):
@@ -32,11 +58,19 @@ class OracleSubscription(NamedTuple):
     """One of "jaccard", "dice", "cosine"."""
 
 
-class OracleRange(NamedTuple):
-    """A boolean subscription as the definition sees it: all keywords, in a circle about the device."""
+class OracleClause(NamedTuple):
+    """What an object matches that has all required keywords and no excluded one."""
 
-    keywords: frozenset[str]
-    radius_m: float
+    required: frozenset[str]
+    excluded: frozenset[str] = frozenset()
+
+
+class OracleRange(NamedTuple):
+    """A boolean subscription as the definition sees it: any of the clauses, within the range."""
+
+    clauses: tuple[OracleClause, ...]
+    range: OracleCircle | OracleRectangle | OraclePolygon
+    """Fixed in place; a circle without a centre is about the device."""
 
 
 class OracleMatch(NamedTuple):
@@ -101,14 +135,37 @@ def top_k(
 def matching(
     subscription: OracleRange, x_m: float, y_m: float, objects: Iterable[OracleObject], now_ms: int
 ) -> Sequence[OracleMatch]:
-    """Return every live object that has all keywords and lies in the range, nearest first."""
+    """Return every live object that matches a clause and lies in the range, nearest first.
+
+    Lengths are distances of the objects' points from the range's centre: the device, if the range moves
+    with it; the centre of a circle; the middle of the box about any other range.
+
+    Parameters
+    ----------
+    subscription
+        What is looked for.
+    x_m, y_m
+        Where the device is. Does not matter if the range is fixed in place.
+    objects
+        Objects, dead ones included.
+    now_ms
+        The time.
+    """
+    wanted = subscription.range
+    if isinstance(wanted, OracleCircle) and wanted.center is None:
+        wanted = OracleCircle(wanted.radius_m, (x_m, y_m))
+    center_x, center_y = oracle_plane.center(wanted)
     found = []
     for candidate in objects:
-        if not subscription.keywords <= candidate.keywords or not is_alive(candidate, now_ms):
+        if not is_alive(candidate, now_ms) or not has_clause(subscription.clauses, candidate.keywords):
             continue
-        dx = x_m - candidate.x_m
-        dy = y_m - candidate.y_m
-        distance_m = math.sqrt(dx * dx + dy * dy)
-        if distance_m <= subscription.radius_m:
-            found.append(OracleMatch(distance_m, candidate.object_id))
+        if oracle_plane.is_within(wanted, (candidate.x_m, candidate.y_m), candidate.area):
+            dx = center_x - candidate.x_m
+            dy = center_y - candidate.y_m
+            found.append(OracleMatch(math.sqrt(dx * dx + dy * dy), candidate.object_id))
     return sorted(found)
+
+
+def has_clause(clauses: Iterable[OracleClause], keywords: frozenset[str]) -> bool:
+    """Whether a set of keywords matches any of the clauses."""
+    return any(one.required <= keywords and one.excluded.isdisjoint(keywords) for one in clauses)

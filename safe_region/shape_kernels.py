@@ -1,4 +1,4 @@
-"""Whether a range and an object meet: circle, rectangle or polygon with holes; point, rectangle or polygon.
+"""Whether ranges and objects meet: circles, rectangles, polygons with holes; and points, too, as objects.
 
 In `<range>_meets_<area>` the range of a subscription comes first, then the area of an object. All sets
 are closed. What polygons, segments and rectangles say about each other is exact on the given float64. A

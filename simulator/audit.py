@@ -112,7 +112,8 @@ def expected_list(
     """Return what the oracle says that a device is to show, with scores."""
     keywords = frozenset(normalised_keyword(keyword) for keyword in spec.keywords)
     if isinstance(spec, Boolean):
-        wanted = oracle.OracleRange(keywords, spec.range.radius_m)
+        clauses = (oracle.OracleClause(keywords),)
+        wanted = oracle.OracleRange(clauses, oracle.OracleCircle(spec.range.radius_m))
         return [(one, 0.0) for one in oracle.matching(wanted, x_m, y_m, objects, now_ms)]
     asked = oracle.OracleSubscription(keywords, spec.k, spec.alpha, spec.similarity.name.lower())
     best = oracle.top_k(asked, x_m, y_m, frame.maxdist_m, objects, now_ms)

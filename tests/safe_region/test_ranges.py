@@ -46,7 +46,9 @@ def expected(places, radius_m, here):
     objects = [
         oracle.OracleObject(i, *place, frozenset("a"), 0, FOREVER_MS) for i, place in enumerate(places)
     ]
-    found = oracle.matching(oracle.OracleRange(frozenset("a"), radius_m), *here, objects, NOW_MS)
+    clauses = (oracle.OracleClause(frozenset("a")),)
+    wanted = oracle.OracleRange(clauses, oracle.OracleCircle(radius_m))
+    found = oracle.matching(wanted, *here, objects, NOW_MS)
     return [tuple(one) for one in found]
 
 

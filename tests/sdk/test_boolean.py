@@ -57,7 +57,8 @@ def expected(spec, device, objects, lon, lat):
         )
         for number, one in objects.items()
     ]
-    wanted = oracle.OracleRange(frozenset(spec.keywords), spec.range.radius_m)
+    clauses = (oracle.OracleClause(frozenset(spec.keywords)),)
+    wanted = oracle.OracleRange(clauses, oracle.OracleCircle(spec.range.radius_m))
     return [
         one.object_id for one in oracle.matching(wanted, *device.frame.project(lon, lat), seen, now_ms=0)
     ]

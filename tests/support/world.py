@@ -353,7 +353,8 @@ class World:
         """Compare a list that has everything, or as much of it as the server sends."""
         spec, state = subscription.spec, subscription.state
         self.seen[f"ranges compared, {state.name}"] += 1
-        wanted = oracle.OracleRange(frozenset(spec.keywords), spec.range.radius_m)
+        clauses = (oracle.OracleClause(frozenset(spec.keywords)),)
+        wanted = oracle.OracleRange(clauses, oracle.OracleCircle(spec.range.radius_m))
         now_ms, limits = self.model.now_ms, self.server.limits
         matching = oracle.matching(wanted, device.lon, device.lat, objects, now_ms)
         expected = [one.object_id for one in matching]
@@ -369,7 +370,7 @@ class World:
         # Where the server evaluated it there were too many, and are until a tenth of them are gone.
         anchor = subscription.region.anchor
         margin_m = limits.margin_m_max if device.is_vague else 0.0
-        grown = oracle.OracleRange(wanted.keywords, wanted.radius_m + margin_m)
+        grown = oracle.OracleRange(clauses, oracle.OracleCircle(spec.range.radius_m + margin_m))
         there = oracle.matching(grown, *anchor, objects, now_ms)
         assert len(there) >= 0.9 * limits.matches_max
         assert device.is_vague or len(subscription.region.buffer) <= limits.matches_max

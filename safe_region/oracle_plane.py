@@ -1,0 +1,174 @@
+"""The oracle's geometry: what lies in a range, from the definition.
+
+Sets are closed. Within a circle is what is at most the radius away, by one expression in float64. All
+else is decided by comparisons, and by fractions where a number would have to be rounded. Nothing is
+shared with `shapes` and the kernels. Shapes are taken for valid: polygons have an outer ring, then holes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+Point = tuple[float, float]
+Ring = tuple[Point, ...]
+Segment = tuple[Point, Point]
+
+
+class OracleCircle(NamedTuple):
+    """A circle, in plane metres."""
+
+    radius_m: float
+    center: Point | None = None
+    """None: the device, wherever it is."""
+
+
+class OracleRectangle(NamedTuple):
+    """A rectangle along the axes, in plane metres."""
+
+    x1_m: float
+    y1_m: float
+    x2_m: float
+    y2_m: float
+
+
+class OraclePolygon(NamedTuple):
+    """A polygon, in plane metres: its outer ring, then holes. No ring repeats its first vertex."""
+
+    rings: tuple[Ring, ...]
+
+
+Range = OracleCircle | OracleRectangle | OraclePolygon
+Area = OracleRectangle | OraclePolygon
+
+
+def center(wanted: Range) -> Point:
+    """Return the centre of a circle that has one, or the middle of the box about any other range."""
+    if isinstance(wanted, OracleCircle):
+        if wanted.center is None:
+            raise ValueError("the centre of a circle about the device is not known here")
+        return wanted.center
+    corners = [vertex for ring in _rings(wanted) for vertex in ring]
+    xs = [x for x, _ in corners]
+    ys = [y for _, y in corners]
+    return (min(xs) + max(xs)) / 2.0, (min(ys) + max(ys)) / 2.0
+
+
+def is_within(wanted: Range, point: Point, area: Area | None) -> bool:
+    """Whether an object meets a range: its area, if it has one, otherwise its point."""
+    if isinstance(wanted, OracleCircle):
+        return _distance(center(wanted), point, area) <= wanted.radius_m
+    if area is not None:
+        return _meet(wanted, area)
+    return _contains(wanted, point)
+
+
+def _distance(here: Point, point: Point, area: Area | None) -> float:
+    """Distance to an object in float64, 0 within its area."""
+    x, y = here
+    if isinstance(area, OracleRectangle):
+        nearest_x = min(max(x, area.x1_m), area.x2_m)
+        nearest_y = min(max(y, area.y1_m), area.y2_m)
+        return _length(x - nearest_x, y - nearest_y)
+    if isinstance(area, OraclePolygon):
+        return 0.0 if _contains(area, here) else min(_to_segment(here, edge) for edge in _edges(area))
+    return _length(x - point[0], y - point[1])
+
+
+def _length(dx: float, dy: float) -> float:
+    return math.sqrt(dx * dx + dy * dy)
+
+
+def _to_segment(here: Point, segment: Segment) -> float:
+    """Distance to a segment: to an end, or to the foot on it, rounded and kept in the box about it."""
+    (x, y), ((ax, ay), (bx, by)) = here, segment
+    ux, uy = bx - ax, by - ay
+    square = ux * ux + uy * uy
+    share = ((x - ax) * ux + (y - ay) * uy) / square if square > 0.0 else 0.0
+    if share <= 0.0:
+        return _length(x - ax, y - ay)
+    if share >= 1.0:
+        return _length(x - bx, y - by)
+    foot_x = sorted((ax, ax + share * ux, bx))[1]
+    foot_y = sorted((ay, ay + share * uy, by))[1]
+    return _length(x - foot_x, y - foot_y)
+
+
+def _rings(shape: Area) -> tuple[Ring, ...]:
+    if isinstance(shape, OraclePolygon):
+        return shape.rings
+    x1, y1, x2, y2 = shape
+    return (((x1, y1), (x2, y1), (x2, y2), (x1, y2)),)
+
+
+def _edges(shape: Area) -> Iterator[Segment]:
+    for ring in _rings(shape):
+        for i, vertex in enumerate(ring):
+            yield ring[i - 1], vertex
+
+
+def _contains(shape: Area, point: Point) -> bool:
+    """Whether a point is on an edge, or an odd number of edges crosses the ray from it to the east."""
+    x, y = point
+    if isinstance(shape, OracleRectangle):
+        return shape.x1_m <= x <= shape.x2_m and shape.y1_m <= y <= shape.y2_m
+    is_inside = False
+    for edge in _edges(shape):
+        if _is_on(point, edge):
+            return True
+        (ax, ay), (bx, by) = edge
+        if min(ay, by) <= y < max(ay, by):
+            share = (Fraction(y) - Fraction(ay)) / (Fraction(by) - Fraction(ay))
+            if Fraction(ax) + share * (Fraction(bx) - Fraction(ax)) > x:
+                is_inside = not is_inside
+    return is_inside
+
+
+def _meet(one: Area, other: Area) -> bool:
+    """Whether two areas have a point in common: of their edges, or one lies within the other."""
+    if isinstance(one, OracleRectangle) and isinstance(other, OracleRectangle):
+        is_apart_x = one.x2_m < other.x1_m or other.x2_m < one.x1_m
+        return not (is_apart_x or one.y2_m < other.y1_m or other.y2_m < one.y1_m)
+    if any(_segments_meet(edge, far) for edge in _edges(one) for far in _edges(other)):
+        return True
+    return any(_contains(one, vertex) for vertex in _rings(other)[0]) or any(
+        _contains(other, vertex) for vertex in _rings(one)[0]
+    )
+
+
+def _turn(a: Point, b: Point, c: Point) -> Fraction:
+    """Twice the area of a triangle, exactly; negative if it goes clockwise."""
+    ax, ay = Fraction(a[0]), Fraction(a[1])
+    ux, uy = Fraction(b[0]) - ax, Fraction(b[1]) - ay
+    return ux * (Fraction(c[1]) - ay) - uy * (Fraction(c[0]) - ax)
+
+
+def _is_on(point: Point, segment: Segment) -> bool:
+    a, b = segment
+    if not (min(a[0], b[0]) <= point[0] <= max(a[0], b[0])):
+        return False
+    if not (min(a[1], b[1]) <= point[1] <= max(a[1], b[1])):
+        return False
+    return _turn(a, b, point) == 0
+
+
+def _segments_meet(one: Segment, other: Segment) -> bool:
+    """Whether an end lies on the other segment, or both cross between their ends."""
+    (a, b), (c, d) = one, other
+    if max(a[0], b[0]) < min(c[0], d[0]) or max(c[0], d[0]) < min(a[0], b[0]):
+        return False
+    if max(a[1], b[1]) < min(c[1], d[1]) or max(c[1], d[1]) < min(a[1], b[1]):
+        return False
+    if _is_on(a, other) or _is_on(b, other) or _is_on(c, one) or _is_on(d, one):
+        return True
+    ux, uy = Fraction(b[0]) - Fraction(a[0]), Fraction(b[1]) - Fraction(a[1])
+    vx, vy = Fraction(d[0]) - Fraction(c[0]), Fraction(d[1]) - Fraction(c[1])
+    determinant = ux * vy - uy * vx
+    if determinant == 0:
+        return False
+    wx, wy = Fraction(c[0]) - Fraction(a[0]), Fraction(c[1]) - Fraction(a[1])
+    along_one = (wx * vy - wy * vx) / determinant
+    along_other = (wx * uy - wy * ux) / determinant
+    return 0 < along_one < 1 and 0 < along_other < 1
