@@ -68,7 +68,9 @@ def test_the_cache_is_keyed_on_every_file_that_kernels_have_constants_from():
     assert {"REACH_SLACK", "scoring", "NO_HOLDING"} <= found
 
 
-@pytest.mark.parametrize("module", ["nearcast", "safe_region.oracle", "safe_region.anchored"])
+@pytest.mark.parametrize(
+    "module", ["nearcast", "safe_region.oracle", "safe_region.anchored", "safe_region.shapes"]
+)
 def test_devices_need_neither_arrays_nor_kernels(module):
     heavy = {"numpy", "numba", "shapely", "click"}
     code = f"import sys, {module}; sys.exit(bool({heavy} & set(sys.modules)))"
