@@ -82,7 +82,7 @@ def _length(dx: float, dy: float) -> float:
 
 
 def _to_segment(here: Point, segment: Segment) -> float:
-    """Distance to a segment: to an end, or to the foot on it, rounded and kept in the box about it."""
+    """Distance to a segment: to an end, or to the foot on it, rounded."""
     (x, y), ((ax, ay), (bx, by)) = here, segment
     ux, uy = bx - ax, by - ay
     square = ux * ux + uy * uy
@@ -91,9 +91,7 @@ def _to_segment(here: Point, segment: Segment) -> float:
         return _length(x - ax, y - ay)
     if share >= 1.0:
         return _length(x - bx, y - by)
-    foot_x = sorted((ax, ax + share * ux, bx))[1]
-    foot_y = sorted((ay, ay + share * uy, by))[1]
-    return _length(x - foot_x, y - foot_y)
+    return _length(x - (ax + share * ux), y - (ay + share * uy))
 
 
 def _rings(shape: Area) -> tuple[Ring, ...]:

@@ -86,8 +86,10 @@ def segment_meets_box(
 def segment_distance(x_m: float, y_m: float, ax_m: float, ay_m: float, bx_m: float, by_m: float) -> float:
     """Distance from a point to the segment ab, metres: that to the rounded nearest point of it. O(1).
 
-    That point is within the box about the segment, and an end if an end is nearest. It is a few units in
-    the last place of the coordinates away from the true one.
+    That point is an end if an end is nearest, and a few units in the last place of the coordinates away
+    from the true one otherwise. It is within the box about the segment: a share below 1 is at most
+    1 - 2**-53, so its product with a rounded difference is at most the float64 before that, which is at
+    most the exact difference; and the sum is rounded to no more than the other end.
     """
     along_x = bx_m - ax_m
     along_y = by_m - ay_m
@@ -101,8 +103,8 @@ def segment_distance(x_m: float, y_m: float, ax_m: float, ay_m: float, bx_m: flo
         nearest_x = bx_m
         nearest_y = by_m
     elif share > 0.0:
-        nearest_x = min(max(ax_m + share * along_x, min(ax_m, bx_m)), max(ax_m, bx_m))
-        nearest_y = min(max(ay_m + share * along_y, min(ay_m, by_m)), max(ay_m, by_m))
+        nearest_x = ax_m + share * along_x
+        nearest_y = ay_m + share * along_y
     dx = x_m - nearest_x
     dy = y_m - nearest_y
     return math.sqrt(dx * dx + dy * dy)
