@@ -4,7 +4,7 @@ An expansion is a sum of float64 that is not rounded: its components do not over
 the last one that is not zero has the sign of all of it. Nothing here may be contracted or reassociated:
 kernels are compiled without fastmath, and LLVM then does neither.
 
-Cost: some 10 operations where the filter decides, some 700 where it does not.
+Cost: some 10 operations where the filter decides, some 500 where it does not.
 Source: J. R. Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric
 Predicates" (1997): two-sum, Dekker's product, expansion sums (theorem 12), the bound of `orient2d`.
 """

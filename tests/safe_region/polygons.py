@@ -11,6 +11,10 @@ from safe_region.polygon_validity import flaw
 SIDE = 6
 
 
+def edges_of(ring):
+    return [(ring[i], ring[(i + 1) % len(ring)]) for i in range(len(ring))]
+
+
 class PolygonDice:
     """Draws from one seed.
 
