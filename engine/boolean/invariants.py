@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from engine.boolean.layout import CIRCLE
+from engine.boolean.layout import CIRCLE, RECTANGLE
 from engine.boolean.tables import BooleanTables, Pairs
 from index.contracts import InconsistentIndexError
 from index.tables.slots import Slots
+from safe_region import oracle_plane
 from safe_region.scoring import length
 
 
@@ -72,7 +75,21 @@ def _is_in_range(tables: BooleanTables, slot: int, object_slot: int) -> bool:
         beyond_m = row["margin_m"] if row["too_many"] else row["slack_m"]
         away_m = length(x_m - float(row["x_m"]), y_m - float(row["y_m"]), 0.0)
         return away_m <= float(row["radius_m"]) + float(beyond_m)
-    return bool(row["x1_m"] <= x_m <= row["x2_m"] and row["y1_m"] <= y_m <= row["y2_m"])
+    if row["shape"] == RECTANGLE:
+        return bool(row["x1_m"] <= x_m <= row["x2_m"] and row["y1_m"] <= y_m <= row["y2_m"])
+    return oracle_plane.is_within(_polygon(tables, slot), (x_m, y_m), None)
+
+
+def _polygon(tables: BooleanTables, slot: int) -> oracle_plane.OraclePolygon:
+    """Return the polygon of a subscription."""
+    row, pool = tables.subscriptions.rows[slot], tables.polygons.pool
+    first = int(row["ring_start"])
+    ends = pool.offsets[first : first + int(row["ring_count"]) + 1].tolist()
+    rings = (
+        tuple(zip(pool.x_m[start:end].tolist(), pool.y_m[start:end].tolist(), strict=True))
+        for start, end in pairwise(ends)
+    )
+    return oracle_plane.OraclePolygon(tuple(rings))
 
 
 def _check_held(tables: BooleanTables, matches_max: int, slot: int, found: Pairs) -> None:

@@ -273,6 +273,8 @@ class MatchingService:
             if delta is None:
                 delta = deltas[handle] = self._delta(handle, cause)
             if is_drop:
+                if delta.add:  # of the removal before a publication: who has too many was given another
+                    delta.add = [entry for entry in delta.add if entry.item.object_id != object_id]
                 delta.drop[object_id] = reason
             else:
                 delta.add.append(Entry(added[object_id], r_m))

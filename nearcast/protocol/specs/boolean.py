@@ -74,4 +74,3 @@ class BooleanKind:
     def match(self, spec: Boolean, item: LiveObject, length_m: float, r_m: float, frame: Frame) -> Match:  # noqa: ARG002
         """Return an object of the result as users see it."""
         return Match(item, 0.0, length_m)
-
