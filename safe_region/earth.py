@@ -20,8 +20,8 @@ class Circle:
     radius_m
         On the server's plane.
     center
-        Longitude and latitude of its middle if it is fixed in place; None if it moves with the device, which
-        is its middle.
+        Longitude and latitude of its middle if it is fixed in place; None if it moves with the device,
+        which is its middle.
     """
 
     radius_m: float
@@ -53,8 +53,8 @@ class Polygon:
     Parameters
     ----------
     outer
-        Its corners, longitudes and latitudes, at least three, in either direction. The last is joined to the
-        first, which is not repeated.
+        Its corners, longitudes and latitudes, at least three, in either direction. The last is joined to
+        the first, which is not repeated.
     holes
         Corners of each hole. They lie within it, and apart from each other.
     """

@@ -1,9 +1,11 @@
 """Ranges of boolean subscriptions: how a device knows, alone, that it holds all that matches within one.
 
-A range that is fixed in place does not depend on where the device is: what the device holds is the result.
-The anchored range moves with it, a circle so far. The server evaluated the subscription at the anchor a and left the device every live match of its range
-grown by a slack s: with a circle of radius R, all o with |a o| <= R + s. At p an object that is not held
-is farther than (R + s) - |a p|. So the device holds all that lies within R of it whenever
+A range that is fixed in place does not depend on where the device is: the device holds the result.
+
+An anchored range moves with the device; so far it is a circle. The server evaluated the subscription at
+the anchor a and left the device every live match of its range grown by a slack s: with a circle of radius
+R, all o with |a o| <= R + s. At p an object that is not held is farther than (R + s) - |a p|. So the
+device holds all that lies within R of it whenever
 
     R + |a p| < (R + s) * (1 - REACH_SLACK)
 

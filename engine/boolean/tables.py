@@ -1,9 +1,9 @@
-"""What the boolean matcher has: subscriptions, their clauses, polygons, the index; what is found for them.
+"""What the boolean matcher has: subscriptions, clauses, polygons, the index; what is found for them.
 
 What a device holds is not kept: it is what matches, and the indexes say that whenever it is needed.
 
-Operations: append and remove O(clauses) a subscription; find costs what the object index does, and O(1) for
-each of its candidates.
+Operations: append and remove O(clauses) a subscription; find costs what the object index does, and O(1)
+for each of its candidates.
 """
 
 from __future__ import annotations

@@ -180,8 +180,8 @@ class SlotTable:
         kept = self._pool_end - self._pool_garbage
         pool = np.zeros(max(_CAPACITY_MIN, kept), dtype=np.int32)
         places = np.zeros(len(pool) if len(self.places) > 0 else 0, dtype=np.int32)
-        rows = self.rows[: self.end]
-        starts, counts = rows["keyword_start"], rows["keyword_count"]
+        # All rows: a column of one is contiguous, a type of its own, for which nothing is compiled.
+        starts, counts = self.rows["keyword_start"], self.rows["keyword_count"]
         self._pool_end = kernels.compact(starts, counts, self.pool, self.places, pool, places)
         self._pool_garbage = 0
         self.pool, self.places = pool, places

@@ -27,6 +27,7 @@ TEXTS = {
     "buffer_extra": "7",
     "subscription_index": "naive",
     "object_index": "naive",
+    "clause_index": "naive",
     "tokens": '["a", "b"]',
     "tls_certificate": __file__,
     "tls_key": __file__,

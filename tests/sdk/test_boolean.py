@@ -225,11 +225,11 @@ async def test_every_kind_of_range_survives_a_restart(tmp_path):
     server = Server(settings)
     await server.start()
     async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
-        async with await client.attach("d", lon=LON, lat=LAT) as device:
-            await client.sync()
-            for subscription, spec in zip(device.subscriptions, FIXED, strict=True):
-                assert subscription.spec.range == spec.range
-                assert shown(subscription) == expected(spec, device, objects, LON, LAT)
+        device = await client.attach("d", lon=LON, lat=LAT)
+        await client.sync()
+        for subscription, spec in zip(device.subscriptions, FIXED, strict=True):
+            assert subscription.spec.range == spec.range
+            assert shown(subscription) == expected(spec, device, objects, LON, LAT)
     await server.stop()
 
 

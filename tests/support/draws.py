@@ -59,7 +59,7 @@ class Draws:
         return self.top_k(is_anchored=is_anchored)
 
     def _clauses(self) -> tuple[Clause, ...]:
-        """Return an expression, sometimes with several clauses and with keywords that must not be there."""
+        """Return an expression, sometimes with several clauses, or with excluded keywords."""
         clauses = []
         for _ in range(self._chance.choice((1, 1, 1, 2, 3))):
             required = frozenset(self.words(2))

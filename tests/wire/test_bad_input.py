@@ -217,14 +217,13 @@ def a_boolean(*clauses, region=0, **fields):
 CLAUSE = subscriptions_pb2.Clause(required=["sushi"])
 BOX = geometry_pb2.Bounds(lon_min=14.1, lat_min=35.1, lon_max=14.2, lat_max=35.2)
 NOT_BUILT = {
-    "spec.boolean.clauses": a_boolean(CLAUSE, CLAUSE),
-    "spec.boolean.clauses[0].excluded": a_boolean(
-        subscriptions_pb2.Clause(required=["sushi"], excluded=["tofu"])
+    "spec.boolean.rectangle": subscriptions_pb2.SubscriptionSpec(
+        boolean=subscriptions_pb2.Boolean(
+            clauses=[CLAUSE],
+            rectangle=geometry_pb2.Rectangle(width_m=10.0, height_m=10.0),
+            moving=True,
+        )
     ),
-    "spec.boolean.range": subscriptions_pb2.SubscriptionSpec(
-        boolean=subscriptions_pb2.Boolean(clauses=[CLAUSE], rectangle=geometry_pb2.Rectangle(bounds=BOX))
-    ),
-    "spec.boolean.moving": a_boolean(moving=False),
     "spec.boolean.dwell_ms": a_boolean(dwell_ms=1),
     "spec.region": a_boolean(region=subscriptions_pb2.REGION_MODE_ELLIPSE),
     "spec.window": subscriptions_pb2.SubscriptionSpec(

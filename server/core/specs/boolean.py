@@ -1,7 +1,7 @@
 """Boolean subscriptions in words, over the matcher's rows.
 
-Here is what the matcher does not need: degrees of ranges that are fixed in place. A `Boolean` is made when
-somebody asks for it. Look-up O(keywords), subscribe O(clauses).
+Here is what the matcher does not need: degrees of ranges that are fixed in place. A `Boolean` is made
+when somebody asks for it. Look-up O(keywords), subscribe O(clauses).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ranges of boolean subscriptions in arrays: on the plane for the matcher, in degrees to give them back."""
+"""Ranges of boolean subscriptions in arrays: on the plane for the matcher, in degrees as they came."""
 
 from __future__ import annotations
 
