@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
+from index.baselines.quad_inverted import QuadInverted
 from index.baselines.sq_tree import SqTree
 from index.contracts import ClauseIndex, ObjectIndex, SubscriptionIndex
 from index.iqf_plus import IqfPlusObjectIndex
@@ -28,6 +30,8 @@ OBJECT_INDEXES: dict[str, Callable[[], ObjectIndex]] = {
 
 CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
     "naive": lambda _square: NaiveClauseIndex(),
+    "iq-tree-subscriptions": QuadInverted,
+    "rq-tree": InvertedQuad,
 }
 
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"

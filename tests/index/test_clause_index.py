@@ -7,7 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from index.baselines.inverted_quad import InvertedQuad
+from index.baselines.quad_inverted import QuadInverted
 from index.naive import NaiveClauseIndex
+from index.square import Square
 from tests.index.boxes import (
     AreaObject,
     Box,
@@ -24,6 +27,12 @@ from tests.support.amounts import examples
 
 FACTORIES = {
     "naive": NaiveClauseIndex,
+    "iq-tree-subscriptions": QuadInverted,
+    "iq-tree-subscriptions, tiny cells": lambda: QuadInverted(lifetime=1e6),
+    "iq-tree-subscriptions, given square": lambda: QuadInverted(Square(3.0, -2.0, 16.0)),
+    "rq-tree": InvertedQuad,
+    "rq-tree, tiny cells": lambda: InvertedQuad(lifetime=1e6),
+    "rq-tree, given square": lambda: InvertedQuad(Square(3.0, -2.0, 16.0)),
 }
 
 
