@@ -36,4 +36,4 @@ CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
 
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"
 DEFAULT_OBJECT_INDEX = "iqf-plus"
-DEFAULT_CLAUSE_INDEX = "naive"
+DEFAULT_CLAUSE_INDEX = "iq-tree-subscriptions"

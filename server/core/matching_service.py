@@ -273,9 +273,10 @@ class MatchingService:
             if delta is None:
                 delta = deltas[handle] = self._delta(handle, cause)
             if is_drop:
-                if delta.add:  # of the removal before a publication: who has too many was given another
-                    delta.add = [entry for entry in delta.add if entry.item.object_id != object_id]
-                delta.drop[object_id] = reason
+                kept = [entry for entry in delta.add if entry.item.object_id != object_id]
+                if len(kept) == len(delta.add):
+                    delta.drop[object_id] = reason
+                delta.add = kept  # who has too many was given it in place of what was replaced
             else:
                 delta.add.append(Entry(added[object_id], r_m))
 
