@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from index.ap_tree import ApTree
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
 from index.baselines.sq_tree import SqTree
@@ -28,6 +29,7 @@ OBJECT_INDEXES: dict[str, Callable[[], ObjectIndex]] = {
 
 CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
     "naive": lambda _square: NaiveClauseIndex(),
+    "ap-tree": ApTree,
 }
 
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from index.ap_tree import ApTree
 from index.naive import NaiveClauseIndex
 from tests.index.boxes import (
     AreaObject,
@@ -24,6 +25,14 @@ from tests.support.amounts import examples
 
 FACTORIES = {
     "naive": NaiveClauseIndex,
+    "ap-tree": ApTree,
+    "ap-tree-rebuilding": lambda: ApTree(fanout=4, leaf_max=3, drift_max=1e-6, change_share=0.05),
+    "ap-tree-rarest-first": lambda: ApTree(fanout=9, leaf_max=8, is_rarest_first=True),
+    "ap-tree-dp": lambda: ApTree(variant="DP", fanout=9, leaf_max=8),
+    "ap-tree-kpriority": lambda: ApTree(variant="KPriority", fanout=9, leaf_max=8),
+    "ap-tree-spriority": lambda: ApTree(variant="SPriority", fanout=9, leaf_max=8),
+    "ap-tree-trie-qd": lambda: ApTree(variant="Trie-Qd", leaf_max=8),
+    "ap-tree-nr": lambda: ApTree(variant="NR", fanout=9, leaf_max=8),
 }
 
 
