@@ -5,11 +5,11 @@ cell (all that it meets, if it has an area), and verifies the clauses of the lea
 move and remove go down the same way, O(depth * log fanout) for each leaf that a clause lies in. A subtree
 of n clauses is built in O(n * depth).
 
-Plan: a node is a leaf, or parts its clauses: a k-node by the N_l-th of their keywords, in a frozen order,
-into cuts (intervals of the order); an s-node by their boxes, into the cells of a grid. Clauses that have no
-such keyword, or whose box contains the region, go to a dummy. Which it is, and where cuts and cells begin,
-is what makes the expected number of verifications least (`decide_kernels`, `cut_kernels`,
-`space_kernels`); a leaf stays one where neither costs less. `build_kernels` does the work, in steps that
+Plan: a node is a leaf, or parts its clauses: a k-node by the N_l-th of their keywords, in a frozen
+order, into cuts (intervals of the order); an s-node by their boxes, into the cells of a grid. Clauses
+that have no such keyword, or whose box contains the region, go to a dummy. Which it is, and where cuts
+and cells begin, is what makes the expected number of verifications least (`decide_kernels`,
+`cut_kernels`, `space_kernels`); a leaf stays one where neither costs less. `build_kernels` does the work, in steps that
 can be interrupted. A leaf that gets too large is built anew, so is a node that gets too small or whose
 weights have drifted from those it was built with (`drift_kernels`): small ones at once, large ones in
 slices beside the old one, which goes on serving (`rebuild_kernels`, `rebuilds`).
@@ -108,6 +108,11 @@ class ApTree:
         Whether the order of keywords begins with the rarest; by default, with the most frequent.
     workload
         Objects like those to be matched.
+
+    Raises
+    ------
+    ValueError
+        If there is no such variant.
     """
 
     def __init__(
@@ -122,6 +127,8 @@ class ApTree:
         is_rarest_first: bool = False,
         workload: ObjectBatch | None = None,
     ) -> None:
+        if variant not in _VARIANTS:
+            raise ValueError(f"variant is {variant!r}, must be one of {', '.join(_VARIANTS)}")
         limits = {
             FANOUT: fanout,
             LEAF_MAX: leaf_max,
@@ -218,7 +225,7 @@ class ApTree:
         self._rebuilds.plant()
 
     def begin_rebuild(self) -> None:
-        """Begin to build the whole tree anew beside the old one; `maintain` and all calls go on with it."""
+        """Begin to build the whole tree anew beside the old one, as `maintain` and all calls go on."""
         self._rebuilds.begin_all()
 
     @property
