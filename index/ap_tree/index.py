@@ -9,10 +9,10 @@ Plan: a node is a leaf, or parts its clauses: a k-node by the N_l-th of their ke
 order, into cuts (intervals of the order); an s-node by their boxes, into the cells of a grid. Clauses
 that have no such keyword, or whose box contains the region, go to a dummy. Which it is, and where cuts
 and cells begin, is what makes the expected number of verifications least (`decide_kernels`,
-`cut_kernels`, `space_kernels`); a leaf stays one where neither costs less. `build_kernels` does the work, in steps that
-can be interrupted. A leaf that gets too large is built anew, so is a node that gets too small or whose
-weights have drifted from those it was built with (`drift_kernels`): small ones at once, large ones in
-slices beside the old one, which goes on serving (`rebuild_kernels`, `rebuilds`).
+`cut_kernels`, `space_kernels`); a leaf stays one where neither costs less. `build_kernels` does the work,
+in steps that can be interrupted. A leaf that gets too large is built anew, so is a node that gets too
+small or whose weights have drifted from those it was built with (`drift_kernels`): small ones at once,
+large ones in slices beside the old one, which goes on serving (`rebuild_kernels`, `rebuilds`).
 
 Verification: a leaf has beside each clause its box in float32, rounded outwards, and a signature of its
 keywords, in contiguous memory; what passes is tested in float64, and by its keywords.
