@@ -183,7 +183,7 @@ def choice(tree: Tree, alive: float, by_keywords: float, by_space: float) -> int
             return KEYWORDS
         return SPACE if has_gain else LEAF
     if variant == SPACE_FIRST:
-        if has_gain:
+        if by_space < np.inf:
             return SPACE
         return KEYWORDS if has_cuts else LEAF
     if by_keywords < min(by_space, alive):

@@ -35,8 +35,9 @@ Decisions where the paper says nothing, and deviations from it, none of which ch
   once in as many updates as a 32nd of the node. Beside theta_KL and the 0.1 % rule a fifth of the node
   must have changed (`change_share`): random numbers alone drift by more than 0.001 in small nodes;
 - a node becomes a leaf at half of leaf_max, so that it does not do so and split by turns;
-- variants: KPriority parts by keywords while there are any, SPriority by place while that gains, Trie-Qd
-  gives each keyword its cut, however many, then halves space twice. All stop at leaf_max.
+- variants: KPriority parts by keywords while there are any, SPriority by place while there is something
+  to part, whatever it costs; Trie-Qd gives each keyword its cut, however many, then quarters space. All
+  stop at leaf_max, and where the bounds on leaves and levels say.
 
 Warnings: arrays by keyword are as long as the largest keyword id. A large insert into a much smaller tree
 builds it at once. Memory is up to twice as much while the whole tree is rebuilt.
