@@ -6,7 +6,7 @@ to nodes as they are. A step that wants for room has changed nothing.
 
 from __future__ import annotations
 
-from index.ap_tree.chunk_kernels import add_pending, drop_chunk, lacks_chunks
+from index.ap_tree.chunk_kernels import drop_chunk
 from index.ap_tree.decide_kernels import (
     add_next_layer,
     choice,
@@ -14,6 +14,13 @@ from index.ap_tree.decide_kernels import (
     sort_touched,
     space_cost,
     write_keyword_units,
+)
+from index.ap_tree.distribute_kernels import (
+    LACKING,
+    begin_distribution,
+    distribute,
+    write_cells,
+    write_cuts,
 )
 from index.ap_tree.layout import (
     ALIVE,
@@ -23,7 +30,6 @@ from index.ap_tree.layout import (
     CUT_COUNT,
     DECIDE,
     DISTRIBUTE,
-    DUMMY,
     FANOUT,
     FILL,
     FILLED,
@@ -40,7 +46,6 @@ from index.ap_tree.layout import (
     OFFSET,
     OPTIMAL,
     OUT_OF_ROOM,
-    PENDING,
     PHASE,
     PLACE,
     TALLY,
@@ -51,25 +56,9 @@ from index.ap_tree.layout import (
     Tree,
 )
 from index.ap_tree.leaf_kernels import add_entry, lacks_entries, make_room, weigh
-from index.ap_tree.node_kernels import (
-    clear_node,
-    clear_part,
-    column_at,
-    has_within,
-    lacks_cut,
-    lacks_new_parts,
-    lacks_nodes,
-    lacks_stack,
-    line_at,
-    make_child,
-    part_class,
-    place_in_cut,
-    take_parts,
-)
+from index.ap_tree.node_kernels import clear_node, lacks_new_parts, part_class
 from index.ap_tree.order_kernels import clause_codes, code_of
 from safe_region.jit import kernel, leaf
-
-_LACKING = -1
 
 
 @kernel
@@ -91,10 +80,10 @@ def advance(tree: Tree, build: Build, budget: int) -> int:
         elif phase == DECIDE:
             spent = _decide(tree, build)
         elif phase == DISTRIBUTE:
-            spent = _distribute(tree, build, budget)
+            spent = distribute(tree, build, budget)
         else:
             spent = _fill(tree, build, budget)
-        if spent == _LACKING:
+        if spent == LACKING:
             return OUT_OF_ROOM
         budget -= spent
     return MORE
@@ -193,7 +182,7 @@ def _decide(tree: Tree, build: Build) -> int:
         return 1
     most = max(int(state[CUT_COUNT]), int(tree.limits[FANOUT]), 4)
     if lacks_new_parts(tree, part_class(1 + most)):
-        return _LACKING
+        return LACKING
     by_keywords = keywords_cost(tree, build)
     by_space, x_count, y_count, spread = space_cost(tree, build, int(row["start"]), int(row["count"]))
     kind = choice(tree, alive, by_keywords, by_space)
@@ -207,136 +196,14 @@ def _decide(tree: Tree, build: Build) -> int:
             _begin_fill(tree, build)
         return min(spent, 20_000)
     part_count = 1 + (int(state[CUT_COUNT]) if kind == KEYWORDS else x_count * y_count)
-    _begin_distribution(tree, build, kind, part_count)
+    begin_distribution(tree, build, kind, part_count)
     if kind == KEYWORDS:
-        _write_cuts(tree, build)
+        write_cuts(tree, build)
     else:
-        _write_cells(tree, build, x_count, y_count)
+        write_cells(tree, build, x_count, y_count)
         row["spread"] *= spread
     _clear_tally(build)
     return min(spent, 20_000)
-
-
-@leaf
-def _begin_distribution(tree: Tree, build: Build, kind: int, part_count: int) -> None:
-    state = build.state
-    row = tree.nodes[state[NODE]]
-    state[PHASE] = DISTRIBUTE
-    state[CHUNK] = row["start"]
-    state[PLACE] = 0
-    clear_node(row)
-    row["kind"] = kind
-    row["room"] = part_class(part_count)
-    row["start"] = take_parts(tree, int(row["room"]))
-    row["count"] = part_count
-    start = int(row["start"])
-    for part in range(start, start + part_count):
-        clear_part(tree, part)
-
-
-@leaf
-def _write_cuts(tree: Tree, build: Build) -> None:
-    row = tree.nodes[build.state[NODE]]
-    row["offset"] = build.state[OFFSET]
-    first = int(row["start"]) + 1
-    begin = 0
-    for i in range(build.state[CUT_COUNT]):
-        end = int(build.cut_ends[i])
-        tree.parts[first + i]["low"] = build.touched[begin]
-        tree.parts[first + i]["high"] = build.touched[end - 1]
-        begin = end
-
-
-@leaf
-def _write_cells(tree: Tree, build: Build, x_count: int, y_count: int) -> None:
-    row = tree.nodes[build.state[NODE]]
-    row["x_count"] = x_count
-    first = int(row["start"]) + 1
-    for i in range(x_count):
-        tree.parts[first + i]["low"] = build.columns[i]
-    for j in range(y_count):
-        tree.parts[first + j]["high"] = build.lines[j]
-
-
-@leaf
-def _distribute(tree: Tree, build: Build, budget: int) -> int:
-    """Give clauses to the parts of the node at hand; when all are there, make tasks of the parts."""
-    state, chunks = build.state, build.chunks
-    node = int(state[NODE])
-    spent = 1
-    while state[CHUNK] != NOTHING and spent < budget:
-        chunk, place = int(state[CHUNK]), int(state[PLACE])
-        at = chunk * CHUNK_LENGTH + place
-        slot = int(chunks.slots[at])
-        if tree.clauses[slot]["generation"] == chunks.generations[at]:
-            if tree.nodes[node]["kind"] == KEYWORDS:
-                given = _give_to_cut(tree, build, node, slot)
-            else:
-                given = _give_to_cells(tree, build, node, slot)
-            if given == _LACKING:
-                return _LACKING
-            spent += given
-        state[PLACE] += 1
-        if state[PLACE] == chunks.sizes[chunk]:
-            state[CHUNK] = drop_chunk(chunks, chunk)
-            state[PLACE] = 0
-    if state[CHUNK] == NOTHING:
-        row = tree.nodes[node]
-        start, count = int(row["start"]), int(row["count"])
-        if lacks_stack(tree, build.tasks, int(state[TASK_COUNT]), count):
-            return _LACKING
-        for part in range(start, start + count):
-            if tree.parts[part]["child"] != NOTHING:
-                build.tasks[state[TASK_COUNT]] = tree.parts[part]["child"]
-                state[TASK_COUNT] += 1
-        state[PHASE] = IDLE
-        spent += count
-    return spent
-
-
-@leaf
-def _give(tree: Tree, build: Build, node: int, part: int, slot: int) -> None:
-    child = int(tree.parts[part]["child"])
-    if child == NOTHING:
-        child = make_child(tree, node, part, PENDING)
-    add_pending(tree, build, child, slot)
-
-
-@leaf
-def _give_to_cut(tree: Tree, build: Build, node: int, slot: int) -> int:
-    row = tree.nodes[node]
-    if lacks_nodes(tree, 1) or lacks_chunks(tree, build.chunks, 1):
-        return _LACKING
-    number = DUMMY
-    if clause_codes(tree, build.order, slot) > row["offset"]:
-        code = int(tree.codes[row["offset"]])
-        if lacks_cut(tree, node, code):
-            return _LACKING
-        number = place_in_cut(tree, node, code)
-    _give(tree, build, node, int(row["start"]) + number, slot)
-    return 1
-
-
-@leaf
-def _give_to_cells(tree: Tree, build: Build, node: int, slot: int) -> int:
-    row = tree.nodes[node]
-    clause = tree.clauses[slot]
-    start = int(row["start"])
-    if has_within(row, clause):
-        if lacks_nodes(tree, 1) or lacks_chunks(tree, build.chunks, 1):
-            return _LACKING
-        _give(tree, build, node, start + DUMMY, slot)
-        return 1
-    first, last = column_at(tree, row, clause["x1_m"]), column_at(tree, row, clause["x2_m"])
-    low, high = line_at(tree, row, clause["y1_m"]), line_at(tree, row, clause["y2_m"])
-    count = (last - first + 1) * (high - low + 1)
-    if lacks_nodes(tree, count) or lacks_chunks(tree, build.chunks, count):
-        return _LACKING
-    columns = int(row["x_count"])
-    for line in range(low, high + 1):
-        for column in range(first, last + 1):
-            _give(tree, build, node, start + 1 + line * columns + column, slot)
-    return count
 
 
 @leaf
@@ -360,7 +227,7 @@ def _fill(tree: Tree, build: Build, budget: int) -> int:
     node = int(state[NODE])
     row = tree.nodes[node]
     if state[CHUNK] != NOTHING and lacks_entries(tree, node, int(state[ALIVE])):
-        return _LACKING
+        return LACKING
     spent = 1
     while state[CHUNK] != NOTHING and spent < budget:
         chunk = int(state[CHUNK])
@@ -368,7 +235,7 @@ def _fill(tree: Tree, build: Build, budget: int) -> int:
         slot = int(chunks.slots[at])
         if tree.clauses[slot]["generation"] == chunks.generations[at]:
             if lacks_entries(tree, node, int(row["count"]) + 1):
-                return _LACKING
+                return LACKING
             make_room(tree, node, max(int(state[ALIVE]), int(row["count"]) + 1))
             add_entry(tree, node, slot)
             state[FILLED] += 1
