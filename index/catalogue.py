@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from index.ap_tree import ApTree
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
@@ -30,6 +31,7 @@ OBJECT_INDEXES: dict[str, Callable[[], ObjectIndex]] = {
 
 CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
     "naive": lambda _square: NaiveClauseIndex(),
+    "ap-tree": ApTree,
     "iq-tree-subscriptions": QuadInverted,
     "rq-tree": InvertedQuad,
 }

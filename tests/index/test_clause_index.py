@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from index.ap_tree import ApTree
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.quad_inverted import QuadInverted
 from index.naive import NaiveClauseIndex
@@ -33,6 +34,14 @@ FACTORIES = {
     "rq-tree": InvertedQuad,
     "rq-tree, tiny cells": lambda: InvertedQuad(lifetime=1e6),
     "rq-tree, given square": lambda: InvertedQuad(Square(3.0, -2.0, 16.0)),
+    "ap-tree": ApTree,
+    "ap-tree-rebuilding": lambda: ApTree(fanout=4, leaf_max=3, drift_max=1e-6, change_share=0.05),
+    "ap-tree-rarest-first": lambda: ApTree(fanout=9, leaf_max=8, is_rarest_first=True),
+    "ap-tree-dp": lambda: ApTree(variant="DP", fanout=9, leaf_max=8),
+    "ap-tree-kpriority": lambda: ApTree(variant="KPriority", fanout=9, leaf_max=8),
+    "ap-tree-spriority": lambda: ApTree(variant="SPriority", fanout=9, leaf_max=8),
+    "ap-tree-trie-qd": lambda: ApTree(variant="Trie-Qd", leaf_max=8),
+    "ap-tree-nr": lambda: ApTree(variant="NR", fanout=9, leaf_max=8),
 }
 
 
