@@ -6,6 +6,7 @@ import click
 
 from cli.bench.lamps import lamps
 from cli.bench.match import match
+from cli.bench.match_file import match_file
 from cli.bench.publish import publish
 from cli.bench.recovery import recovery
 from cli.bench.retrieve import retrieve
@@ -25,6 +26,7 @@ def bench() -> None:
 
 bench.add_command(lamps)
 bench.add_command(match)
+bench.add_command(match_file)
 bench.add_command(publish)
 bench.add_command(recovery)
 bench.add_command(retrieve)

@@ -1,0 +1,178 @@
+"""`bench match-file`: which subscriptions of a file the objects of another match, and how fast."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.errors import BenchError
+from bench.match_file.tables import Clauses, Words, read_objects, read_subscriptions
+from bench.portions import object_part
+from bench.reports import Progress
+from index.batches import Boxes, Floats, Ints, KeywordLists, Matches, ObjectBatch
+from index.catalogue import CLAUSE_INDEXES
+from index.contracts import ClauseIndex
+from index.square import Square
+
+INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {**CLAUSE_INDEXES}
+"""What a file can be matched with."""
+
+_TRIAL = 1_000
+"""Subscriptions and objects of the run that compiles kernels."""
+
+
+class Times(NamedTuple):
+    """Microseconds an object: mean, median, and 99 of 100."""
+
+    mean: float
+    p50: float
+    p99: float
+
+    @classmethod
+    def of(cls, samples: Floats) -> Times:
+        """Summarise samples."""
+        if not len(samples):
+            return cls(0.0, 0.0, 0.0)
+        return cls(
+            float(samples.mean()), float(np.quantile(samples, 0.5)), float(np.quantile(samples, 0.99))
+        )
+
+
+class Report(NamedTuple):
+    """What a run has found."""
+
+    subscriptions: int
+    objects: int
+    matches: int
+    read_s: float
+    load_s: float
+    single_us: Times
+    batch_us: Times
+    index_bytes: int
+    peak_mb: float
+
+
+def match_files(
+    subscriptions: Path, objects: Path, name: str, out: Path | None, batch: int, progress: Progress
+) -> Report:
+    """Match two files; write the pairs, sorted, if a file is given.
+
+    Parameters
+    ----------
+    subscriptions, objects
+        See `bench.match_file.tables`.
+    name
+        One of INDEXES.
+    out
+        Where lines `object<TAB>subscription` are written, by object and then by subscription.
+    batch
+        How many objects one call has when they come in batches.
+    progress
+        Is told how far it is.
+
+    Raises
+    ------
+    BenchError
+        If the index is not known, a file cannot be read or written, or a line of one is wrong.
+    """
+    if name not in INDEXES:
+        raise BenchError(f"--index is {name!r}, must be one of {', '.join(INDEXES)}")
+    words = Words()
+    began_s = time.perf_counter()
+    clauses = read_subscriptions(subscriptions, words, progress)
+    items = read_objects(objects, words, progress)
+    read_s = time.perf_counter() - began_s
+    square = _square(clauses)
+    _compile(name, square, clauses, items)
+    index = INDEXES[name](square)
+    began_s = time.perf_counter()
+    index.insert(*clauses)
+    index.match(object_part(items, 0, 0))  # an index that cannot be changed is built here
+    load_s = time.perf_counter() - began_s
+    single_us, _ = _timed(index, items, 1, progress)
+    batch_us, found = _timed(index, items, batch, progress)
+    if out is not None:
+        _write(out, items.ids, found)
+    return Report(
+        len(clauses.ids),
+        len(items),
+        len(found.ids),
+        read_s,
+        load_s,
+        Times.of(single_us),
+        Times.of(batch_us),
+        index.memory_bytes(),
+        _peak_mb(),
+    )
+
+
+def _square(clauses: Clauses) -> Square | None:
+    """Return the square about all rectangles."""
+    boxes = clauses.boxes
+    if not len(boxes):
+        return None
+    west, south, east, north = boxes.x1_m.min(), boxes.y1_m.min(), boxes.x2_m.max(), boxes.y2_m.max()
+    half_m = max(east - west, north - south, 1e-9) / 2.0
+    return Square(float((west + east) / 2.0), float((south + north) / 2.0), float(half_m))
+
+
+def _compile(name: str, square: Square | None, clauses: Clauses, items: ObjectBatch) -> None:
+    """Have every kernel compiled, on a part of what there is."""
+    count = min(_TRIAL, len(clauses.ids))
+    part = slice(0, count)
+    boxes, required = clauses.boxes, clauses.required
+    index = INDEXES[name](square)
+    index.insert(
+        clauses.ids[part],
+        Boxes(boxes.x1_m[part], boxes.y1_m[part], boxes.x2_m[part], boxes.y2_m[part]),
+        KeywordLists(required.offsets[: count + 1], required.ids[: required.offsets[count]]),
+    )
+    index.match(object_part(items, 0, min(_TRIAL, len(items))))
+    index.match(object_part(items, 0, min(1, len(items))))
+
+
+def _timed(
+    index: ClauseIndex, items: ObjectBatch, batch: int, progress: Progress
+) -> tuple[Floats, Matches]:
+    """Match all objects, so many a call; return microseconds an object of each call, and what matches."""
+    stage = "one at a time" if batch == 1 else f"in batches of {batch}"
+    samples, counts, ids = [], [], []
+    for first in range(0, len(items), batch):
+        part = object_part(items, first, min(first + batch, len(items)))
+        began = time.perf_counter()
+        found = index.match(part)
+        samples.append(1e6 * (time.perf_counter() - began) / len(part))
+        counts.append(np.diff(found.offsets))
+        ids.append(found.ids)
+        progress(stage, first + len(part), len(items))
+    nothing = np.empty(0, dtype=np.int64)
+    offsets = np.append(0, np.cumsum(np.concatenate([nothing, *counts])))
+    return np.array(samples), Matches(offsets, np.concatenate([nothing, *ids]))
+
+
+def _write(out: Path, object_ids: Ints, found: Matches) -> None:
+    """Write pairs, by object and then by subscription."""
+    owners = np.repeat(object_ids, np.diff(found.offsets))
+    order = np.lexsort((found.ids, owners))
+    try:
+        with out.open("w", encoding="ascii") as file:
+            file.writelines(
+                f"{item}\t{subscription}\n"
+                for item, subscription in zip(
+                    owners[order].tolist(), found.ids[order].tolist(), strict=True
+                )
+            )
+    except OSError as error:
+        raise BenchError(f"{out} cannot be written: {error}") from None
+
+
+def _peak_mb() -> float:
+    """Return the most memory that this process has had."""
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used / (2**20 if sys.platform == "darwin" else 2**10)
