@@ -42,7 +42,8 @@ async def test_the_example_runs(tmp_path):
     frame = server.coordinator.frame
     away_m = frame.project(14.52, 35.90).x_m - frame.project(14.51, 35.90).x_m
     assert lines[0].startswith(f"frozenset({{'sushi'}}) {away_m:.0f} ")
-    assert lines[1].startswith("SubscriptionState.EXACT Counters(moves=1, reports=0")
+    assert lines[1] == "1"
+    assert lines[2].startswith("SubscriptionState.EXACT Counters(moves=1, reports=0")
 
 
 @pytest.mark.parametrize("line", commands())
