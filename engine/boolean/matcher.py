@@ -223,6 +223,8 @@ class BooleanMatcher:
         """Take note of new objects, which are in the table already."""
         nobody = np.empty(0, dtype=np.int64)
         affected = self.tables.affected(objects, slots)
+        if not len(affected.rows):
+            return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
         owners, counts = np.unique(affected.rows, return_counts=True)
         rows = self.subscriptions.rows
         rows["match_count"][owners] += counts.astype(np.int32)
@@ -246,6 +248,8 @@ class BooleanMatcher:
         if not tell:
             return np.empty(0, dtype=CHANGE_DTYPE)
         affected = self.tables.affected(self._objects.batch(slots), slots)
+        if not len(affected.rows):
+            return np.empty(0, dtype=CHANGE_DTYPE)
         owners, counts = np.unique(affected.rows, return_counts=True)
         rows = self.subscriptions.rows
         rows["match_count"][owners] -= counts.astype(np.int32)

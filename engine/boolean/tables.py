@@ -203,6 +203,8 @@ class BooleanTables:
     def affected(self, objects: ObjectBatch, slots: Slots) -> Pairs:
         """Return which subscriptions that are awake match objects; rows are their slots."""
         found = self.index.match(objects)
+        if not len(found.ids):
+            return Pairs.nothing()
         which = np.repeat(np.arange(len(objects)), np.diff(found.offsets))
         clauses = found.ids.astype(np.int32)
         owners = self.clauses.rows["id"][clauses] >> CLAUSE_BITS
