@@ -34,8 +34,9 @@ def benchmark(example: str) -> Callable[[Measure], click.Command]:
                 rows = measure(progress, **options)
             _finish(measure.__name__, options, rows, json_path, plot)
 
-        epilog = f"Example: nearcast bench {measure.__name__} {example}"
-        return click.command(epilog=epilog)(carry_out)
+        name = measure.__name__.replace("_", "-")
+        epilog = f"Example: nearcast bench {name} {example}"
+        return click.command(name=name, epilog=epilog)(carry_out)
 
     return command
 

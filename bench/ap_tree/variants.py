@@ -1,0 +1,52 @@
+"""What `bench ap-tree` compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bench.ap_tree.workload import ApTreeParameters
+from index.ap_tree import ApTree
+from index.batches import ObjectBatch
+from index.catalogue import CLAUSE_INDEXES
+from index.contracts import ClauseIndex
+from index.square import Square
+
+Make = Callable[[Square, ObjectBatch, ApTreeParameters], ClauseIndex]
+"""Makes an index for a space, with objects that were there before."""
+
+
+def _ap_tree(variant: str = "HR", *, is_rarest_first: bool = False) -> Make:
+    def make(square: Square, history: ObjectBatch, parameters: ApTreeParameters) -> ClauseIndex:
+        return ApTree(
+            square,
+            variant=variant,
+            fanout=parameters.fanout,
+            leaf_max=parameters.leaf_max,
+            drift_max=parameters.theta_kl,
+            is_rarest_first=is_rarest_first,
+            workload=history,
+        )
+
+    return make
+
+
+def _known(name: str) -> Make:
+    def make(square: Square, history: ObjectBatch, parameters: ApTreeParameters) -> ClauseIndex:  # noqa: ARG001
+        index = CLAUSE_INDEXES[name](square)
+        index.match(history)  # those that learn what objects are like do so by matching them
+        return index
+
+    return make
+
+
+VARIANTS: dict[str, Make] = {
+    "ap-tree": _ap_tree(),
+    "ap-tree-dp": _ap_tree("DP"),
+    "ap-tree-kpriority": _ap_tree("KPriority"),
+    "ap-tree-spriority": _ap_tree("SPriority"),
+    "ap-tree-trie-qd": _ap_tree("Trie-Qd"),
+    "ap-tree-nr": _ap_tree("NR"),
+    "ap-tree-rarest-first": _ap_tree(is_rarest_first=True),
+    **{name: _known(name) for name in CLAUSE_INDEXES if name != "ap-tree"},
+}
+"""By name. `ap-tree` is HR."""

@@ -1,0 +1,187 @@
+"""The workload of `bench ap-tree`: subscriptions as in ap-tree.txt section 5.1.1, and new objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.datasets import Dataset, keyword_sets
+from index.batches import Boxes, Floats, Ints, KeywordIds, KeywordLists, Matches, ObjectBatch
+
+_HISTORY = 1_000_000_000
+"""Ids of objects of the history begin here."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApTreeParameters:
+    """Size and shape of a run; the defaults are the paper's, but for the sizes.
+
+    Parameters
+    ----------
+    subscriptions
+        How many.
+    objects
+        How many new objects are matched.
+    history
+        Objects that were there before, from which indexes learn how frequent keywords are.
+    keywords_min, keywords_max
+        Of a subscription, those of a random object.
+    area_min, area_max
+        Of a range, as a share of the space; it is centred at the object.
+    side_max
+        Instead: sides are uniform up to this share of the space's.
+    is_general
+        Whether expressions are general (section 5.1.1), so that subscriptions have several clauses.
+    theta_kl, fanout, leaf_max
+        Of the AP-Tree.
+    first_share
+        How much of the subscriptions the index is built from; the others are inserted later.
+    audited
+        How many objects are compared with the definition.
+    """
+
+    subscriptions: int = 100_000
+    objects: int = 10_000
+    history: int = 20_000
+    keywords_min: int = 1
+    keywords_max: int = 5
+    area_min: float = 0.0001
+    area_max: float = 0.01
+    side_max: float | None = None
+    is_general: bool = False
+    theta_kl: float = 0.001
+    fanout: int = 200
+    leaf_max: int = 40
+    first_share: float = 1.0
+    audited: int = 40
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ApTreeWorkload:
+    """Clauses of subscriptions, numbered from 1, and objects."""
+
+    boxes: Boxes
+    required: KeywordLists
+    subscriptions: int
+    arrivals: ObjectBatch
+    history: ObjectBatch
+
+    @property
+    def ids(self) -> Ints:
+        """Numbers of the clauses."""
+        return np.arange(1, len(self.required) + 1, dtype=np.int64)
+
+    def part(self, start: int, stop: int) -> tuple[Ints, Boxes, KeywordLists]:
+        """Return consecutive clauses, as indexes take them."""
+        offsets = self.required.offsets[start : stop + 1]
+        ids = self.required.ids[offsets[0] : offsets[-1]]
+        required = KeywordLists(offsets - offsets[0], ids)
+        return self.ids[start:stop], self.boxes.part(np.arange(start, stop)), required
+
+
+def draw(data: Dataset, parameters: ApTreeParameters) -> ApTreeWorkload:
+    """Draw subscriptions and objects."""
+    chance = np.random.default_rng([parameters.seed, 19])
+    count = parameters.subscriptions
+    sampled = data.objects(count, 1, chance)
+    words = _subsets(keyword_sets(sampled.keywords), parameters, chance)
+    boxes = _boxes(data, sampled, parameters, chance)
+    if parameters.is_general:
+        expressions = [_general(row, chance) for row in words]
+        owners = np.repeat(np.arange(count), [len(clauses) for clauses in expressions])
+        words = [clause for clauses in expressions for clause in clauses]
+        boxes = boxes.part(owners)
+    return ApTreeWorkload(
+        boxes,
+        KeywordLists.of([np.array(row, dtype=np.int32) for row in words]),
+        count,
+        data.objects(parameters.objects, 1, chance),
+        data.objects(parameters.history, _HISTORY, chance),
+    )
+
+
+def _subsets(
+    rows: Sequence[KeywordIds], parameters: ApTreeParameters, chance: np.random.Generator
+) -> list[list[int]]:
+    """Return some keywords of each row, increasing."""
+    wanted = chance.integers(parameters.keywords_min, parameters.keywords_max + 1, len(rows)).tolist()
+    return [
+        np.sort(chance.choice(row, min(count, len(row)), replace=False)).tolist()
+        for row, count in zip(rows, wanted, strict=True)
+    ]
+
+
+def _boxes(
+    data: Dataset, sampled: ObjectBatch, parameters: ApTreeParameters, chance: np.random.Generator
+) -> Boxes:
+    """Return a box about each object."""
+    width_m = float(data.x_m.max() - data.x_m.min())
+    height_m = float(data.y_m.max() - data.y_m.min())
+    count = len(sampled)
+    across: Floats
+    up: Floats
+    if parameters.side_max is None:
+        across = up = np.sqrt(chance.uniform(parameters.area_min, parameters.area_max, count))
+    else:
+        across, up = chance.uniform(0.0, parameters.side_max, (2, count))
+    half_x, half_y = across * width_m / 2.0, up * height_m / 2.0
+    return Boxes(sampled.x_m - half_x, sampled.y_m - half_y, sampled.x_m + half_x, sampled.y_m + half_y)
+
+
+def _general(words: list[int], chance: np.random.Generator) -> list[list[int]]:
+    """Return the clauses of a general expression: two parts, each all or any of its words, joined."""
+    if len(words) == 1:
+        return [words]
+    cut = int(chance.integers(1, len(words)))
+    is_all, *inner = (bool(one) for one in chance.integers(0, 2, 3))
+    first, second = (
+        [part] if all_of else [[word] for word in part]
+        for part, all_of in zip((words[:cut], words[cut:]), inner, strict=True)
+    )
+    if is_all:
+        return [sorted(one + other) for one in first for other in second]
+    return first + second
+
+
+class ApTreeAudit:
+    """The true matches of some new objects, from the definition, in plain Python.
+
+    Parameters
+    ----------
+    workload
+        What is measured.
+    count
+        How many of the first new objects are compared.
+    """
+
+    def __init__(self, workload: ApTreeWorkload, count: int) -> None:
+        having: dict[int, list[int]] = {}
+        words = [frozenset(row.tolist()) for row in keyword_sets(workload.required)]
+        for row, one in enumerate(words):
+            having.setdefault(min(one), []).append(row)
+        boxes = workload.boxes
+        corners = [one.tolist() for one in (boxes.x1_m, boxes.y1_m, boxes.x2_m, boxes.y2_m)]
+        self.expected: list[list[int]] = []
+        arrivals = workload.arrivals
+        for i in range(min(count, len(arrivals))):
+            x_m, y_m = float(arrivals.x_m[i]), float(arrivals.y_m[i])
+            has = frozenset(arrivals.keywords.row(i).tolist())
+            rows = sorted(row for word in has for row in having.get(word, ()) if words[row] <= has)
+            x1_m, y1_m, x2_m, y2_m = corners
+            self.expected.append(
+                [
+                    row + 1
+                    for row in rows
+                    if x1_m[row] <= x_m <= x2_m[row] and y1_m[row] <= y_m <= y2_m[row]
+                ]
+            )
+
+    def mismatches(self, found: Matches) -> int:
+        """Count the objects whose matches are others than found."""
+        return sum(
+            sorted(found.row(i).tolist()) != expected
+            for i, expected in enumerate(self.expected[: len(found.offsets) - 1])
+        )

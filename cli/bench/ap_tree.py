@@ -1,0 +1,54 @@
+"""`nearcast bench ap-tree`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from bench.reports import Progress, Row
+from cli.bench import options as shared
+
+
+@shared.benchmark("--experiment figure-11 --experiment figure-12 --subscriptions 1000000")
+@click.option(
+    "--experiment",
+    "experiments",
+    multiple=True,
+    default=("peers",),
+    show_default=True,
+    help="figure-10a, figure-10b, figure-11 to figure-18, peers, rebuild; repeat for more.",
+)
+@shared.variant_option
+@click.option("--subscriptions", type=shared.COUNT, default=100_000, show_default=True)
+@click.option(
+    "--objects", type=shared.COUNT, default=10_000, show_default=True, help="New objects to be matched."
+)
+@click.option(
+    "--history",
+    type=shared.COUNT,
+    default=20_000,
+    show_default=True,
+    help="Objects from which indexes learn beforehand.",
+)
+@click.option(
+    "--data",
+    multiple=True,
+    type=click.Choice(["texts", "places", "geonames", "osm", "synthetic", "messages"]),
+    default=("messages",),
+    show_default=True,
+    help="Texts or names of businesses of the United States, towns of the Americas, Malta's points of "
+    "interest, a drawn city, or one whose objects have 5 to 13 keywords; repeat for more.",
+)
+@shared.seed_option
+@shared.budget_option
+@shared.output_options
+def ap_tree(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
+    """Tell which boolean subscriptions a new object concerns: ap-tree.txt section 5.1, and peers.
+
+    Variants: ap-tree (HR), ap-tree-dp, -kpriority, -spriority, -trie-qd, -nr, -rarest-first,
+    iq-tree-subscriptions, rq-tree, inverted-grid, naive, and what one would write instead.
+    """
+    from bench.ap_tree.run import run  # noqa: PLC0415
+
+    return run(progress, **options)
