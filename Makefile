@@ -27,7 +27,7 @@ PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo bench-lamps bench-topk bench-server soak chaos test test-long test-nojit test-boundscheck proto proto-check proto-compat lint format clean
+.PHONY: help install java demo bench-lamps bench-topk bench-boolean bench-server soak chaos test test-long test-nojit test-boundscheck proto proto-check proto-compat lint format clean
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,11 @@ bench-topk: $(STAMP)  ## Measure matching, retrieval and silence, reduced to min
 		--json runs/bench/retrieve.json --plot runs/bench/retrieve.png
 	$(BIN)/nearcast bench silence --devices 500 --seconds 300 --objects 50000 --arrivals-per-s 5 \
 		--expiries-per-s 5 --budget-s 30 --json runs/bench/silence.json --plot runs/bench/silence.png
+
+bench-boolean: $(STAMP)  ## Measure boolean subscriptions, reduced to minutes (JSON and pictures in runs/bench)
+	$(BIN)/nearcast bench ap-tree --experiment figure-11 --experiment figure-12 --experiment figure-17 \
+		--experiment figure-18 --experiment peers --experiment rebuild --subscriptions 100000 --budget-s 20 \
+		--json runs/bench/boolean.json --plot runs/bench/boolean.png
 
 bench-server: $(STAMP)  ## Put a server process under load beside a bare echo server (JSON and picture in runs/bench)
 	$(BIN)/nearcast bench server --devices 100 --devices 1000 --devices 10000 \

@@ -76,6 +76,53 @@ def _lines(panel: Axes, rows: Sequence[Row]) -> None:
     panel.legend(frameon=False, fontsize=7)
 
 
+def plot_ap_tree(rows: Sequence[Row], path: Path) -> None:
+    """Draw one panel an experiment and data set: lines where something is varied, else bars."""
+    keys = list(dict.fromkeys((row["experiment"], row["data"]) for row in rows))
+    figure = Figure(figsize=(8.0, 2.8 * len(keys)), layout="constrained")
+    panels = figure.subplots(len(keys), 1, squeeze=False)
+    for panel, (experiment, data) in zip(panels[:, 0], keys, strict=True):
+        mine = [row for row in rows if (row["experiment"], row["data"]) == (experiment, data)]
+        if experiment == "rebuild":
+            _slices(panel, mine[0])
+        elif "x" in mine[0]:
+            _lines(panel, mine)
+            if mine[0]["x"] in {"area_max", "theta_kl"}:
+                panel.set_xscale("log")
+        else:
+            _variant_bars(panel, mine)
+        panel.set_title(f"{experiment}, {data}", loc="left")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def _variant_bars(panel: Axes, rows: Sequence[Row]) -> None:
+    """Draw microseconds an object, a bar a variant, in groups by the side of ranges."""
+    heights = [row["us_per_object_batch"] for row in rows]
+    names = [
+        "\n".join(
+            [str(row["variant"]), *([f"sides to {row['side_max']:g}"] if "side_max" in row else [])]
+        )
+        for row in rows
+    ]
+    panel.bar(range(len(rows)), heights, color="C0")
+    for place, height in enumerate(heights):
+        panel.annotate(f"{height:,.3g}", (place, height), ha="center", va="bottom", fontsize=6)
+    panel.set_xticks(range(len(rows)), names, fontsize=6, rotation=30, ha="right")
+    panel.set_yscale("log")
+    panel.set_ylabel("us an object, in a batch")
+
+
+def _slices(panel: Axes, row: Row) -> None:
+    """Draw how long the slices of a rebuild take."""
+    limits = [name for name in row if name.startswith("slices_under_")]
+    counts = [row[name] for name in limits]
+    panel.bar(range(len(limits)), [b - a for a, b in zip([0, *counts], counts, strict=False)], color="C0")
+    labels = [name.removeprefix("slices_under_").replace("_", " ") for name in limits]
+    panel.set_xticks(range(len(limits)), [f"< {label}" for label in labels], fontsize=7)
+    panel.set_ylabel("slices")
+
+
 def plot_match(rows: Sequence[Row], path: Path) -> None:
     """Draw the time per object by the number of subscriptions, a line a variant."""
     figure = Figure(figsize=(7.0, 4.5), layout="constrained")
@@ -259,6 +306,7 @@ def _storms(panel: Axes, rows: Sequence[Row]) -> None:
 
 
 PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
+    "ap_tree": plot_ap_tree,
     "lamps": plot_lamps,
     "match": plot_match,
     "publish": plot_publish,

@@ -75,7 +75,7 @@ def _figure_14(base: ApTreeParameters) -> list[Setting]:
 
 def _figure_15(base: ApTreeParameters) -> list[Setting]:
     sizes = [max(1, base.subscriptions * share // 20) for share in (1, 5, 10, 20)]
-    return _sweep((*_MAIN, "inverted-grid"), base, "subscriptions", sizes)
+    return _sweep(_MAIN, base, "subscriptions", sizes)
 
 
 def _figure_17(base: ApTreeParameters) -> list[Setting]:
@@ -100,7 +100,7 @@ EXPERIMENTS: dict[str, Callable[[ApTreeParameters], list[Setting]]] = {
     "figure-10a": lambda base: _sweep(("ap-tree",), base, "fanout", (50, 100, 200, 400, 800)),
     "figure-10b": lambda base: _sweep(("ap-tree",), base, "leaf_max", (5, 20, 40, 100, 400)),
     "figure-11": _figure_11,
-    "figure-12": lambda base: [Setting(name, {}, base) for name in (*_MAIN, "inverted-grid")],
+    "figure-12": lambda base: [Setting(name, {}, base) for name in _MAIN],
     "figure-13": _figure_13,
     "figure-14": _figure_14,
     "figure-15": _figure_15,

@@ -1,0 +1,58 @@
+"""`nearcast bench ap-tree` in miniature: every experiment runs, and every variant is exact."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from bench.ap_tree.run import EXPERIMENTS
+from bench.ap_tree.variants import VARIANTS
+from cli.app import app
+
+SMALL = ("--subscriptions", "400", "--objects", "60", "--history", "100")
+
+
+def run(folder, *options):
+    paths = folder / "rows.json", folder / "rows.png"
+    result = CliRunner().invoke(
+        app, ["bench", "ap-tree", *SMALL, "--json", str(paths[0]), "--plot", str(paths[1]), *options]
+    )
+    assert result.exit_code == 0, result.output
+    assert paths[1].stat().st_size > 1_000
+    return json.loads(paths[0].read_text())["rows"]
+
+
+def test_every_variant_is_exact(tmp_path):
+    rows = run(tmp_path, "--experiment", "peers")
+    assert {row["variant"] for row in rows} == {
+        name for name in VARIANTS if not name.startswith("ap-tree-")
+    }
+    assert all(row["mismatches"] == 0 and row["lists_audited"] > 0 for row in rows)
+    assert sum(row["results_per_object"] for row in rows) > 0
+
+
+@pytest.mark.parametrize("experiment", [name for name in EXPERIMENTS if name != "peers"])
+def test_every_experiment_runs(tmp_path, experiment):
+    rows = run(tmp_path, "--experiment", experiment)
+    assert rows
+    assert all(row["mismatches"] == 0 for row in rows)
+    if experiment == "figure-17":
+        assert all(row["us_per_insert"] > 0 for row in rows)
+    if experiment == "figure-18":
+        assert all(row["clauses"] > row["subscriptions"] for row in rows)
+
+
+def test_a_rebuild_is_a_histogram(tmp_path):
+    (row,) = run(tmp_path, "--experiment", "rebuild")
+    assert 0 < row["slices_under_50_ms"] <= row["slices"]
+
+
+def test_what_is_not_known_is_named(tmp_path):
+    result = CliRunner().invoke(app, ["bench", "ap-tree", *SMALL, "--experiment", "figure-9"])
+    assert result.exit_code == 1
+    assert "experiment is 'figure-9', must be one of figure-10a, " in result.output
+    result = CliRunner().invoke(app, ["bench", "ap-tree", *SMALL, "--variant", "b-tree"])
+    assert result.exit_code == 1
+    assert "variant is 'b-tree'" in result.output
