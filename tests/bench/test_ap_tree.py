@@ -49,7 +49,7 @@ def test_a_rebuild_is_a_histogram(tmp_path):
     assert 0 < row["slices_under_50_ms"] <= row["slices"]
 
 
-def test_what_is_not_known_is_named(tmp_path):
+def test_what_is_not_known_is_named():
     result = CliRunner().invoke(app, ["bench", "ap-tree", *SMALL, "--experiment", "figure-9"])
     assert result.exit_code == 1
     assert "experiment is 'figure-9', must be one of figure-10a, " in result.output
