@@ -78,6 +78,7 @@ def _lines(panel: Axes, rows: Sequence[Row]) -> None:
 
 def plot_ap_tree(rows: Sequence[Row], path: Path) -> None:
     """Draw one panel an experiment and data set: lines where something is varied, else bars."""
+    rows = [row for row in rows if "skipped" not in row]
     keys = list(dict.fromkeys((row["experiment"], row["data"]) for row in rows))
     figure = Figure(figsize=(8.0, 2.8 * len(keys)), layout="constrained")
     panels = figure.subplots(len(keys), 1, squeeze=False)

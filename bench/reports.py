@@ -70,6 +70,7 @@ _LINE = (
     "us_per_object_mean",
     "us_per_object_batch",
     "candidates_per_result",
+    "skipped",
     "build_s",
     "slices",
     "slice_ms_max",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from bench.ap_tree.rebuild import rebuild_rows
-from bench.ap_tree.variants import VARIANTS
+from bench.ap_tree.variants import VARIANTS, why_not
 from bench.ap_tree.workload import ApTreeAudit, ApTreeParameters, ApTreeWorkload, draw
 from bench.datasets import SOURCES, Dataset
 from bench.errors import BenchError
@@ -246,7 +246,9 @@ def run(
             settings = [one for one in EXPERIMENTS[experiment](base) if one.variant in wanted]
             for number, setting in enumerate(settings):
                 progress(experiment, number, len(settings))
-                row = measure(setting.variant, source, setting.parameters, budget_s, progress)
+                row: Row = {"skipped": why_not(setting.variant), "lists_audited": 0, "mismatches": 0}
+                if row["skipped"] is None:
+                    row = measure(setting.variant, source, setting.parameters, budget_s, progress)
                 rows.append(
                     {
                         "experiment": experiment,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bench.ap_tree.postgres import PostgresIndex, missing
 from bench.ap_tree.workload import ApTreeParameters
 from index.ap_tree import ApTree
 from index.batches import ObjectBatch
 from index.catalogue import CLAUSE_INDEXES
 from index.contracts import ClauseIndex
 from index.square import Square
+
+_POSTGRES = "postgresql"
 
 Make = Callable[[Square, ObjectBatch, ApTreeParameters], ClauseIndex]
 """Makes an index for a space, with objects that were there before."""
@@ -48,5 +51,11 @@ VARIANTS: dict[str, Make] = {
     "ap-tree-nr": _ap_tree("NR"),
     "ap-tree-rarest-first": _ap_tree(is_rarest_first=True),
     **{name: _known(name) for name in CLAUSE_INDEXES if name != "ap-tree"},
+    _POSTGRES: lambda _square, _history, _parameters: PostgresIndex(),
 }
 """By name. `ap-tree` is HR."""
+
+
+def why_not(name: str) -> str | None:
+    """Say why a variant cannot be measured here; None if it can."""
+    return missing() if name == _POSTGRES else None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from index.batches import Boxes, ObjectBatch
-from tests.index.brute import SIDE, Dice, ids, keyword_lists
+from tests.index.brute import Dice, ids, keyword_lists
 
 FAR = 40.0
 """Beyond everything that an index may take for the area."""
@@ -118,6 +118,3 @@ def expected(clauses: dict[int, Clause], objects: list[AreaObject]) -> list[list
     return [
         sorted(one.clause_id for one in clauses.values() if one.is_matched_by(item)) for item in objects
     ]
-
-
-__all__ = ["SIDE", "AreaObject", "Box", "BoxDice", "Clause"]
