@@ -291,7 +291,12 @@ class BooleanMatcher:
 
 
 def _joined(one: Pairs, other: Pairs) -> Pairs:
-    return Pairs(*map(np.concatenate, zip(one, other, strict=True)))
+    return Pairs(
+        np.concatenate([one.rows, other.rows]),
+        np.concatenate([one.objects, other.objects]),
+        np.concatenate([one.distance_m, other.distance_m]),
+        np.concatenate([one.nearest_m, other.nearest_m]),
+    )
 
 
 def _slack_below(radius_m: float, nearest_m: float) -> float:

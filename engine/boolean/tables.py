@@ -68,7 +68,8 @@ class Pairs(NamedTuple):
 
     def part(self, which: Rows | slice) -> Pairs:
         """Return some of them."""
-        return Pairs(*(column[which] for column in self))
+        columns = (self.distance_m[which], self.nearest_m[which])
+        return Pairs(self.rows[which], self.objects[which], *columns)
 
     def without(self, other: Pairs) -> Pairs:
         """Return those that are not among others."""
