@@ -26,7 +26,7 @@ MATCHES_MAX = 5
 class Kind(Protocol):
     """What one kind of subscription asks for."""
 
-    def draw(self, dice: BoxDice) -> Any:
+    def draw(self, dice: AreaDice) -> Any:
         """Draw what a subscription asks for."""
 
     def specs(self, asked: Sequence[Any]) -> Any:
@@ -101,14 +101,11 @@ class Boolean:
             required = dice.words(2, 4)
             excluded = dice.words(1, 6) - required if dice.random.random() < 0.3 else frozenset()
             clauses.append((required, excluded))
-        kind = dice.random.choice(("moving", "moving", "circle", "rectangle", "polygon"))
+        kind = dice.random.choice(("moving", "moving", "circle", "rectangle"))
         if kind == "rectangle":
-            return BooleanAsk(tuple(clauses), box=dice.box())
-        if kind == "polygon":
-            size = dice.random.choice((1.0, 2.0))
-            rings = l_shape(dice.coordinate(), dice.coordinate(), size), hole(0.0, 0.0, 1.0)
-            polygon = rings[:1] if dice.random.random() < 0.5 else (l_shape(0.0, 0.0, 1.0), rings[1])
-            return BooleanAsk(tuple(clauses), polygon=polygon)
+            box = dice.box()
+            polygon = dice.polygon()
+            return BooleanAsk(tuple(clauses), None if polygon else box, polygon)
         radius_m = dice.random.choice((0.5, 1.0, 3.0, 5.0, 40.0))
         center = None if kind == "moving" else (dice.coordinate(), dice.coordinate())
         return BooleanAsk(tuple(clauses), center=center, radius_m=radius_m)
@@ -145,7 +142,6 @@ class Boolean:
         return asked.center or (x_m, y_m)
 
     def result(self, asked, x_m, y_m, objects):
-        found = []
         x_m, y_m = self._center(asked, x_m, y_m)
         if asked.polygon:
             wanted = OraclePolygon(asked.polygon)
@@ -153,9 +149,11 @@ class Boolean:
             wanted = _rectangle(asked.box)
         else:
             wanted = OracleCircle(asked.radius_m, (x_m, y_m))
-        for one in objects:
-            if asked.is_asked_for(one) and is_within(wanted, (one.x_m, one.y_m), one.area):
-                found.append((math.sqrt((x_m - one.x_m) ** 2 + (y_m - one.y_m) ** 2), one.object_id))
+        found = [
+            (math.sqrt((x_m - one.x_m) ** 2 + (y_m - one.y_m) ** 2), one.object_id)
+            for one in objects
+            if asked.is_asked_for(one) and is_within(wanted, (one.x_m, one.y_m), one.area)
+        ]
         return [number for _, number in sorted(found)[:MATCHES_MAX]]
 
 
@@ -165,6 +163,15 @@ class AreaDice(BoxDice):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self._areas = BoxDice(seed)
+
+    def polygon(self) -> tuple[Ring, ...]:
+        """Return an L, one with a hole, or nothing."""
+        kind = self._areas.random.choice(("L", "hole", "nothing"))
+        if kind == "nothing":
+            return ()
+        size = self._areas.random.choice((1.0, 2.0))
+        place = (self._areas.coordinate(), self._areas.coordinate(), size)
+        return (l_shape(*place), hole(*place)) if kind == "hole" else (l_shape(*place),)
 
     def placed(self, object_id: int) -> PlacedObject:
         one, area = self.object(object_id), self._areas.area_object(object_id)
