@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,6 +41,12 @@ class Kind(Protocol):
     def result(self, asked: Any, x_m: float, y_m: float, objects: Iterable[Object]) -> list[int]:
         """Return what should be found at a place, best first, from the definition."""
 
+    def grown(self, asked: Any, bound_id: int, margin_m: float) -> Any:
+        """Return what a device must hold all of, if it is more than what should be found.
+
+        `bound_id` is what the engine says of it, the margin that of its position.
+        """
+
 
 @dataclass(frozen=True)
 class TopKAsk:
@@ -73,6 +79,9 @@ class TopK:
     def result(self, asked, x_m, y_m, objects):
         lengths = [(asked.interest.length(x_m, y_m, one), one.object_id) for one in objects]
         return [number for _, number in sorted(one for one in lengths if one[0] is not None)[: asked.k]]
+
+    def grown(self, asked, bound_id, margin_m):  # noqa: ARG002
+        return asked
 
 
 @dataclass(frozen=True)
@@ -155,6 +164,11 @@ class Boolean:
             if asked.is_asked_for(one) and is_within(wanted, (one.x_m, one.y_m), one.area)
         ]
         return [number for _, number in sorted(found)[:MATCHES_MAX]]
+
+    def grown(self, asked, bound_id, margin_m):
+        """Of too many, those nearest in the circle grown by the margin are held: areas may be others."""
+        is_moving = asked.radius_m > 0.0 and asked.center is None
+        return replace(asked, radius_m=asked.radius_m + margin_m) if bound_id and is_moving else asked
 
 
 class AreaDice(BoxDice):

@@ -139,10 +139,14 @@ class World:
 
     def require_results(self, where):
         """Devices that have just been evaluated hold what a search finds there."""
-        for handle, x_m, y_m in zip(*(column.tolist() for column in where[:3]), strict=True):
-            wanted = self.result(handle, x_m, y_m)
-            assert self.search(handle, x_m, y_m) == wanted
-            assert set(wanted) <= set(self.held[handle])
+        columns = (*where[:3], where.margin_m, self.engine.bounds(where.handles).bound_id)
+        for handle, *place, margin_m, bound_id in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            assert self.search(handle, *place) == self.result(handle, *place)
+            kind = KINDS[kind_of(handle)]
+            held = kind.grown(self.asked[handle], bound_id, margin_m)
+            assert set(kind.result(held, *place, self.alive.values())) <= set(self.held[handle])
 
     def result(self, handle, x_m, y_m):
         return KINDS[kind_of(handle)].result(self.asked[handle], x_m, y_m, self.alive.values())

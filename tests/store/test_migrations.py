@@ -237,7 +237,9 @@ def test_a_backup_of_an_older_store_is_of_its_version(path, tmp_path, version):
     before = contents(path)
     backup(path, tmp_path / "backup.db", quiet)
     assert facts(tmp_path / "backup.db")["version"] == version
-    with pytest.raises(StoreError, match=f"is of version {version}, checked are those of {SCHEMA_VERSION}"):
+    with pytest.raises(
+        StoreError, match=f"is of version {version}, checked are those of {SCHEMA_VERSION}"
+    ):
         check(tmp_path / "backup.db", quiet)
     assert held(tmp_path / "backup.db") == before
 

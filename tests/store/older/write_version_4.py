@@ -6,8 +6,8 @@ Run once, with the last commit whose server wrote that version, in a folder that
     cd ../version-4 && PYTHONPATH=. python THIS_FILE version_4.sql
 
 As `write_version_3.py` does it, which says why. It has what a migration could lose: objects that were
-replaced, retracted and have expired, words that JSON escapes, subscriptions of both kinds, ranges of every
-shape, devices heard of at other times.
+replaced, retracted and have expired, words that JSON escapes, subscriptions of both kinds, ranges of
+every shape, devices heard of at other times.
 """
 
 from __future__ import annotations
