@@ -108,7 +108,7 @@ def test_an_object_of_version_4_may_be_replaced_by_one_with_an_area(path):
     """Totals go up and down with what was carried over, and with what is new."""
     older(path, 4)
     objects, _, time_ms, next_id = contents(path)
-    area = Bounds(14.1, 35.1, 14.1 + 1 / 3, 35.3)
+    area = Bounds(14.0, 35.6, 14.1 + 1 / 3, 35.8)
     wide = an_object(next_id, 10**9)._replace(area=area)
     store = SqliteStore(path, FRAME)
     store.commit([DeleteObject(objects[0].object_id), PutObject(wide)], time_ms)
