@@ -31,6 +31,7 @@ from engine.contracts import (
 )
 from engine.objects import Objects
 from engine.options import EngineOptions
+from engine.polygons import Rings
 from engine.top_k.matcher import TopKMatcher
 from index.batches import Floats, Ints, ObjectBatch
 
@@ -58,7 +59,7 @@ class Engine:
         matchers: Mapping[int, Callable[[Objects, EngineOptions], Matcher[Any]]] = MATCHERS,
     ) -> None:
         self.options = options or EngineOptions()
-        self.objects = Objects(self.options.object_index())
+        self.objects = Objects(self.options.object_index(), self.options.object_index())
         self.matchers = {kind: make(self.objects, self.options) for kind, make in matchers.items()}
 
     @property
@@ -93,9 +94,19 @@ class Engine:
             self._remove(due, tell=False)
         return due
 
-    def publish(self, objects: ObjectBatch, expiry_ms: Ints) -> Published:
-        """Add objects."""
-        slots = self.objects.insert(objects, expiry_ms)
+    def publish(self, objects: ObjectBatch, expiry_ms: Ints, rings: Rings | None = None) -> Published:
+        """Add objects.
+
+        Parameters
+        ----------
+        objects
+            With boxes, if some of them have areas.
+        expiry_ms
+            When each ends.
+        rings
+            A row for each, with one ring for a polygon; None if all areas are rectangles.
+        """
+        slots = self.objects.insert(objects, expiry_ms, rings)
         found = [matcher.publish(objects, slots) for matcher in self.matchers.values()]
         if len(found) == 1:
             return found[0]

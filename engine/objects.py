@@ -1,4 +1,4 @@
-"""Live objects: one table and one index for all matchers.
+"""Live objects: one table and one index for all matchers, another index for those that have areas.
 
 Operations (per object, beyond the index): insert and remove O(1), expiry O(log n).
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.areas import Areas
 from engine.expiries import Expiries
 from engine.layout import NO_HOLDING, OBJECT_DTYPE
+from engine.polygons import Rings
 from engine.turnover import Turnover
-from index.batches import Ints, ObjectBatch
+from index.batches import Boxes, Ints, KeywordLists, ObjectBatch
 from index.contracts import InconsistentIndexError, ObjectIndex
 from index.tables import SlotTable
 from index.tables.slots import Slots
@@ -22,12 +24,15 @@ class Objects:
     Parameters
     ----------
     index
-        Where the best and the nearest are found.
+        Where the best and the nearest are found, by their points.
+    area_index
+        Where those are found that have areas.
     """
 
-    def __init__(self, index: ObjectIndex) -> None:
+    def __init__(self, index: ObjectIndex, area_index: ObjectIndex) -> None:
         self.table = SlotTable(OBJECT_DTYPE)
         self.index = index
+        self.areas = Areas(area_index)
         self.now_ms = 0
         self.arrivals = Turnover()
         self.departures = Turnover()
@@ -36,8 +41,8 @@ class Objects:
     def __len__(self) -> int:
         return len(self.table)
 
-    def insert(self, objects: ObjectBatch, expiry_ms: Ints) -> Slots:
-        """Add objects; return their slots."""
+    def insert(self, objects: ObjectBatch, expiry_ms: Ints, rings: Rings | None = None) -> Slots:
+        """Add objects; return their slots. `rings` has a row for each, with one ring for a polygon."""
         slots = self.table.append(
             objects.ids,
             objects.keywords,
@@ -51,19 +56,36 @@ class Objects:
         self._expiries.push(expiry_ms, objects.ids)
         self.arrivals.note(self.now_ms, len(objects), len(self.table))
         self.index.insert(objects)
+        self.areas.insert(objects, slots, rings)
         return slots
 
     def remove(self, ids: Ints) -> None:
         """Remove objects that no buffer holds any more."""
         self.index.remove(ids)
-        self.table.remove(ids)
+        self.areas.remove(ids, self.table.remove(ids))
         self.departures.note(self.now_ms, len(ids), len(self.table))
 
     def batch(self, slots: Slots) -> ObjectBatch:
         """Return live objects. O(keywords)."""
         rows = self.table.rows
-        return ObjectBatch(
-            rows["id"][slots], rows["x_m"][slots], rows["y_m"][slots], self.table.keyword_lists(slots)
+        x_m, y_m = rows["x_m"][slots], rows["y_m"][slots]
+        boxes = self.areas.boxes(slots, x_m, y_m)
+        return ObjectBatch(rows["id"][slots], x_m, y_m, self.table.keyword_lists(slots), boxes)
+
+    def near(self, required: KeywordLists, boxes: Boxes) -> tuple[Ints, Slots]:
+        """Return what has all of some keywords and may meet a box, as pairs of a row and a slot.
+
+        Objects that are points lie in the box. Others may be somewhat beyond.
+        """
+        found = self.index.within(required, boxes)
+        rows, slots = _rows_of(found.offsets), self.table.slots(found.ids)
+        if not len(self.areas):
+            return rows, slots
+        are_points = self.areas.are_points(slots)
+        found = self.areas.index.within(required, self.areas.grown(boxes))
+        return (
+            np.concatenate([rows[are_points], _rows_of(found.offsets)]),
+            np.concatenate([slots[are_points], self.table.slots(found.ids)]),
         )
 
     def due(self, now_ms: int) -> Ints:
@@ -82,7 +104,8 @@ class Objects:
 
     def memory_bytes(self) -> int:
         """Size of the table, the index and the queue of expiries."""
-        return self.table.memory_bytes() + self.index.memory_bytes() + self._expiries.memory_bytes()
+        parts = (self.table, self.index, self._expiries, self.areas)
+        return sum(part.memory_bytes() for part in parts)
 
     def check(self) -> None:
         """Verify table and index.
@@ -94,7 +117,14 @@ class Objects:
         """
         self.table.check()
         self.index.check()
+        self.areas.check(self.table)
         if len(self.index) != len(self.table):
             raise InconsistentIndexError("the object index does not hold what is alive")
         if (self.table.rows["expiry_ms"][self.table.used()] <= self.now_ms).any():
             raise InconsistentIndexError("something is held that is not alive")
+
+
+def _rows_of(offsets: Ints) -> Ints:
+    """Return the row of each of what was found."""
+    rows: Ints = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return rows

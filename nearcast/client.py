@@ -12,9 +12,10 @@ from typing import Any
 from nearcast.device import Device
 from nearcast.model import Match, ServerStatus, Spec
 from nearcast.protocol.clock import Clock
-from nearcast.protocol.converters import live_object, position_message, server_status
+from nearcast.protocol.converters import live_object, server_status
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.location import Location
+from nearcast.protocol.shapes import position_message
 from nearcast.protocol.specs import spec_message
 from nearcast.publisher import Publisher
 from nearcast.transport.calls import await_response

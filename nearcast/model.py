@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from safe_region.earth import Range
+from safe_region.earth import ObjectArea, Range
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 
@@ -21,22 +21,26 @@ class GeoObject:
     keywords
         What it is about; case and surrounding blanks do not matter.
     lon, lat
-        Degrees, within the server's service area.
+        Degrees, within the server's service area. Left out if there is an area.
     ttl_s
-        Seconds it lives from the moment the server accepts it; a millisecond at least.
+        Seconds it lives from the moment the server accepts it; a millisecond at least. Needed.
     payload
         Opaque bytes for the devices.
     key
         Your own name for it: publishing the same key again is a safe retry if nothing else changed, and
         a replacement if something did.
+    area
+        Where it is, instead of a point: a rectangle, or a polygon without holes. It matches a range that
+        it touches. Distances and scores are those of a point inside it, which the server chooses.
     """
 
     keywords: Collection[str]
-    lon: float
-    lat: float
-    ttl_s: float
+    lon: float | None = None
+    lat: float | None = None
+    ttl_s: float | None = None
     payload: bytes = b""
     key: str = ""
+    area: ObjectArea | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,10 @@ Spec = TopK | Boolean
 
 @dataclass(frozen=True, slots=True)
 class LiveObject:
-    """A published object. Times are server time in milliseconds."""
+    """A published object. Times are server time in milliseconds.
+
+    One with an area is at a point inside it, which the server has chosen.
+    """
 
     id: int
     lon: float
@@ -121,6 +128,7 @@ class LiveObject:
     expiry_ms: int
     payload: bytes
     key: str
+    area: ObjectArea | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,3 +65,6 @@ class Polygon:
 
 Range = Circle | Bounds | Polygon
 """Where an object must be."""
+
+ObjectArea = Bounds | Polygon
+"""Where an object is that is more than a point; a polygon has no holes then."""

@@ -16,6 +16,16 @@ and at p = a itself, because s is not negative. One that knows its position up t
 as for top-k subscriptions (one rho would do for what is held). The margin of the test is relative to
 R + s, and not to s: rounding errors are as large as what is added.
 
+An object with an area lies within a circle if its area is at most the radius away, wherever its point is.
+All that is said above holds of it: the distance to an area changes by at most the distance moved. But the
+nearest point of a polygon's edge is computed, and rounded, so its distance may be off by some units in
+the last place of the coordinates, however small R + s is: 1e-11 m at 100 km. The area that matters is one
+that is *not* held, so a device never knows whether there is any. Therefore the test, whatever is held,
+takes another 1e-9 m, which is for areas of up to 100 km, and 1e-14 of the coordinates of the device, some
+forty times what one of them is rounded by:
+
+    R + |a p| + 2 rho + 1e-9 + 1e-14 (|p_x| + |p_y|) < (R + s) * (1 - REACH_SLACK)
+
 When more match than the server sends, the device holds those nearest to the anchor. What of them is
 within the range is a part of the result; to ask again helps only when the device has moved on, or when
 a tenth of them is gone.
@@ -28,12 +38,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from safe_region.areas import area_distance
 from safe_region.frame import Point
 from safe_region.region import Buffered, Evaluation, Region
 from safe_region.scoring import REACH_SLACK, length
 
 CAPPED_SHARE = 0.9
 """Of the most that the server sends: a result that is too large is so until it is smaller than this."""
+
+_ROUNDING_M = 1e-9
+_ROUNDING_SHARE = 1e-14
+"""By how much distances to areas may be off, twice, and more: absolutely, and of coordinates."""
 
 _STEP_SHARE = 0.1
 """Of the radius: so far a device moves before it asks for another part of a result that is too large."""
@@ -105,11 +120,18 @@ class RangeRegion(FixedRegion):
     def evaluate(self, x_m: float, y_m: float, now_ms: int, uncertainty_m: float = 0.0) -> Evaluation:
         """Find what of the live buffer is within the range, and test; see `Region.evaluate`."""
         live = self.live(x_m, y_m, now_ms)
-        best = sorted(one for one in live if one[0] <= self.radius_m)
+        best = sorted(one for one in live if self._is_within(x_m, y_m, one))
         moved_m = length(x_m - self.anchor.x_m, y_m - self.anchor.y_m, 0.0)
         if self.too_many:
             return self.partial(best, len(live), 2.0 * (self.radius_m * _STEP_SHARE - moved_m))
-        used_m = self.radius_m + moved_m + 2.0 * uncertainty_m
+        rounding_m = _ROUNDING_M + _ROUNDING_SHARE * (abs(x_m) + abs(y_m))
+        used_m = self.radius_m + moved_m + 2.0 * uncertainty_m + rounding_m
         held_m = (self.radius_m + self.slack_m) * (1.0 - REACH_SLACK)
         is_anchor = moved_m == 0.0 and uncertainty_m == 0.0
         return Evaluation(best, 2.0 * (held_m - used_m), exact=is_anchor or used_m < held_m)
+
+    def _is_within(self, x_m: float, y_m: float, found: tuple[float, int]) -> bool:
+        """Whether the circle holds an object whose point is so far away."""
+        length_m, object_id = found
+        area = self.buffer[object_id].area
+        return (length_m if area is None else area_distance(area, x_m, y_m)) <= self.radius_m

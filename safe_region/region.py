@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
+from safe_region.areas import AreaShape
 from safe_region.frame import Point
 
 
@@ -23,13 +24,17 @@ class RegionMode(IntEnum):
 
 
 class Buffered(NamedTuple):
-    """An object in a buffer: its plane position, its text share in metres, the end of its life."""
+    """An object in a buffer: its plane position, its text share in metres, the end of its life.
+
+    One with an area is at a point inside it, which counts for lengths.
+    """
 
     object_id: int
     x_m: float
     y_m: float
     r_m: float
     expiry_ms: int
+    area: AreaShape | None = None
 
 
 class Evaluation(NamedTuple):

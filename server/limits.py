@@ -43,6 +43,8 @@ class Limits:
     """* Radius or half an extent of a range."""
     vertices_max: int = 512
     """* Of a polygon, those of its holes included."""
+    area_vertices_max: int = 64
+    """* Of an object's area."""
     matches_max: int = 1000
     """* Objects in the result of a boolean subscription; beyond, those nearest are sent."""
     outbox_max: int = 256

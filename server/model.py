@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from safe_region.earth import Range
+from safe_region.earth import ObjectArea, Range
 from safe_region.frame import Point
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
@@ -23,7 +23,10 @@ _WORD_BYTES = 60
 
 
 class NewObject(NamedTuple):
-    """What a publisher posts. Keywords are normalised, sorted and unique once validated."""
+    """What a publisher posts. Keywords are normalised, sorted and unique once validated.
+
+    One with an area is at a point inside it once validated, whatever it said before.
+    """
 
     lon: float
     lat: float
@@ -31,6 +34,7 @@ class NewObject(NamedTuple):
     ttl_ms: int
     payload: bytes = b""
     key: str = ""
+    area: ObjectArea | None = None
 
 
 class LiveObject(NamedTuple):
@@ -45,12 +49,14 @@ class LiveObject(NamedTuple):
     expiry_ms: int
     payload: bytes
     key: str
+    area: ObjectArea | None = None
 
     def equals(self, new: NewObject) -> bool:
         """Whether publishing `new` would change nothing but the time."""
         return (
             self.lon == new.lon
             and self.lat == new.lat
+            and self.area == new.area
             and self.keywords == new.keywords
             and self.expiry_ms - self.created_ms == new.ttl_ms
             and self.payload == new.payload

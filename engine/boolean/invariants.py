@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from engine.areas import POINT, AreaArrays
 from engine.boolean.layout import CIRCLE, RECTANGLE
 from engine.boolean.tables import BooleanTables, Pairs
+from engine.polygons import RingPool
 from index.contracts import InconsistentIndexError
 from index.tables.slots import Slots
 from safe_region import oracle_plane
-from safe_region.scoring import length
 
 
 def check_boolean(tables: BooleanTables, matches_max: int) -> None:
@@ -70,19 +72,34 @@ def _is_asked_for(tables: BooleanTables, slot: int, words: set[int]) -> bool:
 def _is_in_range(tables: BooleanTables, slot: int, object_slot: int) -> bool:
     """Whether an object lies in the range of a subscription, as far as its device holds what matches."""
     row, item = tables.subscriptions.rows[slot], tables.objects.table.rows[object_slot]
-    x_m, y_m = float(item["x_m"]), float(item["y_m"])
+    wanted: oracle_plane.Range
     if row["shape"] == CIRCLE:
         beyond_m = row["margin_m"] if row["too_many"] else row["slack_m"]
-        away_m = length(x_m - float(row["x_m"]), y_m - float(row["y_m"]), 0.0)
-        return away_m <= float(row["radius_m"]) + float(beyond_m)
-    if row["shape"] == RECTANGLE:
-        return bool(row["x1_m"] <= x_m <= row["x2_m"] and row["y1_m"] <= y_m <= row["y2_m"])
-    return oracle_plane.is_within(_polygon(tables, slot), (x_m, y_m), None)
+        reach_m = float(row["radius_m"]) + float(beyond_m)
+        wanted = oracle_plane.OracleCircle(reach_m, (float(row["x_m"]), float(row["y_m"])))
+    elif row["shape"] == RECTANGLE:
+        wanted = _rectangle(row)
+    else:
+        wanted = _polygon(row, tables.polygons.pool)
+    point = float(item["x_m"]), float(item["y_m"])
+    return oracle_plane.is_within(wanted, point, _area(tables.objects.areas.arrays, object_slot))
 
 
-def _polygon(tables: BooleanTables, slot: int) -> oracle_plane.OraclePolygon:
-    """Return the polygon of a subscription."""
-    row, pool = tables.subscriptions.rows[slot], tables.polygons.pool
+def _area(areas: AreaArrays, object_slot: int) -> oracle_plane.Area | None:
+    """Return the area of an object."""
+    if areas.of_object[object_slot] == POINT:
+        return None
+    row = areas.rows[areas.of_object[object_slot] - 1]
+    return _polygon(row, areas.rings) if row["ring_count"] else _rectangle(row)
+
+
+def _rectangle(row: Any) -> oracle_plane.OracleRectangle:  # noqa: ANN401 - a row of numpy's
+    """Return the rectangle of a subscription or an object."""
+    return oracle_plane.OracleRectangle(*(float(row[name]) for name in ("x1_m", "y1_m", "x2_m", "y2_m")))
+
+
+def _polygon(row: Any, pool: RingPool) -> oracle_plane.OraclePolygon:  # noqa: ANN401
+    """Return the polygon of a subscription or an object."""
     first = int(row["ring_start"])
     ends = pool.offsets[first : first + int(row["ring_count"]) + 1].tolist()
     rings = (

@@ -147,19 +147,20 @@ class BooleanMatcher:
         order = np.lexsort((self._objects.table.rows["id"][found.objects], found.distance_m))
         is_inner = np.ones(len(order), dtype=np.bool_)
         if row["is_moving"]:
-            is_inner = found.distance_m <= row["radius_m"] + row["margin_m"]
+            is_inner = found.nearest_m <= row["radius_m"] + row["margin_m"]
         inner = int(is_inner.sum())
         self.tables.capped.pop(slot, None)
         row["too_many"] = inner > most or (row["too_many"] == 1 and inner >= most * CAPPED_SHARE)
         kept = np.ones(len(order), dtype=np.bool_)
         if row["too_many"]:
             row["slack_m"] = 0.0
-            kept[order[min(inner, most) :]] = False
+            kept[:] = False
+            kept[order[is_inner[order]][:most]] = True
             self.tables.capped[slot] = self._objects.table.rows["id"][found.objects[kept]]
         elif len(order) > most:
-            distance_m = float(found.distance_m[order[most]])
-            row["slack_m"] = _slack_below(float(row["radius_m"]), distance_m)
-            kept = found.distance_m <= row["radius_m"] + row["slack_m"]
+            nearest_m = float(np.partition(found.nearest_m, most)[most])
+            row["slack_m"] = _slack_below(float(row["radius_m"]), nearest_m)
+            kept = found.nearest_m <= row["radius_m"] + row["slack_m"]
         row["match_count"] = int(kept.sum())
         return kept
 
@@ -178,7 +179,8 @@ class BooleanMatcher:
         table = self._objects.table
         alive = self.tables.capped[slot][table.ids.present(self.tables.capped[slot])]
         objects = np.sort(table.slots(alive)).astype(np.int64)
-        return Pairs(np.full(len(objects), slot, dtype=np.int64), objects, np.zeros(len(objects)))
+        unknown = np.zeros(len(objects))
+        return Pairs(np.full(len(objects), slot, dtype=np.int64), objects, unknown, unknown)
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
         """Return the ids of what the device of a subscription holds, and zeros."""
@@ -297,12 +299,13 @@ def _joined(one: Pairs, other: Pairs) -> Pairs:
         np.concatenate([one.rows, other.rows]),
         np.concatenate([one.objects, other.objects]),
         np.concatenate([one.distance_m, other.distance_m]),
+        np.concatenate([one.nearest_m, other.nearest_m]),
     )
 
 
-def _slack_below(radius_m: float, distance_m: float) -> float:
+def _slack_below(radius_m: float, nearest_m: float) -> float:
     """Return the largest slack with which an object at this distance, beyond the radius, is not held."""
-    slack_m = max(0.0, float(np.nextafter(distance_m, 0.0)) - radius_m)
-    while radius_m + slack_m >= distance_m:
+    slack_m = max(0.0, float(np.nextafter(nearest_m, 0.0)) - radius_m)
+    while radius_m + slack_m >= nearest_m:
         slack_m = float(np.nextafter(slack_m, 0.0))
     return slack_m

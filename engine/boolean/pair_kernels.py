@@ -11,12 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from engine.areas import POINT, AreaArrays
 from engine.boolean.layout import CIRCLE, CLAUSE_BITS, NOTHING, POLYGON
 from engine.polygons import RingPool
 from index.batches import Floats, KeywordIds
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import common_count, length
-from safe_region.shape_kernels import polygon_contains
+from safe_region.segment_kernels import box_distance, boxes_meet
+from safe_region.shape_kernels import (
+    box_meets_polygon,
+    polygon_contains,
+    polygon_meets_box,
+    polygons_meet,
+    ring_distance,
+)
 
 Rows = npt.NDArray[Any]
 Slots = npt.NDArray[np.int32]
@@ -39,6 +47,7 @@ class Objects(NamedTuple):
 
     rows: Rows
     pool: KeywordIds
+    areas: AreaArrays
 
 
 @leaf
@@ -66,6 +75,41 @@ def _is_inside(clauses: Clauses, subscription: int, x_m: float, y_m: float) -> b
     )
 
 
+@leaf
+def _area_distance(areas: AreaArrays, place: int, x_m: float, y_m: float) -> float:
+    """How far an area is from a point; 0 within it."""
+    area = areas.rows[place]
+    if area["ring_count"] == 0:
+        return box_distance(x_m, y_m, area["x1_m"], area["y1_m"], area["x2_m"], area["y2_m"])
+    rings = areas.rings
+    ring = area["ring_start"]
+    return ring_distance(rings.x_m, rings.y_m, rings.offsets[ring], rings.offsets[ring + 1], x_m, y_m)
+
+
+@leaf
+def _meets_area(clauses: Clauses, subscription: int, areas: AreaArrays, place: int) -> bool:
+    """Whether a rectangle or a polygon has a point in common with an area."""
+    row = clauses.subscriptions[subscription]
+    area = areas.rows[place]
+    ax1, ay1, ax2, ay2 = area["x1_m"], area["y1_m"], area["x2_m"], area["y2_m"]
+    if not boxes_meet(row["x1_m"], row["y1_m"], row["x2_m"], row["y2_m"], ax1, ay1, ax2, ay2):
+        return False
+    ours, theirs = clauses.rings, areas.rings
+    first, count = row["ring_start"], row["ring_count"]
+    if area["ring_count"] == 0:
+        if row["shape"] != POLYGON:
+            return True
+        return polygon_meets_box(ours.x_m, ours.y_m, ours.offsets, first, count, ax1, ay1, ax2, ay2)
+    start = theirs.offsets[area["ring_start"]]
+    stop = theirs.offsets[area["ring_start"] + 1]
+    if row["shape"] != POLYGON:
+        x1, y1, x2, y2 = row["x1_m"], row["y1_m"], row["x2_m"], row["y2_m"]
+        return box_meets_polygon(x1, y1, x2, y2, theirs.x_m, theirs.y_m, start, stop)
+    return polygons_meet(
+        ours.x_m, ours.y_m, ours.offsets, first, count, theirs.x_m, theirs.y_m, start, stop
+    )
+
+
 @kernel
 def measure(
     clauses: Clauses,
@@ -76,8 +120,9 @@ def measure(
     y_m: Floats,
     reach_m: Floats,
     distance_m: Floats,
+    nearest_m: Floats,
 ) -> None:
-    """Write how far each object is from the middle of the range, or NO_MATCH.
+    """Write how far each object's point is from the middle of the range, or NO_MATCH.
 
     Parameters
     ----------
@@ -89,6 +134,9 @@ def measure(
         Of each pair, the middle of the range, and of circles how far they reach.
     distance_m
         What is written.
+    nearest_m
+        The distance of the nearest of the object's area, 0 if the middle is within it; that of its point
+        if it has none. Written of circles that it matches.
     """
     for i in range(clause_slots.shape[0]):
         distance_m[i] = NO_MATCH
@@ -99,8 +147,14 @@ def measure(
             continue
         subscription = clauses.clauses[clause]["id"] >> CLAUSE_BITS
         away_m = length(item["x_m"] - x_m[i], item["y_m"] - y_m[i], 0.0)
+        place = objects.areas.of_object[object_slots[i]] - 1
+        nearest_m[i] = away_m
         if clauses.subscriptions[subscription]["shape"] == CIRCLE:
-            is_within = away_m <= reach_m[i]
+            if place != POINT - 1:
+                nearest_m[i] = _area_distance(objects.areas, place, x_m[i], y_m[i])
+            is_within = nearest_m[i] <= reach_m[i]
+        elif place != POINT - 1:
+            is_within = _meets_area(clauses, subscription, objects.areas, place)
         else:
             is_within = _is_inside(clauses, subscription, item["x_m"], item["y_m"])
         if is_within:
@@ -113,7 +167,8 @@ def fill_boxes(
 ) -> None:
     """Write the box about each subscription's range at a place; `boxes` has shape (4, subscriptions).
 
-    That of a circle contains whatever may be computed to be within its reach: a difference, a square root
+    That of a circle contains whatever may be computed to be within its reach, the nearest of an area
+    too, whose coordinates are float64: a difference, a square root
     and a sum are each off by less than 2**-52 of themselves.
     """
     for i in range(slots.shape[0]):

@@ -45,18 +45,21 @@ class Places(NamedTuple):
 class Pairs(NamedTuple):
     """Subscriptions and objects that match, each pair once, by subscription and then by object.
 
-    `rows` are numbers of subscriptions among those that were asked for, or their slots.
+    `rows` are numbers of subscriptions among those that were asked for, or their slots. Distances are
+    from the middle of the range: of the object's point, which decides the order, and of the nearest of
+    its area, which decides how far a circle must reach.
     """
 
     rows: Ints
     objects: Ints
     distance_m: Floats
+    nearest_m: Floats
 
     @classmethod
     def nothing(cls) -> Pairs:
         """No pairs."""
         none = np.empty(0, dtype=np.int64)
-        return cls(none, none, np.empty(0))
+        return cls(none, none, np.empty(0), np.empty(0))
 
     def keys(self) -> Ints:
         """Return one number for each pair, increasing."""
@@ -65,7 +68,8 @@ class Pairs(NamedTuple):
 
     def part(self, which: Rows | slice) -> Pairs:
         """Return some of them."""
-        return Pairs(self.rows[which], self.objects[which], self.distance_m[which])
+        columns = (self.distance_m[which], self.nearest_m[which])
+        return Pairs(self.rows[which], self.objects[which], *columns)
 
     def without(self, other: Pairs) -> Pairs:
         """Return those that are not among others."""
@@ -195,9 +199,7 @@ class BooleanTables:
         """Return which live objects match subscriptions at these places; rows are those of `places`."""
         clauses, owners = self.clauses_of(places.slots)
         required = self.clauses.keyword_lists(clauses)
-        found = self.objects.index.within(required, self.boxes(places).part(owners))
-        which = np.repeat(np.arange(len(clauses)), np.diff(found.offsets))
-        objects = self.objects.table.slots(found.ids)
+        which, objects = self.objects.near(required, self.boxes(places).part(owners))
         return self._matching(places, clauses[which], owners[which], objects)
 
     def affected(self, objects: ObjectBatch, slots: Slots) -> Pairs:
@@ -215,7 +217,7 @@ class BooleanTables:
 
     def _matching(self, places: Places, clauses: Slots, rows: Ints, objects: Slots) -> Pairs:
         """Return those pairs of a clause and an object that match, as pairs of a row and an object."""
-        distance_m = np.empty(len(clauses))
+        distance_m, nearest_m = np.empty(len(clauses)), np.empty(len(clauses))
         table = self.objects.table
         pair_kernels.measure(
             pair_kernels.Clauses(
@@ -225,16 +227,17 @@ class BooleanTables:
                 self.excluded.pool,
                 self.polygons.pool,
             ),
-            pair_kernels.Objects(table.rows, table.pool),
+            pair_kernels.Objects(table.rows, table.pool, self.objects.areas.arrays),
             clauses,
             objects,
             places.x_m[rows],
             places.y_m[rows],
             places.reach_m[rows],
             distance_m,
+            nearest_m,
         )
         kept = distance_m != pair_kernels.NO_MATCH
-        pairs = Pairs(rows[kept], objects[kept].astype(np.int64), distance_m[kept])
+        pairs = Pairs(rows[kept], objects[kept].astype(np.int64), distance_m[kept], nearest_m[kept])
         return pairs.part(np.unique(pairs.keys(), return_index=True)[1])
 
     # -- for tests and operators -----------------------------------------------------------------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 
 from nearcast.errors import invalid
 from nearcast.model import GeoObject, LiveObject, ServerState, ServerStatus
+from nearcast.protocol.shapes import area_from, area_message, number, position_message
 from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2
 from safe_region.frame import Area, Frame, Point
 
@@ -28,13 +28,6 @@ def keyword_list(keywords: Collection[str], field: str) -> list[str]:
     return sorted(keywords)
 
 
-def number(value: float, field: str) -> float:
-    """Return a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise invalid(field, value, "a finite number")
-    return float(value)
-
-
 def distance_setting(value: float, field: str) -> float:
     """Return a distance in metres that a user has set."""
     if number(value, field) < 0.0:
@@ -42,13 +35,10 @@ def distance_setting(value: float, field: str) -> float:
     return float(value)
 
 
-def position_message(lon: float, lat: float, field: str = "position") -> geometry_pb2.Position:
-    """Write a position."""
-    return geometry_pb2.Position(lon=number(lon, f"{field}.lon"), lat=number(lat, f"{field}.lat"))
-
-
 def new_object_message(new: GeoObject, field: str) -> objects_pb2.NewObject:
     """Write an object to publish."""
+    if new.ttl_s is None:
+        raise invalid(f"{field}.ttl_s", None, f"0.001 to {_TTL_S_MAX:.0f}")
     ttl_s = number(new.ttl_s, f"{field}.ttl_s")
     if not 0.001 <= ttl_s <= _TTL_S_MAX:  # noqa: PLR2004
         raise invalid(f"{field}.ttl_s", new.ttl_s, f"0.001 to {_TTL_S_MAX:.0f}")
@@ -56,13 +46,23 @@ def new_object_message(new: GeoObject, field: str) -> objects_pb2.NewObject:
         raise invalid(f"{field}.payload", new.payload, "bytes")
     if not isinstance(new.key, str):
         raise invalid(f"{field}.key", new.key, "text")
-    return objects_pb2.NewObject(
-        position=position_message(new.lon, new.lat, f"{field}.position"),
+    message = objects_pb2.NewObject(
         keywords=keyword_list(new.keywords, f"{field}.keywords"),
         ttl_ms=round(ttl_s * 1000.0),
         payload=new.payload,
         key=new.key,
     )
+    if new.area is not None:
+        if new.lon is not None or new.lat is not None:
+            limit = "no lon and lat: the object has an area"
+            raise invalid(f"{field}.position", (new.lon, new.lat), limit)
+        message.area.CopyFrom(area_message(new.area, f"{field}.area"))
+    elif new.lon is None or new.lat is None:
+        limit = "lon and lat, or an area"
+        raise invalid(f"{field}.position", (new.lon, new.lat), limit)
+    else:
+        message.position.CopyFrom(position_message(new.lon, new.lat, f"{field}.position"))
+    return message
 
 
 def plane_point(message: geometry_pb2.Point) -> Point:
@@ -82,6 +82,7 @@ def live_object(message: objects_pb2.Object) -> LiveObject:
         message.expiry_ms,
         message.payload,
         message.key,
+        area_from(message.area) if message.HasField("area") else None,
     )
 
 

@@ -13,7 +13,8 @@ import random
 from typing import NamedTuple
 
 from nearcast.errors import invalid
-from nearcast.protocol.converters import distance_setting, number
+from nearcast.protocol.converters import distance_setting
+from nearcast.protocol.shapes import number
 from nearcast.v1 import geometry_pb2
 from safe_region.frame import EARTH_RADIUS_M, Frame, Point
 from safe_region.scoring import length

@@ -23,6 +23,7 @@ from nearcast.protocol.location import Location, SharedLocation
 from nearcast.protocol.report_policy import ReportPolicy
 from nearcast.protocol.specs import kind_of
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
+from safe_region.areas import plane_area
 from safe_region.frame import Frame, Point
 from safe_region.region import Buffered, Evaluation, RegionMode
 
@@ -182,7 +183,7 @@ class Subscription:
             item = entry.object  # each look at a field of a message makes an object of Python's
             found = live_object(item)
             self._objects[found.id] = found
-            added.append(_buffered(found, item.point, entry.r_m))
+            added.append(self._buffered(found, item.point, entry.r_m))
         self._kind.update(self.region, delta, added, self._host.matches_max)
         buffer = self.region.buffer
         self._objects = {key: one for key, one in self._objects.items() if key in buffer}
@@ -272,6 +273,10 @@ class Subscription:
             self._first_answer.set_exception(self.error)
         self.notice(ChangeReason.RESUMED)
 
+    def _buffered(self, item: LiveObject, place: geometry_pb2.Point, r_m: float) -> Buffered:
+        area = None if item.area is None else plane_area(item.area, self._host.frame)
+        return Buffered(item.id, place.x_m, place.y_m, r_m, item.expiry_ms, area)
+
     def _evaluate(self) -> Evaluation:
         host = self._host
         point = host.point
@@ -324,7 +329,3 @@ class _Watcher:
             if one.id != was
         ]
         return changes
-
-
-def _buffered(item: LiveObject, place: geometry_pb2.Point, r_m: float) -> Buffered:
-    return Buffered(item.id, place.x_m, place.y_m, r_m, item.expiry_ms)

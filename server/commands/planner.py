@@ -149,6 +149,7 @@ class Planner:
             now_ms + new.ttl_ms,
             new.payload,
             new.key,
+            new.area,
         )
 
     def _plan_retract(self, command: c.Retract) -> Plan:

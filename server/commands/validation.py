@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from safe_region.frame import Frame
+from server.commands.areas import checked_area
 from server.commands.command import Report
 from server.core.specs.checks import checked_keywords, require
 from server.errors import Reason, RefusalError
@@ -67,7 +68,10 @@ def checked_name(name: str, field: str, length_max: int, *, optional: bool = Fal
 
 
 def checked_object(new: NewObject, limits: Limits, frame: Frame, field: str) -> NewObject:
-    """Normalise an object, whose position must lie in the area."""
+    """Normalise an object, which must lie in the service area; give one with an area its point."""
+    if new.area is not None:
+        lon, lat = checked_area(new.area, limits, frame, f"{field}.area")
+        new = new._replace(lon=lon, lat=lat)
     checked_position(new.lon, new.lat, f"{field}.position")
     if not frame.covers(new.lon, new.lat):
         area = frame.area

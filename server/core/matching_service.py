@@ -17,6 +17,7 @@ from engine import Engine, EngineOptions, Positions
 from engine.contracts import Rows, handle_of, kind_of
 from index.batches import Floats, Ints, KeywordLists, ObjectBatch
 from safe_region.frame import Frame, Point
+from server.core.area_columns import with_areas
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.object_table import ObjectTable, RemovedObject
@@ -103,8 +104,10 @@ class MatchingService:
                 np.array([item.point.y_m for item in objects], dtype=np.float64),
                 KeywordLists.of([self._dictionary.take(item.keywords) for item in objects]),
             )
+            areas = {i: item.area for i, item in enumerate(objects) if item.area is not None}
+            batch, rings = with_areas(batch, areas, self.frame)
             expiry_ms = np.array([item.expiry_ms for item in objects], dtype=np.int64)
-            published = self.engine.publish(batch, expiry_ms)
+            published = self.engine.publish(batch, expiry_ms, rings)
             self.objects.put(objects)
             self._note(published.changes, Cause.PUBLISHED, DropReason.OUT_OF_REACH, deltas)
             for handle in published.rebound.tolist():
@@ -117,7 +120,11 @@ class MatchingService:
         keywords = self._dictionary.take_all(columns.keywords)
         x_m = (columns.lon - self.frame.lon0_deg) * self.frame.x_m_per_deg  # as `Frame.project` does
         y_m = (columns.lat - self.frame.lat0_deg) * self.frame.y_m_per_deg
-        self.engine.publish(ObjectBatch(columns.ids, x_m, y_m, keywords), columns.expiry_ms)
+        rows = dict(zip(columns.ids.tolist(), range(len(columns)), strict=True)) if columns.areas else {}
+        areas = {rows[object_id]: area for object_id, area in columns.areas.items()}
+        batch = ObjectBatch(columns.ids, x_m, y_m, keywords)
+        batch, rings = with_areas(batch, areas, self.frame)
+        self.engine.publish(batch, columns.expiry_ms, rings)
         self.objects.put_columns(columns)
 
     def retract(self, ids: Sequence[int]) -> list[Delta]:

@@ -1,8 +1,8 @@
 """Live objects in words, kept as columns beside the engine's rows.
 
-An object here is three numbers; place, expiry and keywords are the engine's; payloads and keys
-lie in dictionaries only where there are any. A `LiveObject` is made when somebody asks for it. Look-up
-O(keywords), put and take O(1) an object.
+An object here is three numbers; place, expiry and keywords are the engine's; payloads, keys
+and areas in degrees lie in dictionaries only where there are any. A `LiveObject` is made when somebody
+asks for it. Look-up O(keywords), put and take O(1) an object.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from index.batches import Floats, Ints
 from index.tables import SlotTable
 from index.tables.growth import longer
+from safe_region.earth import ObjectArea
 from safe_region.frame import Point
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.lru_cache import LruCache
@@ -54,6 +55,7 @@ class ObjectTable(Mapping[int, LiveObject]):
         self._created_ms: Ints = np.zeros(16, dtype=np.int64)
         self._payloads: dict[int, bytes] = {}
         self._keys: dict[int, str] = {}
+        self._areas: dict[int, ObjectArea] = {}
         self._recent: LruCache[int, LiveObject] = LruCache(_RECENT_MAX)
 
     def put(self, items: Sequence[LiveObject]) -> None:
@@ -69,6 +71,8 @@ class ObjectTable(Mapping[int, LiveObject]):
                 self._payloads[item.object_id] = item.payload
             if item.key:
                 self._keys[item.object_id] = item.key
+            if item.area is not None:
+                self._areas[item.object_id] = item.area
             self._recent.put(item.object_id, item)
 
     def put_columns(self, columns: ObjectColumns) -> None:
@@ -77,6 +81,7 @@ class ObjectTable(Mapping[int, LiveObject]):
         ids = columns.ids.tolist()
         self._payloads.update(pair for pair in zip(ids, columns.payloads, strict=True) if pair[1])
         self._keys.update(pair for pair in zip(ids, columns.keys, strict=True) if pair[1])
+        self._areas.update(columns.areas)
 
     def _put(self, ids: Ints, lon: Floats, lat: Floats, created_ms: Ints) -> None:
         slots = self._table.slots(ids)
@@ -94,6 +99,7 @@ class ObjectTable(Mapping[int, LiveObject]):
             self._dictionary.give_back(keywords)
         for object_id in wanted:
             self._payloads.pop(object_id, None)
+            self._areas.pop(object_id, None)
             self._recent.discard(object_id)
             gone.append(RemovedObject(object_id, self._keys.pop(object_id, "")))
         return gone
@@ -142,6 +148,7 @@ class ObjectTable(Mapping[int, LiveObject]):
             rows["expiry_ms"][slots].tolist(),
             (self._payloads.get(object_id, b"") for object_id in ids),
             (self._keys.get(object_id, "") for object_id in ids),
+            map(self._areas.get, ids),
         )
         made = list(map(LiveObject, *columns))
         for item in made:

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from safe_region.earth import Bounds
 from safe_region.frame import Area
 from server.errors import StoreError
 from server.store import migrations, opening, reading, schema
+from server.store.areas import decoded_area
 from server.store.checksums import heard_checksum, object_checksum, subscription_checksum
 
 Progress = Callable[[str, int, int], None]
@@ -180,12 +182,13 @@ class _ObjectRules:
         expiry_ms: int,
         _payload: bytes,
         key: str,
+        area_text: str,
     ) -> str | None:
         if not 0 < object_id < self._next_id:
             return f"has an id that is not below {self._next_id}, the next one"
-        area = self._area
-        if not (area.lon_min <= lon <= area.lon_max and area.lat_min <= lat <= area.lat_max):
-            return f"lies at ({lon}, {lat}), outside the service area"
+        problem = self._place_wrong(lon, lat, area_text)
+        if problem is not None:
+            return problem
         if not created_ms < expiry_ms:
             return f"expires at {expiry_ms}, not after {created_ms}, when it was created"
         if created_ms > self._time_ms:
@@ -196,6 +199,14 @@ class _ObjectRules:
             self._keys.add(key)
         return _keywords_wrong(keywords)
 
+    def _place_wrong(self, lon: float, lat: float, area_text: str) -> str | None:
+        area = self._area
+        if not (area.lon_min <= lon <= area.lon_max and area.lat_min <= lat <= area.lat_max):
+            return f"lies at ({lon}, {lat}), outside the service area"
+        if area_text and not _is_around(area_text, lon, lat):
+            return f"lies at ({lon}, {lat}), outside of its own area"
+        return None
+
 
 def _subscription_wrong(_device_id: str, subscription_id: int, kind: int, spec: str) -> str | None:
     if subscription_id < 1:
@@ -205,6 +216,19 @@ def _subscription_wrong(_device_id: str, subscription_id: int, kind: int, spec: 
     if not reading.is_json(spec):
         return f"has the spec {spec!r}, which is no JSON"
     return None
+
+
+def _is_around(text: str, lon: float, lat: float) -> bool:
+    """Whether the box about an area has a point. Raises ValueError if the text is no area."""
+    try:
+        area = decoded_area(text)
+    except (LookupError, TypeError) as error:
+        raise ValueError(f"its area is {text!r}") from error
+    if isinstance(area, Bounds):
+        lons, lats = (area.lon_min, area.lon_max), (area.lat_min, area.lat_max)
+    else:
+        lons, lats = zip(*(area.outer if area else ()), strict=True)
+    return min(lons) <= lon <= max(lons) and min(lats) <= lat <= max(lats)
 
 
 def _keywords_wrong(text: str) -> str | None:

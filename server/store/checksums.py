@@ -24,11 +24,13 @@ def object_checksum(
     expiry_ms: int,
     payload: bytes,
     object_key: str,
+    area: str,
 ) -> int:
-    """Return that of an object; keywords as they are stored."""
+    """Return that of an object; keywords and area as they are stored. A point's is that of version 3."""
     # SQLite keeps -0.0 as 0.
     numbers = _OBJECT.pack(object_id, lon + 0.0, lat + 0.0, created_ms, expiry_ms)
-    return crc32(payload, crc32(f"{keywords}\0{object_key}".encode(), crc32(numbers)))
+    texts = f"{keywords}\0{object_key}\0{area}" if area else f"{keywords}\0{object_key}"
+    return crc32(payload, crc32(texts.encode(), crc32(numbers)))
 
 
 def subscription_checksum(device_id: str, subscription_id: int, kind: int, spec: str) -> int:

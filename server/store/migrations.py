@@ -1,7 +1,8 @@
 """How a store of an older version becomes one of the next: in the transaction that opens it. O(rows).
 
-Versions 1 and 2 have no checksums: what they hold is taken as it is. A store of version 3 is verified as
-a whole first: for a damaged row no new checksum is made, it is named, and the file stays as it was.
+Versions 1 and 2 have no checksums: what they hold is taken as it is. A store of version 3 or 4 is
+verified as a whole first: for a damaged row no new checksum is made, it is named, and the file stays as
+it was.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _FROM_2 = (
     "INSERT INTO meta SELECT name, value, meta_checksum(name, value) FROM old_meta",
     """
     INSERT INTO objects SELECT object_id,
-        object_checksum(object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key),
+        object_checksum_3(object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key),
         lon, lat, keywords, created_ms, expiry_ms, payload, object_key
     FROM old_objects
     """,
@@ -75,6 +76,34 @@ _FROM_3 = (
     schema.SUBSCRIPTIONS_4,
     *schema.triggers_3("subscriptions"),
 )
+_CREATE_4 = (
+    schema.META_3,
+    schema.OBJECTS_3,
+    schema.SUBSCRIPTIONS_4,
+    schema.TOTALS_3,
+    *schema.triggers_3("objects"),
+    *schema.triggers_3("subscriptions"),
+)
+
+# No object has an area: their checksums, and the sum of these, stay as they are.
+_FROM_4 = (
+    "DROP TRIGGER objects_INSERT",
+    "DROP TRIGGER objects_DELETE",
+    "ALTER TABLE objects RENAME TO old_objects",
+    schema.OBJECTS_5,
+    """
+    INSERT INTO objects SELECT object_id, checksum, lon, lat, keywords, created_ms, expiry_ms, payload,
+        object_key, '' FROM old_objects
+    """,
+    "DROP TABLE old_objects",
+    *schema.triggers_3("objects"),
+)
+
+_OBJECTS_3 = (
+    "SELECT checksum, object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key "
+    "FROM objects ORDER BY object_id"
+)
+
 _ROWS_3 = (
     "SELECT checksum, device_id, subscription_id, keywords, k, alpha, similarity, region, heard_ms, "
     "heard_checksum FROM {table} ORDER BY device_id, subscription_id"
@@ -95,7 +124,12 @@ def migrate(database: sqlite3.Connection, version: int) -> None:
     Damage
         If a row is not what was written, or one is lost.
     """
-    steps: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3}
+    steps: dict[int, Callable[[sqlite3.Connection], None]] = {
+        1: _from_1,
+        2: _from_2,
+        3: _from_3,
+        4: _from_4,
+    }
     for older in range(version, schema.SCHEMA_VERSION):
         steps[older](database)
     database.execute(f"PRAGMA user_version={schema.SCHEMA_VERSION}")
@@ -111,12 +145,14 @@ def verify(database: sqlite3.Connection, version: int) -> None:
     """
     if version < 3:  # noqa: PLR2004 - which had no checksums
         return
-    reading.require_tables(database, schema.tables(_CREATE_3))
+    is_old = version < 4  # noqa: PLR2004 - which has kinds of subscriptions
+    reading.require_tables(database, schema.tables(_CREATE_3 if is_old else _CREATE_4))
     reading.require_settings(database)
-    for _ in reading.slices(database, "objects", reading.OBJECTS, checksums.object_checksum):
+    query = _ROWS_3.format(table="subscriptions") if is_old else reading.SUBSCRIPTIONS
+    checksum_of: Callable[..., int] = _whole_checksum_3 if is_old else checksums.subscription_checksum
+    for _ in reading.slices(database, "objects", _OBJECTS_3, _object_checksum_3):
         pass
-    query = _ROWS_3.format(table="subscriptions")
-    for _ in reading.slices(database, "subscriptions", query, _whole_checksum_3):
+    for _ in reading.slices(database, "subscriptions", query, checksum_of):
         pass
 
 
@@ -127,6 +163,7 @@ def _from_1(database: sqlite3.Connection) -> None:
 
 def _from_2(database: sqlite3.Connection) -> None:
     checksums.add_to(database)
+    database.create_function("object_checksum_3", 8, _object_checksum_3)
     database.create_function("subscription_checksum_3", 7, _subscription_checksum_3)
     for statement in _FROM_2:
         database.execute(statement)
@@ -140,6 +177,13 @@ def _from_3(database: sqlite3.Connection) -> None:
     rows = database.execute(_ROWS_3.format(table="old_subscriptions"))
     database.executemany(_PUT_4, (_row_4(_Row3(*row[1:])) for row in rows))
     database.execute("DROP TABLE old_subscriptions")
+
+
+def _from_4(database: sqlite3.Connection) -> None:
+    """Let objects have areas."""
+    verify(database, 4)
+    for statement in _FROM_4:
+        database.execute(statement)
 
 
 class _Row3(NamedTuple):
@@ -167,6 +211,12 @@ def _row_4(row: _Row3) -> tuple[object, ...]:
     key = (row.device_id, row.subscription_id)
     checksum = checksums.subscription_checksum(*key, _TOP_K, spec)
     return (*key, checksum, _TOP_K, spec, row.heard_ms, row.heard_checksum)
+
+
+def _object_checksum_3(*columns: Any) -> int:  # noqa: ANN401
+    """Return the checksum of an object as versions 3 and 4 had them."""
+    object_checksum: Callable[..., int] = checksums.object_checksum
+    return object_checksum(*columns, "")
 
 
 def _subscription_checksum_3(

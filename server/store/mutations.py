@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from index.batches import Floats, Ints
+from safe_region.earth import ObjectArea
 from server.model import LiveObject
 
 
@@ -72,6 +73,8 @@ class ObjectColumns:
     expiry_ms: Ints
     payloads: Sequence[bytes]
     keys: Sequence[str]
+    areas: Mapping[int, ObjectArea]
+    """By id, of those that have one."""
     expired: Sequence[int]
     """Ids of others found beside them, which have expired and are still to be deleted."""
 

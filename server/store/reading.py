@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from index.batches import Floats, Ints
+from safe_region.earth import ObjectArea
 from server.errors import StoreError
 from server.store import schema
+from server.store.areas import decoded_area
 from server.store.checksums import heard_checksum, meta_checksum, object_checksum, subscription_checksum
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
@@ -21,7 +23,7 @@ _SLICE = 20_000
 """Rows read at once: bounds the memory beside what they become."""
 
 OBJECTS = (
-    "SELECT checksum, object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key "
+    "SELECT checksum, object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key, area "
     "FROM objects ORDER BY object_id"
 )
 SUBSCRIPTIONS = (
@@ -66,8 +68,8 @@ def objects(database: sqlite3.Connection, path: str, time_ms: int) -> Iterator[O
         for rows in slices(database, "objects", OBJECTS, object_checksum):
             alive = [row for row in rows if row[_EXPIRY] > time_ms]
             expired = [row[1] for row in rows if row[_EXPIRY] <= time_ms]
-            columns = list(zip(*alive, strict=True)) or [()] * 9
-            _, ids, lon, lat, words, created_ms, expiry_ms, payloads, keys = columns
+            columns = list(zip(*alive, strict=True)) or [()] * 10
+            _, ids, lon, lat, words, created_ms, expiry_ms, payloads, keys, areas = columns
             yield ObjectColumns(
                 _ints(ids),
                 _floats(lon),
@@ -77,6 +79,7 @@ def objects(database: sqlite3.Connection, path: str, time_ms: int) -> Iterator[O
                 _ints(expiry_ms),
                 payloads,
                 keys,
+                _areas(ids, areas),
                 expired,
             )
 
@@ -174,6 +177,20 @@ def _ints(values: tuple[int, ...]) -> Ints:
 
 def _floats(values: tuple[float, ...]) -> Floats:
     return np.array(values, dtype=np.float64)
+
+
+def _areas(ids: Sequence[int], texts: Sequence[str]) -> dict[int, ObjectArea]:
+    """Read the areas of those objects that have one."""
+    found = {}
+    for object_id, text in zip(ids, texts, strict=True):
+        if text:
+            try:
+                area = decoded_area(text)
+            except (LookupError, TypeError, ValueError):
+                raise Damage(f"row {object_id} of objects has an area that is none") from None
+            if area is not None:
+                found[object_id] = area
+    return found
 
 
 def _parsed(table: str, names: Sequence[object], texts: Sequence[str]) -> list[Any]:

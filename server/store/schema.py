@@ -16,7 +16,7 @@ from collections.abc import Iterable
 APPLICATION_ID = 0x6E656172
 """Marks the file as ours in SQLite's header: "near" in ASCII."""
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Raised by every change of the tables below."""
 
 META_3 = """
@@ -38,6 +38,21 @@ CREATE TABLE objects (
     expiry_ms INTEGER NOT NULL,
     payload BLOB NOT NULL,
     object_key TEXT NOT NULL
+)
+"""
+
+OBJECTS_5 = """
+CREATE TABLE objects (
+    object_id INTEGER PRIMARY KEY,
+    checksum INTEGER NOT NULL,  -- of all other columns
+    lon REAL NOT NULL,          -- of a point inside the area, if there is one
+    lat REAL NOT NULL,
+    keywords TEXT NOT NULL,     -- JSON array
+    created_ms INTEGER NOT NULL,
+    expiry_ms INTEGER NOT NULL,
+    payload BLOB NOT NULL,
+    object_key TEXT NOT NULL,
+    area TEXT NOT NULL          -- JSON; empty if the object is a point
 )
 """
 
@@ -74,7 +89,7 @@ def triggers_3(table: str) -> tuple[str, ...]:
 
 CREATE = (
     META_3,
-    OBJECTS_3,
+    OBJECTS_5,
     SUBSCRIPTIONS_4,
     TOTALS_3,
     *triggers_3("objects"),

@@ -21,6 +21,7 @@ from safe_region.frame import Frame
 from server.errors import StoreError
 from server.model import LiveObject
 from server.store import opening, reading, schema
+from server.store.areas import encoded_area
 from server.store.checksums import heard_checksum, object_checksum, subscription_checksum
 from server.store.mutations import (
     DeleteObject,
@@ -48,7 +49,7 @@ _GIVEN_BACK = 64
 _encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _DELETE_OBJECT = "DELETE FROM objects WHERE object_id = ?"
-_PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE_SUBSCRIPTION = "DELETE FROM subscriptions WHERE device_id = ? AND subscription_id = ?"
 _PUT_SUBSCRIPTION = "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)"
 _SET_HEARD = (
@@ -208,7 +209,8 @@ def _of(mutations: Sequence[Mutation], sought: type[_Sought]) -> list[_Sought]:
 
 def _object_values(item: LiveObject) -> tuple[object, ...]:
     words = _encoded(item.keywords)
-    said = (item.lon, item.lat, words, item.created_ms, item.expiry_ms, item.payload, item.key)
+    times = (item.created_ms, item.expiry_ms)
+    said = (item.lon, item.lat, words, *times, item.payload, item.key, encoded_area(item.area))
     return (item.object_id, object_checksum(item.object_id, *said), *said)
 
 

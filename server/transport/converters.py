@@ -22,7 +22,8 @@ from server.core.matching_service import Ranked
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import Cause, DropReason, LiveObject, NewObject, Place, Spec
-from server.transport.fields import missing, unimplemented
+from server.transport.areas import area_from, area_message
+from server.transport.fields import missing
 from server.transport.specs import score, spec_from, write_bound
 
 _Placed = device_service_pb2.Hello | device_service_pb2.Subscribe
@@ -39,10 +40,14 @@ def position_from(message: geometry_pb2.Position, field: str, *, present: bool) 
 
 def new_object_from(message: objects_pb2.NewObject, field: str) -> NewObject:
     """Read an object that a publisher posts."""
+    said = (tuple(message.keywords), message.ttl_ms, message.payload, message.key)
     if message.HasField("area"):
-        raise unimplemented(f"{field}.area", "absent: an object is a point")
+        if message.HasField("position"):
+            limit = "absent: the object has an area"
+            raise RefusalError(Reason.INVALID_FIELD, f"{field}.position", "present", limit)
+        return NewObject(0.0, 0.0, *said, area_from(message.area, f"{field}.area"))
     lon, lat = position_from(message.position, f"{field}.position", present=message.HasField("position"))
-    return NewObject(lon, lat, tuple(message.keywords), message.ttl_ms, message.payload, message.key)
+    return NewObject(lon, lat, *said)
 
 
 def place_from(message: _Placed, field: str) -> Place:
@@ -156,6 +161,7 @@ def object_message(item: LiveObject) -> objects_pb2.Object:
         expiry_ms=item.expiry_ms,
         payload=item.payload,
         key=item.key,
+        area=None if item.area is None else area_message(item.area),
     )
 
 

@@ -30,11 +30,10 @@ def range_from(message: subscriptions_pb2.Boolean) -> Range:
                 raise unimplemented(f"{_FIELD}.rectangle", "a rectangle that is fixed in place")
             if not rectangle.HasField("bounds"):
                 raise missing(f"{_FIELD}.rectangle.bounds")
-            bounds = rectangle.bounds
-            return Bounds(bounds.lon_min, bounds.lat_min, bounds.lon_max, bounds.lat_max)
+            return bounds_from(rectangle.bounds)
         case "polygon":
             polygon = message.polygon
-            return Polygon(_ring(polygon.outer), tuple(map(_ring, polygon.holes)))
+            return Polygon(ring_from(polygon.outer), tuple(map(ring_from, polygon.holes)))
         case _:
             raise missing(f"{_FIELD}.range")
 
@@ -46,23 +45,35 @@ def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
             message.circle.radius_m = radius_m
             if center is not None:
                 message.circle.center.lon, message.circle.center.lat = center
-        case Bounds(lon_min, lat_min, lon_max, lat_max):
-            message.rectangle.bounds.CopyFrom(
-                geometry_pb2.Bounds(lon_min=lon_min, lat_min=lat_min, lon_max=lon_max, lat_max=lat_max)
-            )
+        case Bounds():
+            message.rectangle.bounds.CopyFrom(bounds_message(where))
         case Polygon(outer, holes):
             message.polygon.CopyFrom(
-                geometry_pb2.Polygon(outer=_ring_message(outer), holes=map(_ring_message, holes))
+                geometry_pb2.Polygon(outer=ring_message(outer), holes=map(ring_message, holes))
             )
+
+
+def bounds_from(message: geometry_pb2.Bounds) -> Bounds:
+    """Read a rectangle."""
+    return Bounds(message.lon_min, message.lat_min, message.lon_max, message.lat_max)
+
+
+def bounds_message(bounds: Bounds) -> geometry_pb2.Bounds:
+    """Write a rectangle."""
+    return geometry_pb2.Bounds(
+        lon_min=bounds.lon_min, lat_min=bounds.lat_min, lon_max=bounds.lon_max, lat_max=bounds.lat_max
+    )
 
 
 def _position(message: geometry_pb2.Position) -> Position:
     return message.lon, message.lat
 
 
-def _ring(message: geometry_pb2.Ring) -> tuple[Position, ...]:
+def ring_from(message: geometry_pb2.Ring) -> tuple[Position, ...]:
+    """Read the corners of a polygon."""
     return tuple(map(_position, message.vertices))
 
 
-def _ring_message(ring: Iterable[Position]) -> geometry_pb2.Ring:
+def ring_message(ring: Iterable[Position]) -> geometry_pb2.Ring:
+    """Write the corners of a polygon."""
     return geometry_pb2.Ring(vertices=[geometry_pb2.Position(lon=lon, lat=lat) for lon, lat in ring])

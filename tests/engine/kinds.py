@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from engine.boolean.layout import CIRCLE, RECTANGLE, BooleanSpecs, Ranges
+from engine.boolean.layout import CIRCLE, POLYGON, RECTANGLE, BooleanSpecs, Ranges
 from engine.contracts import BOOLEAN, TOP_K
 from engine.polygons import Rings
 from engine.top_k.layout import BY_COST
 from engine.top_k.matcher import TopKSpecs
+from index.batches import ObjectBatch
+from safe_region.oracle_plane import Area, OracleCircle, OraclePolygon, OracleRectangle, Ring, is_within
 from safe_region.region import RegionMode
-from tests.index.boxes import Box, BoxDice, boxes_of
+from tests.index.boxes import Box, BoxDice, area_batch, boxes_of
 from tests.index.brute import Interest, Object, ids, interest_batch, keyword_lists
 
 MATCHES_MAX = 5
@@ -24,7 +26,7 @@ MATCHES_MAX = 5
 class Kind(Protocol):
     """What one kind of subscription asks for."""
 
-    def draw(self, dice: BoxDice) -> Any:
+    def draw(self, dice: AreaDice) -> Any:
         """Draw what a subscription asks for."""
 
     def specs(self, asked: Sequence[Any]) -> Any:
@@ -38,6 +40,12 @@ class Kind(Protocol):
 
     def result(self, asked: Any, x_m: float, y_m: float, objects: Iterable[Object]) -> list[int]:
         """Return what should be found at a place, best first, from the definition."""
+
+    def grown(self, asked: Any, bound_id: int, margin_m: float) -> Any:
+        """Return what a device must hold all of, if it is more than what should be found.
+
+        `bound_id` is what the engine says of it, the margin that of its position.
+        """
 
 
 @dataclass(frozen=True)
@@ -72,13 +80,18 @@ class TopK:
         lengths = [(asked.interest.length(x_m, y_m, one), one.object_id) for one in objects]
         return [number for _, number in sorted(one for one in lengths if one[0] is not None)[: asked.k]]
 
+    def grown(self, asked, bound_id, margin_m):  # noqa: ARG002
+        return asked
+
 
 @dataclass(frozen=True)
 class BooleanAsk:
     clauses: tuple[tuple[frozenset[int], frozenset[int]], ...]
     """Required and excluded keywords of each."""
     box: Box | None = None
-    """A fixed rectangle; else a circle."""
+    """A fixed rectangle; else a polygon or a circle."""
+    polygon: tuple[Ring, ...] = ()
+    """A fixed polygon: its outer ring, then holes."""
     center: tuple[float, float] | None = None
     """Of a fixed circle; else it moves."""
     radius_m: float = 0.0
@@ -99,23 +112,24 @@ class Boolean:
             clauses.append((required, excluded))
         kind = dice.random.choice(("moving", "moving", "circle", "rectangle"))
         if kind == "rectangle":
-            return BooleanAsk(tuple(clauses), box=dice.box())
+            box = dice.box()
+            polygon = dice.polygon()
+            return BooleanAsk(tuple(clauses), None if polygon else box, polygon)
         radius_m = dice.random.choice((0.5, 1.0, 3.0, 5.0, 40.0))
         center = None if kind == "moving" else (dice.coordinate(), dice.coordinate())
         return BooleanAsk(tuple(clauses), center=center, radius_m=radius_m)
 
     def specs(self, asked):
         clauses = [clause for one in asked for clause in one.clauses]
-        nothing = np.zeros(len(asked))
         centers = np.array([self._center(one) for one in asked], dtype=np.float64).reshape(-1, 2)
         ranges = Ranges(
-            np.array([CIRCLE if one.box is None else RECTANGLE for one in asked], dtype=np.int8),
-            np.array([one.box is None and one.center is None for one in asked], dtype=np.bool_),
+            np.array([_shape(one) for one in asked], dtype=np.int8),
+            np.array([_shape(one) == CIRCLE and one.center is None for one in asked], dtype=np.bool_),
             centers[:, 0],
             centers[:, 1],
             np.array([one.radius_m for one in asked], dtype=np.float64),
-            boxes_of([one.box or Box(0.0, 0.0, 0.0, 0.0) for one in asked]),
-            Rings(np.zeros(len(asked) + 1, dtype=np.int64), ids([0]), nothing[:0], nothing[:0]),
+            boxes_of([_box(one) or Box(0.0, 0.0, 0.0, 0.0) for one in asked]),
+            rings_of([one.polygon for one in asked]),
         )
         return BooleanSpecs(
             np.cumsum([0, *(len(one.clauses) for one in asked)], dtype=np.int64),
@@ -131,22 +145,122 @@ class Boolean:
         return False
 
     def _center(self, asked, x_m=0.0, y_m=0.0):
-        if asked.box is not None:
-            return (asked.box.x1_m + asked.box.x2_m) / 2.0, (asked.box.y1_m + asked.box.y2_m) / 2.0
+        box = _box(asked)
+        if box is not None:
+            return (box.x1_m + box.x2_m) / 2.0, (box.y1_m + box.y2_m) / 2.0
         return asked.center or (x_m, y_m)
 
     def result(self, asked, x_m, y_m, objects):
-        found = []
         x_m, y_m = self._center(asked, x_m, y_m)
-        for one in objects:
-            distance_m = math.sqrt((x_m - one.x_m) ** 2 + (y_m - one.y_m) ** 2)
-            if asked.box is None:
-                is_in_range = distance_m <= asked.radius_m
-            else:
-                is_in_range = asked.box.meets(Box(one.x_m, one.y_m, one.x_m, one.y_m))
-            if is_in_range and asked.is_asked_for(one):
-                found.append((distance_m, one.object_id))
+        if asked.polygon:
+            wanted = OraclePolygon(asked.polygon)
+        elif asked.box is not None:
+            wanted = _rectangle(asked.box)
+        else:
+            wanted = OracleCircle(asked.radius_m, (x_m, y_m))
+        found = [
+            (math.sqrt((x_m - one.x_m) ** 2 + (y_m - one.y_m) ** 2), one.object_id)
+            for one in objects
+            if asked.is_asked_for(one) and is_within(wanted, (one.x_m, one.y_m), one.area)
+        ]
         return [number for _, number in sorted(found)[:MATCHES_MAX]]
+
+    def grown(self, asked, bound_id, margin_m):
+        """Of too many, those nearest in the circle grown by the margin are held: areas may be others."""
+        is_moving = asked.radius_m > 0.0 and asked.center is None
+        return replace(asked, radius_m=asked.radius_m + margin_m) if bound_id and is_moving else asked
+
+
+class AreaDice(BoxDice):
+    """Draws objects that are points, rectangles, or L-shaped."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._areas = BoxDice(seed)
+
+    def polygon(self) -> tuple[Ring, ...]:
+        """Return an L, one with a hole, or nothing."""
+        kind = self._areas.random.choice(("L", "hole", "nothing"))
+        if kind == "nothing":
+            return ()
+        size = self._areas.random.choice((1.0, 2.0))
+        place = (self._areas.coordinate(), self._areas.coordinate(), size)
+        return (l_shape(*place), hole(*place)) if kind == "hole" else (l_shape(*place),)
+
+    def placed(self, object_id: int) -> PlacedObject:
+        one, area = self.object(object_id), self._areas.area_object(object_id)
+        place = (object_id, one.x_m, one.y_m, one.keywords)
+        if self._areas.random.random() < 0.2:
+            ring = l_shape(one.x_m, one.y_m, self._areas.random.choice((0.25, 1.0, 3.0)))
+            return PlacedObject(*place, _about(ring), ring)
+        x_m, y_m, box = one.x_m - area.x_m, one.y_m - area.y_m, area.box
+        return PlacedObject(*place, Box(box.x1_m + x_m, box.y1_m + y_m, box.x2_m + x_m, box.y2_m + y_m))
+
+
+@dataclass(frozen=True)
+class PlacedObject:
+    """An object with a box about it, or with a ring."""
+
+    object_id: int
+    x_m: float
+    y_m: float
+    keywords: frozenset[int]
+    box: Box
+    ring: Ring = ()
+
+    @property
+    def area(self) -> Area | None:
+        if self.ring:
+            return OraclePolygon((self.ring,))
+        is_point = self.box == Box(self.x_m, self.y_m, self.x_m, self.y_m)
+        return None if is_point else _rectangle(self.box)
+
+
+def placed_batch(objects: list[PlacedObject]) -> tuple[ObjectBatch, Rings]:
+    """Pack objects; a batch of points alone has no boxes."""
+    return area_batch(objects), rings_of([(one.ring,) if one.ring else () for one in objects])
+
+
+def l_shape(x_m: float, y_m: float, size: float) -> Ring:
+    """Return an L with this point in it."""
+    corners = ((-1, -2), (3, -2), (3, -1), (1, -1), (1, 4), (-1, 4))
+    return tuple((x_m + size * x, y_m + size * y) for x, y in corners)
+
+
+def hole(x_m: float, y_m: float, size: float) -> Ring:
+    """Return a hole of the L about a place."""
+    corners = ((-0.5, 0.0), (0.5, 0.0), (0.5, 3.0), (-0.5, 3.0))
+    return tuple((x_m + size * x, y_m + size * y) for x, y in corners)
+
+
+def rings_of(rows: Sequence[tuple[Ring, ...]]) -> Rings:
+    flat = [ring for row in rows for ring in row]
+    points = np.array([vertex for ring in flat for vertex in ring], dtype=np.float64).reshape(-1, 2)
+    return Rings(
+        np.cumsum([0, *map(len, rows)], dtype=np.int64),
+        np.cumsum([0, *map(len, flat)], dtype=np.int64),
+        points[:, 0].copy(),
+        points[:, 1].copy(),
+    )
+
+
+def _shape(asked):
+    if asked.polygon:
+        return POLYGON
+    return CIRCLE if asked.box is None else RECTANGLE
+
+
+def _about(ring):
+    xs, ys = zip(*ring, strict=True)
+    return Box(min(xs), min(ys), max(xs), max(ys))
+
+
+def _box(asked):
+    return _about(asked.polygon[0]) if asked.polygon else asked.box
+
+
+def _rectangle(box):
+    return OracleRectangle(box.x1_m, box.y1_m, box.x2_m, box.y2_m)
 
 
 KINDS: dict[int, Kind] = {TOP_K: TopK(), BOOLEAN: Boolean()}

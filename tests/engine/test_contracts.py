@@ -20,9 +20,8 @@ from index.catalogue import (
     OBJECT_INDEXES,
     SUBSCRIPTION_INDEXES,
 )
-from tests.engine.kinds import KINDS, MATCHES_MAX
-from tests.index.boxes import BoxDice
-from tests.index.brute import SIDE, ids, object_batch
+from tests.engine.kinds import KINDS, MATCHES_MAX, AreaDice, placed_batch
+from tests.index.brute import SIDE, ids
 from tests.support.amounts import examples
 
 OPTIONS = {
@@ -64,7 +63,7 @@ class World:
     """
 
     def __init__(self, kinds, options, seed):
-        self.dice = BoxDice(seed)
+        self.dice = AreaDice(seed)
         self.chance = self.dice.random
         matchers = {kind: MATCHERS[kind] for kind in kinds}
         self.kinds = kinds
@@ -140,10 +139,14 @@ class World:
 
     def require_results(self, where):
         """Devices that have just been evaluated hold what a search finds there."""
-        for handle, x_m, y_m in zip(*(column.tolist() for column in where[:3]), strict=True):
-            wanted = self.result(handle, x_m, y_m)
-            assert self.search(handle, x_m, y_m) == wanted
-            assert set(wanted) <= set(self.held[handle])
+        columns = (*where[:3], where.margin_m, self.engine.bounds(where.handles).bound_id)
+        for handle, *place, margin_m, bound_id in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            assert self.search(handle, *place) == self.result(handle, *place)
+            kind = KINDS[kind_of(handle)]
+            held = kind.grown(self.asked[handle], bound_id, margin_m)
+            assert set(kind.result(held, *place, self.alive.values())) <= set(self.held[handle])
 
     def result(self, handle, x_m, y_m):
         return KINDS[kind_of(handle)].result(self.asked[handle], x_m, y_m, self.alive.values())
@@ -161,14 +164,15 @@ class World:
         assert self.bounds(self.held) == before
 
     def publish(self, count):
-        objects = [self.dice.object(self.next_object + i) for i in range(count)]
+        objects = [self.dice.placed(self.next_object + i) for i in range(count)]
         self.next_object += count
         now_ms = self.engine.now_ms
         expiry_ms = ids(now_ms + self.chance.choice((1, 5, 30, 200)) for _ in objects)
         self.alive.update({one.object_id: one for one in objects})
         self.expiry_ms.update(zip([one.object_id for one in objects], expiry_ms.tolist(), strict=True))
         before, waiting = self.bounds(self.held), self.waiting()
-        published = self.both("publish", object_batch(objects), expiry_ms)
+        batch, rings = placed_batch(objects)
+        published = self.both("publish", batch, expiry_ms, rings)
         self.note(published.changes)
         begun = published.pending.tolist()
         assert len(begun) == len(set(begun))

@@ -28,7 +28,7 @@ def edit(path):
         database.execute(statement, values)
         database.execute(
             "UPDATE objects SET checksum = object_checksum(object_id, lon, lat, keywords, created_ms, "
-            "expiry_ms, payload, object_key)"
+            "expiry_ms, payload, object_key, area)"
         )
         database.execute(
             "UPDATE subscriptions SET checksum = subscription_checksum(device_id, subscription_id, "
@@ -53,6 +53,31 @@ def test_a_store_that_is_whole(path, edit):
     assert check(path, quiet) == []
     edit("UPDATE objects SET payload = zeroblob(9) WHERE object_id = 1")
     assert check(path, quiet) == [], "what is allowed is allowed"
+
+
+AREA = '{"rectangle":[14.05,35.6,14.15,35.8]}'
+
+
+def test_an_area_about_its_point(path, edit):
+    edit("UPDATE objects SET area = ? WHERE object_id = 2", AREA)
+    assert check(path, quiet) == []
+
+
+@pytest.mark.parametrize(
+    ("area", "said"),
+    [
+        ('{"rectangle":[14.05,35.6,14.06,35.8]}', "lies at (14.1, 35.7), outside of its own area"),
+        ('{"polygon":[[14.2,35],[14.3,35],[14.2,36]]}', "lies at (14.1, 35.7), outside of its own area"),
+        ('{"circle":[1,2,3]}', "cannot be read: its area is "),
+        ('{"rectangle":[1,2,3]}', "cannot be read: its area is "),
+        ("no JSON", "cannot be read: "),
+        ("[]", "cannot be read: "),
+    ],
+)
+def test_an_area_that_makes_no_sense_is_named(path, edit, area, said):
+    edit("UPDATE objects SET area = ? WHERE object_id = 2", area)
+    (found,) = check(path, quiet)
+    assert found.startswith(f"row 2 of objects {said}")
 
 
 WRONG = {

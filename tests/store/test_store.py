@@ -15,6 +15,7 @@ from safe_region.frame import Area, Frame
 from server.errors import StoreError
 from server.store import SqliteStore, check, facts, opening
 from server.store.mutations import DeleteObject, DeleteSubscription, PutObject, SetTime
+from server.store.schema import SCHEMA_VERSION
 from tests.store.conftest import FRAME, SPEC, a_subscription, an_object, quiet
 from tests.support.stored import ids_of, objects_of, subscriptions_of
 
@@ -175,10 +176,11 @@ def test_another_frame(path):
 def test_a_newer_version(path):
     SqliteStore(path, FRAME).close()
     database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version=5")
+    database.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
     database.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="is of version 5, this program reads up to 4"):
+    said = f"is of version {SCHEMA_VERSION + 1}, this program reads up to {SCHEMA_VERSION}"
+    with pytest.raises(StoreError, match=said):
         SqliteStore(path, FRAME)
     assert path.read_bytes() == before
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import random
 
 from nearcast.model import Boolean, Clause, Spec, TopK
-from safe_region.earth import Bounds, Circle, Polygon, Range
+from safe_region.earth import Bounds, Circle, ObjectArea, Polygon, Range
 from safe_region.frame import Area, Frame
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
+from safe_region.shapes import inner_point
 from server.model import NewObject
 
 SIDE = 12
@@ -50,7 +51,22 @@ class Draws:
     def new_object(self, key: str = "", ttl_ms: int = 0) -> NewObject:
         lon, lat = self.position()
         ttl_ms = ttl_ms or self._chance.choice((2, 5, 20, 1000))
-        return NewObject(lon, lat, self.words(4), ttl_ms, self._chance.randbytes(8), key)
+        area = self._area(lon, lat)
+        if area is not None:
+            lon, lat = point_of(area)
+        return NewObject(lon, lat, self.words(4), ttl_ms, self._chance.randbytes(8), key, area)
+
+    def _area(self, lon: float, lat: float) -> ObjectArea | None:
+        """Return an area near a place, for some objects; the service area has all of it."""
+        kind = self._chance.choice(("point", "point", "point", "rectangle", "L"))
+        if kind == "rectangle":
+            width, height = (self._chance.choice((0.0, 1.0, 2.5, 8.0)) for _ in range(2))
+            height = 0.0 if self._is_line else height
+            return Bounds(lon, lat, min(lon + width, SIDE), min(lat + height, SIDE))
+        size = self._chance.choice((0.25, 0.5, 1.0))
+        if kind == "point" or self._is_line or max(abs(lon), abs(lat)) + 3.0 * size > SIDE:
+            return None
+        return _polygon(lon, lat, size, has_hole=False)
 
     def spec(self, *, is_anchored: bool) -> Spec:
         """Return what a device asks for, of any kind; in either mode unless it must be ANCHORED."""
@@ -91,6 +107,14 @@ class Draws:
             self._chance.choice(list(Similarity)),
             RegionMode.ANCHORED if is_anchored else self._chance.choice(list(RegionMode)),
         )
+
+
+def point_of(area: ObjectArea) -> tuple[float, float]:
+    """Return the point that stands for an area, on a plane of one metre per degree."""
+    if isinstance(area, Bounds):
+        return (area.lon_min + area.lon_max) / 2.0, (area.lat_min + area.lat_max) / 2.0
+    point = inner_point(area.outer)
+    return point.x_m, point.y_m
 
 
 def _polygon(lon: float, lat: float, size: float, *, has_hole: bool) -> Polygon:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from safe_region import oracle
+from safe_region import oracle, oracle_plane
+from safe_region.earth import Bounds, ObjectArea
 from safe_region.frame import Frame
 from server.commands import command as c
 from server.errors import Reason, RefusalError
@@ -113,9 +114,18 @@ class Model:
                 frozenset(new.keywords),
                 created_ms,
                 created_ms + new.ttl_ms,
+                self._plane(new.area),
             )
             for payload, (new, created_ms) in state.objects.items()
         ]
+
+    def _plane(self, area: ObjectArea | None) -> oracle_plane.Area | None:
+        if isinstance(area, Bounds):
+            low = self._frame.project(area.lon_min, area.lat_min)
+            return oracle.OracleRectangle(*low, *self._frame.project(area.lon_max, area.lat_max))
+        if area is None:
+            return None
+        return oracle.OraclePolygon((tuple(self._frame.project(*one) for one in area.outer),))
 
     def settle(self) -> list[Submitted]:
         """Take over what has been answered and return it. Every answer must be the right one."""

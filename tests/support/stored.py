@@ -24,6 +24,7 @@ def objects_of(found: Recovered, frame: Frame) -> tuple[LiveObject, ...]:
             part.expiry_ms.tolist(),
             part.payloads,
             part.keys,
+            map(part.areas.get, part.ids.tolist()),
             strict=True,
         )
         rows += [

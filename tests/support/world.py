@@ -232,7 +232,7 @@ class World:
     def publish_outside(self) -> None:
         """Publish what is refused as a whole."""
         good, bad = self.draws.new_object(), self.draws.new_object()
-        self.submit(c.Publish((good, bad._replace(lat=SIDE + 1.0))))
+        self.submit(c.Publish((good, bad._replace(lat=SIDE + 1.0, area=None))))
 
     def retract(self) -> None:
         """Retract objects, which may be gone by then."""

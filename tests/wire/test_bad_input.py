@@ -18,8 +18,10 @@ from nearcast.v1 import (
     publisher_service_pb2,
     subscriptions_pb2,
 )
+from safe_region.frame import Area, Frame
 from tests.support.stored import objects_of, subscriptions_of
 
+ObjectArea = objects_pb2.ObjectArea
 Position = geometry_pb2.Position
 HERE = Position(lon=14.5, lat=35.5)
 
@@ -46,6 +48,18 @@ def state(server):
     )
 
 
+def a_rectangle(**changes):
+    """An area of a tenth of a degree, but for what changes."""
+    degrees = {"lon_min": 14.1, "lat_min": 35.1, "lon_max": 14.2, "lat_max": 35.2} | changes
+    return ObjectArea(rectangle=geometry_pb2.Bounds(**degrees))
+
+
+def a_polygon(*corners):
+    vertices = [Position(lon=lon, lat=lat) for lon, lat in corners]
+    return ObjectArea(polygon=geometry_pb2.Ring(vertices=vertices))
+
+
+RECTANGLE = a_rectangle()
 BAD_OBJECTS = {
     "no keywords": ({"keywords": []}, "objects[0].keywords", "empty", "1 to 64 keywords"),
     "too many keywords": (
@@ -87,6 +101,76 @@ BAD_OBJECTS = {
         "objects[0].position",
         "(15.0001, 35.5)",
         "lon 14.0 to 15.0, lat 35.0 to 36.0",
+    ),
+    "a position and an area": ({"area": RECTANGLE}, "objects[0].position", "present", "absent"),
+    "an area of no shape": (
+        {"position": None, "area": ObjectArea()},
+        "objects[0].area.shape",
+        "absent",
+        "present",
+    ),
+    "a rectangle turned round": (
+        {"position": None, "area": a_rectangle(lon_max=14.0)},
+        "objects[0].area.rectangle.lon_max",
+        "14.0",
+        "at least lon_min, 14.1",
+    ),
+    "a rectangle without a number": (
+        {"position": None, "area": a_rectangle(lat_min=math.nan)},
+        "objects[0].area.rectangle.lat_min",
+        "nan",
+        "-90",
+    ),
+    "a rectangle across the border": (
+        {"position": None, "area": a_rectangle(lon_max=15.001)},
+        "objects[0].area.rectangle",
+        "(15.001, 35.2)",
+        "lon 14.0 to 15.0, lat 35.0 to 36.0",
+    ),
+    "a rectangle too high": (
+        {"position": None, "area": a_rectangle(lat_min=35.0, lat_max=35.9)},
+        "objects[0].area.rectangle",
+        "a height of 100075",
+        "a height of at most 100000.0 m",
+    ),
+    "a polygon without corners": (
+        {"position": None, "area": a_polygon()},
+        "objects[0].area.polygon",
+        "ring 0 has 0 vertices",
+        "a simple polygon",
+    ),
+    "a polygon that crosses itself": (
+        {"position": None, "area": a_polygon((14.1, 35.1), (14.2, 35.2), (14.2, 35.1), (14.1, 35.2))},
+        "objects[0].area.polygon",
+        "ring 0",
+        "a simple polygon without holes",
+    ),
+    "a polygon with too many corners": (
+        {
+            "position": None,
+            "area": a_polygon(*((14.1 + i / 1000, 35.1 + i * i / 1e5) for i in range(65))),
+        },
+        "objects[0].area.polygon",
+        "65 vertices",
+        "at most 64 vertices",
+    ),
+    "a polygon across the border": (
+        {"position": None, "area": a_polygon((14.1, 35.1), (14.2, 34.9), (14.2, 35.1))},
+        "objects[0].area.polygon.vertices[1]",
+        "(14.2, 34.9)",
+        "lat 35.0 to 36.0",
+    ),
+    "a polygon with a corner that is none": (
+        {"position": None, "area": a_polygon((14.1, 35.1), (14.2, math.inf), (14.2, 35.1))},
+        "objects[0].area.polygon.vertices[1].lat",
+        "inf",
+        "-90",
+    ),
+    "a polygon too wide": (
+        {"position": None, "area": a_polygon((14.0, 35.0), (14.0, 36.0), (14.1, 35.0))},
+        "objects[0].area.polygon",
+        "a height of 111195",
+        "a height of at most 100000.0 m",
     ),
     "a payload too large": (
         {"payload": bytes(16_385)},
@@ -248,16 +332,34 @@ async def test_what_is_not_built_yet_is_refused(stubs, server, field):
     device.cancel()
 
 
-async def test_areas_of_objects_are_not_built_yet(stubs, server):
-    before = state(server)
-    area = objects_pb2.ObjectArea(
-        rectangle=geometry_pb2.Bounds(lon_min=14.1, lat_min=35.1, lon_max=14.2, lat_max=35.2)
-    )
+AREAS = {
+    "a rectangle": (a_rectangle(), (14.15, 35.15)),
+    "a point": (a_rectangle(lon_max=14.1, lat_max=35.1), (14.1, 35.1)),
+    "as high as may be": (a_rectangle(lat_min=35.0, lat_max=35.8993), (14.15, 35.44965)),
+    "all to the border": (
+        a_rectangle(lon_min=14.6, lon_max=15.0, lat_min=35.5, lat_max=36.0),
+        (14.8, 35.75),
+    ),
+    "a polygon": (a_polygon((14.1, 35.1), (14.3, 35.1), (14.3, 35.3), (14.1, 35.3)), (14.2, 35.2)),
+}
+
+
+@pytest.mark.parametrize("name", AREAS)
+async def test_good_areas(stubs, name):
+    """The server chooses a point inside, and gives the area back as it came."""
+    area, (lon, lat) = AREAS[name]
     call = stubs.publishers.Publish()
-    await call.write(publisher_service_pb2.PublishRequest(objects=[an_object(area=area)]))
-    error = (await call.read()).error
-    assert (error.reason, error.field) == (errors_pb2.ERROR_REASON_UNIMPLEMENTED, "objects[0].area")
-    assert state(server) == before
+    new = an_object(keywords=["here"], position=None, area=area)
+    await call.write(publisher_service_pb2.PublishRequest(objects=[new]))
+    answer = await call.read()
+    assert not answer.error.message
+    wanted = a_spec(keywords=["here"])
+    found = await stubs.devices.Search(device_service_pb2.SearchRequest(spec=wanted, position=HERE))
+    one = found.matches[0].object
+    assert (one.id, one.area) == (answer.ids[0], area)
+    assert (one.position.lon, one.position.lat) == pytest.approx((lon, lat), abs=1e-12)
+    frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
+    assert (one.point.x_m, one.point.y_m) == frame.project(one.position.lon, one.position.lat)
 
 
 async def test_numbers_that_are_unknown_or_none(stubs, server):

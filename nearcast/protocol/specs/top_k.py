@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from nearcast.errors import invalid
 from nearcast.model import LiveObject, Match, TopK
-from nearcast.protocol.converters import keyword_list, number, plane_point
+from nearcast.protocol.converters import keyword_list, plane_point
+from nearcast.protocol.shapes import number
 from nearcast.protocol.specs.contract import dropped
 from nearcast.v1 import subscriptions_pb2
 from safe_region.anchored import AnchoredRegion

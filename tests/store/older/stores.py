@@ -38,7 +38,7 @@ CREATE TABLE subscriptions (
 ) WITHOUT ROWID;
 """,
 }
-VERSION_3 = Path(__file__).with_name("version_3.sql")
+SCRIPTS = {number: Path(__file__).with_name(f"version_{number}.sql") for number in (3, 4)}
 COUNT = 300
 """Objects and subscriptions of a store of version 1 or 2."""
 
@@ -56,7 +56,7 @@ def written(path, version):
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("PRAGMA synchronous=OFF")
     if version > 2:
-        database.executescript(VERSION_3.read_text(encoding="utf-8"))
+        database.executescript(SCRIPTS[version].read_text(encoding="utf-8"))
     else:
         _fill(database, version)
     return database
@@ -102,17 +102,25 @@ def contents(path):
             (int(meta["time_ms"]),),
         )
     ]
-    region = "region" if version > 1 else "1"
+    if version > 3:
+        query = "SELECT device_id, subscription_id, kind, spec FROM subscriptions ORDER BY 1, 2"
+        subscriptions = [PutSubscription(*row) for row in database.execute(query)]
+    else:
+        subscriptions = _subscriptions(database, "region" if version > 1 else "1")
+    database.close()
+    return tuple(objects), tuple(subscriptions), int(meta["time_ms"]), int(meta["next_object_id"])
+
+
+def _subscriptions(database, region):
+    """Read those of up to version 3, which were all top-k."""
     rows = database.execute(
         f"SELECT device_id, subscription_id, keywords, k, alpha, similarity, {region} FROM subscriptions "  # noqa: S608
         "ORDER BY device_id, subscription_id"
     ).fetchall()
-    subscriptions = [
+    return [
         PutSubscription(device, number, TopKKind.number, TopKKind.encoded(_spec(*others)))
         for device, number, *others in rows
     ]
-    database.close()
-    return tuple(objects), tuple(subscriptions), int(meta["time_ms"]), int(meta["next_object_id"])
 
 
 def _spec(words, k, alpha, similarity, region):

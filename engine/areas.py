@@ -1,0 +1,219 @@
+"""Areas of objects: rectangles and polygons without holes, beside the rows of those that have one.
+
+An object with an area is at a point inside it. The object index knows the points of all objects; those
+with areas are in a second one too, also by their points, which is searched farther out: by as much as the
+largest area ever reached from its point, since there was none at all.
+
+Operations (per object that has an area, beyond the index): insert and remove O(vertices) amortised.
+Objects that are points take four bytes each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.polygons import Polygons, RingPool, Rings
+from index.batches import Boxes, Floats, Ints, KeywordLists, ObjectBatch
+from index.contracts import InconsistentIndexError, ObjectIndex
+from index.tables import SlotTable
+from index.tables.growth import longer
+from index.tables.slots import Slots
+
+POINT = 0
+"""In place of an area: the object is a point."""
+
+AREA_DTYPE = np.dtype(
+    [
+        ("id", np.int64),  # that of the object
+        ("x1_m", np.float64),  # the rectangle, or the box about the polygon
+        ("y1_m", np.float64),
+        ("x2_m", np.float64),
+        ("y2_m", np.float64),
+        ("keyword_start", np.int64),  # keywords, as the table wants some: the object's
+        ("keyword_count", np.int32),
+        ("ring_start", np.int32),  # in the pool
+        ("ring_count", np.int32),  # 1 of a polygon, 0 of a rectangle
+    ],
+    align=True,
+)
+
+
+class AreaArrays(NamedTuple):
+    """What kernels read of areas."""
+
+    of_object: Slots
+    """By slot of the object: one more than the row of its area, or POINT."""
+    rows: npt.NDArray[np.void]
+    rings: RingPool
+
+
+class Areas:
+    """Areas of live objects.
+
+    Parameters
+    ----------
+    index
+        Where the objects that have one are found.
+    """
+
+    def __init__(self, index: ObjectIndex) -> None:
+        self.index = index
+        self._table = SlotTable(AREA_DTYPE)
+        self._polygons = Polygons()
+        self._of_object: Slots = np.zeros(16, dtype=np.int32)
+        self._beyond_m = np.zeros(4)
+        """How far areas reach at most from their points: west, south, east, north."""
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def arrays(self) -> AreaArrays:
+        """What kernels read."""
+        return AreaArrays(self._of_object, self._table.rows, self._polygons.pool)
+
+    def insert(self, objects: ObjectBatch, slots: Slots, rings: Rings | None) -> None:
+        """Add those of new objects that have areas; `rings` has a row for each object."""
+        if len(slots):
+            self._of_object = longer(self._of_object, int(slots.max()) + 1)
+        which = _with_area(objects)
+        if not len(which):
+            return
+        keywords = KeywordLists.of([objects.keywords.row(i) for i in which.tolist()])
+        boxes = objects.extents().part(which)
+        part = ObjectBatch(objects.ids[which], objects.x_m[which], objects.y_m[which], keywords)
+        rings = _rings_of(rings, which)
+        areas = self._table.append(
+            part.ids,
+            keywords,
+            {
+                "x1_m": boxes.x1_m,
+                "y1_m": boxes.y1_m,
+                "x2_m": boxes.x2_m,
+                "y2_m": boxes.y2_m,
+                "ring_start": self._polygons.append(rings),
+                "ring_count": np.diff(rings.offsets),
+            },
+        )
+        self._of_object[slots[which]] = areas + 1
+        self._grow(part, boxes)
+        self.index.insert(part)
+
+    def _grow(self, objects: ObjectBatch, boxes: Boxes) -> None:
+        """Note how far new areas reach: no less than they do exactly."""
+        x_m, y_m = objects.x_m, objects.y_m
+        reach_m = (x_m - boxes.x1_m, y_m - boxes.y1_m, boxes.x2_m - x_m, boxes.y2_m - y_m)
+        found = np.nextafter([column.max() for column in reach_m], np.inf)
+        self._beyond_m = np.maximum(self._beyond_m, found)
+
+    def remove(self, ids: Ints, slots: Slots) -> None:
+        """Remove those of objects that have areas; the slots are those that the objects had."""
+        has_area = self._of_object[slots] != POINT
+        if not has_area.any():
+            return
+        self._of_object[slots[has_area]] = POINT
+        rows = self._table.rows
+        areas = self._table.remove(ids[has_area])
+        self.index.remove(ids[has_area])
+        self._polygons.discard(int(rows["ring_count"][areas].sum()))
+        if self._polygons.is_wasteful:
+            used = self._table.used()
+            columns = (rows[name][used].astype(np.int64) for name in ("ring_start", "ring_count"))
+            rows["ring_start"][used] = self._polygons.pack(*columns)
+        if not len(self):
+            self._beyond_m[:] = 0.0
+
+    def are_points(self, slots: Slots) -> npt.NDArray[np.bool_]:
+        """Whether each object has no area."""
+        found: npt.NDArray[np.bool_] = self._of_object[slots] == POINT
+        return found
+
+    def boxes(self, slots: Slots, x_m: Floats, y_m: Floats) -> Boxes | None:
+        """Return the boxes about objects that are at these points; None if all of them are points."""
+        areas = self._of_object[slots]
+        has_area = areas != POINT
+        if not has_area.any():
+            return None
+        columns = [x_m.copy(), y_m.copy(), x_m.copy(), y_m.copy()]
+        for column, name in zip(columns, ("x1_m", "y1_m", "x2_m", "y2_m"), strict=True):
+            column[has_area] = self._table.rows[name][areas[has_area] - 1]
+        return Boxes(*columns)
+
+    def grown(self, boxes: Boxes) -> Boxes:
+        """Return boxes in which the points of all areas lie that meet the given ones.
+
+        Let b be the exact distance by which an area reaches west of its point p, and B, as kept, no less.
+        If the area meets the box, p - b <= x2, so p <= x2 + B, which is below the float64 after x2 + B as
+        computed. It is the same on the other sides.
+        """
+        west_m, south_m, east_m, north_m = self._beyond_m.tolist()
+        return Boxes(
+            np.nextafter(boxes.x1_m - east_m, -np.inf),
+            np.nextafter(boxes.y1_m - north_m, -np.inf),
+            np.nextafter(boxes.x2_m + west_m, np.inf),
+            np.nextafter(boxes.y2_m + south_m, np.inf),
+        )
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays, the index included."""
+        parts = (self._table, self._polygons, self.index)
+        return self._of_object.nbytes + sum(part.memory_bytes() for part in parts)
+
+    def check(self, objects: SlotTable) -> None:
+        """Verify that areas are those of live objects.
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+        self._table.check()
+        self.index.check()
+        used = objects.used()
+        slots = used[~self.are_points(used)]
+        if len(slots) != len(self) or len(self.index) != len(self):
+            raise InconsistentIndexError("there are areas of no object, or objects have lost theirs")
+        if np.count_nonzero(self._of_object) != len(slots):
+            raise InconsistentIndexError("a slot that is free has an area")
+        rows = self._table.rows[self._of_object[slots] - 1]
+        items = objects.rows[slots]
+        if (rows["id"] != items["id"]).any():
+            raise InconsistentIndexError("an object has the area of another")
+        reach_m = (
+            items["x_m"] - rows["x1_m"],
+            items["y_m"] - rows["y1_m"],
+            rows["x2_m"] - items["x_m"],
+            rows["y2_m"] - items["y_m"],
+        )
+        for found, most in zip(reach_m, self._beyond_m.tolist(), strict=True):
+            if (found < 0.0).any() or (found > most).any():
+                raise InconsistentIndexError("an area reaches farther than is looked for, or not around")
+
+
+def _with_area(objects: ObjectBatch) -> Ints:
+    """Return which objects are not just points: a rectangle may be one."""
+    boxes = objects.boxes
+    if boxes is None:
+        return np.empty(0, dtype=np.int64)
+    is_wide = (boxes.x1_m != boxes.x2_m) | (boxes.y1_m != boxes.y2_m)
+    return np.flatnonzero(is_wide)
+
+
+def _rings_of(rings: Rings | None, which: Ints) -> Rings:
+    """Return the rings of some rows, each of which has at most one."""
+    if rings is None:
+        none: Ints = np.zeros(len(which) + 1, dtype=np.int64)
+        return Rings(none, none[:1], np.empty(0), np.empty(0))
+    counts = np.diff(rings.offsets)[which]
+    first = rings.offsets[which[counts > 0]]
+    vertices = [np.arange(rings.vertex_offsets[i], rings.vertex_offsets[i + 1]) for i in first.tolist()]
+    flat = np.concatenate([*vertices, np.empty(0, dtype=np.int64)]).astype(np.int64)
+    return Rings(
+        np.cumsum([0, *counts.tolist()], dtype=np.int64),
+        np.cumsum([0, *map(len, vertices)], dtype=np.int64),
+        rings.x_m[flat],
+        rings.y_m[flat],
+    )

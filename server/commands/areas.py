@@ -1,0 +1,100 @@
+"""Areas of objects: validated, with the point that stands for each.
+
+The point is the middle of a rectangle, or `inner_point` of a polygon, in degrees: what it is on the plane
+follows from these as for every position. Both lie in the area exactly: projection never turns an order
+round, so the middle of a rectangle stays between its sides; and the point of a polygon is tested once it
+has been there and back. If rounding has moved it out, a vertex stands for the polygon.
+"""
+
+from __future__ import annotations
+
+import math
+
+from safe_region.areas import AreaShape, plane_area
+from safe_region.earth import Bounds, ObjectArea, Polygon, Position
+from safe_region.exact_geometry import OUTSIDE, on_grid, side_of_ring
+from safe_region.frame import Frame
+from safe_region.shapes import PolygonShape, inner_point
+from server.core.specs.checks import require
+from server.errors import Reason, RefusalError
+from server.limits import Limits
+
+_LON_MAX_DEG = 180.0
+_LAT_MAX_DEG = 90.0
+
+
+def checked_area(area: ObjectArea, limits: Limits, frame: Frame, field: str) -> Position:
+    """Return the point that stands for an area, in degrees. O(vertices log vertices).
+
+    Raises
+    ------
+    RefusalError
+        Naming what is wrong with the area.
+    """
+    if isinstance(area, Bounds):
+        _check_bounds(area, frame, f"{field}.rectangle")
+        _check_extent(plane_area(area, frame), limits, f"{field}.rectangle")
+        lon, lat = (area.lon_min + area.lon_max) / 2.0, (area.lat_min + area.lat_max) / 2.0
+        return lon, lat
+    return _checked_polygon(area, limits, frame, f"{field}.polygon")
+
+
+def _check_bounds(bounds: Bounds, frame: Frame, field: str) -> None:
+    for axis, most in (("lon", _LON_MAX_DEG), ("lat", _LAT_MAX_DEG)):
+        low, high = getattr(bounds, f"{axis}_min"), getattr(bounds, f"{axis}_max")
+        for name, value in ((f"{axis}_min", low), (f"{axis}_max", high)):
+            _check_degrees(f"{field}.{name}", value, most)
+        require(low <= high, f"{field}.{axis}_max", high, f"at least {axis}_min, {low}")
+    for corner in ((bounds.lon_min, bounds.lat_min), (bounds.lon_max, bounds.lat_max)):
+        _check_covered(corner, frame, field)
+
+
+def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame, field: str) -> Position:
+    count, most = len(polygon.outer), limits.area_vertices_max
+    require(count <= most, field, f"{count} vertices", f"at most {most} vertices")
+    for i, (lon, lat) in enumerate(polygon.outer):
+        _check_degrees(f"{field}.vertices[{i}].lon", lon, _LON_MAX_DEG)
+        _check_degrees(f"{field}.vertices[{i}].lat", lat, _LAT_MAX_DEG)
+        _check_covered((lon, lat), frame, f"{field}.vertices[{i}]")
+    shape = plane_area(polygon, frame)
+    assert isinstance(shape, PolygonShape)  # noqa: S101 - for the type checker
+    flaw = shape.flaw()
+    if flaw is not None:
+        raise RefusalError(Reason.INVALID_FIELD, field, flaw, "a simple polygon without holes")
+    _check_extent(shape, limits, field)
+    return _point_of(polygon, shape, frame)
+
+
+def _point_of(polygon: Polygon, shape: PolygonShape, frame: Frame) -> Position:
+    """Return a point whose projection lies in the polygon."""
+    ring = shape.rings[0]
+    position = frame.unproject(*inner_point(ring))
+    x_m, y_m = frame.project(*position)
+    grid_ring, grid_point = on_grid([ring, [(x_m, y_m)]])
+    if frame.covers(*position) and side_of_ring(grid_ring, grid_point[0]) != OUTSIDE:
+        return position
+    return polygon.outer[0]
+
+
+def _check_degrees(field: str, value: float, most: float) -> None:
+    is_right = math.isfinite(value) and abs(value) <= most
+    require(is_right, field, value, f"a finite number from -{most} to {most}")
+
+
+def _check_covered(position: Position, frame: Frame, field: str) -> None:
+    """Require that a corner lies in the service area: then all of the area does."""
+    if not frame.covers(*position):
+        area = frame.area
+        raise RefusalError(
+            Reason.OUT_OF_AREA,
+            field,
+            str(position),
+            f"within the service area, lon {area.lon_min} to {area.lon_max}, "
+            f"lat {area.lat_min} to {area.lat_max}",
+        )
+
+
+def _check_extent(shape: AreaShape, limits: Limits, field: str) -> None:
+    box, most_m = shape.box(), 2.0 * limits.range_m_max
+    for name, extent_m in (("width", box.x2_m - box.x1_m), ("height", box.y2_m - box.y1_m)):
+        require(extent_m <= most_m, field, f"a {name} of {extent_m} m", f"a {name} of at most {most_m} m")

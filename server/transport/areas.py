@@ -1,0 +1,32 @@
+"""Areas of objects on the wire."""
+
+from __future__ import annotations
+
+from nearcast.v1 import objects_pb2
+from safe_region.earth import Bounds, ObjectArea, Polygon
+from server.transport.fields import missing
+from server.transport.ranges import bounds_from, bounds_message, ring_from, ring_message
+
+
+def area_from(message: objects_pb2.ObjectArea, field: str) -> ObjectArea:
+    """Read an area.
+
+    Raises
+    ------
+    RefusalError
+        If it is neither of the two.
+    """
+    match message.WhichOneof("shape"):
+        case "rectangle":
+            return bounds_from(message.rectangle)
+        case "polygon":
+            return Polygon(ring_from(message.polygon))
+        case _:
+            raise missing(f"{field}.shape")
+
+
+def area_message(area: ObjectArea) -> objects_pb2.ObjectArea:
+    """Write an area."""
+    if isinstance(area, Bounds):
+        return objects_pb2.ObjectArea(rectangle=bounds_message(area))
+    return objects_pb2.ObjectArea(polygon=ring_message(area.outer))
