@@ -15,30 +15,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from engine.layout import AREA_DTYPE, POINT
 from engine.polygons import Polygons, RingPool, Rings
 from index.batches import Boxes, Floats, Ints, KeywordLists, ObjectBatch
 from index.contracts import InconsistentIndexError, ObjectIndex
 from index.tables import SlotTable
 from index.tables.growth import longer
 from index.tables.slots import Slots
-
-POINT = 0
-"""In place of an area: the object is a point."""
-
-AREA_DTYPE = np.dtype(
-    [
-        ("id", np.int64),  # that of the object
-        ("x1_m", np.float64),  # the rectangle, or the box about the polygon
-        ("y1_m", np.float64),
-        ("x2_m", np.float64),
-        ("y2_m", np.float64),
-        ("keyword_start", np.int64),  # keywords, as the table wants some: the object's
-        ("keyword_count", np.int32),
-        ("ring_start", np.int32),  # in the pool
-        ("ring_count", np.int32),  # 1 of a polygon, 0 of a rectangle
-    ],
-    align=True,
-)
 
 
 class AreaArrays(NamedTuple):

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.areas import POINT, AreaArrays
+from engine.areas import AreaArrays
 from engine.boolean.layout import CIRCLE, RECTANGLE
 from engine.boolean.tables import BooleanTables, Pairs
+from engine.layout import POINT
 from engine.polygons import RingPool
 from index.contracts import InconsistentIndexError
 from index.tables.slots import Slots

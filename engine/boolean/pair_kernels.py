@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.areas import POINT, AreaArrays
+from engine.areas import AreaArrays
 from engine.boolean.layout import CIRCLE, CLAUSE_BITS, NOTHING, POLYGON
+from engine.layout import POINT
 from engine.polygons import RingPool
 from index.batches import Floats, KeywordIds
 from safe_region.jit import kernel, leaf
