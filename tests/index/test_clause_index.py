@@ -10,6 +10,7 @@ import pytest
 from index.ap_tree import ApTree
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.quad_inverted import QuadInverted
+from index.inverted_grid import InvertedGrid
 from index.naive import NaiveClauseIndex
 from index.square import Square
 from tests.index.boxes import (
@@ -42,6 +43,7 @@ FACTORIES = {
     "ap-tree-spriority": lambda: ApTree(variant="SPriority", fanout=9, leaf_max=8),
     "ap-tree-trie-qd": lambda: ApTree(variant="Trie-Qd", leaf_max=8),
     "ap-tree-nr": lambda: ApTree(variant="NR", fanout=9, leaf_max=8),
+    "inverted-grid": InvertedGrid,
 }
 
 
