@@ -10,6 +10,8 @@ import pytest
 from index.ap_tree import ApTree
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.quad_inverted import QuadInverted
+from bench.ap_tree.dict_index import DictIndex
+from bench.ap_tree.numba_dict import NumbaDict
 from index.inverted_grid import InvertedGrid
 from index.naive import NaiveClauseIndex
 from index.square import Square
@@ -44,6 +46,10 @@ FACTORIES = {
     "ap-tree-trie-qd": lambda: ApTree(variant="Trie-Qd", leaf_max=8),
     "ap-tree-nr": lambda: ApTree(variant="NR", fanout=9, leaf_max=8),
     "inverted-grid": InvertedGrid,
+    "dict": DictIndex,
+    "dict, tiny cells": lambda: DictIndex(cell_m=0.3),
+    "numba dict": NumbaDict,
+    "numba dict, tiny cells": lambda: NumbaDict(cell_m=0.3),
 }
 
 
