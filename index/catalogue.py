@@ -35,7 +35,7 @@ CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
     "ap-tree": ApTree,
     "iq-tree-subscriptions": QuadInverted,
     "rq-tree": InvertedQuad,
-    "inverted-grid": lambda _square: InvertedGrid(),
+    "inverted-grid": InvertedGrid,
 }
 
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"

@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.ap_tree import numba_dict_kernels as kernels
 from bench.ap_tree.dict_index import cell_of_boxes
-from bench.ap_tree.numba_dict_kernels import Asked, Lists
+from bench.ap_tree.numba_dict_kernels import Arrivals, Lists
 from index.batches import Boxes, Ints, KeywordLists, Matches, ObjectBatch
 from index.contracts import InconsistentIndexError
 from index.tables import SlotTable
@@ -97,10 +97,10 @@ class NumbaDict:
         """Find which clauses each object matches."""
         box = objects.extents()
         words = objects.keywords
-        asked = Asked(box.x1_m, box.y1_m, box.x2_m, box.y2_m, words.offsets, words.ids)
+        arrivals = Arrivals(box.x1_m, box.y1_m, box.x2_m, box.y2_m, words.offsets, words.ids)
         offsets = np.zeros(len(objects) + 1, dtype=np.int64)
         row = 0
-        while (row := kernels.match(self._lists, asked, row, offsets, self._found)) < len(objects):
+        while (row := kernels.match(self._lists, arrivals, row, offsets, self._found)) < len(objects):
             self._found = longer(self._found, 2 * len(self._found))
         return Matches(offsets, self._found[: offsets[-1]].copy())
 

@@ -257,8 +257,11 @@ def _has_all(required: KeywordIds, words: KeywordIds) -> bool:
     return True
 
 
-class Asked(NamedTuple):
-    """Objects: a row for each."""
+class Arrivals(NamedTuple):
+    """Objects: a row for each.
+
+    No other tuple of such fields has this name: numba would take them for one, and look again at each call.
+    """
 
     x1_m: Floats
     y1_m: Floats
@@ -269,13 +272,13 @@ class Asked(NamedTuple):
 
 
 @leaf
-def _scan(lists: Lists, asked: Asked, i: int, key: int, cell: int, found: Ints, total: int) -> int:
+def _scan(lists: Lists, arrivals: Arrivals, i: int, key: int, cell: int, found: Ints, total: int) -> int:
     """Keep what matches of a list; return how many there are, or -1 if there is no room."""
     number = find(lists.keys, lists.values, key)
     if number == NO_VALUE:
         return total
-    x1_m, y1_m, x2_m, y2_m = asked.x1_m[i], asked.y1_m[i], asked.x2_m[i], asked.y2_m[i]
-    words = asked.keyword_ids[asked.keyword_offsets[i] : asked.keyword_offsets[i + 1]]
+    x1_m, y1_m, x2_m, y2_m = arrivals.x1_m[i], arrivals.y1_m[i], arrivals.x2_m[i], arrivals.y2_m[i]
+    words = arrivals.keyword_ids[arrivals.keyword_offsets[i] : arrivals.keyword_offsets[i + 1]]
     is_area = x1_m < x2_m or y1_m < y2_m
     start, count = int(lists.lists[number]["start"]), int(lists.lists[number]["count"])
     if total + count > found.shape[0]:
@@ -299,33 +302,33 @@ def _scan(lists: Lists, asked: Asked, i: int, key: int, cell: int, found: Ints, 
 
 
 @leaf
-def _match_one(lists: Lists, asked: Asked, i: int, found: Ints, total: int) -> int:
+def _match_one(lists: Lists, arrivals: Arrivals, i: int, found: Ints, total: int) -> int:
     """Keep what matches an object; return how many there are, or -1 if there is no room."""
     cell_m = lists.cell_m[0]
-    column_1, column_2 = _line(asked.x1_m[i], cell_m), _line(asked.x2_m[i], cell_m)
-    row_1, row_2 = _line(asked.y1_m[i], cell_m), _line(asked.y2_m[i], cell_m)
-    for at in range(asked.keyword_offsets[i], asked.keyword_offsets[i + 1]):
-        key = int(asked.keyword_ids[at]) * WORD_STEP
+    column_1, column_2 = _line(arrivals.x1_m[i], cell_m), _line(arrivals.x2_m[i], cell_m)
+    row_1, row_2 = _line(arrivals.y1_m[i], cell_m), _line(arrivals.y2_m[i], cell_m)
+    for at in range(arrivals.keyword_offsets[i], arrivals.keyword_offsets[i + 1]):
+        key = int(arrivals.keyword_ids[at]) * WORD_STEP
         if lists.meta[WIDE_COUNT] > 0:
-            total = _scan(lists, asked, i, key + EVERYWHERE, EVERYWHERE, found, total)
+            total = _scan(lists, arrivals, i, key + EVERYWHERE, EVERYWHERE, found, total)
             if total < 0:
                 return total
         for column in range(column_1, column_2 + 1):
             for row in range(row_1, row_2 + 1):
                 cell = column * LINES + row
-                total = _scan(lists, asked, i, key + cell, cell, found, total)
+                total = _scan(lists, arrivals, i, key + cell, cell, found, total)
                 if total < 0:
                     return total
     return total
 
 
 @kernel
-def match(lists: Lists, asked: Asked, begin: int, offsets: Ints, found: Ints) -> int:
+def match(lists: Lists, arrivals: Arrivals, begin: int, offsets: Ints, found: Ints) -> int:
     """Write the clauses that match each object as CSR, from a row on; return the first that is not done."""
     total = int(offsets[begin])
-    for i in range(begin, asked.x1_m.shape[0]):
-        total = _match_one(lists, asked, i, found, total)
+    for i in range(begin, arrivals.x1_m.shape[0]):
+        total = _match_one(lists, arrivals, i, found, total)
         if total < 0:
             return i
         offsets[i + 1] = total
-    return int(asked.x1_m.shape[0])
+    return int(arrivals.x1_m.shape[0])

@@ -16,6 +16,7 @@ from index.batches import Floats
 from index.inverted_grid.cell_kernels import keyword_of, line_of, side_of
 from index.inverted_grid.layout import CLAUSES, LEAF, NO_NODE, PLACE, WORD, Grid
 from index.inverted_grid.node_kernels import CELLS_MAX, word_depth
+from index.inverted_grid.step_kernels import STEP_MAX, first_of, last_of
 from safe_region.jit import array_leaf, leaf
 
 SAMPLES = 64
@@ -36,7 +37,6 @@ OBJECT_SHARE = 3.0
 
 SIDE_LOG_MAX = 6
 SIZE_CLASS_MAX = 12
-_FAR = 1e30
 _EDGE_SHARE = 0.04
 """So many of the centres lie beyond the cells on each side, in the outermost ones."""
 
@@ -46,21 +46,32 @@ class Decision(NamedTuple):
 
     kind: int
     size_class: int
-    x_m: float
-    y_m: float
-    x_per_m: float
-    y_per_m: float
+    x: int
+    y: int
+    x_scale: float
+    y_scale: float
 
 
 @leaf
-def _clip(low: float, high: float, x_m: float) -> float:
-    return min(max(x_m, low), high)
+def _clip(low: float, high: float, step: float) -> float:
+    return min(max(step, low), high)
+
+
+@leaf
+def _narrow(bounds: Floats, axis: int, start: float, scale: float, line: int, side: int) -> None:
+    """Narrow bounds to a line of cells."""
+    if scale == 0.0:
+        return
+    if line > 0:
+        bounds[axis] = max(bounds[axis], start + line / scale)
+    if line < side - 1:
+        bounds[axis + 2] = min(bounds[axis + 2], start + (line + 1) / scale)
 
 
 @array_leaf
 def region_of(grid: Grid, number: int) -> Floats:
     """Return the bounds of a node's place: x1, y1, x2, y2."""
-    bounds = np.array([-_FAR, -_FAR, _FAR, _FAR])
+    bounds = np.array([0.0, 0.0, float(STEP_MAX), float(STEP_MAX)])
     child = number
     parent = int(grid.parents[child])
     while parent != NO_NODE:
@@ -68,14 +79,8 @@ def region_of(grid: Grid, number: int) -> Floats:
         if node["kind"] == PLACE and node["kept"] != child:
             side = side_of(node)
             row, column = divmod(child - int(node["first"]), side)
-            for axis in range(2):
-                line = column if axis == 0 else row
-                start_m = np.float64(node["x_m"] if axis == 0 else node["y_m"])
-                per_m = np.float64(node["x_per_m"] if axis == 0 else node["y_per_m"])
-                if line > 0 and per_m > 0.0:
-                    bounds[axis] = max(bounds[axis], start_m + line / per_m)
-                if line < side - 1 and per_m > 0.0:
-                    bounds[axis + 2] = min(bounds[axis + 2], start_m + (line + 1) / per_m)
+            _narrow(bounds, 0, float(node["x"]), np.float64(node["x_scale"]), column, side)
+            _narrow(bounds, 1, float(node["y"]), np.float64(node["y_scale"]), row, side)
         child = parent
         parent = int(grid.parents[child])
     return bounds
@@ -90,10 +95,10 @@ def _sampled(grid: Grid, number: int, bounds: Floats) -> Floats:
     sample = np.empty((size, 6))
     for i in range(size):
         entry = grid.entries.records[int(node["first"]) + i * count // size]
-        sample[i, 0] = _clip(bounds[0], bounds[2], np.float64(entry["x1_m"]))
-        sample[i, 1] = _clip(bounds[1], bounds[3], np.float64(entry["y1_m"]))
-        sample[i, 2] = _clip(bounds[0], bounds[2], np.float64(entry["x2_m"]))
-        sample[i, 3] = _clip(bounds[1], bounds[3], np.float64(entry["y2_m"]))
+        sample[i, 0] = _clip(bounds[0], bounds[2], float(first_of(entry["x"])))
+        sample[i, 1] = _clip(bounds[1], bounds[3], float(first_of(entry["y"])))
+        sample[i, 2] = _clip(bounds[0], bounds[2], float(last_of(entry["x"])))
+        sample[i, 3] = _clip(bounds[1], bounds[3], float(last_of(entry["y"])))
         sample[i, 4] = (sample[i, 0] + sample[i, 2]) / 2.0
         sample[i, 5] = (sample[i, 1] + sample[i, 3]) / 2.0
     return sample
@@ -110,27 +115,26 @@ def _layout_of(sample: Floats) -> Floats:
 
 
 @leaf
-def _per_m(low: float, high: float, side: int) -> float:
-    """Cells per metre, 0 if there is nothing to part."""
-    if high - low <= max(abs(low), abs(high)) * 1e-6:
+def _scale_of(low: float, high: float, side: int) -> float:
+    """Cells per step, 0 if there is nothing to part."""
+    if high - low < side:
         return 0.0
-    return side / (high - low)
+    return np.float64(np.float32(side / (high - low)))
 
 
 @array_leaf
 def _place_cost(sample: Floats, frame: Floats, side: int, count: int) -> float:
     """Cost of so many columns and rows of cells."""
     size = sample.shape[0]
-    x_per_m, y_per_m = _per_m(frame[0], frame[2], side), _per_m(frame[1], frame[3], side)
+    x_scale, y_scale = _scale_of(frame[0], frame[2], side), _scale_of(frame[1], frame[3], side)
     spans = np.empty((size, 4), dtype=np.int64)
     copies = 0
     kept = 0
     for i in range(size):
         for axis in range(4):
-            start_m = frame[axis % 2]
-            spans[i, axis] = line_of(
-                sample[i, axis], start_m, x_per_m if axis % 2 == 0 else y_per_m, side
-            )
+            start = int(frame[axis % 2])
+            scale = x_scale if axis % 2 == 0 else y_scale
+            spans[i, axis] = line_of(int(sample[i, axis]), start, scale, side)
         cells = (spans[i, 2] - spans[i, 0] + 1) * (spans[i, 3] - spans[i, 1] + 1)
         if cells > min(CELLS_MAX, side * side - 1):
             kept += 1
@@ -142,8 +146,8 @@ def _place_cost(sample: Floats, frame: Floats, side: int, count: int) -> float:
     objects = min(size, OBJECTS)
     for i in range(objects):
         one = i * size // objects
-        column = line_of(sample[one, 4], frame[0], x_per_m, side)
-        row = line_of(sample[one, 5], frame[1], y_per_m, side)
+        column = line_of(int(sample[one, 4]), int(frame[0]), x_scale, side)
+        row = line_of(int(sample[one, 5]), int(frame[1]), y_scale, side)
         for j in range(size):
             met += (
                 (spans[j, 0] <= column)
@@ -182,7 +186,7 @@ def decide(grid: Grid, number: int) -> Decision:
     count = int(grid.nodes[number]["count"])
     sample = _sampled(grid, number, region_of(grid, number))
     frame = _layout_of(sample)
-    best = Decision(LEAF, 0, 0.0, 0.0, 0.0, 0.0)
+    best = Decision(LEAF, 0, 0, 0, 0.0, 0.0)
     cost = np.float64(count)
     for side_log in range(1, SIDE_LOG_MAX + 1):
         side = 1 << side_log
@@ -194,15 +198,15 @@ def decide(grid: Grid, number: int) -> Decision:
             best = Decision(
                 PLACE,
                 2 * side_log,
-                frame[0],
-                frame[1],
-                _per_m(frame[0], frame[2], side),
-                _per_m(frame[1], frame[3], side),
+                int(frame[0]),
+                int(frame[1]),
+                _scale_of(frame[0], frame[2], side),
+                _scale_of(frame[1], frame[3], side),
             )
     depth = word_depth(grid, number)
     size_class = 3
     while size_class < SIZE_CLASS_MAX and 8 << size_class < count:
         size_class += 1
     if _word_cost(grid, number, depth, size_class) < cost:
-        best = Decision(WORD, size_class, 0.0, 0.0, 0.0, 0.0)
+        best = Decision(WORD, size_class, 0, 0, 0.0, 0.0)
     return best

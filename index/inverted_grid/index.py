@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from index.batches import Boxes, Ints, KeywordLists, Matches, ObjectBatch
+from index.batches import Boxes, Floats, Ints, KeywordLists, Matches, ObjectBatch
 from index.inverted_grid import match_kernels, update_kernels
 from index.inverted_grid.invariants import check_grid
 from index.inverted_grid.layout import (
@@ -21,10 +23,11 @@ from index.inverted_grid.layout import (
     RUNS_FULL,
     SCANNED,
     STRETCHES,
-    Asked,
     Grid,
     Numbers,
 )
+from index.inverted_grid.match_kernels import Asked, Searched
+from index.inverted_grid.step_kernels import STEP_MAX
 from index.square import Square
 from index.tables import SlotTable
 from index.tables.clauses import columns_of, validate_boxes, validate_clauses
@@ -38,15 +41,24 @@ _RUNS_MIN = 256
 _WORK_MIN = 256
 _PENDING_MIN = 64
 _FOUND_MIN = 256
+_WORLD_M = 30_000_000.0
+"""Half a side of the frame if none is given: it holds the Earth."""
 
 
 class InvertedGrid:
-    """See `index.contracts.ClauseIndex`."""
+    """See `index.contracts.ClauseIndex`.
+
+    Parameters
+    ----------
+    square
+        Where most boxes and objects are; by default the whole Earth, in steps of 6 cm.
+    """
 
     def __init__(self, square: Square | None = None) -> None:
         self._table = SlotTable(CLAUSE_DTYPE, with_places=True)
         self._meta: Ints = np.zeros(META_COUNT, dtype=np.int64)
         self._found: Ints = np.empty(_FOUND_MIN, dtype=np.int64)
+        self._searched: Searched | None = None
         self._grid = Grid(
             np.zeros(_WORDS_MIN, dtype=np.int32),
             np.zeros(_WORDS_MIN, dtype=np.int32),
@@ -57,6 +69,7 @@ class InvertedGrid:
             self._table.rows,
             self._table.pool,
             self._table.places,
+            _frame_of(square or Square(0.0, 0.0, _WORLD_M)),
             np.zeros(_WORK_MIN, dtype=np.int32),
             np.zeros(_PENDING_MIN, dtype=np.int32),
             self._meta,
@@ -84,7 +97,7 @@ class InvertedGrid:
         words = int(required.ids.max()) + 1
         roots = longer(self._grid.roots, words)
         counts = as_long(self._grid.word_counts, len(roots))
-        self._grid = self._grid._replace(roots=roots, word_counts=counts)
+        self._change(roots=roots, word_counts=counts)
         self._adopt_table()
         self._meta[CLAUSES] += len(ids)
         update_kernels.count_words(self._grid, slots, 1)
@@ -121,12 +134,13 @@ class InvertedGrid:
         offsets = np.zeros(count + 1, dtype=np.int64)
         row = 0
         while True:
-            row, is_short = divmod(match_kernels.match(self._grid, asked, row, offsets, self._found), 2)
+            searched = self._searched or self._for_match()
+            row, is_short = divmod(match_kernels.match(searched, asked, row, offsets, self._found), 2)
             if row == count:
                 return Matches(offsets, self._found[: offsets[count]].copy())
             needed = int(self._meta[NEEDED])
             if is_short:
-                self._grid = self._grid._replace(work=longer(self._grid.work, needed))
+                self._change(work=longer(self._grid.work, needed))
             else:
                 self._found = longer(self._found, needed)
 
@@ -166,22 +180,52 @@ class InvertedGrid:
         while (status := update_kernels.remove(self._grid, slots, cursor)) != DONE:
             self._grow(status)
 
+    def _change(self, **arrays: Any) -> None:  # noqa: ANN401 - arrays of several types, and runs
+        self._grid = self._grid._replace(**arrays)
+        self._searched = None
+
+    def _for_match(self) -> Searched:
+        grid = self._grid
+        self._searched = Searched(
+            grid.roots,
+            grid.nodes,
+            grid.parents,
+            grid.entries.records,
+            grid.clauses,
+            grid.pool,
+            grid.frame,
+            grid.work,
+            grid.meta,
+        )
+        return self._searched
+
     def _adopt_table(self) -> None:
         """Take over arrays that the table has changed."""
         table = self._table
         if self._grid.clauses is not table.rows or self._grid.pool is not table.pool:
-            self._grid = self._grid._replace(clauses=table.rows, pool=table.pool, ranks=table.places)
+            self._change(clauses=table.rows, pool=table.pool, ranks=table.places)
 
     def _grow(self, status: int) -> None:
         """Lengthen what a kernel ran out of."""
         grid = self._grid
         needed = int(self._meta[NEEDED])
         if status == RUNS_FULL:
-            self._grid = grid._replace(entries=lengthened(grid.entries, needed))
+            self._change(entries=lengthened(grid.entries, needed))
         elif status == NODES_FULL:
             nodes = longer(grid.nodes, len(grid.nodes) + needed)
-            self._grid = grid._replace(nodes=nodes, parents=as_long(grid.parents, len(nodes)))
+            self._change(nodes=nodes, parents=as_long(grid.parents, len(nodes)))
         elif status == PENDING_FULL:
-            self._grid = grid._replace(pending=longer(grid.pending, needed))
+            self._change(pending=longer(grid.pending, needed))
         else:
-            self._grid = grid._replace(work=longer(grid.work, needed))
+            self._change(work=longer(grid.work, needed))
+
+
+def _frame_of(square: Square) -> Floats:
+    """Return where steps begin, and how many there are in a metre."""
+    return np.array(
+        [
+            square.x_m - square.half_m,
+            square.y_m - square.half_m,
+            STEP_MAX / (2.0 * square.half_m),
+        ]
+    )

@@ -11,14 +11,13 @@ from index.inverted_grid.cell_kernels import (
     bucket_of,
     column_of,
     keyword_of,
-    rounded_down,
-    rounded_up,
     row_of,
     side_of,
     signature_without_first,
 )
 from index.inverted_grid.layout import CLAUSES, LEAF, NO_NODE, NODE_END, PENDING, PLACE, Grid
 from index.inverted_grid.node_kernels import CELLS_MAX
+from index.inverted_grid.step_kernels import column_step, first_of, last_of, row_step
 from index.tables import SlotTable
 from index.tables.free_kernels import NOTHING
 from index.tables.run_kernels import NO_RUN
@@ -109,12 +108,12 @@ def _homes(grid: Grid, number: int, slot: int, depth: int) -> Iterator[int]:
         clause = grid.clauses[slot]
         side = side_of(node)
         columns = range(
-            column_of(node, rounded_down(clause["x1_m"]), side),
-            column_of(node, rounded_up(clause["x2_m"]), side) + 1,
+            column_of(node, column_step(grid.frame, clause["x1_m"]), side),
+            column_of(node, column_step(grid.frame, clause["x2_m"]), side) + 1,
         )
         rows = range(
-            row_of(node, rounded_down(clause["y1_m"]), side),
-            row_of(node, rounded_up(clause["y2_m"]), side) + 1,
+            row_of(node, row_step(grid.frame, clause["y1_m"]), side),
+            row_of(node, row_step(grid.frame, clause["y2_m"]), side) + 1,
         )
         if len(columns) * len(rows) > min(CELLS_MAX, side * side - 1):
             yield int(node["kept"])
@@ -144,12 +143,12 @@ def _check_leaf(grid: Grid, number: int, slots: set[int], runs: list[tuple[int, 
         clause = grid.clauses[slot]
         if entry["signature"] != signature_without_first(grid, slot):
             raise InconsistentIndexError(f"an entry of slot {slot} has another signature")
-        for name in ("x1_m", "y1_m", "x2_m", "y2_m"):
-            rounded = (rounded_down if name[1] == "1" else rounded_up)(clause[name])
-            if entry[name] != rounded:
-                raise InconsistentIndexError(f"an entry of slot {slot} has another box")
-            if (rounded > clause[name]) if name[1] == "1" else (rounded < clause[name]):
-                raise InconsistentIndexError(f"the box of slot {slot} was rounded inwards")
+        along_x = [column_step(grid.frame, clause[name]) for name in ("x1_m", "x2_m")]
+        along_y = [row_step(grid.frame, clause[name]) for name in ("y1_m", "y2_m")]
+        if [first_of(entry["x"]), last_of(entry["x"])] != along_x:
+            raise InconsistentIndexError(f"an entry of slot {slot} has other columns")
+        if [first_of(entry["y"]), last_of(entry["y"])] != along_y:
+            raise InconsistentIndexError(f"an entry of slot {slot} has other rows")
 
 
 def _check_stretches(grid: Grid, stretches: list[tuple[int, int]]) -> None:

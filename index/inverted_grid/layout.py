@@ -30,13 +30,11 @@ was when the clause was entered. The first says in whose list it is."""
 
 ENTRY_DTYPE = np.dtype(
     [
-        ("x1_m", np.float32),  # the box, rounded outwards
-        ("y1_m", np.float32),
-        ("x2_m", np.float32),
-        ("y2_m", np.float32),
+        ("x", np.int64),  # from where to where the box goes, in steps: see `step_kernels`
+        ("y", np.int64),
         ("signature", np.int64),  # of the keywords, without the one whose list it is
         ("slot", np.int32),  # of the clause; in the first record of a free run: the next one
-        ("place", np.int32),  # unused: two entries fill a cache line
+        ("unused", np.int32),  # two entries fill a cache line
     ],
     align=True,
 )
@@ -50,10 +48,10 @@ WORD = 2
 
 NODE_DTYPE = np.dtype(
     [
-        ("x_m", np.float32),  # lower left corner of the cells; what lies outside is in the outermost ones
-        ("y_m", np.float32),
-        ("x_per_m", np.float32),  # cells per metre
-        ("y_per_m", np.float32),
+        ("x", np.int32),  # lower left corner of the cells; what lies outside is in the outermost ones
+        ("y", np.int32),
+        ("x_scale", np.float32),  # cells per step
+        ("y_scale", np.float32),
         ("first", np.int32),  # entry of a leaf's run, or first child; in a free stretch: the next one
         ("count", np.int32),  # clauses below, of a leaf: entries
         ("kept", np.int32),  # child of what no other child holds, NO_NODE if there is none
@@ -97,7 +95,7 @@ STRETCHES = 16
 class Grid(NamedTuple):
     """All arrays."""
 
-    roots: Numbers  # keyword to the node of its list, NO_NODE + 1 = 0 if there is none
+    roots: Numbers  # keyword to the node of its list and 1 more, 0 if there is none
     word_counts: Numbers  # keyword to how many clauses require it
     nodes: Rows
     parents: Numbers  # of nodes, NO_NODE of roots
@@ -106,17 +104,7 @@ class Grid(NamedTuple):
     clauses: Rows
     pool: KeywordIds
     ranks: Numbers
+    frame: Floats  # where steps begin, and steps per metre: see `step_kernels`
     work: Numbers  # scratch: nodes on the way
     pending: Numbers  # stack of nodes to be settled
     meta: Ints
-
-
-class Asked(NamedTuple):
-    """Objects: a row for each."""
-
-    x1_m: Floats
-    y1_m: Floats
-    x2_m: Floats
-    y2_m: Floats
-    keyword_offsets: Ints
-    keyword_ids: KeywordIds

@@ -10,76 +10,87 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
+from index.batches import Floats, Ints, KeywordIds
+from index.inverted_grid.cell_kernels import bucket_of, column_of, row_of, side_of
+from index.inverted_grid.layout import CANDIDATES, LEAF, NEEDED, NO_NODE, PLACE, SCANNED, Numbers, Rows
+from index.inverted_grid.step_kernels import GUARDS, column_step, first_of, row_step, window_of
+from index.tables.signature_kernels import bit_of
+from safe_region.jit import kernel, leaf
 
-from index.batches import Ints, KeywordIds
-from index.inverted_grid.cell_kernels import (
-    bucket_of,
-    column_of,
-    rounded_down,
-    rounded_up,
-    row_of,
-    side_of,
-)
-from index.inverted_grid.layout import CANDIDATES, LEAF, NEEDED, NO_NODE, PLACE, SCANNED, Asked, Grid
-from index.tables.signature_kernels import signature_of
-from safe_region.jit import array_leaf, kernel, leaf
-
-FOUND_FULL = -1
+FOUND_SHORT = -1
 WORK_SHORT = -2
+
+
+class Searched(NamedTuple):
+    """The arrays of `Grid` that a match needs: what it is given takes longer than to match one object."""
+
+    roots: Numbers
+    nodes: Rows
+    parents: Numbers
+    entries: Rows
+    clauses: Rows
+    pool: KeywordIds
+    frame: Floats
+    work: Numbers
+    meta: Ints
+
+
+class Asked(NamedTuple):
+    """Objects: a row for each."""
+
+    x1_m: Floats
+    y1_m: Floats
+    x2_m: Floats
+    y2_m: Floats
+    keyword_offsets: Ints
+    keyword_ids: KeywordIds
 
 
 class Item(NamedTuple):
     """One object."""
 
-    x1_m: float
-    y1_m: float
-    x2_m: float
-    y2_m: float
-    low_x_m: np.float32  # the box, rounded outwards
-    low_y_m: np.float32
-    high_x_m: np.float32
-    high_y_m: np.float32
+    row: int  # in the batch
+    begin: int  # of its keywords
+    end: int
+    x1: int  # its box in steps
+    y1: int
+    x2: int
+    y2: int
+    x_window: int
+    y_window: int
     missing: int  # bits of keywords that it does not have
     is_area: bool
-    words: KeywordIds
-
-
-@array_leaf
-def _item_of(asked: Asked, i: int) -> Item:
-    """Return an object of a batch."""
-    x1_m, y1_m, x2_m, y2_m = asked.x1_m[i], asked.y1_m[i], asked.x2_m[i], asked.y2_m[i]
-    words = asked.keyword_ids[asked.keyword_offsets[i] : asked.keyword_offsets[i + 1]]
-    return Item(
-        x1_m,
-        y1_m,
-        x2_m,
-        y2_m,
-        rounded_down(x1_m),
-        rounded_down(y1_m),
-        rounded_up(x2_m),
-        rounded_up(y2_m),
-        ~signature_of(words),
-        x1_m < x2_m or y1_m < y2_m,
-        words,
-    )
 
 
 @leaf
-def _has_all(grid: Grid, start: int, count: int, words: KeywordIds) -> bool:
+def _item_of(grid: Searched, asked: Asked, i: int) -> Item:
+    """Return an object of a batch."""
+    begin, end = int(asked.keyword_offsets[i]), int(asked.keyword_offsets[i + 1])
+    x1, y1 = column_step(grid.frame, asked.x1_m[i]), row_step(grid.frame, asked.y1_m[i])
+    x2, y2 = column_step(grid.frame, asked.x2_m[i]), row_step(grid.frame, asked.y2_m[i])
+    signature = 0
+    for at in range(begin, end):
+        signature |= 1 << bit_of(asked.keyword_ids[at])
+    is_area = asked.x1_m[i] < asked.x2_m[i] or asked.y1_m[i] < asked.y2_m[i]
+    x_window, y_window = window_of(x1, x2), window_of(y1, y2)
+    return Item(i, begin, end, x1, y1, x2, y2, x_window, y_window, ~signature, is_area)
+
+
+@leaf
+def _has_all(grid: Searched, start: int, count: int, asked: Asked, item: Item) -> bool:
     """Whether an object has all keywords of a clause: both increase."""
-    at = 0
+    at = item.begin
     for i in range(start, start + count):
         keyword = grid.pool[i]
-        while at < words.shape[0] and words[at] < keyword:
+        while at < item.end and asked.keyword_ids[at] < keyword:
             at += 1
-        if at == words.shape[0] or words[at] != keyword:
+        if at == item.end or asked.keyword_ids[at] != keyword:
             return False
     return True
 
 
 @leaf
-def _is_home(grid: Grid, number: int, x_m: float, y_m: float) -> bool:
+def _is_home(grid: Searched, number: int, x: int, y: int) -> bool:
     """Whether a leaf is the one, of all that a box is entered in, that has a point of it."""
     child = number
     parent = int(grid.parents[child])
@@ -87,7 +98,7 @@ def _is_home(grid: Grid, number: int, x_m: float, y_m: float) -> bool:
         node = grid.nodes[parent]
         if node["kind"] == PLACE and node["kept"] != child:
             side = side_of(node)
-            if child != int(node["first"]) + row_of(node, y_m, side) * side + column_of(node, x_m, side):
+            if child != int(node["first"]) + row_of(node, y, side) * side + column_of(node, x, side):
                 return False
         child = parent
         parent = int(grid.parents[child])
@@ -95,65 +106,33 @@ def _is_home(grid: Grid, number: int, x_m: float, y_m: float) -> bool:
 
 
 @leaf
-def _matches(grid: Grid, number: int, place: int, item: Item) -> bool:
+def _matches(grid: Searched, number: int, place: int, asked: Asked, item: Item) -> bool:
     """Whether a clause, whose entry passed, is found here."""
-    grid.meta[CANDIDATES] += 1
-    entry = grid.entries.records[place]
+    entry = grid.entries[place]
     clause = grid.clauses[entry["slot"]]
+    i = item.row
     if (
-        item.x1_m > clause["x2_m"]
-        or item.x2_m < clause["x1_m"]
-        or item.y1_m > clause["y2_m"]
-        or item.y2_m < clause["y1_m"]
+        asked.x1_m[i] > clause["x2_m"]
+        or asked.x2_m[i] < clause["x1_m"]
+        or asked.y1_m[i] > clause["y2_m"]
+        or asked.y2_m[i] < clause["y1_m"]
     ):
         return False
-    if item.is_area:
-        x_m = max(item.x1_m, np.float64(entry["x1_m"]))
-        y_m = max(item.y1_m, np.float64(entry["y1_m"]))
-        if not _is_home(grid, number, x_m, y_m):
-            return False
-    start = int(clause["keyword_start"])
-    return bool(_has_all(grid, start, int(clause["keyword_count"]), item.words))
+    if item.is_area and not _is_home(
+        grid, number, max(item.x1, first_of(entry["x"])), max(item.y1, first_of(entry["y"]))
+    ):
+        return False
+    return bool(_has_all(grid, int(clause["keyword_start"]), int(clause["keyword_count"]), asked, item))
 
 
 @leaf
-def _scan(grid: Grid, number: int, item: Item, found: Ints, total: int) -> int:
-    """Keep the clauses of a leaf that match; return how many there are now, or FOUND_FULL."""
-    node = grid.nodes[number]
-    records = grid.entries.records
-    start = int(node["first"])
-    count = int(node["count"])
-    if total + count > found.shape[0]:
-        grid.meta[NEEDED] = total + count
-        return FOUND_FULL
-    grid.meta[SCANNED] += count
-    for place in range(start, start + count):
-        entry = records[place]
-        if (
-            (entry["x1_m"] <= item.high_x_m)
-            & (entry["y1_m"] <= item.high_y_m)
-            & (entry["x2_m"] >= item.low_x_m)
-            & (entry["y2_m"] >= item.low_y_m)
-            & ((entry["signature"] & item.missing) == 0)
-        ) and _matches(grid, number, place, item):
-            found[total] = grid.clauses[entry["slot"]]["id"]
-            total += 1
-    return total
-
-
-@leaf
-def _push_cells(grid: Grid, number: int, item: Item, end: int) -> int:
-    """Push the cells of a node that an object meets; return the new end, or WORK_SHORT."""
+def _push_cells(grid: Searched, number: int, item: Item, end: int) -> int:
+    """Push the cells of a node that an area meets; return the new end, or WORK_SHORT."""
     node = grid.nodes[number]
     first = int(node["first"])
     side = side_of(node)
-    column_1 = column_of(node, item.x1_m, side)
-    row_1 = row_of(node, item.y1_m, side)
-    if not item.is_area:
-        grid.work[end] = first + row_1 * side + column_1
-        return end + 1
-    column_2 = column_of(node, item.x2_m, side)
-    row_2 = row_of(node, item.y2_m, side)
+    column_1, column_2 = column_of(node, item.x1, side), column_of(node, item.x2, side)
+    row_1, row_2 = row_of(node, item.y1, side), row_of(node, item.y2, side)
     needed = end + (column_2 - column_1 + 1) * (row_2 - row_1 + 1)
     if needed > grid.work.shape[0]:
         grid.meta[NEEDED] = needed
@@ -166,13 +145,17 @@ def _push_cells(grid: Grid, number: int, item: Item, end: int) -> int:
 
 
 @leaf
-def _push_buckets(grid: Grid, number: int, item: Item, end: int) -> int:
-    """Push the children of a node that an object's keywords lead to, each once; return the new end."""
+def _push_buckets(grid: Searched, number: int, asked: Asked, item: Item, end: int) -> int:
+    """Push the children that an object's keywords lead to, each once; return the new end, or WORK_SHORT."""
     first = int(grid.nodes[number]["first"])
     size_class = int(grid.nodes[number]["size_class"])
+    needed = end + item.end - item.begin
+    if needed > grid.work.shape[0]:
+        grid.meta[NEEDED] = needed
+        return WORK_SHORT
     begin = end
-    for keyword in item.words:
-        child = first + bucket_of(keyword, size_class)
+    for at in range(item.begin, item.end):
+        child = first + bucket_of(asked.keyword_ids[at], size_class)
         is_new = grid.nodes[child]["count"] > 0
         for i in range(begin, end):
             is_new &= grid.work[i] != child
@@ -183,37 +166,61 @@ def _push_buckets(grid: Grid, number: int, item: Item, end: int) -> int:
 
 
 @leaf
-def _search(grid: Grid, root: int, item: Item, found: Ints, total: int) -> int:
+def _push(grid: Searched, number: int, asked: Asked, item: Item, end: int) -> int:
+    """Push the children of a node that an object comes to; return the new end, or WORK_SHORT."""
+    node = grid.nodes[number]
+    if node["kept"] != NO_NODE:
+        if end == grid.work.shape[0]:
+            grid.meta[NEEDED] = end + 1
+            return WORK_SHORT
+        grid.work[end] = node["kept"]
+        end += 1
+    if node["kind"] == PLACE:
+        return _push_cells(grid, number, item, end)
+    return _push_buckets(grid, number, asked, item, end)
+
+
+@leaf
+def _search(grid: Searched, root: int, asked: Asked, item: Item, found: Ints, total: int) -> int:
     """Look through the list of a keyword; return how many are found now, or a negative status."""
-    work = grid.work
-    work[0] = root
-    end = 1
-    while end > 0:
+    nodes, entries, work = grid.nodes, grid.entries, grid.work
+    x_window, y_window, missing = item.x_window, item.y_window, item.missing
+    number = root
+    end = 0
+    while True:
+        node = nodes[number]
+        if node["kind"] == PLACE and not item.is_area and node["kept"] == NO_NODE:
+            side = side_of(node)
+            row, column = row_of(node, item.y1, side), column_of(node, item.x1, side)
+            number = int(node["first"]) + row * side + column
+            continue
+        if node["kind"] == LEAF:
+            start = int(node["first"])
+            count = int(node["count"])
+            if total + count > found.shape[0]:
+                grid.meta[NEEDED] = total + count
+                return FOUND_SHORT
+            grid.meta[SCANNED] += count
+            for place in range(start, start + count):
+                entry = entries[place]
+                meets = (x_window - entry["x"]) & (y_window - entry["y"]) & GUARDS
+                if (meets ^ GUARDS) | (entry["signature"] & missing) == 0:
+                    grid.meta[CANDIDATES] += 1
+                    if _matches(grid, number, place, asked, item):
+                        found[total] = grid.clauses[entry["slot"]]["id"]
+                        total += 1
+        else:
+            end = _push(grid, number, asked, item, end)
+            if end < 0:
+                return end
+        if end == 0:
+            return total
         end -= 1
         number = int(work[end])
-        node = grid.nodes[number]
-        if node["kind"] == LEAF:
-            total = _scan(grid, number, item, found, total)
-            if total < 0:
-                return total
-            continue
-        if end + item.words.shape[0] + 1 > work.shape[0]:
-            grid.meta[NEEDED] = end + item.words.shape[0] + 1
-            return WORK_SHORT
-        if node["kept"] != NO_NODE:
-            work[end] = node["kept"]
-            end += 1
-        if node["kind"] == PLACE:
-            end = _push_cells(grid, number, item, end)
-        else:
-            end = _push_buckets(grid, number, item, end)
-        if end < 0:
-            return end
-    return total
 
 
 @kernel
-def match(grid: Grid, asked: Asked, row: int, offsets: Ints, found: Ints) -> int:
+def match(grid: Searched, asked: Asked, row: int, offsets: Ints, found: Ints) -> int:
     """Write the clauses that match each object as CSR, from a row on.
 
     Returns
@@ -222,15 +229,17 @@ def match(grid: Grid, asked: Asked, row: int, offsets: Ints, found: Ints) -> int
         Twice the first row that is not done, and 1 more if `work`, not `found`, is too short for it:
         `meta[NEEDED]` says how long it must be.
     """
-    total = offsets[row]
+    total = int(offsets[row])
+    known = grid.roots.shape[0]
     for i in range(row, asked.x1_m.shape[0]):
-        item = _item_of(asked, i)
-        for word in item.words:
-            if word >= grid.roots.shape[0] or grid.roots[word] == 0:
+        item = _item_of(grid, asked, i)
+        for at in range(item.begin, item.end):
+            word = asked.keyword_ids[at]
+            if word >= known or grid.roots[word] == 0:
                 continue
-            status = _search(grid, int(grid.roots[word]) - 1, item, found, total)
+            status = _search(grid, int(grid.roots[word]) - 1, asked, item, found, total)
             if status < 0:
                 return i * 2 + int(status == WORK_SHORT)
             total = status
         offsets[i + 1] = total
-    return asked.x1_m.shape[0] * 2
+    return int(asked.x1_m.shape[0]) * 2

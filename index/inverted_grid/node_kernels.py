@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from index.inverted_grid.cell_kernels import (
     bucket_of,
     column_of,
     keyword_of,
-    rounded_down,
-    rounded_up,
     row_of,
     side_of,
     signature_without_first,
@@ -32,6 +28,7 @@ from index.inverted_grid.layout import (
     WORK_FULL,
     Grid,
 )
+from index.inverted_grid.step_kernels import column_step, row_step, stretch_of
 from index.tables.free_kernels import NOTHING, give_back_rows, take_rows
 from index.tables.run_kernels import NO_RUN, RUN_LEAST, free_run, has_run, is_wasteful, moved_run
 from safe_region.jit import leaf
@@ -78,10 +75,9 @@ def set_entry(grid: Grid, place: int, slot: int) -> None:
     """Write an entry anew, from its clause."""
     clause = grid.clauses[slot]
     entry = grid.entries.records[place]
-    entry["x1_m"] = rounded_down(clause["x1_m"])
-    entry["y1_m"] = rounded_down(clause["y1_m"])
-    entry["x2_m"] = rounded_up(clause["x2_m"])
-    entry["y2_m"] = rounded_up(clause["y2_m"])
+    frame = grid.frame
+    entry["x"] = stretch_of(column_step(frame, clause["x1_m"]), column_step(frame, clause["x2_m"]))
+    entry["y"] = stretch_of(row_step(frame, clause["y1_m"]), row_step(frame, clause["y2_m"]))
     entry["signature"] = signature_without_first(grid, slot)
     entry["slot"] = slot
 
@@ -141,7 +137,7 @@ def word_depth(grid: Grid, number: int) -> int:
 
 @leaf
 def _push_cells(
-    grid: Grid, number: int, corners: tuple[np.float32, ...], end: int, may_make: bool
+    grid: Grid, number: int, corners: tuple[int, int, int, int], end: int, may_make: bool
 ) -> int:
     """Push the children of a node with cells that a box belongs to; return the new end, or a status."""
     node = grid.nodes[number]
@@ -181,10 +177,10 @@ def lead(grid: Grid, root: int, slot: int, may_make: bool) -> int:
     """
     clause = grid.clauses[slot]
     corners = (
-        rounded_down(clause["x1_m"]),
-        rounded_down(clause["y1_m"]),
-        rounded_up(clause["x2_m"]),
-        rounded_up(clause["y2_m"]),
+        column_step(grid.frame, clause["x1_m"]),
+        row_step(grid.frame, clause["y1_m"]),
+        column_step(grid.frame, clause["x2_m"]),
+        row_step(grid.frame, clause["y2_m"]),
     )
     work = grid.work
     work[0] = root

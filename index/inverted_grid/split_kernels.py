@@ -39,6 +39,7 @@ from index.inverted_grid.node_kernels import (
     take_nodes,
     word_depth,
 )
+from index.inverted_grid.step_kernels import first_of, last_of
 from index.tables.run_kernels import (
     NO_RUN,
     RUN_END,
@@ -74,10 +75,10 @@ def _children_of(grid: Grid, number: int, place: int, depth: int) -> tuple[int, 
     entry = grid.entries.records[place]
     if node["kind"] == PLACE:
         side = side_of(node)
-        column = column_of(node, entry["x1_m"], side)
-        row = row_of(node, entry["y1_m"], side)
-        columns = column_of(node, entry["x2_m"], side) - column + 1
-        rows = row_of(node, entry["y2_m"], side) - row + 1
+        column = column_of(node, first_of(entry["x"]), side)
+        row = row_of(node, first_of(entry["y"]), side)
+        columns = column_of(node, last_of(entry["x"]), side) - column + 1
+        rows = row_of(node, last_of(entry["y"]), side) - row + 1
         if columns * rows > min(CELLS_MAX, side * side - 1):
             return 0, 0, 0, 0
         return first + row * side + column, columns, rows, side
@@ -168,10 +169,10 @@ def _part(grid: Grid, number: int, decision: Decision) -> int:
     node["kind"] = decision.kind
     node["first"] = first
     node["size_class"] = size_class
-    node["x_m"] = decision.x_m
-    node["y_m"] = decision.y_m
-    node["x_per_m"] = decision.x_per_m
-    node["y_per_m"] = decision.y_per_m
+    node["x"] = decision.x
+    node["y"] = decision.y
+    node["x_scale"] = decision.x_scale
+    node["y_scale"] = decision.y_scale
     kept = _count_children(grid, number, start, count, depth)
     needed = _room_for(grid, first, size_class, kept)
     if int(grid.entries.ends[RUN_END]) + needed > grid.entries.records.shape[0]:
@@ -207,7 +208,9 @@ def _is_first_copy(grid: Grid, top: int, number: int, place: int) -> bool:
         node = grid.nodes[parent]
         if node["kind"] == PLACE and node["kept"] != child:
             side = side_of(node)
-            cell = row_of(node, entry["y1_m"], side) * side + column_of(node, entry["x1_m"], side)
+            cell = row_of(node, first_of(entry["y"]), side) * side + column_of(
+                node, first_of(entry["x"]), side
+            )
             if child != int(node["first"]) + cell:
                 return False
         child = parent
