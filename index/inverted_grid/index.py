@@ -10,11 +10,13 @@ from index.batches import Boxes, Floats, Ints, KeywordLists, Matches, ObjectBatc
 from index.inverted_grid import match_kernels, update_kernels
 from index.inverted_grid.invariants import check_grid
 from index.inverted_grid.layout import (
+    BLOCK,
     CANDIDATES,
     CLAUSE_DTYPE,
     CLAUSES,
     DONE,
     ENTRY_DTYPE,
+    ITEM_DTYPE,
     META_COUNT,
     NEEDED,
     NODE_DTYPE,
@@ -41,6 +43,7 @@ _RUNS_MIN = 256
 _WORK_MIN = 256
 _PENDING_MIN = 64
 _FOUND_MIN = 256
+_LISTS_MIN = 3 << 9
 _WORLD_M = 30_000_000.0
 """Half a side of the frame if none is given: it holds the Earth."""
 
@@ -59,6 +62,8 @@ class InvertedGrid:
         self._meta: Ints = np.zeros(META_COUNT, dtype=np.int64)
         self._found: Ints = np.empty(_FOUND_MIN, dtype=np.int64)
         self._searched: Searched | None = None
+        self._items = np.zeros(BLOCK, dtype=ITEM_DTYPE)
+        self._lists: Ints = np.zeros(_LISTS_MIN, dtype=np.int64)
         self._grid = Grid(
             np.zeros(_WORDS_MIN, dtype=np.int32),
             np.zeros(_WORDS_MIN, dtype=np.int32),
@@ -140,7 +145,8 @@ class InvertedGrid:
                 return Matches(offsets, self._found[: offsets[count]].copy())
             needed = int(self._meta[NEEDED])
             if is_short:
-                self._change(work=longer(self._grid.work, needed))
+                self._lists = longer(self._lists, needed, 3)
+                self._searched = None
             else:
                 self._found = longer(self._found, needed)
 
@@ -163,6 +169,8 @@ class InvertedGrid:
             grid.pending,
             grid.meta,
             self._found,
+            self._items,
+            self._lists,
         )
         return sum(array.nbytes for array in own) + self._table.memory_bytes()
 
@@ -194,8 +202,9 @@ class InvertedGrid:
             grid.clauses,
             grid.pool,
             grid.frame,
-            grid.work,
             grid.meta,
+            self._items,
+            self._lists,
         )
         return self._searched
 

@@ -39,6 +39,27 @@ ENTRY_DTYPE = np.dtype(
     align=True,
 )
 
+ITEM_DTYPE = np.dtype(
+    [
+        ("begin", np.int64),  # of an object's keywords in the batch
+        ("end", np.int64),
+        ("x1", np.int64),  # its box in steps
+        ("y1", np.int64),
+        ("x2", np.int64),
+        ("y2", np.int64),
+        ("x_window", np.int64),  # the same as windows
+        ("y_window", np.int64),
+        ("missing", np.int64),  # bits of keywords that it does not have
+        ("found", np.int64),  # how many clauses match it
+        ("at", np.int64),  # where the next one is written
+        ("is_area", np.bool_),
+    ],
+    align=True,
+)
+
+BLOCK = 8
+"""Objects that are matched at a time."""
+
 LEAF = 0
 """The kind of a node whose entries are a run."""
 PLACE = 1

@@ -1,5 +1,8 @@
 """Matching: down from each keyword of an object, through entries, to clauses that are verified.
 
+Most of the time goes into waiting for memory. So objects are matched some at a time, step by step, and what
+a step will read is asked for by the one before: nodes, then more nodes, runs of entries, clauses, keywords.
+
 An object with an area comes to every cell that it meets, and may find a clause in many. It counts in the
 cell that has the lower left corner of what the two boxes share.
 
@@ -8,21 +11,38 @@ Operations: match O(keywords + nodes on the way + entries of leaves) an object.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from index.batches import Floats, Ints, KeywordIds
 from index.inverted_grid.cell_kernels import bucket_of, column_of, row_of, side_of
-from index.inverted_grid.layout import CANDIDATES, LEAF, NEEDED, NO_NODE, PLACE, SCANNED, Numbers, Rows
+from index.inverted_grid.layout import (
+    BLOCK,
+    CANDIDATES,
+    LEAF,
+    NEEDED,
+    NO_NODE,
+    PLACE,
+    SCANNED,
+    Numbers,
+    Rows,
+)
 from index.inverted_grid.step_kernels import GUARDS, column_step, first_of, row_step, window_of
+from index.tables.prefetch_kernels import prefetch
 from index.tables.signature_kernels import bit_of
 from safe_region.jit import kernel, leaf
 
 FOUND_SHORT = -1
 WORK_SHORT = -2
 
+_ITEM_BITS = 32
+_LINE = 2
+"""Entries of a cache line."""
+_AHEAD = 16
+"""Entries of a leaf that are asked for; the processor sees to the others itself."""
+
 
 class Searched(NamedTuple):
-    """The arrays of `Grid` that a match needs: what it is given takes longer than to match one object."""
+    """The arrays that a match needs: to be given them takes longer than to match one object."""
 
     roots: Numbers
     nodes: Rows
@@ -31,8 +51,11 @@ class Searched(NamedTuple):
     clauses: Rows
     pool: KeywordIds
     frame: Floats
-    work: Numbers
     meta: Ints
+    items: Rows
+    lists: Ints
+    """Nodes to come to, leaves to look through, and entries that passed, each a third: the number of one
+    and, in the upper half, the object's in the block."""
 
 
 class Asked(NamedTuple):
@@ -46,47 +69,150 @@ class Asked(NamedTuple):
     keyword_ids: KeywordIds
 
 
-class Item(NamedTuple):
-    """One object."""
-
-    row: int  # in the batch
-    begin: int  # of its keywords
-    end: int
-    x1: int  # its box in steps
-    y1: int
-    x2: int
-    y2: int
-    x_window: int
-    y_window: int
-    missing: int  # bits of keywords that it does not have
-    is_area: bool
+@leaf
+def _short_of(grid: Searched, needed: int) -> int:
+    """Say how long each list must be."""
+    grid.meta[NEEDED] = 3 * needed
+    return WORK_SHORT
 
 
 @leaf
-def _item_of(grid: Searched, asked: Asked, i: int) -> Item:
-    """Return an object of a batch."""
+def _fill_item(grid: Searched, asked: Asked, i: int, item: Any) -> None:  # noqa: ANN401 - a row
+    """Note what is known of an object."""
     begin, end = int(asked.keyword_offsets[i]), int(asked.keyword_offsets[i + 1])
     x1, y1 = column_step(grid.frame, asked.x1_m[i]), row_step(grid.frame, asked.y1_m[i])
     x2, y2 = column_step(grid.frame, asked.x2_m[i]), row_step(grid.frame, asked.y2_m[i])
     signature = 0
     for at in range(begin, end):
         signature |= 1 << bit_of(asked.keyword_ids[at])
-    is_area = asked.x1_m[i] < asked.x2_m[i] or asked.y1_m[i] < asked.y2_m[i]
-    x_window, y_window = window_of(x1, x2), window_of(y1, y2)
-    return Item(i, begin, end, x1, y1, x2, y2, x_window, y_window, ~signature, is_area)
+    item["begin"] = begin
+    item["end"] = end
+    item["x1"] = x1
+    item["y1"] = y1
+    item["x2"] = x2
+    item["y2"] = y2
+    item["x_window"] = window_of(x1, x2)
+    item["y_window"] = window_of(y1, y2)
+    item["missing"] = ~signature
+    item["is_area"] = asked.x1_m[i] < asked.x2_m[i] or asked.y1_m[i] < asked.y2_m[i]
 
 
 @leaf
-def _has_all(grid: Searched, start: int, count: int, asked: Asked, item: Item) -> bool:
-    """Whether an object has all keywords of a clause: both increase."""
-    at = item.begin
-    for i in range(start, start + count):
-        keyword = grid.pool[i]
-        while at < item.end and asked.keyword_ids[at] < keyword:
-            at += 1
-        if at == item.end or asked.keyword_ids[at] != keyword:
-            return False
-    return True
+def _begin(grid: Searched, asked: Asked, row: int, count: int) -> int:
+    """List the roots of all keywords of some objects; return the end of the list, or WORK_SHORT."""
+    lists = grid.lists
+    room = lists.shape[0] // 3
+    known = grid.roots.shape[0]
+    needed = int(asked.keyword_offsets[row + count] - asked.keyword_offsets[row])
+    if needed > room:
+        return _short_of(grid, needed)
+    end = 0
+    for number in range(count):
+        item = grid.items[number]
+        _fill_item(grid, asked, row + number, item)
+        for at in range(item["begin"], item["end"]):
+            word = asked.keyword_ids[at]
+            if word < known and grid.roots[word] != 0:
+                root = int(grid.roots[word]) - 1
+                prefetch(grid.nodes, root)
+                lists[end] = number << _ITEM_BITS | root
+                end += 1
+    return end
+
+
+@leaf
+def _list_cells(grid: Searched, number: int, item: Any, upper: int, end: int) -> int:  # noqa: ANN401
+    """List the cells of a node that an object meets; return the new end, or WORK_SHORT."""
+    node = grid.nodes[number]
+    first = int(node["first"])
+    side = side_of(node)
+    column_1, row_1 = column_of(node, item["x1"], side), row_of(node, item["y1"], side)
+    column_2, row_2 = column_1, row_1
+    if item["is_area"]:
+        column_2, row_2 = column_of(node, item["x2"], side), row_of(node, item["y2"], side)
+    needed = end + (column_2 - column_1 + 1) * (row_2 - row_1 + 1)
+    if needed > grid.lists.shape[0] // 3:
+        return _short_of(grid, needed)
+    for row in range(row_1, row_2 + 1):
+        for column in range(column_1, column_2 + 1):
+            child = first + row * side + column
+            prefetch(grid.nodes, child)
+            grid.lists[end] = upper | child
+            end += 1
+    return end
+
+
+@leaf
+def _list_buckets(
+    grid: Searched,
+    number: int,
+    asked: Asked,
+    item: Any,
+    upper: int,
+    end: int,  # noqa: ANN401
+) -> int:
+    """List the children that an object's keywords lead to, each once; return the new end, or WORK_SHORT."""
+    first = int(grid.nodes[number]["first"])
+    size_class = int(grid.nodes[number]["size_class"])
+    needed = end + int(item["end"]) - int(item["begin"])
+    if needed > grid.lists.shape[0] // 3:
+        return _short_of(grid, needed)
+    begin = end
+    for at in range(item["begin"], item["end"]):
+        child = first + bucket_of(asked.keyword_ids[at], size_class)
+        is_new = True
+        for i in range(begin, end):
+            is_new &= grid.lists[i] != upper | child
+        if is_new:
+            prefetch(grid.nodes, child)
+            grid.lists[end] = upper | child
+            end += 1
+    return end
+
+
+@leaf
+def _ask_for_leaf(grid: Searched, start: int, count: int) -> None:
+    """Ask for the entries of a leaf."""
+    for place in range(start, start + min(count, _AHEAD), _LINE):
+        prefetch(grid.entries, place)
+
+
+@leaf
+def _descend(grid: Searched, asked: Asked, end: int) -> int:
+    """List the leaves below all nodes that are listed; return the end of that list, or WORK_SHORT."""
+    nodes, lists = grid.nodes, grid.lists
+    room = lists.shape[0] // 3
+    leaf_end = room
+    head = 0
+    while head < end:
+        one = lists[head]
+        upper = one >> _ITEM_BITS << _ITEM_BITS
+        number = int(one - upper)
+        node = nodes[number]
+        head += 1
+        if node["kind"] == LEAF:
+            count = int(node["count"])
+            if count > 0:
+                if leaf_end == 2 * room:
+                    return _short_of(grid, room + 1)
+                _ask_for_leaf(grid, int(node["first"]), count)
+                lists[leaf_end] = one
+                leaf_end += 1
+            continue
+        item = grid.items[one >> _ITEM_BITS]
+        if node["kind"] == PLACE:
+            end = _list_cells(grid, number, item, upper, end)
+        else:
+            end = _list_buckets(grid, number, asked, item, upper, end)
+        if end < 0:
+            return end
+        if node["kept"] != NO_NODE:
+            if end == room:
+                return _short_of(grid, room + 1)
+            prefetch(nodes, int(node["kept"]))
+            lists[end] = upper | node["kept"]
+            end += 1
+    return leaf_end
 
 
 @leaf
@@ -106,117 +232,122 @@ def _is_home(grid: Searched, number: int, x: int, y: int) -> bool:
 
 
 @leaf
-def _matches(grid: Searched, number: int, place: int, asked: Asked, item: Item) -> bool:
-    """Whether a clause, whose entry passed, is found here."""
-    entry = grid.entries[place]
-    clause = grid.clauses[entry["slot"]]
-    i = item.row
-    if (
-        asked.x1_m[i] > clause["x2_m"]
-        or asked.x2_m[i] < clause["x1_m"]
-        or asked.y1_m[i] > clause["y2_m"]
-        or asked.y2_m[i] < clause["y1_m"]
-    ):
-        return False
-    if item.is_area and not _is_home(
-        grid, number, max(item.x1, first_of(entry["x"])), max(item.y1, first_of(entry["y"]))
-    ):
-        return False
-    return bool(_has_all(grid, int(clause["keyword_start"]), int(clause["keyword_count"]), asked, item))
+def _keep_homes(grid: Searched, number: int, item: Any, begin: int, end: int) -> int:  # noqa: ANN401
+    """Keep of the entries listed those that count in this leaf; return the new end."""
+    kept = begin
+    for i in range(begin, end):
+        entry = grid.entries[grid.lists[i] & ((1 << _ITEM_BITS) - 1)]
+        x, y = max(item["x1"], first_of(entry["x"])), max(item["y1"], first_of(entry["y"]))
+        if _is_home(grid, number, x, y):
+            grid.lists[kept] = grid.lists[i]
+            kept += 1
+    return kept
 
 
 @leaf
-def _push_cells(grid: Searched, number: int, item: Item, end: int) -> int:
-    """Push the cells of a node that an area meets; return the new end, or WORK_SHORT."""
-    node = grid.nodes[number]
-    first = int(node["first"])
-    side = side_of(node)
-    column_1, column_2 = column_of(node, item.x1, side), column_of(node, item.x2, side)
-    row_1, row_2 = row_of(node, item.y1, side), row_of(node, item.y2, side)
-    needed = end + (column_2 - column_1 + 1) * (row_2 - row_1 + 1)
-    if needed > grid.work.shape[0]:
-        grid.meta[NEEDED] = needed
-        return WORK_SHORT
-    for row in range(row_1, row_2 + 1):
-        for column in range(column_1, column_2 + 1):
-            grid.work[end] = first + row * side + column
-            end += 1
-    return end
-
-
-@leaf
-def _push_buckets(grid: Searched, number: int, asked: Asked, item: Item, end: int) -> int:
-    """Push the children that an object's keywords lead to, each once; return the new end, or WORK_SHORT."""
-    first = int(grid.nodes[number]["first"])
-    size_class = int(grid.nodes[number]["size_class"])
-    needed = end + item.end - item.begin
-    if needed > grid.work.shape[0]:
-        grid.meta[NEEDED] = needed
-        return WORK_SHORT
-    begin = end
-    for at in range(item.begin, item.end):
-        child = first + bucket_of(asked.keyword_ids[at], size_class)
-        is_new = grid.nodes[child]["count"] > 0
+def _scan(grid: Searched, leaf_end: int) -> int:
+    """List the entries of all leaves listed that pass; return the end of that list, or WORK_SHORT."""
+    entries, lists = grid.entries, grid.lists
+    room = lists.shape[0] // 3
+    end = 2 * room
+    scanned = 0
+    for at in range(room, leaf_end):
+        upper = lists[at] >> _ITEM_BITS << _ITEM_BITS
+        number = int(lists[at] - upper)
+        item = grid.items[lists[at] >> _ITEM_BITS]
+        x_window, y_window, missing = item["x_window"], item["y_window"], item["missing"]
+        start, count = int(grid.nodes[number]["first"]), int(grid.nodes[number]["count"])
+        if end + count > 3 * room:
+            return _short_of(grid, end + count - 2 * room)
+        scanned += count
+        begin = end
+        for place in range(start, start + count):
+            entry = entries[place]
+            meets = (x_window - entry["x"]) & (y_window - entry["y"]) & GUARDS
+            lists[end] = upper | place  # it stays if the entry passes
+            end += int((meets ^ GUARDS) | (entry["signature"] & missing) == 0)
+        if item["is_area"]:
+            end = _keep_homes(grid, number, item, begin, end)
         for i in range(begin, end):
-            is_new &= grid.work[i] != child
-        if is_new:
-            grid.work[end] = child
-            end += 1
+            prefetch(grid.clauses, entries[lists[i] - upper]["slot"])
+    grid.meta[SCANNED] += scanned
     return end
 
 
 @leaf
-def _push(grid: Searched, number: int, asked: Asked, item: Item, end: int) -> int:
-    """Push the children of a node that an object comes to; return the new end, or WORK_SHORT."""
-    node = grid.nodes[number]
-    if node["kept"] != NO_NODE:
-        if end == grid.work.shape[0]:
-            grid.meta[NEEDED] = end + 1
-            return WORK_SHORT
-        grid.work[end] = node["kept"]
-        end += 1
-    if node["kind"] == PLACE:
-        return _push_cells(grid, number, item, end)
-    return _push_buckets(grid, number, asked, item, end)
+def _has_all(grid: Searched, clause: Any, asked: Asked, item: Any) -> bool:  # noqa: ANN401
+    """Whether an object has all keywords of a clause, of which it has one: both increase."""
+    at = int(item["begin"])
+    start, count = int(clause["keyword_start"]), int(clause["keyword_count"])
+    for i in range(start, start + count if count > 1 else start):
+        keyword = grid.pool[i]
+        while at < item["end"] and asked.keyword_ids[at] < keyword:
+            at += 1
+        if at == item["end"] or asked.keyword_ids[at] != keyword:
+            return False
+    return True
 
 
 @leaf
-def _search(grid: Searched, root: int, asked: Asked, item: Item, found: Ints, total: int) -> int:
-    """Look through the list of a keyword; return how many are found now, or a negative status."""
-    nodes, entries, work = grid.nodes, grid.entries, grid.work
-    x_window, y_window, missing = item.x_window, item.y_window, item.missing
-    number = root
-    end = 0
-    while True:
-        node = nodes[number]
-        if node["kind"] == PLACE and not item.is_area and node["kept"] == NO_NODE:
-            side = side_of(node)
-            row, column = row_of(node, item.y1, side), column_of(node, item.x1, side)
-            number = int(node["first"]) + row * side + column
-            continue
-        if node["kind"] == LEAF:
-            start = int(node["first"])
-            count = int(node["count"])
-            if total + count > found.shape[0]:
-                grid.meta[NEEDED] = total + count
-                return FOUND_SHORT
-            grid.meta[SCANNED] += count
-            for place in range(start, start + count):
-                entry = entries[place]
-                meets = (x_window - entry["x"]) & (y_window - entry["y"]) & GUARDS
-                if (meets ^ GUARDS) | (entry["signature"] & missing) == 0:
-                    grid.meta[CANDIDATES] += 1
-                    if _matches(grid, number, place, asked, item):
-                        found[total] = grid.clauses[entry["slot"]]["id"]
-                        total += 1
-        else:
-            end = _push(grid, number, asked, item, end)
-            if end < 0:
-                return end
-        if end == 0:
-            return total
-        end -= 1
-        number = int(work[end])
+def _verify(grid: Searched, asked: Asked, row: int, end: int) -> int:
+    """Keep of the entries listed those of clauses that match, and count them; return the end of the list."""
+    lists = grid.lists
+    begin = 2 * (lists.shape[0] // 3)
+    grid.meta[CANDIDATES] += end - begin
+    for at in range(begin, end):
+        lists[at] += int(grid.entries[lists[at] & ((1 << _ITEM_BITS) - 1)]["slot"]) - (
+            lists[at] & ((1 << _ITEM_BITS) - 1)
+        )
+        clause = grid.clauses[lists[at] & ((1 << _ITEM_BITS) - 1)]
+        if clause["keyword_count"] > 1:
+            prefetch(grid.pool, clause["keyword_start"])
+    kept = begin
+    for at in range(begin, end):
+        number = lists[at] >> _ITEM_BITS
+        i = row + number
+        clause = grid.clauses[lists[at] & ((1 << _ITEM_BITS) - 1)]
+        if (
+            (asked.x1_m[i] <= clause["x2_m"])
+            & (asked.x2_m[i] >= clause["x1_m"])
+            & (asked.y1_m[i] <= clause["y2_m"])
+            & (asked.y2_m[i] >= clause["y1_m"])
+        ) and _has_all(grid, clause, asked, grid.items[number]):
+            lists[kept] = lists[at]
+            grid.items[number]["found"] += 1
+            kept += 1
+    return kept
+
+
+@leaf
+def _match_block(grid: Searched, asked: Asked, row: int, count: int, offsets: Ints, found: Ints) -> int:
+    """Match some objects; return 0, or a negative status."""
+    lists = grid.lists
+    for number in range(count):
+        grid.items[number]["found"] = 0
+    end = _begin(grid, asked, row, count)
+    if end > 0:
+        end = _descend(grid, asked, end)
+        if end > 0:
+            end = _scan(grid, end)
+    if end < 0:
+        return end
+    begin = 2 * (lists.shape[0] // 3)
+    if end > 0:
+        end = _verify(grid, asked, row, end)
+    total = int(offsets[row])
+    if end > begin and total + end - begin > found.shape[0]:
+        grid.meta[NEEDED] = total + end - begin
+        return FOUND_SHORT
+    for number in range(count):
+        item = grid.items[number]
+        item["at"] = total
+        total += int(item["found"])
+        offsets[row + number + 1] = total
+    for at in range(begin, end):
+        item = grid.items[lists[at] >> _ITEM_BITS]
+        found[item["at"]] = grid.clauses[lists[at] & ((1 << _ITEM_BITS) - 1)]["id"]
+        item["at"] += 1
+    return 0
 
 
 @kernel
@@ -226,20 +357,20 @@ def match(grid: Searched, asked: Asked, row: int, offsets: Ints, found: Ints) ->
     Returns
     -------
     int
-        Twice the first row that is not done, and 1 more if `work`, not `found`, is too short for it:
+        Twice the first row that is not done, and 1 more if `lists`, not `found`, is too short for it:
         `meta[NEEDED]` says how long it must be.
     """
-    total = int(offsets[row])
-    known = grid.roots.shape[0]
-    for i in range(row, asked.x1_m.shape[0]):
-        item = _item_of(grid, asked, i)
-        for at in range(item.begin, item.end):
-            word = asked.keyword_ids[at]
-            if word >= known or grid.roots[word] == 0:
-                continue
-            status = _search(grid, int(grid.roots[word]) - 1, asked, item, found, total)
-            if status < 0:
-                return i * 2 + int(status == WORK_SHORT)
-            total = status
-        offsets[i + 1] = total
+    meta = grid.meta
+    status = 0
+    while row < asked.x1_m.shape[0]:
+        count = min(BLOCK if status == 0 else 1, asked.x1_m.shape[0] - row)
+        candidates, scanned = int(meta[CANDIDATES]), int(meta[SCANNED])
+        status = _match_block(grid, asked, row, count, offsets, found)
+        if status == 0:
+            row += count
+            continue
+        meta[CANDIDATES] = candidates
+        meta[SCANNED] = scanned
+        if status == FOUND_SHORT or count == 1:
+            return row * 2 + int(status == WORK_SHORT)
     return int(asked.x1_m.shape[0]) * 2
