@@ -14,6 +14,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -104,14 +105,16 @@ class DictIndex:
         """Find which clauses each object matches."""
         offsets = [0]
         found: list[int] = []
-        lists = keyword_sets(objects.keywords)
+        words = objects.keywords.ids.tolist()
+        ends = objects.keywords.offsets.tolist()
+        lists = [words[start:end] for start, end in pairwise(ends)]
         if objects.boxes is None:
             for x_m, y_m, row in zip(objects.x_m.tolist(), objects.y_m.tolist(), lists, strict=True):
-                found.extend(self._at(x_m, y_m, row.tolist()))
+                found.extend(self._at(x_m, y_m, row))
                 offsets.append(len(found))
         else:
             for box, row in zip(_rows(objects.boxes), lists, strict=True):
-                found.extend(self._about(box, row.tolist()))
+                found.extend(self._about(box, row))
                 offsets.append(len(found))
         return Matches(np.array(offsets, dtype=np.int64), np.array(found, dtype=np.int64))
 

@@ -15,18 +15,18 @@ Numbers = npt.NDArray[np.int32]
 
 CLAUSE_DTYPE = np.dtype(
     [
-        ("id", np.int64),
+        ("id", np.int64),  # first what most matches read, and no more
+        ("keyword_start", np.int64),  # first required keyword id in the pool
+        ("keyword_count", np.int32),
         ("x1_m", np.float64),  # the closed box
         ("y1_m", np.float64),
         ("x2_m", np.float64),
         ("y2_m", np.float64),
-        ("keyword_start", np.int64),  # first required keyword id in the pool
-        ("keyword_count", np.int32),
     ],
     align=True,
 )
-"""Beside each keyword in the pool, in `places`: which keyword of the clause is so rare, rarest first, as it
-was when the clause was entered. The first says in whose list it is."""
+"""Beside each keyword in the pool, in `places`: which of the clause's keywords is so rare, the rarest first,
+as it was when the clause was entered. The first says in whose list it is."""
 
 ENTRY_DTYPE = np.dtype(
     [
@@ -49,6 +49,8 @@ ITEM_DTYPE = np.dtype(
         ("y2", np.int64),
         ("x_window", np.int64),  # the same as windows
         ("y_window", np.int64),
+        ("x_inner", np.int64),  # of what lies strictly inside
+        ("y_inner", np.int64),
         ("missing", np.int64),  # bits of keywords that it does not have
         ("found", np.int64),  # how many clauses match it
         ("at", np.int64),  # where the next one is written

@@ -26,7 +26,14 @@ from index.inverted_grid.layout import (
     Numbers,
     Rows,
 )
-from index.inverted_grid.step_kernels import GUARDS, column_step, first_of, row_step, window_of
+from index.inverted_grid.step_kernels import (
+    GUARDS,
+    column_step,
+    first_of,
+    inner_window,
+    row_step,
+    window_of,
+)
 from index.tables.prefetch_kernels import prefetch
 from index.tables.signature_kernels import bit_of
 from safe_region.jit import kernel, leaf
@@ -35,10 +42,17 @@ FOUND_SHORT = -1
 WORK_SHORT = -2
 
 _ITEM_BITS = 32
+_PLACE_MASK = (1 << 31) - 1
+_CERTAIN = 1 << 31
+"""In the list of what passed: the boxes meet for certain."""
 _LINE = 2
 """Entries of a cache line."""
 _AHEAD = 16
 """Entries of a leaf that are asked for; the processor sees to the others itself."""
+
+
+_LISTS_MAX = 3 << 18
+"""Lists do not get longer than this for a block, only for an object."""
 
 
 class Searched(NamedTuple):
@@ -93,7 +107,10 @@ def _fill_item(grid: Searched, asked: Asked, i: int, item: Any) -> None:  # noqa
     item["y2"] = y2
     item["x_window"] = window_of(x1, x2)
     item["y_window"] = window_of(y1, y2)
+    item["x_inner"] = inner_window(window_of(x1, x2))
+    item["y_inner"] = inner_window(window_of(y1, y2))
     item["missing"] = ~signature
+    item["found"] = 0
     item["is_area"] = asked.x1_m[i] < asked.x2_m[i] or asked.y1_m[i] < asked.y2_m[i]
 
 
@@ -149,7 +166,7 @@ def _list_buckets(
     asked: Asked,
     item: Any,
     upper: int,
-    end: int,  # noqa: ANN401
+    end: int,
 ) -> int:
     """List the children that an object's keywords lead to, each once; return the new end, or WORK_SHORT."""
     first = int(grid.nodes[number]["first"])
@@ -236,7 +253,7 @@ def _keep_homes(grid: Searched, number: int, item: Any, begin: int, end: int) ->
     """Keep of the entries listed those that count in this leaf; return the new end."""
     kept = begin
     for i in range(begin, end):
-        entry = grid.entries[grid.lists[i] & ((1 << _ITEM_BITS) - 1)]
+        entry = grid.entries[grid.lists[i] & _PLACE_MASK]
         x, y = max(item["x1"], first_of(entry["x"])), max(item["y1"], first_of(entry["y"]))
         if _is_home(grid, number, x, y):
             grid.lists[kept] = grid.lists[i]
@@ -268,10 +285,22 @@ def _scan(grid: Searched, leaf_end: int) -> int:
             end += int((meets ^ GUARDS) | (entry["signature"] & missing) == 0)
         if item["is_area"]:
             end = _keep_homes(grid, number, item, begin, end)
-        for i in range(begin, end):
-            prefetch(grid.clauses, entries[lists[i] - upper]["slot"])
     grid.meta[SCANNED] += scanned
     return end
+
+
+@leaf
+def _ask_for_clauses(grid: Searched, begin: int, end: int) -> None:
+    """Replace entries listed by their clauses, and ask for these."""
+    lists = grid.lists
+    for at in range(begin, end):
+        item = grid.items[lists[at] >> _ITEM_BITS]
+        entry = grid.entries[lists[at] & _PLACE_MASK]
+        meets = (item["x_inner"] - entry["x"]) & (item["y_inner"] - entry["y"]) & GUARDS
+        slot = int(entry["slot"])
+        prefetch(grid.clauses, slot)
+        one = lists[at] >> _ITEM_BITS << _ITEM_BITS | slot
+        lists[at] = one | _CERTAIN if meets == GUARDS else one
 
 
 @leaf
@@ -289,29 +318,30 @@ def _has_all(grid: Searched, clause: Any, asked: Asked, item: Any) -> bool:  # n
 
 
 @leaf
-def _verify(grid: Searched, asked: Asked, row: int, end: int) -> int:
-    """Keep of the entries listed those of clauses that match, and count them; return the end of the list."""
+def _meets(clause: Any, asked: Asked, i: int) -> bool:  # noqa: ANN401
+    """Whether the box of a clause meets an object's."""
+    return bool(
+        (asked.x1_m[i] <= clause["x2_m"])
+        & (asked.x2_m[i] >= clause["x1_m"])
+        & (asked.y1_m[i] <= clause["y2_m"])
+        & (asked.y2_m[i] >= clause["y1_m"])
+    )
+
+
+@leaf
+def _verify(grid: Searched, asked: Asked, row: int, begin: int, end: int) -> int:
+    """Keep of the clauses listed those that match, and count them; return the end of the list."""
     lists = grid.lists
-    begin = 2 * (lists.shape[0] // 3)
-    grid.meta[CANDIDATES] += end - begin
     for at in range(begin, end):
-        lists[at] += int(grid.entries[lists[at] & ((1 << _ITEM_BITS) - 1)]["slot"]) - (
-            lists[at] & ((1 << _ITEM_BITS) - 1)
-        )
-        clause = grid.clauses[lists[at] & ((1 << _ITEM_BITS) - 1)]
+        clause = grid.clauses[lists[at] & _PLACE_MASK]
         if clause["keyword_count"] > 1:
             prefetch(grid.pool, clause["keyword_start"])
     kept = begin
     for at in range(begin, end):
         number = lists[at] >> _ITEM_BITS
-        i = row + number
-        clause = grid.clauses[lists[at] & ((1 << _ITEM_BITS) - 1)]
-        if (
-            (asked.x1_m[i] <= clause["x2_m"])
-            & (asked.x2_m[i] >= clause["x1_m"])
-            & (asked.y1_m[i] <= clause["y2_m"])
-            & (asked.y2_m[i] >= clause["y1_m"])
-        ) and _has_all(grid, clause, asked, grid.items[number]):
+        clause = grid.clauses[lists[at] & _PLACE_MASK]
+        is_met = lists[at] & _CERTAIN != 0 or _meets(clause, asked, row + number)
+        if is_met and _has_all(grid, clause, asked, grid.items[number]):
             lists[kept] = lists[at]
             grid.items[number]["found"] += 1
             kept += 1
@@ -319,25 +349,31 @@ def _verify(grid: Searched, asked: Asked, row: int, end: int) -> int:
 
 
 @leaf
+def _list_passed(grid: Searched, asked: Asked, row: int, count: int) -> int:
+    """List what has to be verified for some objects; return the end of the list, or WORK_SHORT."""
+    end = _begin(grid, asked, row, count)
+    if end >= 0:
+        end = _descend(grid, asked, end)
+    if end >= 0:
+        end = _scan(grid, end)
+    return end
+
+
+@leaf
 def _match_block(grid: Searched, asked: Asked, row: int, count: int, offsets: Ints, found: Ints) -> int:
     """Match some objects; return 0, or a negative status."""
     lists = grid.lists
-    for number in range(count):
-        grid.items[number]["found"] = 0
-    end = _begin(grid, asked, row, count)
-    if end > 0:
-        end = _descend(grid, asked, end)
-        if end > 0:
-            end = _scan(grid, end)
+    end = _list_passed(grid, asked, row, count)
     if end < 0:
         return end
     begin = 2 * (lists.shape[0] // 3)
-    if end > 0:
-        end = _verify(grid, asked, row, end)
     total = int(offsets[row])
-    if end > begin and total + end - begin > found.shape[0]:
+    if total + end - begin > found.shape[0]:
         grid.meta[NEEDED] = total + end - begin
         return FOUND_SHORT
+    _ask_for_clauses(grid, begin, end)
+    grid.meta[CANDIDATES] += end - begin
+    end = _verify(grid, asked, row, begin, end)
     for number in range(count):
         item = grid.items[number]
         item["at"] = total
@@ -345,7 +381,7 @@ def _match_block(grid: Searched, asked: Asked, row: int, count: int, offsets: In
         offsets[row + number + 1] = total
     for at in range(begin, end):
         item = grid.items[lists[at] >> _ITEM_BITS]
-        found[item["at"]] = grid.clauses[lists[at] & ((1 << _ITEM_BITS) - 1)]["id"]
+        found[item["at"]] = grid.clauses[lists[at] & _PLACE_MASK]["id"]
         item["at"] += 1
     return 0
 
@@ -371,6 +407,6 @@ def match(grid: Searched, asked: Asked, row: int, offsets: Ints, found: Ints) ->
             continue
         meta[CANDIDATES] = candidates
         meta[SCANNED] = scanned
-        if status == FOUND_SHORT or count == 1:
+        if status == FOUND_SHORT or count == 1 or meta[NEEDED] <= _LISTS_MAX:
             return row * 2 + int(status == WORK_SHORT)
     return int(asked.x1_m.shape[0]) * 2

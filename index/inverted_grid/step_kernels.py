@@ -54,6 +54,15 @@ def window_of(first: int, last: int) -> int:
 
 
 @leaf
+def inner_window(window: int) -> int:
+    """Return what stretches are compared with that go beyond a window at both ends.
+
+    A box that does so by a whole step does so exactly.
+    """
+    return window - (1 | (1 << _HALF_BITS))
+
+
+@leaf
 def first_of(stretch: int) -> int:
     """Return the first step of a stretch."""
     return int(stretch) & STEP_MAX
