@@ -12,6 +12,7 @@ from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.quad_inverted import QuadInverted
 from bench.ap_tree.dict_index import DictIndex
 from bench.ap_tree.numba_dict import NumbaDict
+from bench.ap_tree.strtree_index import StrtreeIndex
 from index.inverted_grid import InvertedGrid
 from index.naive import NaiveClauseIndex
 from index.square import Square
@@ -48,6 +49,7 @@ FACTORIES = {
     "inverted-grid": InvertedGrid,
     "dict": DictIndex,
     "dict, tiny cells": lambda: DictIndex(cell_m=0.3),
+    "strtree": StrtreeIndex,
     "numba dict": NumbaDict,
     "numba dict, tiny cells": lambda: NumbaDict(cell_m=0.3),
 }
