@@ -1,4 +1,4 @@
-"""`bench draw-file`: files for `bench match-file`, drawn, so that a run can be repeated without outside data.
+"""`bench draw-file`: files for `bench match-file`, so that a run can be repeated without outside data.
 
 Subscriptions and objects are those of `bench ap-tree`; keyword 17 is written `w17`.
 """

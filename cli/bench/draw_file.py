@@ -15,7 +15,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(
     name="draw-file",
-    epilog="Example: nearcast bench draw-file subs.tsv objects.tsv --subscriptions 100000 --side-max 0.01",
+    epilog="Example: nearcast bench draw-file subs.tsv objects.tsv --side-max 0.01",
 )
 @click.argument("subscriptions_path", metavar="SUBS.tsv", type=_FILE)
 @click.argument("objects_path", metavar="OBJECTS.tsv", type=_FILE)
@@ -24,7 +24,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--side-max",
     type=click.FloatRange(0.0, 1.0, min_open=True),
-    help="Sides of rectangles are uniform up to this share of the space's.  [default: areas as in the paper]",
+    help="Sides of rectangles are uniform up to this share of the space's.  [default: as in the paper]",
 )
 @click.option(
     "--data",
