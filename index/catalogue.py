@@ -11,6 +11,7 @@ from index.baselines.iqf import IqfObjectIndex
 from index.baselines.quad_inverted import QuadInverted
 from index.baselines.sq_tree import SqTree
 from index.contracts import ClauseIndex, ObjectIndex, SubscriptionIndex
+from index.inverted_grid import InvertedGrid
 from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveClauseIndex, NaiveObjectIndex, NaiveSubscriptionIndex
 from index.sq_plus_tree import SqPlusTree
@@ -34,6 +35,7 @@ CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
     "ap-tree": ApTree,
     "iq-tree-subscriptions": QuadInverted,
     "rq-tree": InvertedQuad,
+    "inverted-grid": InvertedGrid,
 }
 
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"

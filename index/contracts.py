@@ -87,8 +87,9 @@ class ClauseIndex(Protocol):
     caller looks at what the box stands for, and at keywords that an object must not have.
     """
 
-    candidate_count: int
-    """How many clauses `match` has looked at one by one, since the beginning."""
+    @property
+    def candidate_count(self) -> int:
+        """How many clauses `match` has looked at one by one, since the beginning."""
 
     def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> None:
         """Add clauses, row by row the same in all arguments.

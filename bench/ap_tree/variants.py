@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bench.ap_tree.peers import PEERS
 from bench.ap_tree.postgres import PostgresIndex, missing
 from bench.ap_tree.workload import ApTreeParameters
 from index.ap_tree import ApTree
@@ -42,6 +43,10 @@ def _known(name: str) -> Make:
     return make
 
 
+def _peer(name: str) -> Make:
+    return lambda _square, _history, _parameters: PEERS[name]()
+
+
 VARIANTS: dict[str, Make] = {
     "ap-tree": _ap_tree(),
     "ap-tree-dp": _ap_tree("DP"),
@@ -51,6 +56,7 @@ VARIANTS: dict[str, Make] = {
     "ap-tree-nr": _ap_tree("NR"),
     "ap-tree-rarest-first": _ap_tree(is_rarest_first=True),
     **{name: _known(name) for name in CLAUSE_INDEXES if name != "ap-tree"},
+    **{name: _peer(name) for name in PEERS},
     _POSTGRES: lambda _square, _history, _parameters: PostgresIndex(),
 }
 """By name. `ap-tree` is HR."""

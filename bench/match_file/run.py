@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bench.ap_tree.peers import PEERS
 from bench.errors import BenchError
 from bench.match_file.tables import Clauses, Words, read_objects, read_subscriptions
 from bench.portions import object_part
@@ -20,7 +21,15 @@ from index.catalogue import CLAUSE_INDEXES
 from index.contracts import ClauseIndex
 from index.square import Square
 
-INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {**CLAUSE_INDEXES}
+
+def _without_square(make: Callable[[], ClauseIndex]) -> Callable[[Square | None], ClauseIndex]:
+    return lambda _square: make()
+
+
+INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
+    **CLAUSE_INDEXES,
+    **{name: _without_square(make) for name, make in PEERS.items()},
+}
 """What a file can be matched with."""
 
 _TRIAL = 1_000

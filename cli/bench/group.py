@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.bench.ap_tree import ap_tree
+from cli.bench.draw_file import draw_file
 from cli.bench.lamps import lamps
 from cli.bench.match import match
 from cli.bench.match_file import match_file
@@ -26,6 +27,7 @@ def bench() -> None:
 
 
 bench.add_command(ap_tree)
+bench.add_command(draw_file)
 bench.add_command(lamps)
 bench.add_command(match)
 bench.add_command(match_file)

@@ -41,8 +41,8 @@ def match_file(
     required; each of OBJECTS.tsv is `id x y keyword,keyword,...`. Tabs are between the fields;
     coordinates are on a plane, in any unit. Keywords are compared letter by letter.
 
-    Indexes: those of the server (naive, ap-tree, iq-tree-subscriptions, rq-tree, ...) and the peers of
-    `bench ap-tree`.
+    Indexes: those of the server (naive, ap-tree, inverted-grid, iq-tree-subscriptions, rq-tree) and what
+    one would take instead: dict and numba-dict (keyed by rarest keyword and cell) and strtree (shapely).
     """
     from bench.match_file.run import match_files  # noqa: PLC0415
     from index.catalogue import DEFAULT_CLAUSE_INDEX  # noqa: PLC0415

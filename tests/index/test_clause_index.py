@@ -7,9 +7,13 @@ import dataclasses
 import numpy as np
 import pytest
 
+from bench.ap_tree.dict_index import DictIndex
+from bench.ap_tree.numba_dict import NumbaDict
+from bench.ap_tree.strtree_index import StrtreeIndex
 from index.ap_tree import ApTree
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.quad_inverted import QuadInverted
+from index.inverted_grid import InvertedGrid
 from index.naive import NaiveClauseIndex
 from index.square import Square
 from tests.index.boxes import (
@@ -42,6 +46,12 @@ FACTORIES = {
     "ap-tree-spriority": lambda: ApTree(variant="SPriority", fanout=9, leaf_max=8),
     "ap-tree-trie-qd": lambda: ApTree(variant="Trie-Qd", leaf_max=8),
     "ap-tree-nr": lambda: ApTree(variant="NR", fanout=9, leaf_max=8),
+    "inverted-grid": InvertedGrid,
+    "dict": DictIndex,
+    "dict, tiny cells": lambda: DictIndex(cell_m=0.3),
+    "strtree": StrtreeIndex,
+    "numba dict": NumbaDict,
+    "numba dict, tiny cells": lambda: NumbaDict(cell_m=0.3),
 }
 
 

@@ -1,0 +1,54 @@
+"""`bench draw-file`: files for `bench match-file`, so that a run can be repeated without outside data.
+
+Subscriptions and objects are those of `bench ap-tree`; keyword 17 is written `w17`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from bench.ap_tree.workload import ApTreeParameters, draw
+from bench.datasets import SOURCES, keyword_sets
+from bench.errors import BenchError
+from index.batches import Floats, Ints, KeywordLists
+
+
+def draw_files(subscriptions: Path, objects: Path, parameters: ApTreeParameters, source: str) -> None:
+    """Draw subscriptions and objects, and write each to a file.
+
+    Parameters
+    ----------
+    subscriptions, objects
+        See `bench.match_file.tables`; what is there is overwritten.
+    parameters
+        How many, and of what shape.
+    source
+        One of `bench.datasets.SOURCES`.
+
+    Raises
+    ------
+    BenchError
+        If the data is not there, or a file cannot be written.
+    """
+    workload = draw(SOURCES[source](), parameters)
+    boxes, arrivals = workload.boxes, workload.arrivals
+    corners = (boxes.x1_m, boxes.y1_m, boxes.x2_m, boxes.y2_m)
+    _write(subscriptions, _lines(workload.ids, corners, workload.required))
+    _write(objects, _lines(arrivals.ids, (arrivals.x_m, arrivals.y_m), arrivals.keywords))
+
+
+def _lines(ids: Ints, columns: tuple[Floats, ...], keywords: KeywordLists) -> Iterator[str]:
+    """Yield a line for each row; coordinates are read back as they are."""
+    rows = zip(ids.tolist(), *(one.tolist() for one in columns), keyword_sets(keywords), strict=True)
+    for one, *coordinates, words in rows:
+        text = "\t".join(map(repr, coordinates))
+        yield f"{one}\t{text}\t{','.join(f'w{word}' for word in words.tolist())}\n"
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    try:
+        with path.open("w", encoding="ascii") as file:
+            file.writelines(lines)
+    except OSError as error:
+        raise BenchError(f"{path} cannot be written: {error}") from None

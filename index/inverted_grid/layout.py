@@ -1,0 +1,133 @@
+"""Row layouts of the inverted grid."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Floats, Ints, KeywordIds
+from index.tables.run_kernels import Runs
+
+Rows = npt.NDArray[Any]
+Numbers = npt.NDArray[np.int32]
+
+CLAUSE_DTYPE = np.dtype(
+    [
+        ("id", np.int64),  # first what most matches read, and no more
+        ("keyword_start", np.int64),  # first required keyword id in the pool
+        ("keyword_count", np.int32),
+        ("x1_m", np.float64),  # the closed box
+        ("y1_m", np.float64),
+        ("x2_m", np.float64),
+        ("y2_m", np.float64),
+    ],
+    align=True,
+)
+"""Beside each keyword in the pool, in `places`: which of the clause's keywords is so rare, the rarest first,
+as it was when the clause was entered. The first says in whose list it is."""
+
+ENTRY_DTYPE = np.dtype(
+    [
+        ("x", np.int64),  # from where to where the box goes, in steps: see `step_kernels`
+        ("y", np.int64),
+        ("signature", np.int64),  # of the keywords, without the one whose list it is
+        ("slot", np.int32),  # of the clause; in the first record of a free run: the next one
+        ("unused", np.int32),  # two entries fill a cache line
+    ],
+    align=True,
+)
+
+ITEM_DTYPE = np.dtype(
+    [
+        ("begin", np.int64),  # of an object's keywords in the batch
+        ("end", np.int64),
+        ("x1", np.int64),  # its box in steps
+        ("y1", np.int64),
+        ("x2", np.int64),
+        ("y2", np.int64),
+        ("x_window", np.int64),  # the same as windows
+        ("y_window", np.int64),
+        ("x_inner", np.int64),  # of what lies strictly inside
+        ("y_inner", np.int64),
+        ("missing", np.int64),  # bits of keywords that it does not have
+        ("found", np.int64),  # how many clauses match it
+        ("at", np.int64),  # where the next one is written
+        ("is_area", np.bool_),
+    ],
+    align=True,
+)
+
+BLOCK = 8
+"""Objects that are matched at a time."""
+
+LEAF = 0
+"""The kind of a node whose entries are a run."""
+PLACE = 1
+"""The kind of a node with a square of cells."""
+WORD = 2
+"""The kind of a node with children by the hash of the next keyword."""
+
+NODE_DTYPE = np.dtype(
+    [
+        ("x", np.int32),  # lower left corner of the cells; what lies outside is in the outermost ones
+        ("y", np.int32),
+        ("x_scale", np.float32),  # cells per step
+        ("y_scale", np.float32),
+        ("first", np.int32),  # entry of a leaf's run, or first child; in a free stretch: the next one
+        ("count", np.int32),  # clauses below, of a leaf: entries
+        ("kept", np.int32),  # child of what no other child holds, NO_NODE if there is none
+        ("kind", np.uint8),
+        (
+            "size_class",
+            np.int8,
+        ),  # of a leaf's run, NO_RUN if it is empty; binary logarithm of the children
+        ("limit", np.uint8),  # binary logarithm: see `decision_kernels`
+        ("unused", np.uint8),
+    ],
+    align=True,
+)
+
+NO_NODE = -1
+
+DONE = 0
+RUNS_FULL = -1
+NODES_FULL = -2
+WORK_FULL = -3
+PENDING_FULL = -4
+
+NODE_END = 0
+"""In meta: every node from here on is unused."""
+PENDING = 1
+"""In meta: how many nodes wait to be settled."""
+NEEDED = 2
+"""In meta: how much room a kernel that ran out of it needs."""
+CANDIDATES = 3
+"""In meta: clauses verified so far."""
+SCANNED = 4
+"""In meta: entries looked at so far."""
+CLAUSES = 5
+"""In meta: clauses there are."""
+META_COUNT = 6
+
+STRETCHES = 16
+"""Chains of free stretches of nodes: one for each power of two."""
+
+
+class Grid(NamedTuple):
+    """All arrays."""
+
+    roots: Numbers  # keyword to the node of its list and 1 more, 0 if there is none
+    word_counts: Numbers  # keyword to how many clauses require it
+    nodes: Rows
+    parents: Numbers  # of nodes, NO_NODE of roots
+    free_nodes: Numbers  # first free stretch of each binary logarithm of its length
+    entries: Runs
+    clauses: Rows
+    pool: KeywordIds
+    ranks: Numbers
+    frame: Floats  # where steps begin, and steps per metre: see `step_kernels`
+    work: Numbers  # scratch: nodes on the way
+    pending: Numbers  # stack of nodes to be settled
+    meta: Ints

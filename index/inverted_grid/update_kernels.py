@@ -1,0 +1,235 @@
+"""Inserting and removing clauses.
+
+Kernels go on where they were, as `cursor` says, when they are called again with more room.
+
+Operations: insert and remove O(nodes on the way + entries of the leaves), amortised, a clause; many clauses
+of one keyword are laid out at once, O(depth) each.
+"""
+
+from __future__ import annotations
+
+from index.batches import Ints
+from index.inverted_grid.cell_kernels import keyword_of
+from index.inverted_grid.layout import (
+    DONE,
+    LEAF,
+    NEEDED,
+    NO_NODE,
+    NODES_FULL,
+    PENDING,
+    PENDING_FULL,
+    RUNS_FULL,
+    Grid,
+    Numbers,
+)
+from index.inverted_grid.node_kernels import (
+    add,
+    capacity_of,
+    fit_run,
+    give_back_nodes,
+    has_nodes,
+    lead,
+    make_room,
+    set_entry,
+    take_nodes,
+    take_out,
+)
+from index.inverted_grid.split_kernels import collapse, is_misfit, settle
+from index.tables.run_kernels import NO_RUN, RUN_LEAST, class_of, free_run, has_run
+from safe_region.jit import kernel, leaf
+
+_GROUP_MIN = 32
+"""Clauses of one keyword that may be laid out at once."""
+
+
+@kernel
+def count_words(grid: Grid, slots: Numbers, change: int) -> None:
+    """Count what clauses require, before they are ranked, or no more."""
+    for slot in slots:
+        start = grid.clauses[slot]["keyword_start"]
+        for i in range(start, start + grid.clauses[slot]["keyword_count"]):
+            grid.word_counts[grid.pool[i]] += change
+
+
+@kernel
+def rank_words(grid: Grid, slots: Numbers, rarest: Numbers) -> None:
+    """Rank the keywords of clauses, rarest first, and write the rarest."""
+    counts = grid.word_counts
+    for row in range(slots.shape[0]):
+        start = grid.clauses[slots[row]]["keyword_start"]
+        for i in range(grid.clauses[slots[row]]["keyword_count"]):
+            at = i
+            count = counts[grid.pool[start + i]]
+            while at > 0 and counts[grid.pool[start + grid.ranks[start + at - 1]]] > count:
+                grid.ranks[start + at] = grid.ranks[start + at - 1]
+                at -= 1
+            grid.ranks[start + at] = i
+        rarest[row] = grid.pool[start + grid.ranks[start]]
+
+
+@leaf
+def _root_for(grid: Grid, word: int) -> int:
+    """Return the root of a keyword's list, which may be new, or a status."""
+    if grid.roots[word] == 0:
+        if not has_nodes(grid, 0):
+            grid.meta[NEEDED] = 1
+            return NODES_FULL
+        grid.roots[word] = take_nodes(grid, 0, NO_NODE) + 1
+    return int(grid.roots[word]) - 1
+
+
+@leaf
+def _wait_for_misfits(grid: Grid, end: int) -> None:
+    """Have the highest node of those in `work` settled that is a misfit, or all leaves that are."""
+    for i in range(end):
+        number = int(grid.work[i])
+        if is_misfit(grid, number):
+            grid.pending[grid.meta[PENDING]] = number
+            grid.meta[PENDING] += 1
+            if grid.nodes[number]["kind"] != LEAF:
+                return
+
+
+@leaf
+def _enter(grid: Grid, slot: int) -> int:
+    """Enter a clause; return a status."""
+    root = _root_for(grid, keyword_of(grid, slot, 0))
+    if root < 0:
+        return root
+    end = lead(grid, root, slot, may_make=True)
+    if end < 0:
+        return end
+    if end > grid.pending.shape[0]:
+        grid.meta[NEEDED] = end
+        return PENDING_FULL
+    for i in range(end):
+        if grid.nodes[grid.work[i]]["kind"] == LEAF:
+            status = make_room(grid, int(grid.work[i]))
+            if status != DONE:
+                return status
+    for i in range(end):
+        if grid.nodes[grid.work[i]]["kind"] == LEAF:
+            add(grid, int(grid.work[i]), slot)
+        else:
+            grid.nodes[grid.work[i]]["count"] += 1
+    _wait_for_misfits(grid, end)
+    return DONE
+
+
+@leaf
+def _enter_group(grid: Grid, slots: Numbers, begin: int, end: int) -> int:
+    """Enter many clauses of one keyword, whose list is laid out anew; return a status."""
+    root = _root_for(grid, keyword_of(grid, int(slots[begin]), 0))
+    if root < 0:
+        return root
+    node = grid.nodes[root]
+    if node["kind"] != LEAF:
+        status = collapse(grid, root)
+        if status != DONE:
+            return status
+    count = int(node["count"]) + end - begin
+    if count > capacity_of(node):
+        size_class = class_of(count)
+        if not has_run(grid.entries, size_class):
+            grid.meta[NEEDED] = RUN_LEAST << size_class
+            return RUNS_FULL
+        fit_run(grid, root, size_class)
+    for i in range(begin, end):
+        set_entry(grid, int(node["first"]) + int(node["count"]), int(slots[i]))
+        node["count"] += 1
+    grid.pending[0] = root
+    grid.meta[PENDING] = 1
+    return DONE
+
+
+@leaf
+def _group_end(grid: Grid, slots: Numbers, begin: int) -> int:
+    """Return where the clauses of another keyword begin."""
+    word = keyword_of(grid, int(slots[begin]), 0)
+    end = begin + 1
+    while end < slots.shape[0] and keyword_of(grid, int(slots[end]), 0) == word:
+        end += 1
+    return end
+
+
+@leaf
+def _is_large(grid: Grid, slot: int, count: int) -> bool:
+    """Whether clauses of one keyword are so many that its list is laid out anew."""
+    root = int(grid.roots[keyword_of(grid, slot, 0)]) - 1
+    return count >= _GROUP_MIN and (root < 0 or 2 * count >= grid.nodes[root]["count"])
+
+
+@kernel
+def insert(grid: Grid, slots: Numbers, cursor: Ints) -> int:
+    """Enter clauses, of which those of one keyword are beside each other; return a status.
+
+    `cursor` says how many are done, and how far those with the next keyword go.
+    """
+    while True:
+        status = settle(grid)
+        if status != DONE:
+            return status
+        begin = int(cursor[0])
+        if begin == slots.shape[0]:
+            return DONE
+        if begin >= cursor[1]:
+            cursor[1] = _group_end(grid, slots, begin)
+            cursor[2] = _is_large(grid, int(slots[begin]), int(cursor[1]) - begin)
+        if cursor[2]:
+            status = _enter_group(grid, slots, begin, int(cursor[1]))
+            done = int(cursor[1])
+        else:
+            status = _enter(grid, int(slots[begin]))
+            done = begin + 1
+        if status != DONE:
+            return status
+        cursor[0] = done
+
+
+@leaf
+def _drop_empty(grid: Grid, word: int) -> None:
+    """Forget the list of a keyword, if it is empty."""
+    root = int(grid.roots[word]) - 1
+    if root < 0 or grid.nodes[root]["count"] > 0 or grid.nodes[root]["kind"] != LEAF:
+        return
+    if grid.nodes[root]["size_class"] != NO_RUN:
+        free_run(grid.entries, int(grid.nodes[root]["first"]), int(grid.nodes[root]["size_class"]))
+    give_back_nodes(grid, root, 0)
+    grid.roots[word] = 0
+
+
+@leaf
+def _leave(grid: Grid, slot: int) -> int:
+    """Take a clause out of all leaves that have it; return a status."""
+    root = int(grid.roots[keyword_of(grid, slot, 0)]) - 1
+    end = lead(grid, root, slot, may_make=False)
+    if end < 0:
+        return end
+    if end > grid.pending.shape[0]:
+        grid.meta[NEEDED] = end
+        return PENDING_FULL
+    for i in range(end):
+        if grid.nodes[grid.work[i]]["kind"] == LEAF:
+            take_out(grid, int(grid.work[i]), slot)
+        else:
+            grid.nodes[grid.work[i]]["count"] -= 1
+    _wait_for_misfits(grid, end)
+    return DONE
+
+
+@kernel
+def remove(grid: Grid, slots: Numbers, cursor: Ints) -> int:
+    """Take clauses out; return a status. `cursor` says how many are out."""
+    while True:
+        status = settle(grid)
+        if status != DONE:
+            return status
+        done = int(cursor[0])
+        if done > 0:
+            _drop_empty(grid, keyword_of(grid, int(slots[done - 1]), 0))
+        if done == slots.shape[0]:
+            return DONE
+        status = _leave(grid, int(slots[done]))
+        if status != DONE:
+            return status
+        cursor[0] = done + 1

@@ -1,0 +1,44 @@
+"""Asking for memory before it is read, so that what lies in many places comes at once.
+
+A processor reads ahead until it has guessed wrong where a loop ends; short runs of entries end all the time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+from llvmlite import ir
+from numba.core import types
+from numba.core.config import DISABLE_JIT
+from numba.extending import intrinsic
+
+_READ, _KEPT, _DATA = 0, 3, 1
+"""Arguments of LLVM's prefetch."""
+
+
+def _nothing(array: npt.NDArray[Any], place: int) -> None:
+    """Do nothing, as plain Python."""
+
+
+def _typed(typing_context: Any, array: Any, place: Any) -> Any:  # noqa: ANN401, ARG001 - numba's own
+    """Say what is called with such an array and place, and how it is compiled."""
+
+    def compiled(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        found = context.make_array(signature.args[0])(context, builder, arguments[0])
+        bytes_type = ir.IntType(8).as_pointer()
+        start = builder.bitcast(found.data, bytes_type)
+        width = ir.Constant(ir.IntType(64), signature.args[0].dtype.bitwidth // 8)
+        offset = builder.mul(context.cast(builder, arguments[1], signature.args[1], types.int64), width)
+        number = ir.IntType(32)
+        called = ir.FunctionType(ir.VoidType(), [bytes_type, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [bytes_type], called)
+        flags = [ir.Constant(number, value) for value in (_READ, _KEPT, _DATA)]
+        builder.call(prefetch, [builder.gep(start, [offset]), *flags])
+        return context.get_dummy_value()
+
+    return types.void(array, place), compiled
+
+
+prefetch = _nothing if DISABLE_JIT else intrinsic(_typed)
+"""Ask for `array[place]`, which need not be there."""
