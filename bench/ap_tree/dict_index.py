@@ -4,8 +4,8 @@ Operations: insert, move and remove O(cells of the box), and to look through the
 of the object's keywords in its cell) an object.
 
 Plan: a uniform grid. A clause is in the list of its rarest keyword in each cell that its box meets, as a
-tuple of box, keywords and id; a match looks up each of its keywords in the cell of the object. Keys are one
-number, which is faster than a tuple. A clause of very many cells is in one list for the keyword alone.
+tuple of box, keywords and id; a match looks up each of its keywords in the cell of the object. Keys are
+one number, which is faster than a tuple. A clause of very many cells is in one list for its keyword.
 """
 
 from __future__ import annotations

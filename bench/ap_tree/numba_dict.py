@@ -4,7 +4,8 @@ Operations: insert, move and remove O(cells of the box), and to look through the
 of the object's keywords in its cell) an object.
 
 Plan: as `dict_index`, with open addressing in place of the dict, one table of clauses, and beside each
-number of a clause in a list its box, so that most of what does not match is passed over in one run of memory.
+number of a clause in a list its box, so that most of what does not match is passed over in one run of
+memory.
 """
 
 from __future__ import annotations

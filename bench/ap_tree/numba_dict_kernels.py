@@ -189,7 +189,7 @@ def choose_rarest(lists: Lists, slots: Slots, counts: Slots) -> None:
 
 @kernel
 def enter(lists: Lists, slots: Slots, begin: int) -> int:
-    """Enter clauses from a row on; return the first row that is not done, or -1 - row if keys are full."""
+    """Enter clauses from a row on; return the first row not done, or -1 - row if keys are full."""
     for i in range(begin, slots.shape[0]):
         slot = int(slots[i])
         keys = keys_of(lists, slot)
@@ -260,7 +260,7 @@ def _has_all(required: KeywordIds, words: KeywordIds) -> bool:
 class Arrivals(NamedTuple):
     """Objects: a row for each.
 
-    No other tuple of such fields has this name: numba would take them for one, and look again at each call.
+    No other tuple of such fields has this name: numba would take them for one, and look at each call.
     """
 
     x1_m: Floats
@@ -324,7 +324,7 @@ def _match_one(lists: Lists, arrivals: Arrivals, i: int, found: Ints, total: int
 
 @kernel
 def match(lists: Lists, arrivals: Arrivals, begin: int, offsets: Ints, found: Ints) -> int:
-    """Write the clauses that match each object as CSR, from a row on; return the first that is not done."""
+    """Write the clauses that match each object as CSR, from a row on; return the first row not done."""
     total = int(offsets[begin])
     for i in range(begin, arrivals.x1_m.shape[0]):
         total = _match_one(lists, arrivals, i, found, total)

@@ -1,7 +1,7 @@
 """How a leaf is parted: by place, by the next keyword, or not at all.
 
 Costs are entries looked at per object that comes to the node. Objects are expected where clauses are, so
-samples of the node's clauses stand for both. A copy of an entry costs COPY_PRICE, since memory has a price.
+samples of the node's clauses stand for both. A copy of an entry costs COPY_PRICE: memory has a price.
 
 Operations: decide O(samples ** 2).
 """
@@ -158,7 +158,7 @@ def _place_cost(sample: Floats, frame: Floats, side: int, count: int) -> float:
     scale = count / size
     load = met / objects * scale + kept * scale
     memory = (copies / size - 1.0) + side * side / count
-    return PLACE_PRICE + load + COPY_PRICE * memory + (KEPT_PRICE if kept > 0 else 0.0)
+    return np.float64(PLACE_PRICE + load + COPY_PRICE * memory + (KEPT_PRICE if kept > 0 else 0.0))
 
 
 @leaf
@@ -187,7 +187,7 @@ def decide(grid: Grid, number: int) -> Decision:
     sample = _sampled(grid, number, region_of(grid, number))
     frame = _layout_of(sample)
     best = Decision(LEAF, 0, 0, 0, 0.0, 0.0)
-    cost = np.float64(count)
+    cost = float(count)
     for side_log in range(1, SIDE_LOG_MAX + 1):
         side = 1 << side_log
         if side * side > 2 * count:

@@ -25,8 +25,8 @@ CLAUSE_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""Beside each keyword in the pool, in `places`: which of the clause's keywords is so rare, the rarest first,
-as it was when the clause was entered. The first says in whose list it is."""
+"""Beside each keyword in the pool, in `places`: which of the clause's keywords is so rare, the rarest
+first, as it was when the clause was entered. The first says in whose list it is."""
 
 ENTRY_DTYPE = np.dtype(
     [
@@ -79,10 +79,7 @@ NODE_DTYPE = np.dtype(
         ("count", np.int32),  # clauses below, of a leaf: entries
         ("kept", np.int32),  # child of what no other child holds, NO_NODE if there is none
         ("kind", np.uint8),
-        (
-            "size_class",
-            np.int8,
-        ),  # of a leaf's run, NO_RUN if it is empty; binary logarithm of the children
+        ("size_class", np.int8),  # of a leaf's run, NO_RUN if empty; binary logarithm of the children
         ("limit", np.uint8),  # binary logarithm: see `decision_kernels`
         ("unused", np.uint8),
     ],

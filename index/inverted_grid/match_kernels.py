@@ -1,7 +1,7 @@
 """Matching: down from each keyword of an object, through entries, to clauses that are verified.
 
-Most of the time goes into waiting for memory. So objects are matched some at a time, step by step, and what
-a step will read is asked for by the one before: nodes, then more nodes, runs of entries, clauses, keywords.
+Most of the time goes into waiting for memory. So objects are matched some at a time, step by step, and
+what a step will read is asked for by the one before: nodes, more nodes, entries, clauses, keywords.
 
 An object with an area comes to every cell that it meets, and may find a clause in many. It counts in the
 cell that has the lower left corner of what the two boxes share.
@@ -164,11 +164,11 @@ def _list_buckets(
     grid: Searched,
     number: int,
     asked: Asked,
-    item: Any,
+    item: Any,  # noqa: ANN401
     upper: int,
     end: int,
 ) -> int:
-    """List the children that an object's keywords lead to, each once; return the new end, or WORK_SHORT."""
+    """List the children that an object's keywords lead to, each once; return the end, or WORK_SHORT."""
     first = int(grid.nodes[number]["first"])
     size_class = int(grid.nodes[number]["size_class"])
     needed = end + int(item["end"]) - int(item["begin"])
@@ -198,7 +198,7 @@ def _ask_for_leaf(grid: Searched, start: int, count: int) -> None:
 def _descend(grid: Searched, asked: Asked, end: int) -> int:
     """List the leaves below all nodes that are listed; return the end of that list, or WORK_SHORT."""
     nodes, lists = grid.nodes, grid.lists
-    room = lists.shape[0] // 3
+    room = int(lists.shape[0]) // 3
     leaf_end = room
     head = 0
     while head < end:
@@ -265,7 +265,7 @@ def _keep_homes(grid: Searched, number: int, item: Any, begin: int, end: int) ->
 def _scan(grid: Searched, leaf_end: int) -> int:
     """List the entries of all leaves listed that pass; return the end of that list, or WORK_SHORT."""
     entries, lists = grid.entries, grid.lists
-    room = lists.shape[0] // 3
+    room = int(lists.shape[0]) // 3
     end = 2 * room
     scanned = 0
     for at in range(room, leaf_end):

@@ -49,7 +49,7 @@ def has_nodes(grid: Grid, size_class: int) -> bool:
 
 @leaf
 def take_nodes(grid: Grid, size_class: int, parent: int) -> int:
-    """Take 2 ** size_class empty leaves; return the first. The caller has made sure that there are so many."""
+    """Take 2 ** size_class empty leaves; return the first. The caller knows that there are so many."""
     nodes = grid.nodes
     count = 1 << size_class
     first = take_rows(nodes["first"], grid.free_nodes, size_class, grid.meta, NODE_END, count)
@@ -137,7 +137,11 @@ def word_depth(grid: Grid, number: int) -> int:
 
 @leaf
 def _push_cells(
-    grid: Grid, number: int, corners: tuple[int, int, int, int], end: int, may_make: bool
+    grid: Grid,
+    number: int,
+    corners: tuple[int, int, int, int],
+    end: int,
+    may_make: bool,  # noqa: FBT001 - kernels have no arguments by keyword only
 ) -> int:
     """Push the children of a node with cells that a box belongs to; return the new end, or a status."""
     node = grid.nodes[number]
@@ -155,7 +159,7 @@ def _push_cells(
 
 
 @leaf
-def _push_kept(grid: Grid, number: int, end: int, may_make: bool) -> int:
+def _push_kept(grid: Grid, number: int, end: int, may_make: bool) -> int:  # noqa: FBT001
     """Push the child for what no other child holds, made if need be; return the new end, or a status."""
     if grid.nodes[number]["kept"] == NO_NODE:
         if not may_make or not has_nodes(grid, 0):
@@ -167,7 +171,7 @@ def _push_kept(grid: Grid, number: int, end: int, may_make: bool) -> int:
 
 
 @leaf
-def lead(grid: Grid, root: int, slot: int, may_make: bool) -> int:
+def lead(grid: Grid, root: int, slot: int, may_make: bool) -> int:  # noqa: FBT001
     """Write the nodes that a clause belongs to in `work`, parents first.
 
     Returns

@@ -1,9 +1,9 @@
 """Leaves become nodes with children, and nodes become leaves.
 
 A leaf is looked at when it has more than 2 ** `limit` entries, and again when it has twice as many, if
-nothing was to be gained. A node is laid out anew when it has four times the clauses that it was made with,
-a quarter of them, or as few as a leaf has; unless they are so many that somebody would wait for it. What
-has to be done waits in a stack, so that a kernel which runs out of room can go on where it was.
+nothing was to be gained. A node is laid out anew when it has four times the clauses that it was made
+with, an eighth of them, or as few as a leaf has; unless they are so many that somebody would wait for it.
+What has to be done waits in a stack, so that a kernel which runs out of room can go on where it was.
 
 Operations: settle O(clauses below), O(1) amortised a change.
 """
@@ -231,7 +231,7 @@ def _gather_leaf(grid: Grid, top: int, number: int, end: int) -> int:
 
 @leaf
 def _below(grid: Grid, number: int, base: int) -> int:
-    """Write all nodes below one in `pending`, from `base` on, parents first; return the end, or a status."""
+    """Write all nodes below one in `pending`, parents first; return the end, or a status."""
     pending = grid.pending
     end = base
     head = base - 1

@@ -4,10 +4,10 @@ The frame, a square, is 2 ** 30 steps wide. What is beyond is in the outermost s
 as coordinates grow, so boxes that meet, meet in steps too. The reverse is verified.
 
 A *stretch* is where a box begins and ends along an axis, in one number: the first step in the lower 31
-bits, in the upper ones the last, counted from the other end. So both grow as a box shrinks. The 31st bit of
-each half is 0 in a stretch. In what it is compared with, a *window*, it is 1, and stays so in the difference
-just if that half of the window is not less. A window has the halves changed over: the last step of the
-object below, its first one above.
+bits, in the upper ones the last, counted from the other end. So both grow as a box shrinks. The 31st bit
+of each half is 0 in a stretch. In what it is compared with, a *window*, it is 1, and stays so in the
+difference just if that half of the window is not less. A window has the halves changed over: the last
+step of the object below, its first one above.
 
 Operations: O(1).
 """

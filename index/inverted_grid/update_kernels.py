@@ -2,8 +2,8 @@
 
 Kernels go on where they were, as `cursor` says, when they are called again with more room.
 
-Operations: insert and remove O(nodes on the way + entries of the leaves), amortised, a clause; many clauses
-of one keyword are laid out at once, O(depth) each.
+Operations: insert and remove O(nodes on the way + entries of the leaves), amortised, a clause; many
+clauses of one keyword are laid out at once, O(depth) each.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Asking for memory before it is read, so that what lies in many places comes at once.
 
-A processor reads ahead until it has guessed wrong where a loop ends; short runs of entries end all the time.
+A processor reads ahead until it has guessed wrong where a loop ends; short runs of entries end all the
+time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy.typing as npt
@@ -40,5 +42,5 @@ def _typed(typing_context: Any, array: Any, place: Any) -> Any:  # noqa: ANN401,
     return types.void(array, place), compiled
 
 
-prefetch = _nothing if DISABLE_JIT else intrinsic(_typed)
+prefetch: Callable[[npt.NDArray[Any], int], None] = _nothing if DISABLE_JIT else intrinsic(_typed)
 """Ask for `array[place]`, which need not be there."""
