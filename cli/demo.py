@@ -64,8 +64,8 @@ def demo(
     """See all of it: devices drive through a city, publishers post, every list stays exact.
 
     Simulates a generated city, or a real one with --map, starts a server of its own on a free port,
-    replays, audits the lists against the oracle, draws OUT/map.png. Exits with status 1 when a single
-    list differs.
+    replays top-k and boolean subscriptions together, audits the lists against the oracle, draws
+    OUT/map.png. Exits with status 1 when a single list differs.
     """
     from nearcast import RegionMode  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415

@@ -98,6 +98,7 @@ def figures(report: ReplayReport) -> dict[str, float]:
     return {
         "devices": report.devices,
         "subscriptions": report.subscriptions,
+        "boolean_subscriptions": report.boolean_subscriptions,
         "simulated_s": report.simulated_s,
         "elapsed_s": round(report.elapsed_s, 1),
         "objects_published": report.objects_published,
@@ -106,6 +107,8 @@ def figures(report: ReplayReport) -> dict[str, float]:
         "reports": counters.reports,
         "silent_moves_percent": round(100.0 * report.silent_share, 2),
         "reports_per_device_hour": round(report.reports_per_device_hour, 1),
+        "devices_of_fixed_ranges": report.fixed_devices,
+        "reports_of_fixed_ranges": report.reports_of_fixed,
         "objects_held_mean": round(report.objects_held_mean, 1),
         "anchors_ahead_percent": round(100.0 * report.anchors_ahead_share, 1),
         "deltas": counters.deltas,
@@ -115,6 +118,7 @@ def figures(report: ReplayReport) -> dict[str, float]:
         "publish_to_device_p50_ms": round(report.latency_ms(0.5), 2),
         "publish_to_device_p99_ms": round(report.latency_ms(0.99), 2),
         "audited_lists": report.audited,
+        "audited_boolean_lists": report.audited_boolean,
         "mismatches": len(report.mismatches),
     }
 

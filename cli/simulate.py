@@ -42,7 +42,14 @@ map_option = click.option(
     type=int,
     default=1,
     show_default=True,
-    help="Top-k subscriptions.",
+    help="Subscriptions.",
+)
+@click.option(
+    "--boolean-share",
+    type=float,
+    default=0.4,
+    show_default=True,
+    help="Share of the subscriptions that are boolean: an expression and a range; the others are top-k.",
 )
 @click.option("--k-max", type=int, default=10, show_default=True, help="k is 1 to this.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Same seed, same rows.")

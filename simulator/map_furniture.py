@@ -72,7 +72,9 @@ def emptiest_corner(roads: pa.Table, shown: Area) -> Corner:
     return min(covered, key=lambda corner: np.count_nonzero(covered[corner]))
 
 
-def draw_legend(axes: Axes, corner: Corner, road_classes: set[str], highlighted: str | None) -> None:
+def draw_legend(
+    axes: Axes, corner: Corner, road_classes: set[str], highlighted: str | None, *, has_ranges: bool
+) -> None:
     """Explain pens of the roads that there are, and colours; a highlighted device is named."""
     handles: list[Artist] = [
         Line2D([], [], color=pen.color, linewidth=max(1.2, pen.width_pt), label=road_class.value)
@@ -87,6 +89,10 @@ def draw_legend(axes: Axes, corner: Corner, road_classes: set[str], highlighted:
             [], [], color=map_style.OBJECT, marker="o", markersize=4, linestyle="none", label="objects"
         )
     )
+    if has_ranges:
+        handles.append(
+            Line2D([], [], color=map_style.RANGE, linewidth=1.0, label="ranges that stay (boolean)")
+        )
     if highlighted is not None:
         handles.append(Line2D([], [], color=map_style.PATH, linewidth=2.2, label=highlighted))
         handles.append(

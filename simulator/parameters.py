@@ -55,13 +55,17 @@ class SimulationParameters:
     retracted_share, replaced_share
         Shares of the objects that are taken back, or replaced under the same key, while they live.
     subscriptions_per_device
-        Top-k subscriptions of each device.
+        Subscriptions of each device.
+    boolean_share
+        Share of the subscriptions that are boolean; the others are top-k.
     subscription_keywords_max, k_max
         Upper bounds; the numbers are uniform from 1.
     alpha_min, alpha_max
         Preferences are uniform in (0, 1), then clamped to these.
     similarity
-        Text similarity of every subscription: jaccard, dice or cosine.
+        Text similarity of top-k subscriptions: jaccard, dice or cosine.
+    range_area_min, range_area_max
+        Ranges of boolean subscriptions, as shares of the service area: uniform between them.
 
     Raises
     ------
@@ -90,11 +94,14 @@ class SimulationParameters:
     retracted_share: float = 0.05
     replaced_share: float = 0.05
     subscriptions_per_device: int = 1
+    boolean_share: float = 0.4
     subscription_keywords_max: int = 5
     k_max: int = 10
     alpha_min: float = 0.05
     alpha_max: float = 0.95
     similarity: str = "jaccard"
+    range_area_min: float = 0.0001
+    range_area_max: float = 0.01
 
     def __post_init__(self) -> None:
         for name, (low, high) in _LIMITS.items():
@@ -103,6 +110,7 @@ class SimulationParameters:
                 raise ParameterError(f"{name} is {value}, must be within {low}..{high}")
         _check_not_above(self, "ttl_s_min", "ttl_s_max")
         _check_not_above(self, "alpha_min", "alpha_max")
+        _check_not_above(self, "range_area_min", "range_area_max")
         _check_shares(self, "car_share", "bicycle_share")
         _check_shares(self, "retracted_share", "replaced_share")
         if self.run_ms % self.period_ms:
@@ -153,10 +161,13 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "retracted_share": (0, 1),
     "replaced_share": (0, 1),
     "subscriptions_per_device": (1, 100),
+    "boolean_share": (0, 1),
     "subscription_keywords_max": (1, 16),
     "k_max": (1, 100),
     "alpha_min": (0.001, 0.999),
     "alpha_max": (0.001, 0.999),
+    "range_area_min": (1e-9, 1),
+    "range_area_max": (1e-9, 1),
 }
 
 

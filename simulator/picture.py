@@ -47,6 +47,10 @@ _CLOSE_M_MAX = 4_000.0
 _CASING_PT = 0.7
 _REGION_ALPHA = 0.22
 
+RANGES_MAX = 40
+"""More outlines hide the map."""
+_CIRCLE_CORNERS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
@@ -103,6 +107,12 @@ def _draw_city(axes: Axes, simulation: Simulation, highlight: Highlight | None) 
     """Draw the panel that shows everything."""
     shown = _extent(simulation)
     _draw_panel(axes, simulation, shown, 1.0)
+    ranges = fixed_ranges(simulation.subscriptions, Frame.of(simulation.world.area))
+    axes.add_collection(
+        PolyCollection(
+            ranges, facecolors="none", edgecolors=map_style.RANGE, linewidths=0.9, alpha=0.6, zorder=5.5
+        )
+    )
     if highlight is not None:
         _draw_highlight(axes, highlight, _PATH_PT)
     world = simulation.world
@@ -112,7 +122,8 @@ def _draw_city(axes: Axes, simulation: Simulation, highlight: Highlight | None) 
     draw_title(axes, world.name, text)
     corner = emptiest_corner(simulation.roads, shown)
     road_classes = set(simulation.roads["road_class"].unique().to_pylist())
-    draw_legend(axes, corner, road_classes, highlight.device_id if highlight is not None else None)
+    highlighted = highlight.device_id if highlight is not None else None
+    draw_legend(axes, corner, road_classes, highlighted, has_ranges=bool(ranges))
 
 
 def _draw_neighbourhood(axes: Axes, simulation: Simulation, highlight: Highlight, near: Area) -> None:
@@ -218,6 +229,23 @@ def _draw_roads(axes: Axes, roads: pa.Table, scale: float) -> None:
                     zorder=1.0 + 0.1 * order + (0.0 if cased else 1.0),
                 )
             )
+
+
+def fixed_ranges(subscriptions: pa.Table, frame: Frame) -> list[npt.NDArray[np.float64]]:
+    """Return outlines, (lon, lat) a row, of ranges that are fixed in place; of many only some."""
+    outlines = []
+    columns = (subscriptions[name].to_pylist() for name in ("bounds", "center", "radius_m"))
+    for bounds, center, radius_m in zip(*columns, strict=True):
+        if bounds is not None:
+            lon_min, lat_min, lon_max, lat_max = bounds
+            lons, lats = [lon_min, lon_max, lon_max, lon_min], [lat_min, lat_min, lat_max, lat_max]
+            outlines.append(np.column_stack([lons, lats]))
+        elif center is not None:
+            turn = np.linspace(0.0, 2.0 * np.pi, _CIRCLE_CORNERS, endpoint=False)
+            lon = center[0] + radius_m / frame.x_m_per_deg * np.cos(turn)
+            lat = center[1] + radius_m / frame.y_m_per_deg * np.sin(turn)
+            outlines.append(np.column_stack([lon, lat]))
+    return outlines[:: max(1, -(-len(outlines) // RANGES_MAX))]
 
 
 def _device_count(trajectories: pa.Table) -> int:

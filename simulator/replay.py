@@ -15,17 +15,15 @@ from dataclasses import dataclass, field
 
 import nearcast
 from nearcast import (
+    Boolean,
     ChangeKind,
     ChangeReason,
     Counters,
     Device,
-    GeoObject,
     RegionMode,
     Subscription,
-    TopK,
 )
 from safe_region.frame import Frame
-from safe_region.scoring import Similarity
 from simulator.audit import Mismatch, PublishedObjects, audit_list
 from simulator.simulation import Simulation
 from simulator.track import Track
@@ -65,7 +63,7 @@ class ReplayOptions:
     audit_every
         Ticks between audits; the first and the last tick are always audited.
     region
-        How the safe region of every subscription works.
+        How the safe region of every top-k subscription works.
     """
 
     target: str
@@ -81,6 +79,11 @@ class ReplayReport:
 
     devices: int = 0
     subscriptions: int = 0
+    boolean_subscriptions: int = 0
+    fixed_devices: int = 0
+    """Devices all of whose subscriptions have a range that is fixed in place."""
+    reports_of_fixed: int = 0
+    """How often they spoke."""
     ticks: int = 0
     simulated_s: float = 0.0
     elapsed_s: float = 0.0
@@ -93,6 +96,8 @@ class ReplayReport:
     counters: Counters = field(default_factory=Counters)
     latencies_ms: list[float] = field(default_factory=list)
     audited: int = 0
+    audited_boolean: int = 0
+    """So many of them lists of boolean subscriptions."""
     mismatches: list[Mismatch] = field(default_factory=list)
 
     @property
@@ -193,7 +198,7 @@ class Replay:
             self._devices[fix.device_id] = device
             self._subscriptions[fix.device_id] = await asyncio.gather(
                 *(
-                    device.subscribe(_spec(row, self._options.region))
+                    device.subscribe(row.spec(self._options.region))
                     for row in wanted.get(fix.device_id, [])
                 )
             )
@@ -208,6 +213,9 @@ class Replay:
                 )
         self.report.devices = len(self._devices)
         self.report.subscriptions = len(self._subscription_rows)
+        self.report.boolean_subscriptions = sum(
+            isinstance(one.spec, Boolean) for found in self._subscriptions.values() for one in found
+        )
 
     async def _tick(self, tick: int) -> None:
         now_ms = self._now_ms(tick)
@@ -230,7 +238,7 @@ class Replay:
         now_ms = self._now_ms(tick)
         for chunk in _distinct_chunks(rows):
             payload = _STAMP.pack(time.perf_counter_ns())
-            objects = [_geo_object(row, payload) for row in chunk]
+            objects = [row.geo_object(payload) for row in chunk]
             ids = await self._publisher.publish(objects)
             self._published.published(chunk, ids, now_ms)
             self.report.objects_published += len(ids)
@@ -258,18 +266,24 @@ class Replay:
                     self._published, subscription, fix.device_id, fix.lon, fix.lat, tick, now_ms
                 )
                 self.report.audited += 1
+                self.report.audited_boolean += isinstance(subscription.spec, Boolean)
                 if mismatch is not None:
                     self.report.mismatches.append(mismatch)
 
     def _follow(self, tick: int) -> None:
-        """Record where the devices are, and the region of the first subscription of each."""
+        """Record where the devices are, and the region of the first top-k subscription of each."""
         now_ms = self._now_ms(tick)
         for fix in self._fixes[tick]:
-            first = next(iter(self._subscriptions[fix.device_id]), None)
+            found = self._subscriptions[fix.device_id]
+            first = next((one for one in found if not isinstance(one.spec, Boolean)), None)
             self.track.follow(fix, first, now_ms)
 
     async def _finish(self) -> None:
         self.report.counters = sum((device.counters for device in self._devices.values()), Counters())
+        for device_id, found in self._subscriptions.items():
+            if found and all(map(_is_fixed, found)):
+                self.report.fixed_devices += 1
+                self.report.reports_of_fixed += self._devices[device_id].counters.reports
         anchored = max(1, self.track.anchored)
         self.report.objects_held_mean = self.track.held / anchored
         self.report.anchors_ahead_share = self.track.anchored_ahead / anchored
@@ -278,12 +292,8 @@ class Replay:
         await asyncio.gather(*self._watchers, return_exceptions=True)
 
 
-def _spec(row: SubscriptionRow, region: RegionMode) -> TopK:
-    return TopK(row.keywords, row.k, row.alpha, Similarity[row.similarity.upper()], region)
-
-
-def _geo_object(row: ObjectRow, payload: bytes) -> GeoObject:
-    return GeoObject(row.keywords, row.lon, row.lat, row.ttl_ms / 1000.0, payload, key=row.object_key)
+def _is_fixed(subscription: Subscription) -> bool:
+    return isinstance(subscription.spec, Boolean) and not subscription.spec.moving
 
 
 def _distinct_chunks(rows: Sequence[ObjectRow]) -> list[list[ObjectRow]]:

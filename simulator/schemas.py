@@ -12,7 +12,9 @@ objects
     What is published, sorted by (publish_ms, object_key). Times count from the start of the run; a
     second row with the same key replaces the first.
 subscriptions
-    What each device subscribes to.
+    What each device subscribes to. Of kind `top_k` with keywords, k, alpha and similarity; of kind
+    `boolean` with an expression and a range: `bounds` (lon_min, lat_min, lon_max, lat_max), or a circle
+    of `radius_m` about `center` (lon, lat), or about the device if that is null.
 """
 
 from __future__ import annotations
@@ -33,8 +35,17 @@ from pyspark.sql.types import (
 _KEYWORDS = ArrayType(StringType())  # Parquet files written by Spark do not say "never null"
 
 
+_DEGREES = ArrayType(DoubleType())
+
+
 def _table(*columns: tuple[str, DataType]) -> StructType:
     return StructType([StructField(name, kind, nullable=False) for name, kind in columns])
+
+
+def _with_nulls(table: StructType, *columns: tuple[str, DataType]) -> StructType:
+    for name, kind in columns:
+        table.add(name, kind, nullable=True)
+    return table
 
 
 ROADS = _table(
@@ -68,22 +79,28 @@ TRAJECTORIES = _table(
     ("speed_mps", DoubleType()),
 )
 
-OBJECTS = _table(
-    ("object_key", StringType()),
-    ("publish_ms", LongType()),
-    ("lon", DoubleType()),
-    ("lat", DoubleType()),
-    ("keywords", _KEYWORDS),
-    ("ttl_ms", LongType()),
-).add("retract_ms", LongType(), nullable=True)
+OBJECTS = _with_nulls(
+    _table(
+        ("object_key", StringType()),
+        ("publish_ms", LongType()),
+        ("lon", DoubleType()),
+        ("lat", DoubleType()),
+        ("keywords", _KEYWORDS),
+        ("ttl_ms", LongType()),
+    ),
+    ("retract_ms", LongType()),
+)
 
-SUBSCRIPTIONS = _table(
-    ("device_id", StringType()),
-    ("subscription_id", IntegerType()),
+SUBSCRIPTIONS = _with_nulls(
+    _table(("device_id", StringType()), ("subscription_id", IntegerType()), ("kind", StringType())),
     ("keywords", _KEYWORDS),
     ("k", IntegerType()),
     ("alpha", DoubleType()),
     ("similarity", StringType()),
+    ("expression", StringType()),
+    ("bounds", _DEGREES),
+    ("center", _DEGREES),
+    ("radius_m", DoubleType()),
 )
 
 TABLES: dict[str, StructType] = {

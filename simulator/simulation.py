@@ -27,11 +27,12 @@ from simulator.graph import Graph
 from simulator.maps import read_map
 from simulator.parameters import SimulationParameters
 from simulator.spark import SHUFFLE_PARTITIONS, spark_session
+from simulator.subscriptions import subscriptions
 from simulator.terrain import Terrain
 from simulator.trajectories import trajectories
-from simulator.workload import object_count, objects, subscriptions
+from simulator.workload import object_count, objects
 
-VERSION = 1
+VERSION = 2
 """Of the layout of the folder."""
 
 WORLD_FILE = "world.json"
@@ -164,7 +165,8 @@ def _write_frames(
         return spark.range(0, count, 1, partitions or SHUFFLE_PARTITIONS)
 
     report("trajectories", 0, 1)
-    graph = Graph.of(terrain.roads, Frame.of(terrain.area))
+    frame = Frame.of(terrain.area)
+    graph = Graph.of(terrain.roads, frame)
     destinations = Destinations.of(graph, terrain.places)
     devices = numbers(parameters.devices)
     _write_frame(trajectories(devices, graph, destinations, parameters), "trajectories", out_dir)
@@ -177,7 +179,7 @@ def _write_frames(
     report("workload", 1, 2)
     written = spark.read.schema(schemas.OBJECTS).parquet(str(out_dir / "objects"))
     wanted = numbers(parameters.devices * parameters.subscriptions_per_device)
-    _write_frame(subscriptions(written, wanted, parameters), "subscriptions", out_dir)
+    _write_frame(subscriptions(written, wanted, frame, parameters), "subscriptions", out_dir)
     report("workload", 2, 2)
 
 

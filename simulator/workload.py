@@ -1,9 +1,8 @@
-"""The workload: what is published, and what devices subscribe to.
+"""The workload: what is published.
 
 Objects appear at places: those alive at the start, and a Poisson process of arrivals. Given how
 many arrive, the times of a Poisson process are independent and uniform, which is how they are
-drawn. Subscriptions follow section 7.1 of the Lamps paper: keywords of some object, a uniform k and
-a uniform preference.
+drawn.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def _draw(parameters: SimulationParameters, column: str, *ids: Column) -> Column
     return uniform(parameters.seed, "objects", column, *ids)
 
 
-def _subset(keywords: Column, count: Column, order: Column) -> Column:
+def subset(keywords: Column, count: Column, order: Column) -> Column:
     """Take some keywords, those of least hash, in alphabetical order."""
     ranked = F.array_sort(
         F.transform(keywords, lambda word: F.struct(F.xxhash64(order, word), word.alias("word")))
@@ -129,7 +128,7 @@ def _worded(versions: DataFrame, places: DataFrame, parameters: SimulationParame
     row, version = F.col("id"), F.col("version")
     spare = F.greatest(F.size("keywords") - OBJECT_KEYWORDS_MIN + 1, F.lit(1))
     taken = (_draw(parameters, "taken", row) * spare).cast("int") + OBJECT_KEYWORDS_MIN
-    chosen = _subset(F.col("keywords"), taken, row)
+    chosen = subset(F.col("keywords"), taken, row)
     offers = F.array(*(F.lit(word) for word in OFFER_WORDS))
     drawn = F.pow(_draw(parameters, "offer_word", row), F.lit(2.0)) * F.lit(len(OFFER_WORDS))
     # A replacement has the next offer, so that its content always differs.
@@ -144,41 +143,4 @@ def _worded(versions: DataFrame, places: DataFrame, parameters: SimulationParame
         F.array_sort(keywords).alias("keywords"),
         "ttl_ms",
         "retract_ms",
-    )
-
-
-def subscriptions(
-    published: DataFrame, numbers: DataFrame, parameters: SimulationParameters
-) -> DataFrame:
-    """Return what devices subscribe to: words of objects, uniform k and alpha.
-
-    Parameters
-    ----------
-    published
-        The objects table.
-    numbers
-        One int64 column `id`: 0 to devices * subscriptions per device.
-    parameters
-        Seed and bounds.
-    """
-    row = F.col("id")
-    seed = parameters.seed
-
-    def draw(column: str) -> Column:
-        return uniform(seed, "subscriptions", column, row)
-
-    per_device = F.lit(parameters.subscriptions_per_device)
-    pick = (draw("object") * F.lit(object_count(parameters))).cast("long")
-    keyed = numbers.select(row, F.format_string("object-%07d", pick).alias("object_key"))
-    firsts = published.groupBy("object_key").agg(F.min_by("keywords", "publish_ms").alias("offered"))
-    most = F.least(F.size("offered"), F.lit(parameters.subscription_keywords_max))
-    taken = (draw("keywords") * most).cast("int") + 1
-    alpha = F.least(F.greatest(draw("alpha"), F.lit(parameters.alpha_min)), F.lit(parameters.alpha_max))
-    return keyed.join(firsts, on="object_key", how="inner").select(
-        F.format_string("device-%06d", F.floor(row / per_device)).alias("device_id"),
-        (row % per_device + 1).cast("int").alias("subscription_id"),
-        _subset(F.col("offered"), taken, row).alias("keywords"),
-        ((draw("k") * F.lit(parameters.k_max)).cast("int") + 1).alias("k"),
-        alpha.alias("alpha"),
-        F.lit(parameters.similarity).alias("similarity"),
     )

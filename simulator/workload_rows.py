@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from nearcast import Boolean, Bounds, Circle, GeoObject, RegionMode, Spec, TopK
+from safe_region.scoring import Similarity
+
 
 class ObjectRow(NamedTuple):
     """An object to publish, and when to take it back."""
@@ -19,16 +22,41 @@ class ObjectRow(NamedTuple):
     ttl_ms: int
     retract_ms: int | None
 
+    def geo_object(self, payload: bytes) -> GeoObject:
+        """Return what is published."""
+        ttl_s = self.ttl_ms / 1000.0
+        return GeoObject(self.keywords, self.lon, self.lat, ttl_s, payload, key=self.object_key)
+
 
 class SubscriptionRow(NamedTuple):
     """A subscription of a device."""
 
     device_id: str
     subscription_id: int
-    keywords: list[str]
-    k: int
-    alpha: float
-    similarity: str
+    kind: str
+    keywords: list[str] | None
+    k: int | None
+    alpha: float | None
+    similarity: str | None
+    expression: str | None
+    bounds: list[float] | None
+    center: list[float] | None
+    radius_m: float | None
+
+    def spec(self, region: RegionMode) -> Spec:
+        """Return what a device subscribes to; regions of top-k ones work as told."""
+        if self.expression is None:
+            similarity = Similarity[str(self.similarity).upper()]
+            return TopK(
+                self.keywords or (), int(self.k or 0), float(self.alpha or 0.0), similarity, region
+            )
+        if self.bounds is not None:
+            return Boolean(self.expression, Bounds(*self.bounds))
+        radius_m = float(self.radius_m or 0.0)
+        if self.center is None:
+            return Boolean(self.expression, Circle(radius_m), moving=True)
+        lon, lat = self.center
+        return Boolean(self.expression, Circle(radius_m, (lon, lat)))
 
 
 class Fix(NamedTuple):

@@ -23,6 +23,7 @@ SMALL = SimulationParameters(
     retracted_share=0.2,
     replaced_share=0.2,
     subscriptions_per_device=2,
+    boolean_share=0.5,
     alpha_min=0.2,
     alpha_max=0.8,
 )

@@ -3,8 +3,17 @@ import pyarrow as pa
 import pytest
 from matplotlib.image import imread
 
+from safe_region.frame import Frame
 from simulator.map_furniture import emptiest_corner
-from simulator.picture import TRAJECTORIES_MAX, Highlight, _extent, _paths, draw_map
+from simulator.picture import (
+    RANGES_MAX,
+    TRAJECTORIES_MAX,
+    Highlight,
+    _extent,
+    _paths,
+    draw_map,
+    fixed_ranges,
+)
 from simulator.schemas import TRAJECTORIES, arrow_schema
 from tests.simulator.conftest import SMALL
 
@@ -71,6 +80,21 @@ def test_of_many_devices_some_are_drawn():
     paths = _paths(table)
     assert paths.shape == (count // 2 + 1, 1, 2)
     assert paths[1, 0].tolist() == [2.0, 2.0]
+
+
+def test_ranges_that_stay_are_drawn(simulation, tmp_path):
+    found = fixed_ranges(simulation.subscriptions, Frame.of(simulation.world.area))
+    bounds = [one for one in simulation.subscriptions["bounds"].to_pylist() if one is not None]
+    centers = [one for one in simulation.subscriptions["center"].to_pylist() if one is not None]
+    assert len(found) == len(bounds) + len(centers) <= RANGES_MAX
+    expected = [((west + east) / 2, (south + north) / 2) for west, south, east, north in bounds] + centers
+    middles = sorted(ring.mean(axis=0).round(6).tolist() for ring in found)
+    assert middles == sorted(np.round(one, 6).tolist() for one in expected)
+    draw_map(simulation, None, tmp_path / "map.png")
+    green = np.array([0x1B, 0x6B, 0x3A]) / 255.0
+    assert (
+        np.count_nonzero(np.abs(imread(tmp_path / "map.png")[:, :, :3] - green).max(axis=2) < 0.3) > 200
+    )
 
 
 def test_the_legend_goes_where_no_streets_are(simulation):

@@ -46,7 +46,10 @@ async def test_what_it_prints_and_writes(simulation, server, tmp_path):
     assert status == 0
     found = json.loads(figures.read_text())
     assert lines[-1] == f"audit: {found['audited_lists']} lists, 0 mismatches"
-    assert found["audited_lists"] > 0
+    assert found["audited_lists"] > found["audited_boolean_lists"] > 0
+    assert found["subscriptions"] > found["boolean_subscriptions"] > 0
+    assert found["devices_of_fixed_ranges"] > 0
+    assert found["reports_of_fixed_ranges"] == 0
     assert found["mismatches"] == 0
     assert found["reports"] < found["moves"]
     assert found["publish_to_device_p50_ms"] <= found["publish_to_device_p99_ms"]
@@ -55,7 +58,7 @@ async def test_what_it_prints_and_writes(simulation, server, tmp_path):
 
 async def test_a_single_wrong_list_is_a_failure(simulation, server):
     """Somebody else publishes an object that suits everybody: lists are not what the replay expects."""
-    words = {word for row in simulation.subscriptions["keywords"].to_pylist() for word in row}
+    words = {word for row in simulation.subscriptions["keywords"].to_pylist() for word in row or ()}
     area = simulation.world.area
     lon, lat = (area.lon_min + area.lon_max) / 2.0, (area.lat_min + area.lat_max) / 2.0
     async with nearcast.connect(f"127.0.0.1:{server.port}") as client:

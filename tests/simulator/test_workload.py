@@ -12,11 +12,6 @@ def published(simulation):
     return simulation.objects.to_pylist()
 
 
-@pytest.fixture(scope="module")
-def wanted(simulation):
-    return simulation.subscriptions.to_pylist()
-
-
 def test_initial_objects_and_a_poisson_number_of_arrivals(published):
     mean = SMALL.arrivals_per_s * SMALL.seconds
     assert abs(arrival_count(SMALL) - mean) < 4.0 * mean**0.5
@@ -75,39 +70,6 @@ def test_objects_are_at_places_and_speak_of_them(simulation, published):
         assert set(words) - offered <= places[row["lon"], row["lat"]]
         assert len(set(words) - offered) >= 2
     assert 0.4 < offers / len(published) < 0.75
-
-
-def test_subscriptions_take_words_of_some_object(published, wanted):
-    offered = [set(row["keywords"]) for row in published]
-    lengths = Counter()
-    for row in wanted:
-        words = row["keywords"]
-        assert 1 <= len(words) <= SMALL.subscription_keywords_max
-        assert words == sorted(set(words))
-        assert any(set(words) <= one for one in offered)
-        lengths[len(words)] += 1
-    assert len(lengths) >= 4
-
-
-def test_k_and_alpha_are_spread_within_their_bounds(wanted):
-    ks = Counter(row["k"] for row in wanted)
-    assert set(ks) <= set(range(1, SMALL.k_max + 1))
-    assert len(ks) >= 8
-    alphas = [row["alpha"] for row in wanted]
-    assert min(alphas) == SMALL.alpha_min
-    assert max(alphas) == SMALL.alpha_max
-    # Clamped, not rescaled: about three fifths lie strictly between.
-    between = sum(SMALL.alpha_min < alpha < SMALL.alpha_max for alpha in alphas)
-    assert 0.35 < between / len(alphas) < 0.85
-
-
-def test_every_device_has_its_subscriptions(wanted):
-    assert [(row["device_id"], row["subscription_id"]) for row in wanted] == [
-        (f"device-{device:06d}", number)
-        for device in range(SMALL.devices)
-        for number in range(1, SMALL.subscriptions_per_device + 1)
-    ]
-    assert {row["similarity"] for row in wanted} == {"jaccard"}
 
 
 def test_what_was_written_can_be_read_again(simulation):

@@ -1,0 +1,134 @@
+"""What devices subscribe to: words of objects.
+
+Top-k subscriptions follow section 7.1 of the Lamps paper: a uniform k and a uniform preference. Boolean
+ones follow section 5.1.1 of the AP-Tree paper: a range about the object whose words they take, its share
+of the service area uniform. Half of the ranges are rectangles, a quarter circles that stay, a quarter
+circles that move with the device. Most expressions want all words; some want one part of them or the
+other, some exclude an offer.
+"""
+
+from __future__ import annotations
+
+import math
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from safe_region.frame import Frame
+from simulator.chance import uniform
+from simulator.parameters import SimulationParameters
+from simulator.workload import OFFER_WORDS, object_count, subset
+
+TOP_K = "top_k"
+BOOLEAN = "boolean"
+
+_RECTANGLES = 0.5
+_FIXED_CIRCLES = 0.25
+_EITHER_PART = 0.2
+"""Share of the expressions, if they have more than one word, that want one part of them or the other."""
+_NO_OFFER = 0.2
+"""Share of the expressions that exclude an offer."""
+
+
+def subscriptions(
+    published: DataFrame, numbers: DataFrame, frame: Frame, parameters: SimulationParameters
+) -> DataFrame:
+    """Return what devices subscribe to.
+
+    Parameters
+    ----------
+    published
+        The objects table.
+    numbers
+        One int64 column `id`: 0 to devices * subscriptions per device.
+    frame
+        The service area.
+    parameters
+        Seed and bounds.
+    """
+    row = F.col("id")
+
+    def draw(column: str) -> Column:
+        return uniform(parameters.seed, "subscriptions", column, row)
+
+    per_device = F.lit(parameters.subscriptions_per_device)
+    pick = (draw("object") * F.lit(object_count(parameters))).cast("long")
+    keyed = numbers.select(row, F.format_string("object-%07d", pick).alias("object_key"))
+    firsts = published.groupBy("object_key").agg(
+        *(F.min_by(name, "publish_ms").alias(name) for name in ("keywords", "lon", "lat"))
+    )
+    most = F.least(F.size("keywords"), F.lit(parameters.subscription_keywords_max))
+    taken = (draw("keywords") * most).cast("int") + 1
+    alpha = F.least(F.greatest(draw("alpha"), F.lit(parameters.alpha_min)), F.lit(parameters.alpha_max))
+    drawn = keyed.join(firsts, on="object_key", how="inner").select(
+        row,
+        "lon",
+        "lat",
+        subset(F.col("keywords"), taken, row).alias("words"),
+        (draw("kind") < parameters.boolean_share).alias("is_boolean"),
+        _between(draw("area"), parameters.range_area_min, parameters.range_area_max).alias("share"),
+        draw("shape").alias("shape"),
+        draw("form").alias("form"),
+        draw("excluded").alias("excluded"),
+    )
+    is_boolean = F.col("is_boolean")
+    return drawn.select(
+        F.format_string("device-%06d", F.floor(row / per_device)).alias("device_id"),
+        (row % per_device + 1).cast("int").alias("subscription_id"),
+        F.when(is_boolean, BOOLEAN).otherwise(TOP_K).alias("kind"),
+        F.when(~is_boolean, F.col("words")).alias("keywords"),
+        F.when(~is_boolean, (draw("k") * F.lit(parameters.k_max)).cast("int") + 1).alias("k"),
+        F.when(~is_boolean, alpha).alias("alpha"),
+        F.when(~is_boolean, F.lit(parameters.similarity)).alias("similarity"),
+        F.when(is_boolean, _expression()).alias("expression"),
+        *_range(frame),
+    )
+
+
+def _between(share: Column, low: float, high: float) -> Column:
+    return share * F.lit(high - low) + F.lit(low)
+
+
+def _joined(words: Column, operator: str) -> Column:
+    """Return keywords as an expression, each in quotes: a word may be one of the operators."""
+    escaped = F.transform(words, lambda word: F.regexp_replace(word, r'(["\\])', r"\\$1"))
+    quoted = F.transform(escaped, lambda word: F.concat(F.lit('"'), word, F.lit('"')))
+    return F.array_join(quoted, f" {operator} ")
+
+
+def _expression() -> Column:
+    """Return all words, or one part or the other, or all but not some offer."""
+    words, form = F.col("words"), F.col("form")
+    everything = _joined(words, "AND")
+    half = F.ceil(F.size(words) / 2).cast("int")
+    parts = (F.slice(words, F.lit(1), half), F.slice(words, half + 1, F.size(words) - half))
+    either = F.concat_ws(" OR ", *(_joined(part, "AND") for part in parts))
+    offers = F.filter(
+        F.array(*(F.lit(word) for word in OFFER_WORDS)), lambda word: ~F.array_contains(words, word)
+    )
+    excluded = F.get(offers, (F.col("excluded") * F.size(offers)).cast("int"))
+    without = F.concat(everything, F.lit(" AND NOT "), _joined(F.array(excluded), "AND"))
+    return (
+        F.when((form < _EITHER_PART) & (F.size(words) > 1), either)
+        .when(form >= 1.0 - _NO_OFFER, without)
+        .otherwise(everything)
+    )
+
+
+def _range(frame: Frame) -> tuple[Column, ...]:
+    """Return the columns of ranges: bounds, or a radius, and a center if it is fixed in place."""
+    area = frame.area
+    width_m = (area.lon_max - area.lon_min) * frame.x_m_per_deg
+    height_m = (area.lat_max - area.lat_min) * frame.y_m_per_deg
+    side_m = F.sqrt(F.col("share") * F.lit(width_m * height_m))
+    lon, lat = F.col("lon"), F.col("lat")
+    half_lon, half_lat = side_m / (2.0 * frame.x_m_per_deg), side_m / (2.0 * frame.y_m_per_deg)
+    is_boolean, shape = F.col("is_boolean"), F.col("shape")
+    bounds = F.array(lon - half_lon, lat - half_lat, lon + half_lon, lat + half_lat)
+    is_rectangle = shape < _RECTANGLES
+    is_fixed = shape < _RECTANGLES + _FIXED_CIRCLES
+    return (
+        F.when(is_boolean & is_rectangle, bounds).alias("bounds"),
+        F.when(is_boolean & ~is_rectangle & is_fixed, F.array(lon, lat)).alias("center"),
+        F.when(is_boolean & ~is_rectangle, side_m / math.sqrt(math.pi)).alias("radius_m"),
+    )

@@ -1,0 +1,141 @@
+"""What devices subscribe to: top-k as in the Lamps paper, boolean as in the AP-Tree paper."""
+
+import math
+from collections import Counter
+
+import pytest
+from pyspark.sql import Row
+
+from nearcast import Boolean, Bounds, Circle, RegionMode, TopK
+from nearcast.expressions import clauses_of
+from safe_region.frame import Frame
+from safe_region.keywords import normalised_keyword
+from simulator import schemas
+from simulator.parameters import SimulationParameters
+from simulator.subscriptions import subscriptions
+from simulator.workload import OFFER_WORDS
+from simulator.workload_rows import subscription_rows
+from tests.simulator.conftest import SMALL
+
+
+@pytest.fixture(scope="module")
+def wanted(simulation):
+    return subscription_rows(simulation.subscriptions)
+
+
+@pytest.fixture(scope="module")
+def top_k(wanted):
+    return [row for row in wanted if row.kind == "top_k"]
+
+
+@pytest.fixture(scope="module")
+def boolean(wanted):
+    return [row for row in wanted if row.kind == "boolean"]
+
+
+def test_top_k_subscriptions_take_words_of_some_object(simulation, top_k):
+    offered = [set(words) for words in simulation.objects["keywords"].to_pylist()]
+    lengths = Counter()
+    for row in top_k:
+        assert 1 <= len(row.keywords) <= SMALL.subscription_keywords_max
+        assert row.keywords == sorted(set(row.keywords))
+        assert any(set(row.keywords) <= one for one in offered)
+        lengths[len(row.keywords)] += 1
+    assert len(lengths) >= 4
+
+
+def test_k_and_alpha_are_spread_within_their_bounds(top_k):
+    ks = Counter(row.k for row in top_k)
+    assert set(ks) <= set(range(1, SMALL.k_max + 1))
+    assert len(ks) >= 6
+    alphas = [row.alpha for row in top_k]
+    assert min(alphas) == SMALL.alpha_min
+    assert max(alphas) == SMALL.alpha_max
+    # Clamped, not rescaled: about three fifths lie strictly between.
+    between = sum(SMALL.alpha_min < alpha < SMALL.alpha_max for alpha in alphas)
+    assert 0.25 < between / len(alphas) < 0.95
+    assert {row.similarity for row in top_k} == {"jaccard"}
+
+
+def test_every_device_has_its_subscriptions_of_both_kinds(wanted, boolean):
+    assert [(row.device_id, row.subscription_id) for row in wanted] == [
+        (f"device-{device:06d}", number)
+        for device in range(SMALL.devices)
+        for number in range(1, SMALL.subscriptions_per_device + 1)
+    ]
+    assert 0.25 < len(boolean) / len(wanted) < 0.75
+
+
+def test_expressions_ask_for_words_of_some_object(simulation, boolean):
+    offered = [
+        {normalised_keyword(word) for word in words}
+        for words in simulation.objects["keywords"].to_pylist()
+    ]
+    excluded = 0
+    for row in boolean:
+        for clause in clauses_of(row.expression):
+            assert 1 <= len(clause.required) <= SMALL.subscription_keywords_max
+            assert any(clause.required <= one for one in offered)
+            assert clause.excluded <= set(OFFER_WORDS)
+            excluded += len(clause.excluded)
+    assert excluded > 0
+    assert any(len(clauses_of(row.expression)) > 1 for row in boolean)
+
+
+def test_ranges_are_of_three_shapes_and_of_the_sizes_asked_for(simulation, boolean):
+    area = simulation.world.area
+    frame = Frame.of(area)
+    low, high = frame.project(area.lon_min, area.lat_min), frame.project(area.lon_max, area.lat_max)
+    whole = (high.x_m - low.x_m) * (high.y_m - low.y_m)
+    places = set(zip(*(simulation.objects[name].to_pylist() for name in ("lon", "lat")), strict=True))
+    shapes = Counter()
+    for row in boolean:
+        spec = row.spec(RegionMode.ANCHORED)
+        assert isinstance(spec, Boolean)
+        if isinstance(spec.range, Bounds):
+            west, south = frame.project(spec.range.lon_min, spec.range.lat_min)
+            east, north = frame.project(spec.range.lon_max, spec.range.lat_max)
+            size = (east - west) * (north - south)
+            assert east - west == pytest.approx(north - south)
+        else:
+            assert isinstance(spec.range, Circle)
+            size = math.pi * spec.range.radius_m**2
+            assert (spec.range.center is None) == spec.moving
+            assert spec.moving or spec.range.center in places
+        assert SMALL.range_area_min * 0.999 <= size / whole <= SMALL.range_area_max * 1.001
+        shapes[type(spec.range), spec.moving] += 1
+    assert set(shapes) == {(Bounds, False), (Circle, False), (Circle, True)}
+
+
+def test_what_a_top_k_row_asks_for(top_k):
+    row = top_k[0]
+    spec = row.spec(RegionMode.ELLIPSE)
+    assert isinstance(spec, TopK)
+    assert (list(spec.keywords), spec.k, spec.alpha) == (row.keywords, row.k, row.alpha)
+    assert spec.region is RegionMode.ELLIPSE
+
+
+def test_words_may_be_operators_and_have_quotes(spark, simulation):
+    """As names on a map may."""
+    words = ["and", "AND", 'say "hi"', "back\\slash"]
+    row = Row(object_key="object-0000000", publish_ms=0, lon=1.0, lat=2.0, keywords=words, ttl_ms=1)
+    published = spark.createDataFrame([{**row.asDict(), "retract_ms": None}], schemas.OBJECTS)
+    parameters = SimulationParameters(
+        objects=1, arrivals_per_s=0.0, boolean_share=1.0, devices=40, subscription_keywords_max=16
+    )
+    frame = Frame.of(simulation.world.area)
+    found = subscriptions(published, spark.range(40), frame, parameters).collect()
+    required = set()
+    for one in found:
+        for clause in clauses_of(one.expression):
+            required |= clause.required
+    assert required == {normalised_keyword(word) for word in words}
+
+
+def test_all_may_be_of_one_kind(spark, simulation):
+    published = spark.createDataFrame(simulation.objects.slice(0, 5).to_pandas(), schemas.OBJECTS)
+    frame = Frame.of(simulation.world.area)
+    for share, kind in ((0.0, "top_k"), (1.0, "boolean")):
+        parameters = SimulationParameters(objects=5, arrivals_per_s=0.0, boolean_share=share, devices=8)
+        rows = subscriptions(published, spark.range(8), frame, parameters).collect()
+        assert {row.kind for row in rows} <= {kind}
