@@ -40,4 +40,4 @@ CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
 
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"
 DEFAULT_OBJECT_INDEX = "iqf-plus"
-DEFAULT_CLAUSE_INDEX = "iq-tree-subscriptions"
+DEFAULT_CLAUSE_INDEX = "inverted-grid"

@@ -4,6 +4,7 @@ For an object o of the buffer, the points p with |p o| + r(o) + |a p| < reach fo
 and o, whose boundary seen from a is rho(theta) = (l^2 - d^2) / (2 (l - d cos(theta - phi))) with
 l = reach - r(o), d = |a o| and phi the direction of o. The region asks for k such objects, so its
 boundary is the k-th largest of these radii: star-shaped about a, and no intersection has to be computed.
+The reach is reduced as in the device's test, so an ellipse that is no more than a line is none.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 from shapely import Polygon
 
 from safe_region.anchored import AnchoredRegion
+from safe_region.scoring import REACH_SLACK
 
 _VERTICES = 180
 
@@ -28,11 +30,12 @@ def boundary(region: AnchoredRegion, now_ms: int, vertex_count: int = _VERTICES)
     live = [entry for entry in region.buffer.values() if entry.expiry_ms > now_ms]
     if len(live) < region.k:
         return Polygon()
+    reach_m = region.reach_m * (1.0 - REACH_SLACK)
     ellipses = []
     for entry in live:
         dx = entry.x_m - region.anchor.x_m
         dy = entry.y_m - region.anchor.y_m
-        ellipses.append((region.reach_m - entry.r_m, math.hypot(dx, dy), math.atan2(dy, dx)))
+        ellipses.append((reach_m - entry.r_m, math.hypot(dx, dy), math.atan2(dy, dx)))
     ring = []
     for step in range(vertex_count):
         theta = 2.0 * math.pi * step / vertex_count

@@ -32,7 +32,7 @@ _SINGLES = 2_000
 _MATCHING_SHARE = 0.3
 """Of the time of a run, for each of the two ways of matching."""
 
-_MAIN = ("ap-tree", "iq-tree-subscriptions", "rq-tree")
+_MAIN = ("ap-tree", "iq-tree-subscriptions", "rq-tree", "inverted-grid")
 _OURS = tuple(name for name in VARIANTS if not name.startswith("ap-tree-"))
 
 

@@ -47,8 +47,9 @@ def ap_tree(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
     """Tell which boolean subscriptions a new object concerns: ap-tree.txt section 5.1, and peers.
 
     Variants: ap-tree (HR), ap-tree-dp, -kpriority, -spriority, -trie-qd, -nr, -rarest-first,
-    iq-tree-subscriptions, rq-tree, inverted-grid, naive, and what one would take instead: postgresql
-    (GiST on boxes, text[]), in a cluster of its own, where PostgreSQL is installed.
+    iq-tree-subscriptions, rq-tree, inverted-grid, naive, and what one would take instead: dict and
+    numba-dict (keyed by rarest keyword and cell), strtree (shapely), postgresql (GiST on boxes, text[];
+    a cluster of its own, where PostgreSQL is installed).
     """
     from bench.ap_tree.run import run  # noqa: PLC0415
 

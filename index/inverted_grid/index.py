@@ -28,7 +28,7 @@ from index.inverted_grid.layout import (
     Grid,
     Numbers,
 )
-from index.inverted_grid.match_kernels import Asked, Searched
+from index.inverted_grid.match_kernels import Searched
 from index.inverted_grid.step_kernels import STEP_MAX
 from index.square import Square
 from index.tables import SlotTable
@@ -133,14 +133,17 @@ class InvertedGrid:
         box = objects.boxes
         if box is None:
             x_m, y_m = objects.x_m, objects.y_m
-            asked = Asked(x_m, y_m, x_m, y_m, keywords.offsets, keywords.ids)
+            corners = (x_m, y_m, x_m, y_m)
         else:
-            asked = Asked(box.x1_m, box.y1_m, box.x2_m, box.y2_m, keywords.offsets, keywords.ids)
+            corners = (box.x1_m, box.y1_m, box.x2_m, box.y2_m)
         offsets = np.zeros(count + 1, dtype=np.int64)
         row = 0
         while True:
             searched = self._searched or self._for_match()
-            row, is_short = divmod(match_kernels.match(searched, asked, row, offsets, self._found), 2)
+            status = match_kernels.match(
+                *searched, *corners, keywords.offsets, keywords.ids, row, offsets, self._found
+            )
+            row, is_short = status >> 1, status & 1
             if row == count:
                 return Matches(offsets, self._found[: offsets[count]].copy())
             needed = int(self._meta[NEEDED])

@@ -56,7 +56,7 @@ _LISTS_MAX = 3 << 18
 
 
 class Searched(NamedTuple):
-    """The arrays that a match needs: to be given them takes longer than to match one object."""
+    """The arrays that a match needs."""
 
     roots: Numbers
     nodes: Rows
@@ -387,8 +387,31 @@ def _match_block(grid: Searched, asked: Asked, row: int, count: int, offsets: In
 
 
 @kernel
-def match(grid: Searched, asked: Asked, row: int, offsets: Ints, found: Ints) -> int:
+def match(
+    roots: Numbers,
+    nodes: Rows,
+    parents: Numbers,
+    entries: Rows,
+    clauses: Rows,
+    pool: KeywordIds,
+    frame: Floats,
+    meta: Ints,
+    items: Rows,
+    lists: Ints,
+    x1_m: Floats,
+    y1_m: Floats,
+    x2_m: Floats,
+    y2_m: Floats,
+    keyword_offsets: Ints,
+    keyword_ids: KeywordIds,
+    row: int,
+    offsets: Ints,
+    found: Ints,
+) -> int:
     """Write the clauses that match each object as CSR, from a row on.
+
+    The arrays of a `Searched` and an `Asked` come one by one: a kernel takes twice as long to be given
+    arrays in a tuple, and for one object that is longer than to match it.
 
     Returns
     -------
@@ -396,7 +419,8 @@ def match(grid: Searched, asked: Asked, row: int, offsets: Ints, found: Ints) ->
         Twice the first row that is not done, and 1 more if `lists`, not `found`, is too short for it:
         `meta[NEEDED]` says how long it must be.
     """
-    meta = grid.meta
+    grid = Searched(roots, nodes, parents, entries, clauses, pool, frame, meta, items, lists)
+    asked = Asked(x1_m, y1_m, x2_m, y2_m, keyword_offsets, keyword_ids)
     status = 0
     while row < asked.x1_m.shape[0]:
         count = min(BLOCK if status == 0 else 1, asked.x1_m.shape[0] - row)

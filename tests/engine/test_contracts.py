@@ -20,6 +20,7 @@ from index.catalogue import (
     OBJECT_INDEXES,
     SUBSCRIPTION_INDEXES,
 )
+from index.square import Square
 from tests.engine.kinds import KINDS, MATCHES_MAX, AreaDice, placed_batch
 from tests.index.brute import SIDE, ids
 from tests.support.amounts import examples
@@ -29,9 +30,9 @@ OPTIONS = {
     "as served": EngineOptions(
         None,
         OBJECT_INDEXES[DEFAULT_OBJECT_INDEX],
-        lambda: SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]((0.0, 0.0, float(SIDE))),
+        lambda: SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX](Square(0.0, 0.0, float(SIDE))),
         margin_extra_max=12,
-        clause_index=lambda: CLAUSE_INDEXES[DEFAULT_CLAUSE_INDEX]((0.0, 0.0, float(SIDE))),
+        clause_index=lambda: CLAUSE_INDEXES[DEFAULT_CLAUSE_INDEX](Square(0.0, 0.0, float(SIDE))),
         matches_max=MATCHES_MAX,
     ),
 }

@@ -141,6 +141,18 @@ def test_the_polygon_is_the_boundary(world, extra):
         assert not outside.exact
 
 
+def test_an_object_at_the_reach_adds_no_line_to_the_polygon():
+    """In its very direction the ellipse of such an object, a line, would reach it but for rounding."""
+    objects = [
+        oracle.OracleObject(key, x, -6.0, frozenset("a"), 0, FOREVER_MS)
+        for key, x in ((0, 0.0), (1, 1.0), (2, 1.0))
+    ]
+    subscription = oracle.OracleSubscription(frozenset("ab"), 1, 0.1, "jaccard")
+    region = anchored(objects, subscription, (-2.0, -9.0), 1)
+    for x, y in boundary(region, NOW_MS, vertex_count=24).exterior.coords:
+        assert region.evaluate(-2.0 + 0.999 * (x + 2.0), -9.0 + 0.999 * (y + 9.0), NOW_MS).exact
+
+
 def test_a_tie_with_the_reach_is_not_exact():
     """With <= the device would keep object 1, though object 0, which it was not given, ties and wins."""
     region = AnchoredRegion(1)

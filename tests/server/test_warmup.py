@@ -54,6 +54,7 @@ _MANY = """
     import random
 
     from engine import EngineOptions
+    from index.square import Square
     from safe_region.frame import Area, Frame
     from server.core.evaluation_batch import EvaluationBatch
     from server.core.matching_service import MatchingService, SearchRequest
@@ -63,7 +64,7 @@ _MANY = """
     PLANE = Frame(Area(-SIDE, -SIDE, SIDE, SIDE), 0.0, 0.0, 1.0, 1.0, 34.0)
     subscription_index = SUBSCRIPTION_INDEXES["{subscriptions}"]
     options = EngineOptions(
-        None, OBJECT_INDEXES["{objects}"], lambda: subscription_index((0.0, 0.0, float(SIDE)))
+        None, OBJECT_INDEXES["{objects}"], lambda: subscription_index(Square(0.0, 0.0, float(SIDE)))
     )
     warm_up(PLANE, options)
     before = compiled()

@@ -26,6 +26,7 @@ from index.catalogue import (
     SUBSCRIPTION_INDEXES,
 )
 from index.iqf_plus import IqfPlusObjectIndex
+from index.square import Square
 from nearcast.errors import Reason, RefusedError
 from nearcast.model import Boolean, SubscriptionState
 from nearcast.protocol.subscription import Subscription
@@ -47,7 +48,7 @@ FEW_ENTRIES = 6
 
 def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
     """Return how the engine works: in three of four runs as in production, else with other indexes."""
-    square = None if seed % 2 else (0.0, 0.0, float(SIDE))
+    square = None if seed % 2 else Square(0.0, 0.0, float(SIDE))
     subscription_index = SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]
     object_index = OBJECT_INDEXES[DEFAULT_OBJECT_INDEX]
     clause_index = CLAUSE_INDEXES[DEFAULT_CLAUSE_INDEX]
