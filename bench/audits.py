@@ -111,6 +111,17 @@ class Audit:
         if shown != self._expected(handle, x_m, y_m, int(self._subscriptions.k[handle - 1])):
             self.mismatches += 1
 
+    def compare_range(self, handle: int, held: set[int], x_m: float, y_m: float, radius_m: float) -> None:
+        """Compare what one device holds of all that has its keywords, within a circle that stays."""
+        self.lists += 1
+        wanted = frozenset(map(str, self._words[handle - 1].tolist()))
+        circle = oracle.OracleCircle(radius_m, (x_m, y_m))
+        asked = oracle.OracleRange((oracle.OracleClause(wanted, frozenset()),), circle)
+        candidates = [self._alive[one] for one in self._having.get(min(wanted), set())]
+        found = oracle.matching(asked, x_m, y_m, candidates, 1)
+        if held != {match.object_id for match in found}:
+            self.mismatches += 1
+
     def _expected(self, handle: int, x_m: float, y_m: float, count: int) -> list[int]:
         row = handle - 1
         wanted = frozenset(map(str, self._words[row].tolist()))

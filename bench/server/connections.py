@@ -79,12 +79,13 @@ class Connections:
             # Latencies first: a load generator that closes thousands of other connections is late itself.
             reports = [
                 [workload.report(device, corner).SerializeToString() for corner in range(ROUND)]
-                for device in range(devices)
+                for device in range(workload.reporting)
             ]
-            found = await paced(lines, reports, LATENCY_PER_S, self._seconds)
+            speakers = lines[: workload.reporting]
+            found = await paced(speakers, reports, LATENCY_PER_S, self._seconds)
             row |= found.row("report")
             progress(stage, 2, steps)
-            await self._at_home(lines)
+            await self._at_home(speakers)
             publisher, annoyer = await self._publishers(stack)
             per_s, row["objects_per_s"] = await self._pace(lines, publisher)
             progress(stage, 3, steps)
@@ -97,7 +98,7 @@ class Connections:
                 )
             row |= await self._beside_echo("pings", lines, [[PING]] * devices)
             progress(stage, steps - 1, steps)
-            row |= await self._beside_echo("reports", lines, reports)
+            row |= await self._beside_echo("reports", speakers, reports)
             progress(stage, steps, steps)
             row["rss_mb_end"] = round(self._server.rss_bytes() / 1e6, 1)
             await expired()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from bench.audits import Audit, sample
 from bench.reports import Row
 from bench.server.lines import Awaited, Channel
-from bench.server.workload import PUSHED_TTL_MS, Workload, object_batch
+from bench.server.workload import PUSHED_TTL_MS, RANGE_M, Workload, object_batch
 from nearcast.v1.device_service_pb2 import AttachResponse
+from nearcast.v1.subscriptions_pb2 import Delta
 from safe_region.anchored import AnchoredRegion
 from safe_region.frame import Point
 from safe_region.region import Buffered
@@ -41,23 +43,29 @@ class Listeners:
     async def audit(self) -> Row:
         """Let the sample report, and compare, when nothing is left of what was pushed."""
         heard = Awaited()
+        speakers = [line for line in self._lines if line.number < self._workload.reporting]
 
         def on_message(_number: int, _message: bytes) -> tuple[bytes, ...]:
             heard.add(1)
             return ()
 
-        for line in self._lines:
+        for line in speakers:
             line.on_message = on_message
             await line.send(self._workload.report(line.number, 0).SerializeToString())
-        await heard.reach(len(self._lines), _ANSWER_S)
+        await heard.reach(len(speakers), _ANSWER_S)
         workload = self._workload
         audit = Audit(workload.asked, workload.frame.maxdist_m)
         audit.publish(object_batch(workload))
         for line in self._lines:
             lon_lat = workload.frame.unproject(*workload.place(line.number, 0))
             point = workload.frame.project(*lon_lat)
-            shown = _shown(line.tape or [], int(workload.asked.k[line.number]), point)
-            audit.compare_list(line.number + 1, shown, point.x_m, point.y_m)
+            if line.number < workload.reporting:
+                shown = _shown(line.tape or [], int(workload.asked.k[line.number]), point)
+                audit.compare_list(line.number + 1, shown, point.x_m, point.y_m)
+            else:
+                audit.compare_range(
+                    line.number + 1, _held(line.tape or []), point.x_m, point.y_m, RANGE_M
+                )
         return {"lists_audited": audit.lists, "mismatches": audit.mismatches}
 
 
@@ -66,17 +74,16 @@ async def expired() -> None:
     await asyncio.sleep(PUSHED_TTL_MS / 1000.0 + 1.0)
 
 
-def _shown(tape: Sequence[bytes], k: int, point: Point) -> list[int] | None:
-    """Apply all deltas; return what the device shows, None if it knows that this is not exact."""
+def _deltas(tape: Sequence[bytes]) -> Iterator[tuple[Delta, dict[int, Buffered]]]:
+    """Yield each delta, and what the device holds then; what has expired is still there."""
     held: dict[int, Buffered] = {}
-    region = AnchoredRegion(k)
-    version, now_ms = 0, 0
+    version = 0
     for message in tape:
         response = AttachResponse.FromString(message)
         if response.WhichOneof("event") != "delta" or response.delta.version <= version:
             continue
         delta = response.delta
-        version, now_ms = delta.version, delta.time_ms
+        version = delta.version
         if delta.snapshot:
             held.clear()
         for drop in delta.drop:
@@ -86,9 +93,27 @@ def _shown(tape: Sequence[bytes], k: int, point: Point) -> list[int] | None:
             held[entry.object.id] = Buffered(
                 entry.object.id, place.x_m, place.y_m, entry.r_m, entry.object.expiry_ms
             )
+        yield delta, held
+
+
+def _shown(tape: Sequence[bytes], k: int, point: Point) -> list[int] | None:
+    """Return what a device shows of its top-k subscription, None if it knows that this is not exact."""
+    region = AnchoredRegion(k)
+    now_ms = 0
+    for delta, held in _deltas(tape):
+        now_ms = delta.time_ms
         alive = [one for one in held.values() if one.expiry_ms > now_ms]
         region.update(
             Point(delta.anchor.x_m, delta.anchor.y_m), delta.reach.length_m, delta.reach.object_id, alive
         )
     evaluation = region.evaluate(point.x_m, point.y_m, now_ms)
     return [object_id for _, object_id in evaluation.best] if evaluation.exact else None
+
+
+def _held(tape: Sequence[bytes]) -> set[int]:
+    """Return what a device holds of its boolean subscription, when nothing is left of what was pushed."""
+    held: dict[int, Buffered] = {}
+    for _, held in _deltas(tape):  # noqa: B007 - the last
+        pass
+    now_ms = 1000 * int(time.time())
+    return {one.object_id for one in held.values() if one.expiry_ms > now_ms}

@@ -24,6 +24,7 @@ from typing import Any
 import uvloop
 
 from bench.datasets import SOURCES, Dataset
+from bench.errors import BenchError
 from bench.reports import Progress, Row
 from bench.retrieve.run import Retrieve, RetrieveParameters
 from bench.server import echo as echoing
@@ -40,6 +41,7 @@ from index.catalogue import DEFAULT_OBJECT_INDEX
 
 VARIANTS = ("connections", "shared", "fleet", "storm-connections", "storm-fleet")
 _STORMS = ("storm-connections", "storm-fleet")
+_OF_BOTH_KINDS = ("connections", "shared")
 _SHARED = 10
 """Connections of the variant `shared`."""
 _RETRIEVE_S = 30.0
@@ -59,6 +61,9 @@ class ServerParameters:
         Length of one measurement.
     rounds
         How often each is repeated.
+    boolean_share
+        So many of the devices have a boolean subscription with a fixed range, for ``connections`` and
+        ``shared``.
     variants
         ``connections``, one for each device, ``shared``, a stream for each on some connections, as
         through a gateway, or ``fleet``, streams that they share; ``storm-connections`` and
@@ -70,12 +75,19 @@ class ServerParameters:
     k_max: int = 10
     seconds: float = 5.0
     rounds: int = 3
+    boolean_share: float = 0.0
     seed: int = 1
     variants: Sequence[str] = VARIANTS
 
+    def __post_init__(self) -> None:
+        others = [one for one in self.variants if one not in _OF_BOTH_KINDS]
+        if self.boolean_share and others:
+            known = ", ".join(_OF_BOTH_KINDS)
+            raise BenchError(f"variant is {others[0]!r}, must be one of {known} with a boolean share")
+
     def workload(self, data: Dataset, devices: int) -> Workload:
         """Draw objects and devices."""
-        return Workload(data, self.objects, devices, self.k_max, self.seed)
+        return Workload(data, self.objects, devices, self.k_max, self.seed, self.boolean_share)
 
 
 @contextmanager
@@ -134,6 +146,7 @@ async def _measured(
     return {
         "variant": variant,
         "objects": parameters.objects,
+        "boolean_share": parameters.boolean_share,
         "publishes_per_s": round(per_s),
         **found,
     }

@@ -29,6 +29,8 @@ PUSHED_TTL_MS = 5_000
 _STAMP = struct.Struct("<q")
 _PUBLISHED = (subscriptions_pb2.CAUSE_PUBLISHED, subscriptions_pb2.CAUSE_REPLACED)
 _PUSHED_M = 500.0
+RANGE_M = 600.0
+"""Radius of ranges: what is published for a device is within."""
 _NEARER = 0.999
 """Every object published for a device is nearer than the last: it matters however many there are."""
 _FOREVER_MS = 24 * 3600 * 1000
@@ -59,11 +61,24 @@ class Workload:
         k is uniform from 1 to this.
     seed
         Another seed, other devices.
+    boolean_share
+        So many of the devices, the last ones, have a boolean subscription in place of a top-k one: for
+        objects with all of its keywords, in a circle about where they begin. They never report.
     """
 
-    def __init__(self, data: Dataset, objects: int, devices: int, k_max: int, seed: int) -> None:
+    def __init__(
+        self,
+        data: Dataset,
+        objects: int,
+        devices: int,
+        k_max: int,
+        seed: int,
+        boolean_share: float = 0.0,
+    ) -> None:
         chance = np.random.default_rng([seed, 31])
         self.devices = devices
+        self.reporting = devices - round(devices * boolean_share)
+        """How many devices, the first ones, have a top-k subscription."""
         centre_x, centre_y, half = data.square()
         self._centre = (centre_x, centre_y)
         self.area = _area(half * _WIDER)
@@ -108,15 +123,22 @@ class Workload:
 
     def subscribe(self, device: int) -> AttachRequest:
         """Return a device's second message."""
-        spec = subscriptions_pb2.SubscriptionSpec(
-            top_k=subscriptions_pb2.TopK(
-                keywords=self.keywords(device),
-                k=int(self.asked.k[device]),
-                alpha=float(self.asked.alpha[device]),
-                similarity=subscriptions_pb2.SIMILARITY_JACCARD,
-            )
-        )
         place = self._position(*self.place(device, 0))
+        if device >= self.reporting:
+            clause = subscriptions_pb2.Clause(required=self.keywords(device))
+            circle = geometry_pb2.Circle(center=place, radius_m=RANGE_M)
+            spec = subscriptions_pb2.SubscriptionSpec(
+                boolean=subscriptions_pb2.Boolean(clauses=[clause], circle=circle)
+            )
+        else:
+            spec = subscriptions_pb2.SubscriptionSpec(
+                top_k=subscriptions_pb2.TopK(
+                    keywords=self.keywords(device),
+                    k=int(self.asked.k[device]),
+                    alpha=float(self.asked.alpha[device]),
+                    similarity=subscriptions_pb2.SIMILARITY_JACCARD,
+                )
+            )
         return AttachRequest(
             subscribe=device_service_pb2.Subscribe(
                 subscription_id=_SUBSCRIPTION_ID, spec=spec, position=place

@@ -38,6 +38,14 @@ from cli.bench import options as shared
     help="How often the server and the echo server are measured, in turn.",
 )
 @click.option(
+    "--boolean-share",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Share of the devices that have a boolean subscription, with a fixed range, in place of a top-k "
+    "one; with --variant connections or shared.",
+)
+@click.option(
     "--soak-s",
     type=click.FloatRange(1),
     help="Instead: a mixed load for so many seconds; fails if the server's memory grows.",

@@ -59,6 +59,15 @@ def test_memory_that_grows_is_noticed(leak_mb_per_s, flat):
     assert is_flat(*rise(list(zip(times.tolist(), samples.tolist(), strict=True)))) is flat
 
 
+def test_half_of_the_devices_may_have_boolean_subscriptions(run_bench):
+    options = ["--variant=connections", "--boolean-share=0.5"]
+    (row,) = run_bench("server", "--devices=8", *options, *SMALL)
+    assert row["boolean_share"] == 0.5
+    assert row["lists_audited"] == 8
+    assert row["mismatches"] == 0
+    assert row["publish_count"] > 0
+
+
 def test_messages_are_looked_into_without_decoding_them():
     response = device_service_pb2.AttachResponse(pong={"number": PONG_NUMBER})
     entry = device_service_pb2.AttachFleetResponse.Entry
@@ -88,6 +97,7 @@ def test_only_what_was_published_is_timed(city):
         (["--devices=900000"], "devices is 900000, must be at most"),
         (["--devices=1"], "1 is not in the range 4<=x<=1000000"),
         (["--devices=10", "--data=osm"], "set NEARCAST_DATA"),
+        (["--boolean-share=0.5", "--variant=fleet"], "variant is 'fleet', must be one of connections, "),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
