@@ -12,15 +12,14 @@ from typing import Any
 import numpy.typing as npt
 from llvmlite import ir
 from numba.core import types
-from numba.core.config import DISABLE_JIT
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 _READ, _KEPT, _DATA = 0, 3, 1
 """Arguments of LLVM's prefetch."""
 
 
-def _nothing(array: npt.NDArray[Any], place: int) -> None:
-    """Do nothing, as plain Python."""
+def prefetch(array: npt.NDArray[Any], place: int) -> None:
+    """Ask for `array[place]`, which need not be there. As plain Python it does nothing."""
 
 
 def _typed(typing_context: Any, array: Any, place: Any) -> Any:  # noqa: ANN401, ARG001 - numba's own
@@ -34,13 +33,22 @@ def _typed(typing_context: Any, array: Any, place: Any) -> Any:  # noqa: ANN401,
         offset = builder.mul(context.cast(builder, arguments[1], signature.args[1], types.int64), width)
         number = ir.IntType(32)
         called = ir.FunctionType(ir.VoidType(), [bytes_type, number, number, number])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [bytes_type], called)
+        function = builder.module.declare_intrinsic("llvm.prefetch", [bytes_type], called)
         flags = [ir.Constant(number, value) for value in (_READ, _KEPT, _DATA)]
-        builder.call(prefetch, [builder.gep(start, [offset]), *flags])
+        builder.call(function, [builder.gep(start, [offset]), *flags])
         return context.get_dummy_value()
 
     return types.void(array, place), compiled
 
 
-prefetch: Callable[[npt.NDArray[Any], int], None] = _nothing if DISABLE_JIT else intrinsic(_typed)
-"""Ask for `array[place]`, which need not be there."""
+_prefetch: Any = intrinsic(_typed)
+
+
+@overload(prefetch)
+def _compiled(array: Any, place: Any) -> Callable[..., None]:  # noqa: ANN401, ARG001
+    """Return what stands for `prefetch` in compiled functions."""
+
+    def called(array: Any, place: Any) -> None:  # noqa: ANN401
+        _prefetch(array, place)
+
+    return called

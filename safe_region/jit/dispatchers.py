@@ -123,8 +123,9 @@ class Leaf:
         self.py_func = py_func
         self._options = {**_OPTIONS, "_nrt": counts}
 
-    def __call__(self, *arguments: object) -> Any:  # noqa: ANN401, D102
-        return self._alone(*arguments) if _Mode.missing is None else self.py_func(*arguments)
+    def __call__(self, *arguments: object, **named: object) -> Any:  # noqa: ANN401, D102
+        called = self._alone if _Mode.missing is None else self.py_func
+        return called(*arguments, **named)
 
     @property
     def _numba_type_(self) -> Any:  # noqa: ANN401
