@@ -55,7 +55,12 @@ _BOTH_WAYS = {"": False, "yes": False, "true": False, "1": False, "no": True, "f
 _ROUNDING = 0.99
 """11.1 m/s is 40 km/h too."""
 
-_BY_SPEED = (RoadClass.MOTORWAY, RoadClass.PRIMARY, RoadClass.SECONDARY, RoadClass.TERTIARY)
+_BY_SPEED: tuple[RoadClass, ...] = (
+    RoadClass.MOTORWAY,
+    RoadClass.PRIMARY,
+    RoadClass.SECONDARY,
+    RoadClass.TERTIARY,
+)
 _CLASSES = list(RoadClass)
 _REPORT_EVERY = 20_000
 
@@ -118,11 +123,9 @@ def read_road_files(
         placement = Placement.about(files.nodes, nodes.xs, nodes.ys, unit_m)
     edges = _read_edges(files, nodes, progress)
     lons, lats = placement.degrees(nodes.xs, nodes.ys)
-    if files.is_csv:
-        straight = _straight_m(lons, lats, edges)
-    else:
-        # Like their coordinates, the lengths of these files may be degrees.
-        straight = _distances(nodes.xs, nodes.ys, edges)
+    # Lengths of a .cedge file have the unit of its coordinates, which may be degrees.
+    in_file = _distances(nodes.xs, nodes.ys, edges)
+    straight = _straight_m(lons, lats, edges) if files.is_csv else in_file
     bends = _bends(files.edges, edges.lengths, straight)
     back = edges.are_both_ways
     network = Network(
@@ -257,8 +260,8 @@ def lane_of(highway: str, speed_mps: float) -> Lane:
         return lane
     road_class = lane.road_class
     if not highway:
-        allowed = (one for one in _BY_SPEED if speed_mps >= _ROUNDING * SPEEDS_MPS[one])
-        road_class = next(allowed, RoadClass.RESIDENTIAL)
+        usual = (one for one in _BY_SPEED if speed_mps >= _ROUNDING * SPEEDS_MPS[one])
+        road_class = next(usual, RoadClass.RESIDENTIAL)
     return Lane(road_class, min(max(speed_mps, SPEED_MPS_MIN), SPEED_MPS_MAX))
 
 
