@@ -18,14 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from safe_region.frame import LATITUDE_MAX_DEG
+from simulator.maps.edge_lanes import lane_of
 from simulator.maps.errors import MapError
 from simulator.maps.files import RoadFiles
 from simulator.maps.network import Network, joined
 from simulator.maps.osm import Progress
 from simulator.maps.placement import M_PER_DEG, Columns, Placement
-from simulator.maps.roads import HIGHWAYS, SPEED_MPS_MAX, SPEED_MPS_MIN, Lane, lanes
+from simulator.maps.roads import HIGHWAYS, Lane
 from simulator.maps.rows import Header, Row, csv_rows, plain_rows
-from simulator.traffic import SPEEDS_MPS, RoadClass
+from simulator.traffic import RoadClass
 
 STAGE_NODES = "map: nodes"
 STAGE_EDGES = "map: edges"
@@ -34,7 +35,7 @@ LENGTH_MAX = 1e9
 """Of one edge, in whatever unit."""
 
 SPEED_MIN, SPEED_MAX = 0.1, 1_000.0
-"""Of one edge, in whatever unit."""
+"""The same."""
 
 MEDIAN_BEND_RANGE = (0.5, 2.0)
 """Where the lengths of a file lie outside of this, as multiples of the straight line and in the
@@ -52,15 +53,6 @@ _SPEED_UNITS_MPS = {
 }
 _BOTH_WAYS = {"": False, "yes": False, "true": False, "1": False, "no": True, "false": True, "0": True}
 
-_ROUNDING = 0.99
-"""11.1 m/s is 40 km/h too."""
-
-_BY_SPEED: tuple[RoadClass, ...] = (
-    RoadClass.MOTORWAY,
-    RoadClass.PRIMARY,
-    RoadClass.SECONDARY,
-    RoadClass.TERTIARY,
-)
 _CLASSES = list(RoadClass)
 _REPORT_EVERY = 20_000
 
@@ -237,32 +229,6 @@ def _csv_lane(row: Row, header: Header) -> Lane:
     name = header.find(tuple(_SPEED_UNITS_MPS))
     speed = row.optional(name, SPEED_MIN, SPEED_MAX)
     return lane_of(highway, speed * _SPEED_UNITS_MPS[name] if name else math.nan)
-
-
-def lane_of(highway: str, speed_mps: float) -> Lane:
-    """Return the class of an edge and what it allows.
-
-    With a value of `highway` both are as in an OpenStreetMap file. With a speed alone its class is the
-    most important one whose usual speed it allows. With neither it is a road of unknown class, which
-    OpenStreetMap calls `road`: residential.
-
-    Parameters
-    ----------
-    highway
-        As in OpenStreetMap; "" if the file does not tell.
-    speed_mps
-        What a sign says; NaN if the file does not tell.
-    """
-    lane = lanes({"highway": highway or "road"}).forward
-    if lane is None:
-        raise ValueError(f"highway is {highway!r}, must be one of {', '.join(HIGHWAYS)}")
-    if math.isnan(speed_mps) or lane.road_class in {RoadClass.CYCLEWAY, RoadClass.FOOTWAY}:
-        return lane
-    road_class = lane.road_class
-    if not highway:
-        usual = (one for one in _BY_SPEED if speed_mps >= _ROUNDING * SPEEDS_MPS[one])
-        road_class = next(usual, RoadClass.RESIDENTIAL)
-    return Lane(road_class, min(max(speed_mps, SPEED_MPS_MIN), SPEED_MPS_MAX))
 
 
 def _distances(xs: Floats, ys: Floats, edges: _Edges) -> Floats:

@@ -17,6 +17,9 @@ from simulator.maps.files import text_of
 
 ID_MAX = 2**63 - 1
 
+_SHOWN_MAX = 80
+"""A message shows so much of a value."""
+
 
 class Row(NamedTuple):
     """One line of a file.
@@ -63,7 +66,8 @@ class Row(NamedTuple):
 
     def error(self, name: str, rule: str) -> MapError:
         """Return what to raise if a field breaks a rule."""
-        return MapError(f"{self.path}, line {self.line}: {name} is {self.fields[name]!r}, {rule}")
+        value = repr(self.fields[name][:_SHOWN_MAX])
+        return MapError(f"{self.path}, line {self.line}: {name} is {value}, {rule}")
 
 
 def _plain(value: str) -> str:
