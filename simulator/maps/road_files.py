@@ -41,6 +41,9 @@ MEDIAN_BEND_RANGE = (0.5, 2.0)
 """Where the lengths of a file lie outside of this, as multiples of the straight line and in the
 median, they have another unit than they should."""
 
+BEND_MAX = 1e6
+"""Between nodes that are almost at the same position, the ratio of lengths says nothing."""
+
 _ID_NAMES = ("osmid", "node_id", "id")
 _SOURCE_NAMES = ("u", "source", "from")
 _TARGET_NAMES = ("v", "target", "to")
@@ -258,7 +261,8 @@ def _bends(path: Path, lengths: Floats, straight: Floats) -> Floats:
     is_told = ~np.isnan(lengths) & (straight > 0.0)
     if not is_told.any():
         return bends
-    ratios = lengths[is_told] / straight[is_told]
+    with np.errstate(over="ignore"):
+        ratios = np.minimum(lengths[is_told] / straight[is_told], BEND_MAX)
     median = float(np.median(ratios))
     low, high = MEDIAN_BEND_RANGE
     if not low <= median <= high:

@@ -214,6 +214,16 @@ def test_nodes_at_the_same_position(tmp_path):
     assert edges(read(lists.write_plain(tmp_path), unit_m=1.0))[1, 50]["length_m"] == pytest.approx(0.1)
 
 
+def test_nodes_that_are_almost_at_the_same_position(tmp_path):
+    lists = grid()
+    lists.node(50, 0.0, 0.0)
+    lists.edge(1, 50)
+    path = lists.write_plain(tmp_path, lengths={40: 70.0})
+    path.write_text(path.read_text().replace("50 0.000000", "50 1e-307"))
+    row = edges(read(path, unit_m=1.0))[1, 50]
+    assert row["length_m"] == pytest.approx(0.1)
+
+
 def test_columns_by_any_of_their_names(tmp_path):
     lists = degree_grid()
     path = lists.write_csv(tmp_path, header="Node_ID, Longitude ,LATITUDE")
