@@ -16,6 +16,9 @@ from simulator.maps.rows import Row
 SPAN_DEG_MAX = 90.0
 """A plane stands for the area; a map on both sides of the antimeridian would span the globe."""
 
+SPAN_M_MIN = 200.0
+"""Less is no network of roads: whoever gives degrees a unit of some metres has a map of some metres."""
+
 COORDINATE_MAX = 1e12
 """Of coordinates that are no degrees."""
 
@@ -57,9 +60,14 @@ class Placement(NamedTuple):
         Raises
         ------
         MapError
-            If they reach so far that no plane can stand for the area.
+            If they reach so far that no plane can stand for the area, or no farther than a few steps.
         """
         span_m = unit_m * max(float(np.ptp(xs)), float(np.ptp(ys)))
+        if span_m < SPAN_M_MIN:
+            raise MapError(
+                f"{path} spans {span_m:.3g} m at {unit_m:g} metres a unit, less than {SPAN_M_MIN:g}; "
+                "if its coordinates are degrees it needs no --unit-m"
+            )
         if span_m > SPAN_DEG_MAX * M_PER_DEG:
             raise MapError(
                 f"{path} spans {span_m / 1000:,.0f} km at {unit_m:g} metres a unit, "

@@ -212,8 +212,15 @@ def test_a_unit_that_makes_the_network_too_large_or_too_small(tmp_path):
     assert (
         failure(path, unit_m=1e5) == f"{path} spans 40,000 km at 100000 metres a unit, more than 10,008"
     )
-    assert "too few connected roads: in the largest part a car finds 0.08 km" in failure(
-        path, unit_m=0.01
+    street = RoadLists()
+    street.node(1, 0.0, 0.0)
+    street.node(2, 100.0, 0.0)
+    street.edge(1, 2)
+    found = failure(street.write_plain(tmp_path, "street"), unit_m=4.0)
+    assert "too few connected roads: in the largest part a car finds 0.8 km" in found
+    assert failure(path, unit_m=0.01) == (
+        f"{path} spans 4 m at 0.01 metres a unit, less than 200; "
+        "if its coordinates are degrees it needs no --unit-m"
     )
     assert "degrees of longitude, more than 90" in failure(path, unit_m=25_000.0)
 
