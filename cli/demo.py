@@ -16,7 +16,7 @@ from cli.failures import reported
 from cli.progress import bars
 from cli.replay import figures, region_option, run_replay, show
 from cli.serve import READY
-from cli.simulate import map_option
+from cli.simulate import map_options
 
 AUDITED_MIN = 20_000
 """Lists the demo audits at least, at its default size."""
@@ -25,7 +25,7 @@ _STOP_S = 15.0
 
 
 @click.command()
-@map_option
+@map_options
 @click.option("--devices", type=int, default=500, show_default=True, help="Devices that drive.")
 @click.option("--seconds", type=int, default=600, show_default=True, help="Simulated time.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another city.")
@@ -53,6 +53,8 @@ _STOP_S = 15.0
 )
 def demo(
     map_file: Path | None,
+    unit_m: float | None,
+    places_file: Path | None,
     devices: int,
     seconds: int,
     seed: int,
@@ -63,9 +65,9 @@ def demo(
 ) -> None:
     """See all of it: devices drive through a city, publishers post, every list stays exact.
 
-    Simulates a generated city, or a real one with --map, starts a server of its own on a free port,
-    replays top-k and boolean subscriptions together, audits the lists against the oracle, draws
-    OUT/map.png. Exits with status 1 when a single list differs.
+    Simulates a generated city, or with --map a real one or a road network, starts a server of its own
+    on a free port, replays top-k and boolean subscriptions together, audits the lists against the
+    oracle, draws OUT/map.png. Exits with status 1 when a single list differs.
     """
     from nearcast import RegionMode  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415
@@ -75,7 +77,14 @@ def demo(
 
     began = time.monotonic()
     with reported(ParameterError, MapError, OSError), bars() as progress:
-        parameters = SimulationParameters(map_file=map_file, devices=devices, seconds=seconds, seed=seed)
+        parameters = SimulationParameters(
+            map_file=map_file,
+            unit_m=unit_m,
+            places_file=places_file,
+            devices=devices,
+            seconds=seconds,
+            seed=seed,
+        )
         simulation = simulate(parameters, out, progress)
     # So often that the default size audits its lists, and a smaller one at least its ends.
     audit_every = max(1, devices * seconds // AUDITED_MIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,31 @@ import click
 from cli.failures import reported
 from cli.progress import bars
 
-map_option = click.option(
+_MAP = click.option(
     "--map",
     "map_file",
     type=click.Path(path_type=Path),
-    help="OpenStreetMap file to drive in (.osm.pbf, .osm, .osm.gz, .osm.bz2); else a city is generated.",
+    help="Map to drive in: OpenStreetMap (.osm.pbf, .osm, .osm.gz, .osm.bz2), or either file of a road "
+    "network (.cnode and .cedge, or nodes.csv and edges.csv, also with .gz); else a city is generated.",
 )
-"""For commands that simulate."""
+_UNIT = click.option(
+    "--unit-m",
+    type=float,
+    help="Metres a unit, for a road network whose coordinates are no degrees (Oldenburg: 2.5 makes it "
+    "25 km wide). It is placed about 0 degrees of longitude and latitude.",
+)
+_PLACES = click.option(
+    "--places",
+    "places_file",
+    type=click.Path(path_type=Path),
+    help="CSV of places for the map, in place of its own: lon and lat (x and y with --unit-m), name, "
+    "keywords or text, category. A road network without it has drawn ones.",
+)
+
+
+def map_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say where devices drive, for commands that simulate."""
+    return _MAP(_UNIT(_PLACES(command)))
 
 
 @click.command(epilog="Example: nearcast simulate --out runs/malta --map malta.osm.pbf")
@@ -26,7 +45,7 @@ map_option = click.option(
     required=True,
     help="Folder for the tables; what is there is replaced.",
 )
-@map_option
+@map_options
 @click.option("--devices", type=int, default=500, show_default=True, help="Devices that drive.")
 @click.option("--seconds", type=int, default=600, show_default=True, help="Simulated time.")
 @click.option("--objects", type=int, default=3000, show_default=True, help="Objects alive at the start.")
@@ -56,7 +75,7 @@ map_option = click.option(
 def simulate(out: Path, **parameters: Any) -> None:  # noqa: ANN401
     """Make a workload: roads, places, trajectories, objects, subscriptions.
 
-    In a generated city, or in a real one with --map.
+    In a generated city, or with --map in a real one or in a road network.
 
     Runs on Spark (which brings its own Java runtime if the machine has none) and writes Parquet, so that
     any tool can read it. Trajectories follow the roads, one position a second.

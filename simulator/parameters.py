@@ -24,7 +24,11 @@ class SimulationParameters:
     Parameters
     ----------
     map_file
-        An OpenStreetMap file to drive in; None generates a city.
+        A map to drive in: an OpenStreetMap file or either file of a road network; None generates a city.
+    unit_m
+        Of a road network whose coordinates are no degrees: how many metres a unit has.
+    places_file
+        A CSV file of places for the map, in place of its own.
     name
         Name for people; None takes that of the city or of the map.
     seed
@@ -32,7 +36,8 @@ class SimulationParameters:
     city_width_m
         How far the generated city reaches from one side to the other.
     places
-        Points of interest of the generated city; a map has its own.
+        Points of interest of the generated city, or of a road network without any; other maps have their
+        own.
     devices
         Devices that move.
     seconds, period_ms
@@ -74,6 +79,8 @@ class SimulationParameters:
     """
 
     map_file: Path | None = None
+    unit_m: float | None = None
+    places_file: Path | None = None
     name: str | None = None
     seed: int = 1
     city_width_m: float = 12_000.0
@@ -106,8 +113,11 @@ class SimulationParameters:
     def __post_init__(self) -> None:
         for name, (low, high) in _LIMITS.items():
             value = getattr(self, name)
-            if not (math.isfinite(value) and low <= value <= high):
+            if value is not None and not (math.isfinite(value) and low <= value <= high):
                 raise ParameterError(f"{name} is {value}, must be within {low}..{high}")
+        for name in ("unit_m", "places_file"):
+            if self.map_file is None and getattr(self, name) is not None:
+                raise ParameterError(f"{name} is {getattr(self, name)}, must go with a map_file")
         _check_not_above(self, "ttl_s_min", "ttl_s_max")
         _check_not_above(self, "alpha_min", "alpha_max")
         _check_not_above(self, "range_area_min", "range_area_max")
@@ -134,15 +144,16 @@ class SimulationParameters:
         return self.run_ms // self.period_ms + 1
 
     def as_dict(self) -> dict[str, object]:
-        """Return the parameters by name, ready for JSON; of the map's path only the file's name."""
-        found = dataclasses.asdict(self)
-        if self.map_file is not None:
-            found["map_file"] = self.map_file.name
-        return found
+        """Return the parameters by name, ready for JSON; of paths only the file's name."""
+        return {
+            name: value.name if isinstance(value, Path) else value
+            for name, value in dataclasses.asdict(self).items()
+        }
 
 
 _LIMITS: dict[str, tuple[float, float]] = {
     "seed": (0, 2**63 - 1),
+    "unit_m": (1e-6, 1e6),
     "city_width_m": (3_000, 40_000),
     "places": (1, 1_000_000),
     "devices": (1, DEVICES_MAX),

@@ -174,7 +174,8 @@ def _draw_panel(axes: Axes, simulation: Simulation, shown: Area, scale: float) -
     """Draw what both panels have; `scale` widens pens for the closer one."""
     axes.set_xlim(shown.lon_min, shown.lon_max)
     axes.set_ylim(shown.lat_min, shown.lat_max)
-    axes.set_aspect(1.0 / math.cos(math.radians((shown.lat_min + shown.lat_max) / 2.0)))
+    frame = Frame.of(simulation.world.area)
+    axes.set_aspect(frame.y_m_per_deg / frame.x_m_per_deg)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.set_facecolor(map_style.PAPER)
@@ -207,7 +208,7 @@ def _draw_panel(axes: Axes, simulation: Simulation, shown: Area, scale: float) -
         linewidths=0.0,
         zorder=5,
     )
-    draw_scale_bar(axes, shown, Frame.of(simulation.world.area))
+    draw_scale_bar(axes, shown, frame)
 
 
 def _draw_roads(axes: Axes, roads: pa.Table, scale: float) -> None:

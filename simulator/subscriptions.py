@@ -22,6 +22,10 @@ from simulator.workload import OFFER_WORDS, object_count, subset
 TOP_K = "top_k"
 BOOLEAN = "boolean"
 
+RANGE_M_MAX = 50_000.0
+"""A server takes no circle with a larger radius. In wide areas larger ranges, rectangles too, are as
+large as this one."""
+
 _RECTANGLES = 0.5
 _FIXED_CIRCLES = 0.25
 _EITHER_PART = 0.2
@@ -120,7 +124,9 @@ def _range(frame: Frame) -> tuple[Column, ...]:
     area = frame.area
     width_m = (area.lon_max - area.lon_min) * frame.x_m_per_deg
     height_m = (area.lat_max - area.lat_min) * frame.y_m_per_deg
-    side_m = F.sqrt(F.col("share") * F.lit(width_m * height_m))
+    side_m_max = RANGE_M_MAX * math.sqrt(math.pi)
+    side_m = F.least(F.sqrt(F.col("share") * F.lit(width_m * height_m)), F.lit(side_m_max))
+    radius_m = F.least(side_m / math.sqrt(math.pi), F.lit(RANGE_M_MAX))
     lon, lat = F.col("lon"), F.col("lat")
     half_lon, half_lat = side_m / (2.0 * frame.x_m_per_deg), side_m / (2.0 * frame.y_m_per_deg)
     is_boolean, shape = F.col("is_boolean"), F.col("shape")
@@ -130,5 +136,5 @@ def _range(frame: Frame) -> tuple[Column, ...]:
     return (
         F.when(is_boolean & is_rectangle, bounds).alias("bounds"),
         F.when(is_boolean & ~is_rectangle & is_fixed, F.array(lon, lat)).alias("center"),
-        F.when(is_boolean & ~is_rectangle, side_m / math.sqrt(math.pi)).alias("radius_m"),
+        F.when(is_boolean & ~is_rectangle, radius_m).alias("radius_m"),
     )

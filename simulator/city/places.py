@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -52,6 +54,23 @@ def places_table(roads: pa.Table, parameters: SimulationParameters, frame: Frame
     ids = np.arange(parameters.places)
     seed = parameters.seed
     xs_m, ys_m = _positions(roads, ids, parameters, frame)
+    return described(ids, xs_m, ys_m, frame, seed)
+
+
+def described(ids: Longs, xs_m: Floats, ys_m: Floats, frame: Frame, seed: int) -> pa.Table:
+    """Return the places table of positions on the plane: each a category, a name and keywords.
+
+    Parameters
+    ----------
+    ids
+        Their ids, from 0: what their randomness is drawn from.
+    xs_m, ys_m
+        Where they are.
+    frame
+        Whose plane it is.
+    seed
+        Another seed, other words.
+    """
     weights = np.array([category.weight for category in CATEGORIES])
     bounds = np.cumsum(weights / weights.sum())[:-1]
     categories = np.searchsorted(bounds, uniforms(seed, TABLE, "category", ids), side="right")
@@ -66,10 +85,38 @@ def places_table(roads: pa.Table, parameters: SimulationParameters, frame: Frame
     return pa.table(columns, schema=schemas.arrow_schema(schemas.PLACES))
 
 
+class Fronts(NamedTuple):
+    """A straight piece of street for each place, on the plane.
+
+    Parameters
+    ----------
+    x0_m, y0_m, x1_m, y1_m
+        Where it begins and ends.
+    lengths_m
+        The distance between the two.
+    """
+
+    x0_m: Floats
+    y0_m: Floats
+    x1_m: Floats
+    y1_m: Floats
+    lengths_m: Floats
+
+    def beside(self, ids: Longs, seed: int) -> tuple[Floats, Floats]:
+        """Draw a point along each piece and a distance from the kerb, on its right."""
+        along = uniforms(seed, TABLE, "along", ids)
+        low, high = _SETBACK_M
+        setback_m = low + (high - low) * uniforms(seed, TABLE, "setback", ids)
+        dx_m, dy_m = self.x1_m - self.x0_m, self.y1_m - self.y0_m
+        xs_m = self.x0_m + along * dx_m + setback_m * dy_m / self.lengths_m
+        ys_m = self.y0_m + along * dy_m - setback_m * dx_m / self.lengths_m
+        return xs_m, ys_m
+
+
 def _positions(
     roads: pa.Table, ids: Longs, parameters: SimulationParameters, frame: Frame
 ) -> tuple[Floats, Floats]:
-    """Draw an edge by its attraction, a point along it and a distance from the kerb."""
+    """Draw an edge by its attraction, then a point beside it."""
     seed = parameters.seed
     column = {name: roads[name].to_numpy() for name in roads.column_names}
     x0 = (column["source_lon"] - frame.lon0_deg) * frame.x_m_per_deg
@@ -83,14 +130,8 @@ def _positions(
     totals = np.cumsum(attraction * _density(middles, classes, seed, radius_m))
     draws = uniforms(seed, TABLE, "edge", ids) * totals[-1]
     edges = np.searchsorted(totals, draws, side="right")
-    along = uniforms(seed, TABLE, "along", ids)
-    low, high = _SETBACK_M
-    setback_m = low + (high - low) * uniforms(seed, TABLE, "setback", ids)
-    dx, dy = x1[edges] - x0[edges], y1[edges] - y0[edges]
-    lengths_m = column["length_m"][edges]
-    xs_m = x0[edges] + along * dx + setback_m * dy / lengths_m
-    ys_m = y0[edges] + along * dy - setback_m * dx / lengths_m
-    return xs_m, ys_m
+    fronts = Fronts(x0[edges], y0[edges], x1[edges], y1[edges], column["length_m"][edges])
+    return fronts.beside(ids, seed)
 
 
 def _density(points: Floats, classes: npt.NDArray[np.object_], seed: int, radius_m: float) -> Floats:

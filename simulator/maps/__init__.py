@@ -1,7 +1,10 @@
-"""Maps: OpenStreetMap files as streets and places.
+"""Maps: OpenStreetMap files and road networks as streets and places.
 
-`osm` reads the file, `roads` and `places` are the rules of what its tags mean, `network` joins ways
-into the roads table, `points` makes the places table, `water` outlines sea and lakes.
+`reading` leads from files to a terrain, `files` says what their names end in. Of OpenStreetMap `osm`
+reads the file, `roads` and `places` are the rules of what its tags mean, `water` outlines sea and
+lakes. Of road networks `road_files` reads both lists, `rows` their fields, `placement` says where they
+lie on the Earth, `streetside` draws places. Of both `network` makes the roads table, `points` the places
+table, from the map or from a file of their own (`places_file`).
 """
 
 from simulator.maps.errors import MapError

@@ -1,6 +1,7 @@
-"""From ways to a network: cut at every node, the largest strongly connected part, as the roads table.
+"""The network: directed edges between nodes, the largest strongly connected part, as the roads table.
 
-Edges of our tables are straight, so a way is cut at its bends too. Cost: O(edges log edges) in numpy.
+Edges of our tables are straight, so a way of an OpenStreetMap file is cut at its bends too; road files
+tell only how long an edge with bends is. Cost: O(edges log edges) in numpy.
 """
 
 from __future__ import annotations
@@ -35,13 +36,15 @@ class Network(NamedTuple):
     Parameters
     ----------
     node_ids, lons, lats
-        The nodes, by OSM id.
+        The nodes, by the id that the file gives them.
     sources, targets
         int32: ends of the edges, as positions in the above.
     classes
         int8: class of each edge, as a position in `RoadClass`.
     speeds_mps
         What each edge allows.
+    bends
+        How many times as long as the straight line between its ends each edge is, at least 1.
     """
 
     node_ids: Longs
@@ -51,6 +54,7 @@ class Network(NamedTuple):
     targets: Ints
     classes: npt.NDArray[np.int8]
     speeds_mps: Floats
+    bends: Floats
 
     def restricted(self, is_kept: Bools) -> Network:
         """Return the part that lies between some of the nodes."""
@@ -64,13 +68,14 @@ class Network(NamedTuple):
             number[self.targets[edges]],
             self.classes[edges],
             self.speeds_mps[edges],
+            self.bends[edges],
         )
 
     def lengths_m(self, frame: Frame) -> Floats:
         """Return the length of each edge on the plane."""
         dx_m = (self.lons[self.targets] - self.lons[self.sources]) * frame.x_m_per_deg
         dy_m = (self.lats[self.targets] - self.lats[self.sources]) * frame.y_m_per_deg
-        found: Floats = np.maximum(np.sqrt(dx_m * dx_m + dy_m * dy_m), LENGTH_M_MIN)
+        found: Floats = np.maximum(np.sqrt(dx_m * dx_m + dy_m * dy_m) * self.bends, LENGTH_M_MIN)
         return found
 
     def is_open_to(self, road_classes: frozenset[RoadClass]) -> Bools:
@@ -94,20 +99,37 @@ def network_of(records: Records) -> Network:
     targets = np.concatenate([ends[forwards], begins[backwards]])
     classes = np.concatenate([there[ways][forwards], back[ways][backwards]])
     speeds_mps = np.concatenate([there_mps[ways][forwards], back_mps[ways][backwards]])
-    # Where roads lie on each other the most important one counts.
-    order = np.lexsort((-speeds_mps, classes, targets, sources))
+    return joined(
+        Network(
+            records.node_ids,
+            records.lons,
+            records.lats,
+            sources.astype(np.int32),
+            targets.astype(np.int32),
+            classes,
+            speeds_mps,
+            np.ones(len(sources)),
+        )
+    )
+
+
+def joined(network: Network) -> Network:
+    """Sort edges that are in any order; of those between the same nodes keep one, of nodes the used.
+
+    Where roads lie on each other the most important one counts, then the one that takes less time.
+    """
+    sources, targets, classes = network.sources, network.targets, network.classes
+    order = np.lexsort((network.bends / network.speeds_mps, classes, targets, sources))
     pairs = np.column_stack([sources[order], targets[order]])
     is_first = np.ones(len(order), np.bool_)
     is_first[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
     chosen = order[is_first]
-    whole = Network(
-        records.node_ids,
-        records.lons,
-        records.lats,
-        sources[chosen].astype(np.int32),
-        targets[chosen].astype(np.int32),
-        classes[chosen],
-        speeds_mps[chosen],
+    whole = network._replace(
+        sources=sources[chosen],
+        targets=targets[chosen],
+        classes=classes[chosen],
+        speeds_mps=network.speeds_mps[chosen],
+        bends=network.bends[chosen],
     )
     used = np.zeros(len(whole.node_ids), np.bool_)
     used[whole.sources] = used[whole.targets] = True
@@ -139,7 +161,7 @@ def drivable_m(network: Network, road_classes: frozenset[RoadClass], frame: Fram
 
 
 def roads_table(network: Network, frame: Frame) -> pa.Table:
-    """Return the roads table; source and target are OSM ids of nodes."""
+    """Return the roads table; source and target are the ids of nodes in the file."""
     names = np.array([one.value for one in _CLASSES], dtype=np.object_)
     columns = {
         "edge_id": np.arange(len(network.sources)),

@@ -19,10 +19,9 @@ from osmium.io import File
 from osmium.osm import NODE, WAY, Node, Way
 
 from simulator.maps.errors import MapError
+from simulator.maps.files import checked_ending
 from simulator.maps.places import KIND_KEYS, PlaceText, place_text
 from simulator.maps.roads import Lanes, lanes
-
-SUFFIXES = (".osm.pbf", ".osm", ".osm.gz", ".osm.bz2")
 
 STAGE_WAYS = "map: ways"
 STAGE_NODES = "map: nodes"
@@ -109,25 +108,12 @@ def read_records(path: Path, progress: Progress) -> Records:
     MapError
         If there is no such file, its suffix is unknown, or it cannot be read to its end.
     """
-    source = _Source(path, _checked_format(path))
+    source = _Source(path, checked_ending(path).removeprefix("."))
     found = Records([], [], [], [], [], np.empty(0, np.int64), np.empty(0), np.empty(0))
     _read_ways(source, found, progress)
     used = [*found.road_refs, *(one.refs for one in found.places), *found.coasts, *found.lakes]
     needed = np.unique(np.concatenate([np.empty(0, np.int64), *used]))
     return _read_nodes(source, found, needed, progress)
-
-
-def _checked_format(path: Path) -> str:
-    suffix = next((one for one in SUFFIXES if path.name.lower().endswith(one)), None)
-    if not path.exists():
-        raise MapError(f"there is no file {path}")
-    if not path.is_file():
-        raise MapError(f"{path} is not a file")
-    if suffix is None:
-        raise MapError(f"{path} is no map: its name must end in one of {', '.join(SUFFIXES)}")
-    if path.stat().st_size == 0:
-        raise MapError(f"{path} is empty")
-    return suffix.removeprefix(".")
 
 
 class _Source(NamedTuple):

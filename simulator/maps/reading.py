@@ -1,16 +1,22 @@
-"""From a file to a terrain, and every reason why a file does not make one."""
+"""From files to a terrain, whatever their kind, and every reason why they do not make one."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from safe_region.frame import LATITUDE_MAX_DEG, LONGITUDE_MAX_DEG, Area, Frame
 from simulator.maps.errors import MapError
+from simulator.maps.files import checked_ending, ending_of, road_files
 from simulator.maps.network import Network, connected, drivable_m, network_of, roads_table
-from simulator.maps.osm import SUFFIXES, Progress, read_records
+from simulator.maps.osm import Progress, Records, read_records
+from simulator.maps.placement import SPAN_DEG_MAX, Placement
+from simulator.maps.places_file import read_places
 from simulator.maps.points import ROAD_M_MAX, Points, near_roads, places_table, points_of
+from simulator.maps.road_files import read_road_files
+from simulator.maps.streetside import streetside_places
 from simulator.maps.water import water
 from simulator.parameters import SimulationParameters
 from simulator.terrain import Terrain
@@ -24,68 +30,112 @@ MARGIN_M_MIN = 200.0
 ROADS_M_MIN = 1_000.0
 """Less is too little to drive in. Directed: a two-way street counts twice."""
 
-WIDTH_DEG_MAX = 90.0
-"""A plane stands for the area; a map on both sides of the antimeridian would span the globe."""
-
 STAGE = "map: network"
 
 
+class _Content(NamedTuple):
+    """What a map says before anything is left out.
+
+    Parameters
+    ----------
+    network
+        All roads, also those that lead nowhere.
+    placement
+        How its coordinates become degrees.
+    places
+        Where its places are; None if a map of its kind has none.
+    records
+        Of an OpenStreetMap file: what water is drawn from.
+    """
+
+    network: Network
+    placement: Placement
+    places: Points | None
+    records: Records | None
+
+
 def read_map(path: Path, parameters: SimulationParameters, progress: Progress) -> Terrain:
-    """Read an OpenStreetMap file. Linear in the file; about 5 s for a small country.
+    """Read a map of any kind. Linear in its files; about 5 s for a small country.
 
     Parameters
     ----------
     path
-        A file ending in .osm.pbf, .osm, .osm.gz or .osm.bz2.
+        An OpenStreetMap file, or either file of a road network; `files.ENDINGS` says what their names
+        end in.
     parameters
-        Seed, name and shares of device classes: each class that is there needs roads to use.
+        Seed, name, unit of coordinates, places and shares of device classes: each class that is there
+        needs roads to use.
     progress
         Called as progress(stage, done, total); a total of 0 is not known yet.
 
     Raises
     ------
     MapError
-        If the file is missing or malformed, has no roads, no places, or too few connected roads.
+        If a file is missing or malformed, has no roads, no places, or too few connected roads.
     """
-    records = read_records(path, progress)
+    content = _content(path, parameters, progress)
     progress(STAGE, 0, 1)
-    whole = network_of(records)
-    if not len(whole.sources):
-        raise MapError(f"{path} has no roads: no way with a highway tag and at least two known nodes")
-    network = connected(whole)
+    network = connected(content.network)
     if not len(network.sources):
         raise MapError(f"{path} is in pieces: its roads connect no two nodes in both directions")
     rough = _frame(path, _bounds(network.lons, network.lats))
-    for device_class, share in zip(DEVICE_CLASSES, _shares(parameters), strict=True):
-        length_m = drivable_m(network, device_class.roads, rough)
-        if share > 0.0 and length_m < ROADS_M_MIN:
-            raise MapError(
-                f"{path} has too few connected roads: in the largest part a {device_class.name} finds "
-                f"{length_m / 1000:.2g} km, at least {ROADS_M_MIN / 1000:g} km are needed "
-                f"({len(network.node_ids)} of {len(whole.node_ids)} nodes of roads are in that part)"
-            )
-    points = _points(path, points_of(records), network, rough)
-    area = _bounds(
-        np.concatenate([network.lons, points.lons]), np.concatenate([network.lats, points.lats])
-    )
+    _check_drivable(path, network, content.network, parameters, rough)
+    points = _points(path, content, parameters, network, rough)
+    lons, lats = network.lons, network.lats
+    if points is not None:
+        lons, lats = np.concatenate([lons, points.lons]), np.concatenate([lats, points.lats])
+    area = _bounds(lons, lats)
     frame = _frame(path, area)
+    if points is not None:
+        places = places_table(points, parameters.seed)
+    else:
+        places = streetside_places(network, frame, parameters.places, parameters.seed)
     terrain = Terrain(
         name=parameters.name or map_name(path),
         area=area,
         roads=roads_table(network, frame),
-        places=places_table(points, parameters.seed),
-        water=water(records, frame),
+        places=places,
+        water=[] if content.records is None else water(content.records, frame),
     )
     progress(STAGE, 1, 1)
     return terrain
 
 
 def map_name(path: Path) -> str:
-    """Return a name for people: the file's, without its suffix, in words."""
+    """Return a name for people: the file's, without its ending, in words."""
     name = path.name
-    suffix = max((one for one in SUFFIXES if name.lower().endswith(one)), key=len, default="")
-    words = name[: len(name) - len(suffix)].replace("_", " ").replace("-", " ").split()
+    stem = name[: len(name) - len(ending_of(path) or "")]
+    words = stem.replace("_", " ").replace("-", " ").split()
     return " ".join(word[:1].upper() + word[1:] for word in words) or name
+
+
+def _content(path: Path, parameters: SimulationParameters, progress: Progress) -> _Content:
+    checked_ending(path)
+    pair = road_files(path)
+    if pair is not None:
+        network, placement = read_road_files(pair, parameters.unit_m, progress)
+        return _Content(network, placement, None, None)
+    if parameters.unit_m is not None:
+        raise MapError(f"{path} is an OpenStreetMap file: its coordinates are degrees, not --unit-m")
+    records = read_records(path, progress)
+    network = network_of(records)
+    if not len(network.sources):
+        raise MapError(f"{path} has no roads: no way with a highway tag and at least two known nodes")
+    return _Content(network, Placement(None), points_of(records), records)
+
+
+def _check_drivable(
+    path: Path, network: Network, whole: Network, parameters: SimulationParameters, frame: Frame
+) -> None:
+    """Refuse a network in which some device finds nowhere to go."""
+    for device_class, share in zip(DEVICE_CLASSES, _shares(parameters), strict=True):
+        length_m = drivable_m(network, device_class.roads, frame)
+        if share > 0.0 and length_m < ROADS_M_MIN:
+            raise MapError(
+                f"{path} has too few connected roads: in the largest part a {device_class.name} finds "
+                f"{length_m / 1000:.2g} km, at least {ROADS_M_MIN / 1000:g} km are needed "
+                f"({len(network.node_ids)} of {len(whole.node_ids)} nodes of roads are in that part)"
+            )
 
 
 def _shares(parameters: SimulationParameters) -> tuple[float, float, float]:
@@ -93,13 +143,23 @@ def _shares(parameters: SimulationParameters) -> tuple[float, float, float]:
     return car, bicycle, 1.0 - car - bicycle
 
 
-def _points(path: Path, points: Points, network: Network, frame: Frame) -> Points:
+def _points(
+    path: Path, content: _Content, parameters: SimulationParameters, network: Network, frame: Frame
+) -> Points | None:
+    """Return the places near roads, from a file of their own or from the map; None if neither has any."""
+    points, source = content.places, path
+    if parameters.places_file is not None:
+        source = parameters.places_file
+        points = read_places(source, content.placement)
+    if points is None:
+        return None
     if not points.places:
         raise MapError(f"{path} has no places: no shop, restaurant, sight or the like with a position")
     found = near_roads(points, network, frame)
     if not found.places:
+        whose = "its roads" if source is path else f"the roads of {path}"
         raise MapError(
-            f"{path} has no places near its roads: all {len(points.places)} are more than "
+            f"{source} has no places near {whose}: all {len(points.places)} are more than "
             f"{ROAD_M_MAX:g} m from the largest connected part"
         )
     return found
@@ -122,9 +182,9 @@ def _bounds(lons: np.ndarray, lats: np.ndarray) -> Area:
 
 def _frame(path: Path, area: Area) -> Frame:
     width_deg = area.lon_max - area.lon_min
-    if width_deg > WIDTH_DEG_MAX:
+    if width_deg > SPAN_DEG_MAX:
         raise MapError(
-            f"{path} spans {width_deg:.0f} degrees of longitude, more than {WIDTH_DEG_MAX:g}: "
+            f"{path} spans {width_deg:.0f} degrees of longitude, more than {SPAN_DEG_MAX:g}: "
             "it is too wide, or lies on both sides of the antimeridian"
         )
     try:

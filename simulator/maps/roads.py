@@ -62,6 +62,9 @@ _KINDS = {
 }
 """Everything else (under construction, raceways, platforms, ...) is no road."""
 
+HIGHWAYS = tuple(_KINDS)
+"""Values of `highway` that are roads."""
+
 _CAR = "car"
 _BICYCLE = "bicycle"
 _FOOT = "foot"

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from simulator.parameters import ParameterError, SimulationParameters
@@ -14,6 +16,8 @@ from simulator.parameters import ParameterError, SimulationParameters
         ("arrivals_per_s", -1.0, "0..100000"),
         ("subscription_keywords_max", 17, "1..16"),
         ("car_share", 1.5, "0..1"),
+        ("unit_m", 0.0, "1e-06..1000000.0"),
+        ("unit_m", float("inf"), "1e-06..1000000.0"),
     ],
 )
 def test_a_value_outside_its_limits_is_named(name, value, limit):
@@ -32,6 +36,8 @@ def test_a_value_outside_its_limits_is_named(name, value, limit):
         ({"similarity": "levenshtein"}, "'levenshtein', must be one of jaccard, dice, cosine"),
         ({"period_ms": 7_000, "seconds": 10}, "period_ms is 7000, must divide the run of 10000 ms"),
         ({"name": " "}, "name is empty"),
+        ({"unit_m": 2.5}, r"unit_m is 2\.5, must go with a map_file"),
+        ({"places_file": Path("a.csv")}, r"places_file is a\.csv, must go with a map_file"),
     ],
 )
 def test_values_that_contradict_each_other_are_refused(values, message):

@@ -8,8 +8,9 @@ from pyspark.sql import Row
 
 from nearcast import Boolean, Bounds, Circle, RegionMode, TopK
 from nearcast.expressions import clauses_of
-from safe_region.frame import Frame
+from safe_region.frame import Area, Frame
 from safe_region.keywords import normalised_keyword
+from server.limits import Limits
 from simulator import schemas
 from simulator.parameters import SimulationParameters
 from simulator.subscriptions import subscriptions
@@ -105,6 +106,23 @@ def test_ranges_are_of_three_shapes_and_of_the_sizes_asked_for(simulation, boole
         assert SMALL.range_area_min * 0.999 <= size / whole <= SMALL.range_area_max * 1.001
         shapes[type(spec.range), spec.moving] += 1
     assert set(shapes) == {(Bounds, False), (Circle, False), (Circle, True)}
+
+
+def test_ranges_in_a_wide_area_are_no_larger_than_a_server_takes(spark, simulation):
+    """California is one."""
+    most_m = Limits().range_m_max
+    published = spark.createDataFrame(simulation.objects.slice(0, 5).to_pandas(), schemas.OBJECTS)
+    frame = Frame.of(Area(9.0, 31.0, 20.0, 41.0))
+    parameters = SimulationParameters(objects=5, arrivals_per_s=0.0, boolean_share=1.0, devices=60)
+    rows = subscriptions(published, spark.range(60), frame, parameters).collect()
+    radii_m = [row.radius_m for row in rows if row.radius_m is not None]
+    assert max(radii_m) == most_m
+    assert sum(radius_m < most_m for radius_m in radii_m) > 3
+    widths_m = [
+        (row.bounds[2] - row.bounds[0]) * frame.x_m_per_deg for row in rows if row.bounds is not None
+    ]
+    assert max(widths_m) == pytest.approx(most_m * math.sqrt(math.pi))
+    assert max(widths_m) < 2.0 * most_m
 
 
 def test_what_a_top_k_row_asks_for(top_k):

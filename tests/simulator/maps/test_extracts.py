@@ -1,6 +1,7 @@
-"""Real extracts. Their folder is $NEARCAST_DATA or ../shared/data beside the repository."""
+"""Real extracts and networks. Their folder is $NEARCAST_DATA or ../shared/data beside the repository."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +21,10 @@ DATA = Path(os.environ.get("NEARCAST_DATA", ROOT.parent / "shared" / "data"))
 PARAMETERS = SimulationParameters(devices=60, seconds=120)
 
 
-def extract(name):
-    path = DATA / "osm" / name
+def extract(name, folder="osm"):
+    path = DATA / folder / name
     if not path.exists():
-        pytest.skip(f"{name} is not in NEARCAST_DATA/osm")
+        pytest.skip(f"{name} is not in NEARCAST_DATA/{folder}")
     return path
 
 
@@ -80,6 +81,56 @@ def test_the_same_file_gives_the_same_tables():
     assert first.roads.equals(second.roads)
     assert first.places.equals(second.places)
     assert first.area == second.area
+
+
+@pytest.mark.parametrize(
+    ("name", "unit_m", "nodes", "edges", "km"),
+    [
+        # Both ways each; of 7,035 edges six are there twice.
+        ("OL.cnode", 2.5, 6_105, 2 * 7_029, 2_591),
+        ("cal.cedge", None, 21_048, 2 * 21_693, 68_938),
+        # Less 117 from a node to itself and what is there more than once.
+        ("bayarea_nodes.csv.gz", None, 30_826, 65_040, 31_152),
+    ],
+)
+def test_a_road_network_can_be_driven_in(name, unit_m, nodes, edges, km):
+    path = extract(name, "roads")
+    parameters = replace(PARAMETERS, map_file=path, unit_m=unit_m)
+    terrain = read(path, parameters)
+    frame = Frame.of(terrain.area)
+    graph = Graph.of(terrain.roads, frame)
+    # All of it is connected.
+    assert graph.node_count == nodes
+    assert len(graph.targets) == terrain.roads.num_rows == edges
+    assert pc.sum(terrain.roads["length_m"]).as_py() == pytest.approx(1_000 * km, rel=1e-3)
+    dx_m = graph.xs_m[graph.targets] - graph.xs_m[graph.sources]
+    dy_m = graph.ys_m[graph.targets] - graph.ys_m[graph.sources]
+    assert (graph.lengths_m >= np.sqrt(dx_m * dx_m + dy_m * dy_m) * (1.0 - 1e-9)).all()
+    assert terrain.places.num_rows == parameters.places
+    destinations = Destinations.of(graph, terrain.places)
+    batch = drive(graph, destinations, np.arange(parameters.devices), parameters)
+    assert 0.5 < (batch.column("speed_mps").to_numpy() > 0.0).mean() <= 1.0
+    for lon, lat in zip(batch.column("lon").to_pylist(), batch.column("lat").to_pylist(), strict=True):
+        assert frame.covers(lon, lat)
+
+
+def test_oldenburg_is_as_wide_as_its_unit_says():
+    path = extract("OL.cedge", "roads")
+    terrain = read(path, replace(PARAMETERS, map_file=path, unit_m=2.5))
+    frame = Frame.of(terrain.area)
+    assert terrain.name == "OL"
+    # 10,000 units, and 2 % on each side.
+    assert (terrain.area.lon_max - terrain.area.lon_min) * frame.x_m_per_deg == pytest.approx(26_000.0)
+    assert (terrain.area.lat_max - terrain.area.lat_min) * frame.y_m_per_deg == pytest.approx(26_000.0)
+
+
+def test_california_with_real_places():
+    path = extract("cal.cnode", "roads")
+    places = extract("geonames_cities1000.csv.gz", "text")
+    terrain = read(path, replace(PARAMETERS, map_file=path, places_file=places))
+    assert 300 < terrain.places.num_rows < 1_000
+    assert "Fresno" in terrain.places["name"].to_pylist()
+    assert -125.0 < terrain.area.lon_min < terrain.area.lon_max < -114.0
 
 
 def test_half_a_file_is_an_error(tmp_path):

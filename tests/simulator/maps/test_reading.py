@@ -217,10 +217,15 @@ def test_a_missing_file(tmp_path):
     assert failure(tmp_path / "folder.osm").endswith("is not a file")
 
 
-@pytest.mark.parametrize("name", ["town.txt", "town.pbf", "town", "town.osm.zip", "town.osh.pbf"])
+@pytest.mark.parametrize(
+    "name", ["town.txt", "town.pbf", "town", "town.osm.zip", "town.osh.pbf", "a.csv", "a.gr"]
+)
 def test_an_unknown_suffix(tmp_path, name):
     (tmp_path / name).write_text(town().text())
-    assert failure(tmp_path / name).endswith("must end in one of .osm.pbf, .osm, .osm.gz, .osm.bz2")
+    assert failure(tmp_path / name).endswith(
+        "must end in one of .osm.pbf, .osm, .osm.gz, .osm.bz2, .cnode, nodes.csv, .cnode.gz, "
+        "nodes.csv.gz, .cedge, edges.csv, .cedge.gz, edges.csv.gz"
+    )
 
 
 @pytest.mark.parametrize("name", ["a.osm", "a.osm.pbf", "a.osm.gz", "a.osm.bz2"])

@@ -12,6 +12,7 @@ from simulator.maps import MapError
 from simulator.parameters import SimulationParameters
 from simulator.simulation import simulate
 from tests.simulator.maps.osm_xml import OsmFile, town
+from tests.simulator.maps.road_lists import grid
 from tests.simulator.test_city import distance_to_roads_m
 
 
@@ -75,6 +76,55 @@ def test_a_bad_map_changes_nothing(spark, tmp_path):
     with pytest.raises(MapError, match="has no roads"):
         simulate(bad, out, spark=spark)
     assert sorted((path, path.stat().st_mtime_ns) for path in out.rglob("*")) == before
+
+
+def test_a_road_network_is_simulated_as_any_map(spark, tmp_path):
+    path = grid(size=8, step=70.0).write_plain(tmp_path, "old_town")
+    parameters = SimulationParameters(map_file=path, unit_m=2.0, devices=20, seconds=60, objects=100)
+    one = simulate(parameters, tmp_path / "one", spark=spark, partitions=1)
+    again = simulate(parameters, tmp_path / "again", spark=spark, partitions=5)
+    for name in schemas.TABLES:
+        assert getattr(again, name).equals(getattr(one, name)), name
+    assert json.loads((tmp_path / "one/world.json").read_text())["parameters"]["unit_m"] == 2.0
+    assert one.world.name == "Old Town"
+    frame = Frame.of(one.world.area)
+    for row in one.trajectories.to_pylist()[::53]:
+        assert distance_to_roads_m(one.roads, frame, row["lon"], row["lat"]) < 1e-3
+    spots = {(row["lon"], row["lat"]) for row in one.places.to_pylist()}
+    assert {(row["lon"], row["lat"]) for row in one.objects.to_pylist()} <= spots
+
+
+@pytest.mark.parametrize("command", ["simulate", "demo"])
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "old_town.cnode, line 3: x is '200.000000', must be within -180..180 degrees"),
+        (["--unit-m", "-1"], "unit_m is -1.0, must be within"),
+        (["--unit-m", "1", "--places", "{folder}/none.csv"], "there is no file"),
+        (
+            ["--unit-m", "1", "--places", "{folder}/bad.csv"],
+            "bad.csv, line 2: x is 'a', must be a number",
+        ),
+    ],
+)
+def test_the_command_line_says_what_is_wrong_with_a_road_network(tmp_path, command, flags, message):
+    path = grid().write_plain(tmp_path, "old_town")
+    (tmp_path / "bad.csv").write_text("x,y,name\na,1,Cafe\n")
+    flags = [flag.format(folder=tmp_path) for flag in flags]
+    out = tmp_path / "out"
+    result = CliRunner().invoke(app, [command, "--map", str(path), "--out", str(out), *flags])
+    assert result.exit_code == 1
+    (line,) = [one for one in result.output.splitlines() if one.startswith("Error: ")]
+    assert message in line
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("flag", ["--unit-m=2", "--places=a.csv"])
+def test_a_generated_city_has_no_use_for_what_is_about_maps(tmp_path, flag):
+    result = CliRunner().invoke(app, ["simulate", "--out", str(tmp_path / "out"), flag])
+    assert result.exit_code == 1
+    assert "must go with a map_file" in result.output
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("command", ["simulate", "demo"])

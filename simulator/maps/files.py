@@ -1,0 +1,118 @@
+"""Files of maps: what their names end in, which belong together, and how text is read from them."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator.maps.errors import MapError
+
+OSM_ENDINGS = (".osm.pbf", ".osm", ".osm.gz", ".osm.bz2")
+"""OpenStreetMap files."""
+
+COMPRESSED = ".gz"
+
+_EDGE_ENDINGS = {".cnode": ".cedge", "nodes.csv": "edges.csv"}
+"""Of road files: what the file of edges ends in, by what that of nodes does."""
+
+_EDGE_ENDINGS |= {nodes + COMPRESSED: edges + COMPRESSED for nodes, edges in _EDGE_ENDINGS.items()}
+_NODE_ENDINGS = {edges: nodes for nodes, edges in _EDGE_ENDINGS.items()}
+
+ENDINGS = (*OSM_ENDINGS, *_EDGE_ENDINGS, *_NODE_ENDINGS)
+"""Of every kind of map; a name's case does not matter."""
+
+
+class RoadFiles(NamedTuple):
+    """The two files of a road network."""
+
+    nodes: Path
+    edges: Path
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether they name their columns."""
+        return ".csv" in (ending_of(self.nodes) or "")
+
+
+def ending_of(path: Path) -> str | None:
+    """Return which of `ENDINGS` a file's name has, the longest if several; None for none."""
+    name = path.name.lower()
+    return max((one for one in ENDINGS if name.endswith(one)), key=len, default=None)
+
+
+def checked(path: Path) -> Path:
+    """Return a path if there is a file, and something in it.
+
+    Raises
+    ------
+    MapError
+        If not.
+    """
+    if not path.exists():
+        raise MapError(f"there is no file {path}")
+    if not path.is_file():
+        raise MapError(f"{path} is not a file")
+    if path.stat().st_size == 0:
+        raise MapError(f"{path} is empty")
+    return path
+
+
+def checked_ending(path: Path) -> str:
+    """Return the ending of a map that is there.
+
+    Raises
+    ------
+    MapError
+        If it is not, or is of no known kind.
+    """
+    ending = ending_of(path)
+    if path.is_file() and ending is None:
+        raise MapError(f"{path} is no map: its name must end in one of {', '.join(ENDINGS)}")
+    return ending_of(checked(path)) or ""
+
+
+def road_files(path: Path) -> RoadFiles | None:
+    """Return both files of a road network, whichever of them was named; None for other maps.
+
+    Raises
+    ------
+    MapError
+        If one of the two is missing or empty.
+    """
+    ending = ending_of(path)
+    if ending in _EDGE_ENDINGS:
+        return RoadFiles(checked(path), _other(path, ending, _EDGE_ENDINGS[ending]))
+    if ending in _NODE_ENDINGS:
+        return RoadFiles(_other(path, ending, _NODE_ENDINGS[ending]), checked(path))
+    return None
+
+
+def _other(path: Path, ending: str, other_ending: str) -> Path:
+    stem, tail = path.name[: -len(ending)], path.name[-len(ending) :]
+    other = path.with_name(stem + (other_ending.upper() if tail.isupper() else other_ending))
+    if not other.exists():
+        raise MapError(f"{path} is one half of a road network: there is no file {other}")
+    return checked(other)
+
+
+def text_of(path: Path) -> str:
+    """Read a text file, decompressed if its name ends in .gz.
+
+    Raises
+    ------
+    MapError
+        If it cannot be read to its end, or is not UTF-8.
+    """
+    try:
+        content = checked(path).read_bytes()
+        if path.name.lower().endswith(COMPRESSED):
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise MapError(f"{path} cannot be read: {error}") from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise MapError(f"{path}, line {line}: not UTF-8 text ({error.reason})") from None

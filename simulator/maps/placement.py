@@ -1,0 +1,100 @@
+"""Where coordinates of a file lie on the Earth."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from safe_region.frame import EARTH_RADIUS_M, LONGITUDE_MAX_DEG
+from simulator.maps.errors import MapError
+from simulator.maps.rows import Row
+
+SPAN_DEG_MAX = 90.0
+"""A plane stands for the area; a map on both sides of the antimeridian would span the globe."""
+
+SPAN_M_MIN = 200.0
+"""Less is no network of roads: whoever gives degrees a unit of some metres has a map of some metres."""
+
+COORDINATE_MAX = 1e12
+"""Of coordinates that are no degrees."""
+
+M_PER_DEG = EARTH_RADIUS_M * math.pi / 180.0
+
+Floats = npt.NDArray[np.float64]
+
+
+class Columns(NamedTuple):
+    """How the two coordinates are called."""
+
+    x: str
+    y: str
+
+
+class Placement(NamedTuple):
+    """How coordinates become degrees.
+
+    Coordinates without a unit are placed about 0 degrees of longitude and latitude, in the Gulf of
+    Guinea: there a degree is as long to the east as to the north, and nobody takes the place for
+    theirs. x grows eastwards, y northwards.
+
+    Parameters
+    ----------
+    unit_m
+        How many metres a unit has; None for coordinates that are degrees.
+    x0, y0
+        What lies at 0 degrees: the middle of the network.
+    """
+
+    unit_m: float | None
+    x0: float = 0.0
+    y0: float = 0.0
+
+    @classmethod
+    def about(cls, path: Path, xs: Floats, ys: Floats, unit_m: float) -> Placement:
+        """Place the nodes of a network.
+
+        Raises
+        ------
+        MapError
+            If they reach so far that no plane can stand for the area, or no farther than a few steps.
+        """
+        span_m = unit_m * max(float(np.ptp(xs)), float(np.ptp(ys)))
+        if span_m < SPAN_M_MIN:
+            raise MapError(
+                f"{path} spans {span_m:.3g} m at {unit_m:g} metres a unit, less than {SPAN_M_MIN:g}; "
+                "if its coordinates are degrees it needs no --unit-m"
+            )
+        if span_m > SPAN_DEG_MAX * M_PER_DEG:
+            raise MapError(
+                f"{path} spans {span_m / 1000:,.0f} km at {unit_m:g} metres a unit, "
+                f"more than {SPAN_DEG_MAX * M_PER_DEG / 1000:,.0f}"
+            )
+        x0, y0 = (xs.min() + xs.max()) / 2.0, (ys.min() + ys.max()) / 2.0
+        return cls(unit_m, float(x0), float(y0))
+
+    def degrees(self, xs: Floats, ys: Floats) -> tuple[Floats, Floats]:
+        """Return longitudes and latitudes."""
+        if self.unit_m is None:
+            return xs, ys
+        scale = self.unit_m / M_PER_DEG
+        return (xs - self.x0) * scale, (ys - self.y0) * scale
+
+    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what CSV files may call the two coordinates, the likelier first."""
+        xs, ys = ("lon", "longitude", "x"), ("lat", "latitude", "y")
+        return (xs, ys) if self.unit_m is None else (xs[::-1], ys[::-1])
+
+    def read(self, row: Row, columns: Columns, lat_max: float) -> tuple[float, float]:
+        """Read both coordinates of a row, as they are in the file; `lat_max` is for degrees."""
+        if self.unit_m is not None:
+            x_max = y_max = COORDINATE_MAX
+            hint = ""
+        else:
+            x_max, y_max = LONGITUDE_MAX_DEG, lat_max
+            hint = " degrees; coordinates that are no degrees need --unit-m"
+        x = row.number(columns.x, -x_max, x_max, hint)
+        return x, row.number(columns.y, -y_max, y_max, hint)
