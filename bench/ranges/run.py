@@ -1,8 +1,8 @@
 """`bench ranges`: how often the devices of ranges that move speak, and what they are sent.
 
 Every second objects expire, objects arrive, and every device moves and looks at what it holds. There is
-no server process: the engine says what would be sent, and messages are counted. What a device is sent when
-it subscribes is not.
+no server process: the engine says what would be sent, and messages are counted. What a device is sent
+when it subscribes is not.
 """
 
 from __future__ import annotations
