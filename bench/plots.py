@@ -17,7 +17,7 @@ mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.righ
 _PARTS = ("generated", "expired", "moved")
 _COLOURS = {"generated": "#2a6f97", "expired": "#e09f3e", "moved": "#9e2a2b"}
 _SIZES = ("subscriptions", "objects")
-_CURVE = re.compile(r"anchored-\d+$")
+_CURVE = re.compile(r"anchored-[\d.]+$")
 _LOG_FROM = 10.0
 """A panel whose largest value is so many times its least is drawn to a logarithmic scale."""
 
@@ -177,6 +177,32 @@ def plot_silence(rows: Sequence[Row], path: Path) -> None:
     """Draw reports against objects sent: the anchored variants as a curve over b, others as points."""
     figure = Figure(figsize=(7.0, 4.5), layout="constrained")
     panel = figure.subplots()
+    _reports_and_objects(panel, rows)
+    first = rows[0]
+    flow = f"+{first['arrivals_per_s']:g} -{first['expiries_per_s']:g} a second"
+    title = f"{first['data']}, {first['trajectories']}, {first['objects']:,} objects, {flow}"
+    panel.set_title(title, loc="left")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def plot_ranges(rows: Sequence[Row], path: Path) -> None:
+    """Draw reports against objects sent, a panel a radius: fixed slacks are a curve."""
+    radii = list(dict.fromkeys(row["radius_m"] for row in rows))
+    figure = Figure(figsize=(7.0, 4.0 * len(radii)), layout="constrained")
+    panels = figure.subplots(len(radii), 1, squeeze=False)[:, 0]
+    for panel, radius_m in zip(panels, radii, strict=True):
+        mine = [row for row in rows if row["radius_m"] == radius_m]
+        _reports_and_objects(panel, mine)
+        where = f"{mine[0]['data']}, {mine[0]['trajectories']}"
+        title = f"{radius_m:g} m, {where}, {mine[0]['objects']:,} objects"
+        panel.set_title(title, loc="left")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def _reports_and_objects(panel: Axes, rows: Sequence[Row]) -> None:
+    """Draw reports against objects sent; what is fixed in anchored variants makes a curve."""
     pairs = [(row["reports_per_device_hour"], row["objects_per_device_hour"]) for row in rows]
     curve = [pair for pair, row in zip(pairs, rows, strict=True) if _CURVE.match(row["variant"])]
     panel.plot([x for x, _ in curve], [y for _, y in curve], color="C0", marker="o")
@@ -195,12 +221,6 @@ def plot_silence(rows: Sequence[Row], path: Path) -> None:
     panel.margins(0.15)
     panel.set_xlabel("reports per device and hour")
     panel.set_ylabel("objects sent per device and hour")
-    first = rows[0]
-    flow = f"+{first['arrivals_per_s']:g} -{first['expiries_per_s']:g} a second"
-    title = f"{first['data']}, {first['trajectories']}, {first['objects']:,} objects, {flow}"
-    panel.set_title(title, loc="left")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
 
 
 def plot_publish(rows: Sequence[Row], path: Path) -> None:
@@ -311,6 +331,7 @@ PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
     "lamps": plot_lamps,
     "match": plot_match,
     "publish": plot_publish,
+    "ranges": plot_ranges,
     "recovery": plot_recovery,
     "retrieve": plot_retrieve,
     "server": plot_server,

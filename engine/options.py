@@ -54,6 +54,9 @@ class EngineOptions:
         How many objects beyond k a device may be given so that the margin of its position is covered.
     matches_max
         How many objects a device may be given of a boolean subscription.
+    range_slack
+        How far beyond a range that moves its device holds what matches, in radii of the range. More of
+        it, fewer reports and more objects sent. None to choose it by cost, at each anchor.
     """
 
     buffer_extra: int | None = 8
@@ -62,4 +65,5 @@ class EngineOptions:
     costs: CostModel = CostModel()
     margin_extra_max: int = 200
     matches_max: int = 1000
+    range_slack: float | None = None
     clause_index: Callable[[], ClauseIndex] = NaiveClauseIndex

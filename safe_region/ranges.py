@@ -46,11 +46,11 @@ from safe_region.scoring import REACH_SLACK, length
 CAPPED_SHARE = 0.9
 """Of the most that the server sends: a result that is too large is so until it is smaller than this."""
 
-_ROUNDING_M = 1e-9
-_ROUNDING_SHARE = 1e-14
+ROUNDING_M = 1e-9
+ROUNDING_SHARE = 1e-14
 """By how much distances to areas may be off, twice, and more: absolutely, and of coordinates."""
 
-_STEP_SHARE = 0.1
+STEP_SHARE = 0.1
 """Of the radius: so far a device moves before it asks for another part of a result that is too large."""
 
 
@@ -123,8 +123,8 @@ class RangeRegion(FixedRegion):
         best = sorted(one for one in live if self._is_within(x_m, y_m, one))
         moved_m = length(x_m - self.anchor.x_m, y_m - self.anchor.y_m, 0.0)
         if self.too_many:
-            return self.partial(best, len(live), 2.0 * (self.radius_m * _STEP_SHARE - moved_m))
-        rounding_m = _ROUNDING_M + _ROUNDING_SHARE * (abs(x_m) + abs(y_m))
+            return self.partial(best, len(live), 2.0 * (self.radius_m * STEP_SHARE - moved_m))
+        rounding_m = ROUNDING_M + ROUNDING_SHARE * (abs(x_m) + abs(y_m))
         used_m = self.radius_m + moved_m + 2.0 * uncertainty_m + rounding_m
         held_m = (self.radius_m + self.slack_m) * (1.0 - REACH_SLACK)
         is_anchor = moved_m == 0.0 and uncertainty_m == 0.0

@@ -10,6 +10,7 @@ from cli.bench.lamps import lamps
 from cli.bench.match import match
 from cli.bench.match_file import match_file
 from cli.bench.publish import publish
+from cli.bench.ranges import ranges
 from cli.bench.recovery import recovery
 from cli.bench.retrieve import retrieve
 from cli.bench.server import server
@@ -35,4 +36,5 @@ bench.add_command(publish)
 bench.add_command(recovery)
 bench.add_command(retrieve)
 bench.add_command(server)
+bench.add_command(ranges)
 bench.add_command(silence)

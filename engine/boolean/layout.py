@@ -31,6 +31,8 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("y2_m", np.float64),
         ("margin_m", np.float64),  # of the position, when it was anchored
         ("slack_m", np.float64),
+        ("speed_mps", np.float64),  # of the device, NaN while unknown
+        ("anchored_ms", np.int64),  # when it was evaluated
         ("keyword_start", np.int64),  # keywords of all clauses together
         ("keyword_count", np.int32),
         ("ring_start", np.int32),  # of a polygon: the first of its rings

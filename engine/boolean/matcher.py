@@ -2,8 +2,8 @@
 
 A range is fixed in place, or a circle that moves with the device. The device of a fixed one holds what
 matches, and never has to say where it is. That of a moving one holds what matches within the circle grown
-by a slack, about the anchor (`safe_region.ranges`), which is where it was. Its slack is its radius, and
-what covers the margin of its position; it shrinks as far as needed when more match than are sent.
+by a slack, about the anchor (`safe_region.ranges`), where it was, or ahead of it. Both are chosen
+by cost (`engine.boolean.anchors`). The slack shrinks as far as needed when more match than are sent.
 
 If more match than are sent with no slack (in the circle grown by the margin), the subscription has too
 many: its device holds those nearest to the middle of the range, by (distance, id). Their ids are kept. Of
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.boolean.anchors import Anchors
 from engine.boolean.invariants import check_boolean
 from engine.boolean.layout import BooleanSpecs
 from engine.boolean.tables import BooleanTables, Pairs, Places
@@ -46,6 +47,7 @@ class BooleanMatcher:
         self.subscriptions = self.tables.subscriptions
         self._objects = objects
         self._matches_max = options.matches_max
+        self._anchors = Anchors(objects, self.subscriptions, options)
 
     def __len__(self) -> int:
         return len(self.subscriptions)
@@ -104,22 +106,24 @@ class BooleanMatcher:
             return np.empty(0, dtype=CHANGE_DTYPE)
         slots, positions, was_awake = slots[acts], positions.part(acts), was_awake[acts]
         before = self.held_of(slots[was_awake])
-        self._place(slots, positions)
+        moves = rows["is_moving"][slots] == 1
+        moving, there = slots[moves], positions.part(moves)
+        self._anchors.place(moving, there)
         self.tables.wake(slots[~was_awake])
         rows["is_awake"][slots] = 1
         held = self._settle(slots)
+        astray = self._anchors.are_astray(moving, there)
+        if astray.any():
+            held = held.part(~np.isin(held.rows, moving[astray]))
+            held = _joined(held, self._settle_here(moving[astray], there.part(astray)))
         return self._changes(held.without(before), before.without(held))
 
-    def _place(self, slots: Slots, positions: Positions) -> None:
-        """Note where ranges are that move."""
-        rows = self.subscriptions.rows
-        moves = rows["is_moving"][slots] == 1
-        moving = slots[moves]
-        margin_m = np.zeros(len(slots)) if positions.margin_m is None else positions.margin_m
-        rows["x_m"][moving] = positions.x_m[moves]
-        rows["y_m"][moving] = positions.y_m[moves]
-        rows["margin_m"][moving] = margin_m[moves]
-        rows["slack_m"][moving] = rows["radius_m"][moving] + 3.0 * margin_m[moves]
+    def _settle_here(self, slots: Slots, positions: Positions) -> Pairs:
+        """Hold what should be held about where devices are, not ahead of them."""
+        self._anchors.place_here(slots, positions)
+        for slot in slots.tolist():
+            self.tables.capped.pop(slot, None)
+        return self._settle(slots)
 
     def _settle(self, slots: Slots, without: Slots | None = None) -> Pairs:
         """Hold what should be held of subscriptions, with their slack or less; return that, by slot."""

@@ -118,6 +118,8 @@ class BooleanTables:
                 "y2_m": boxes.y2_m,
                 "margin_m": nothing,
                 "slack_m": nothing,
+                "speed_mps": np.full(len(handles), np.nan),
+                "anchored_ms": nothing,
                 "ring_start": self.polygons.append(ranges.rings),
                 "ring_count": np.diff(ranges.rings.offsets),
                 "match_count": nothing,

@@ -1,0 +1,194 @@
+"""Devices of `bench ranges`: what makes them speak, and what is sent.
+
+The engine stands for the server; what it says that a device holds is what the device holds.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, cast
+
+import numpy as np
+
+from bench.ranges.workload import RangesWorkload
+from bench.silence.devices import Traffic
+from engine import Engine, Published
+from engine.boolean.matcher import BooleanMatcher
+from engine.boolean.tables import Places
+from engine.contracts import BOOLEAN, Bools
+from index.batches import Floats, Ints
+from safe_region.ranges import ROUNDING_M, ROUNDING_SHARE, STEP_SHARE
+from safe_region.scoring import REACH_SLACK
+
+_PAIR_BITS = 32
+
+
+def boolean_of(engine: Engine) -> BooleanMatcher:
+    """Return an engine's matcher of boolean subscriptions."""
+    return cast("BooleanMatcher", engine.matchers[BOOLEAN])
+
+
+def results(engine: Engine, workload: RangesWorkload, x_m: Floats, y_m: Floats) -> Ints:
+    """Return the true results of all devices at these places: pairs of a device and an object's id."""
+    matcher = boolean_of(engine)
+    slots = matcher.subscriptions.slots(workload.handles)
+    reach_m = np.full(len(slots), workload.radius_m)
+    found = matcher.tables.find(Places(slots, x_m, y_m, reach_m))
+    ids = engine.objects.table.rows["id"][found.objects]
+    pairs: Ints = np.sort(found.rows << _PAIR_BITS | ids)
+    return pairs
+
+
+class RangeDevices(Protocol):
+    """All devices of a run."""
+
+    traffic: Traffic
+
+    def move(self, second: int) -> None:
+        """Let devices be where they are at a second, and report."""
+
+    def learn(self, published: Published) -> None:
+        """Let the server tell devices what new objects did."""
+
+    def shown(self, row: int) -> set[int] | None:
+        """Return the ids that a device shows; None if it knows that they are not all."""
+
+    def is_sure(self, second: int) -> bool:
+        """Whether devices show what is true now."""
+
+
+class AnchoredDevices:
+    """Devices that report when they have left their safe region.
+
+    Parameters
+    ----------
+    engine
+        With all subscriptions anchored where devices begin.
+    workload
+        What happens.
+    """
+
+    def __init__(self, engine: Engine, workload: RangesWorkload) -> None:
+        self.traffic = Traffic()
+        self._engine = engine
+        self._workload = workload
+        self._second = 0
+        self._x_m, self._y_m = workload.positions(0)
+
+    def move(self, second: int) -> None:
+        """Let devices be where they are at a second, and report."""
+        self._second = second
+        self._x_m, self._y_m = self._workload.positions(second)
+        self._report()
+
+    def learn(self, published: Published) -> None:
+        """Push what devices must know."""
+        told = np.unique(np.concatenate([published.changes["handle"], published.rebound]))
+        self.traffic.pushes += len(told)
+        self.traffic.say(len(told), published.changes)
+        if len(published.rebound):
+            self._report()  # a smaller slack is a smaller region
+
+    def is_sure(self, second: int) -> bool:
+        """Whether devices show what is true now: always."""
+        del second
+        return True
+
+    def shown(self, row: int) -> set[int] | None:
+        """Return what of that which a device holds is within its range."""
+        handle = self._workload.handles[row : row + 1]
+        bounds = self._engine.bounds(handle)
+        if bounds.bound_id[0]:
+            return None
+        ids, _ = self._engine.held(int(handle[0]))
+        table = self._engine.objects.table
+        rows = table.rows[table.slots(ids)]
+        away_m = np.hypot(rows["x_m"] - self._x_m[row], rows["y_m"] - self._y_m[row])
+        return set(ids[away_m <= self._workload.radius_m].tolist())
+
+    def _report(self) -> None:
+        leaving = np.flatnonzero(~self._are_silent())
+        self.traffic.reports += len(leaving)
+        if len(leaving):
+            places = self._workload.happens.trajectories.positions(leaving + 1, self._second)
+            handles = self._workload.handles[leaving]
+            changes = self._engine.evaluate(places._replace(handles=handles))
+            self.traffic.say(len(leaving), changes)
+
+    def _are_silent(self) -> Bools:
+        """Apply the test of `safe_region.ranges.RangeRegion` to all devices."""
+        bounds = self._engine.bounds(self._workload.handles)
+        radius_m = self._workload.radius_m
+        moved_m = np.hypot(self._x_m - bounds.x_m, self._y_m - bounds.y_m)
+        rounding_m = ROUNDING_M + ROUNDING_SHARE * (np.abs(self._x_m) + np.abs(self._y_m))
+        held_m = (radius_m + bounds.bound_m) * (1.0 - REACH_SLACK)
+        is_exact = (moved_m == 0.0) | (radius_m + moved_m + rounding_m < held_m)
+        is_capped = bounds.bound_id > 0
+        found: Bools = np.where(is_capped, moved_m < radius_m * STEP_SHARE, is_exact)
+        return found
+
+
+class SetDevices:
+    """Devices that hold their result and nothing else, and speak when it has changed, or by the clock.
+
+    Parameters
+    ----------
+    engine
+        That is asked for the truth.
+    workload
+        What happens.
+    period_s
+        Devices report every so many seconds, and only then learn anything; if absent, whenever their
+        result has changed: nobody who holds no more can do better.
+    """
+
+    def __init__(self, engine: Engine, workload: RangesWorkload, period_s: int | None = None) -> None:
+        self.traffic = Traffic()
+        self._engine = engine
+        self._workload = workload
+        self._period_s = period_s
+        self._second = 0
+        self._shown = results(engine, workload, *workload.positions(0))
+
+    def move(self, second: int) -> None:
+        """Let devices be where they are at a second, and report."""
+        self._second = second
+        if self._period_s is None:
+            self.traffic.reports += self._update()
+        elif self.is_sure(second):
+            self.traffic.reports += len(self._workload.handles)
+            self._update()
+        else:
+            changed = np.setxor1d(self._true(), self._shown, assume_unique=True)
+            self.traffic.stale += len(np.unique(changed >> _PAIR_BITS))
+
+    def learn(self, published: Published) -> None:
+        """Push new results, as by a server that knows where devices are."""
+        del published
+        if self._period_s is None:
+            self.traffic.pushes += self._update()
+
+    def is_sure(self, second: int) -> bool:
+        """Whether devices show what is true now."""
+        return self._period_s is None or second % self._period_s == 0
+
+    def shown(self, row: int) -> set[int] | None:
+        """Return the ids that a device shows."""
+        mine = self._shown[self._shown >> _PAIR_BITS == row]
+        return set((mine & ((1 << _PAIR_BITS) - 1)).tolist())
+
+    def _true(self) -> Ints:
+        return results(self._engine, self._workload, *self._workload.positions(self._second))
+
+    def _update(self) -> int:
+        """Show what is true; return for how many devices that is something else."""
+        true = self._true()
+        alive = self._engine.objects.table.ids.present(self._shown & ((1 << _PAIR_BITS) - 1))
+        self._shown = self._shown[alive]  # devices know when objects expire
+        entered = np.setdiff1d(true, self._shown, assume_unique=True)
+        left = np.setdiff1d(self._shown, true, assume_unique=True)
+        self._shown = true
+        changed = len(np.unique(np.concatenate([entered, left]) >> _PAIR_BITS))
+        self.traffic.deltas += changed
+        self.traffic.objects += len(entered)
+        self.traffic.drops += len(left)
+        return changed

@@ -1,0 +1,161 @@
+"""`bench ranges`: how often the devices of ranges that move speak, and what they are sent.
+
+Every second objects expire, objects arrive, and every device moves and looks at what it holds. There is
+no server process: the engine says what would be sent, and messages are counted. What a device is sent
+when it subscribes is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bench.audits import sample
+from bench.datasets import SOURCES, keyword_sets
+from bench.ranges.devices import RangeDevices, boolean_of
+from bench.ranges.variants import VARIANTS, Variant
+from bench.ranges.workload import RangesWorkload, draw
+from bench.reports import Progress, Row
+from bench.silence.wire_sizes import WireSizes, wire_sizes
+from bench.silence.workload import SilenceParameters
+from bench.trajectories import offsets
+from bench.variants import chosen
+from engine import Positions
+from index.batches import ObjectBatch
+from safe_region import oracle
+
+_HOUR_S = 3600.0
+_FOREVER = 2**62
+
+
+class RangesRun:
+    """One variant on one workload.
+
+    Parameters
+    ----------
+    name, variant
+        What is measured.
+    workload, parameters
+        What happens.
+    """
+
+    def __init__(
+        self, name: str, variant: Variant, workload: RangesWorkload, parameters: SilenceParameters
+    ) -> None:
+        self.lists = 0
+        self.mismatches = 0
+        self._name = name
+        self._workload = workload
+        self._parameters = parameters
+        self._chance = np.random.default_rng([parameters.seed, 43])
+        self._alive: dict[int, oracle.OracleObject] = {}
+        self._words = [frozenset(map(str, row.tolist())) for row in keyword_sets(workload.keywords)]
+        self._engine = variant.make(workload.happens.data)
+        objects, expiry_ms = workload.happens.arriving(0)
+        self._engine.publish(objects, expiry_ms)
+        self._note(objects)
+        boolean_of(self._engine).subscribe(workload.handles, workload.specs)
+        self._engine.evaluate(Positions(workload.handles, *workload.positions(0)))
+        self.devices: RangeDevices = variant.devices(self._engine, workload)
+
+    def go(self, progress: Progress) -> None:
+        """Let all seconds pass; audit on the way."""
+        seconds, audits = self._parameters.seconds, self._parameters.audits
+        due = {max(1, seconds * number // audits) for number in range(1, audits + 1)}
+        is_due = False
+        for second in range(1, seconds + 1):
+            for one in self._engine.advance(1000 * second).tolist():
+                del self._alive[one]
+            objects, expiry_ms = self._workload.happens.arriving(second)
+            if len(objects):
+                self._note(objects)
+                self.devices.learn(self._engine.publish(objects, expiry_ms))
+            self.devices.move(second)
+            is_due |= second in due
+            if is_due and self.devices.is_sure(second):
+                self._audit(second)
+                is_due = False
+            progress(self._name, second, seconds)
+
+    def _note(self, objects: ObjectBatch) -> None:
+        columns = (objects.ids.tolist(), objects.x_m.tolist(), objects.y_m.tolist())
+        for one, x_m, y_m, row in zip(*columns, keyword_sets(objects.keywords), strict=True):
+            words = frozenset(map(str, row.tolist()))
+            self._alive[one] = oracle.OracleObject(one, x_m, y_m, words, 0, _FOREVER)
+
+    def _audit(self, second: int) -> None:
+        """Compare what some devices show with the oracle's, at their true positions."""
+        x_m, y_m = self._workload.positions(second)
+        circle = oracle.OracleCircle(self._workload.radius_m, None)
+        for handle in sample(len(self._words), self._parameters.audited, self._chance).tolist():
+            row = handle - 1
+            shown = self.devices.shown(row)
+            if shown is None:
+                continue
+            asked = oracle.OracleRange((oracle.OracleClause(self._words[row], frozenset()),), circle)
+            found = oracle.matching(asked, float(x_m[row]), float(y_m[row]), self._alive.values(), 1)
+            self.lists += 1
+            self.mismatches += shown != {match.object_id for match in found}
+
+    def figures(self, sizes: WireSizes) -> Row:
+        """Summarise, per device and hour."""
+        traffic = self.devices.traffic
+        device_seconds = len(self._words) * self._parameters.seconds
+        hours = device_seconds / _HOUR_S
+        up = sizes.up(traffic.reports, traffic.deltas)
+        down = sizes.down(traffic.deltas, traffic.objects, traffic.drops, 0)
+        return {
+            "reports_per_device_hour": round(traffic.reports / hours, 2),
+            "objects_per_device_hour": round(traffic.objects / hours, 2),
+            "pushes_per_device_hour": round(traffic.pushes / hours, 2),
+            "bytes_up": round(up / hours, 1),
+            "bytes_down": round(down / hours, 1),
+            "stale_share": round(traffic.stale / device_seconds, 4),
+            "lists_audited": self.lists,
+            "mismatches": self.mismatches,
+        }
+
+
+def run(
+    progress: Progress,
+    *,
+    variants: Sequence[str],
+    radii_m: Sequence[float],
+    data: str,
+    trajectories: str,
+    **shape: Any,  # noqa: ANN401
+) -> list[Row]:
+    """Run variants for each radius; `shape` are fields of SilenceParameters.
+
+    Raises
+    ------
+    BenchError
+        If a variant is not known, a file is not there, or no taxi trace is as long as the run.
+    """
+    wanted = chosen(variants, VARIANTS)
+    source = SOURCES[data]()
+    parameters = SilenceParameters(**shape)
+    offsets_m = offsets(trajectories, parameters.seconds, parameters.seed)
+    rows: list[Row] = []
+    for radius_m in radii_m:
+        workload = draw(source, offsets_m, parameters, radius_m)
+        sizes = wire_sizes(source, workload.happens.objects, parameters.seed)
+        for name in wanted:
+            measured = RangesRun(name, VARIANTS[name], workload, parameters)
+            measured.go(progress)
+            rows.append(
+                {
+                    "experiment": "ranges",
+                    "data": source.name,
+                    "trajectories": trajectories,
+                    "radius_m": radius_m,
+                    "variant": name,
+                    "devices": parameters.devices,
+                    "seconds": parameters.seconds,
+                    "objects": parameters.objects,
+                    **measured.figures(sizes),
+                }
+            )
+    return rows

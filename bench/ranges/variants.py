@@ -1,0 +1,65 @@
+"""The variants of `bench ranges`: another one is a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from bench.datasets import Dataset
+from bench.ranges.devices import AnchoredDevices, RangeDevices, SetDevices
+from bench.ranges.workload import RangesWorkload
+from engine import CostModel, Engine, EngineOptions
+from engine.boolean.matcher import BooleanMatcher
+from engine.contracts import BOOLEAN
+from index.catalogue import (
+    CLAUSE_INDEXES,
+    DEFAULT_CLAUSE_INDEX,
+    DEFAULT_OBJECT_INDEX,
+    OBJECT_INDEXES,
+)
+
+_SLACKS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""In radii."""
+
+
+class Variant(NamedTuple):
+    """A way of keeping devices right.
+
+    Parameters
+    ----------
+    slack
+        In radii; None for that by cost.
+    costs
+        What the choice weighs, and whether anchors lie ahead.
+    devices
+        Makes the devices.
+    """
+
+    slack: float | None = None
+    costs: CostModel = CostModel()
+    devices: Callable[[Engine, RangesWorkload], RangeDevices] = AnchoredDevices
+
+    def make(self, data: Dataset) -> Engine:
+        """Return an empty engine."""
+        square = data.square()
+        options = EngineOptions(
+            object_index=OBJECT_INDEXES[DEFAULT_OBJECT_INDEX],
+            clause_index=lambda: CLAUSE_INDEXES[DEFAULT_CLAUSE_INDEX](square),
+            costs=self.costs,
+            range_slack=self.slack,
+        )
+        return Engine(options, {BOOLEAN: BooleanMatcher})
+
+
+VARIANTS: dict[str, Variant] = {
+    "set-constant": Variant(devices=SetDevices),
+    **{
+        f"periodic-{period_s}": Variant(devices=partial(SetDevices, period_s=period_s))
+        for period_s in (5, 30)
+    },
+    **{f"anchored-{slack:g}": Variant(slack) for slack in _SLACKS},
+    "anchored-cost": Variant(costs=CostModel(ahead=0.0)),
+    "anchored-cost-ahead": Variant(),
+}
+"""By name; the number is the slack in radii, or the seconds between two reports."""

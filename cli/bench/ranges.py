@@ -1,0 +1,52 @@
+"""`nearcast bench ranges`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from bench.reports import Progress, Row
+from cli.bench import options as shared
+
+_RATE = click.FloatRange(0, 100_000)
+
+
+@shared.benchmark("--radius-m 100 --radius-m 500 --radius-m 2000")
+@click.option(
+    "--radius-m",
+    "radii_m",
+    type=click.FloatRange(1, 50_000),
+    multiple=True,
+    default=(500.0,),
+    show_default=True,
+    help="Radius of the ranges, which are circles about the devices; repeat for a series.",
+)
+@click.option("--devices", type=click.IntRange(1, 1_000_000), default=2_000, show_default=True)
+@click.option(
+    "--seconds", type=click.IntRange(2, 3_600), default=600, show_default=True, help="How long they move."
+)
+@shared.objects_option
+@click.option(
+    "--arrivals-per-s", type=_RATE, default=0.0, show_default=True, help="Objects that come a second."
+)
+@click.option(
+    "--expiries-per-s", type=_RATE, default=0.0, show_default=True, help="Objects that go a second."
+)
+@shared.data_option
+@shared.trajectories_option
+@shared.variant_option
+@shared.seed_option
+@shared.output_options
+def ranges(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
+    """Count how often devices with ranges that move speak, and what they are sent, per device and hour.
+
+    Each device wants all objects that have one or two keywords, within a circle about itself. Variants:
+    set-constant (speaks only when its result changes), periodic-5 and periodic-30 (a position every so
+    many seconds), anchored-0.0625 to anchored-8 (the slack, in radii), anchored-cost (slack by cost) and
+    anchored-cost-ahead (and anchors ahead, as the server does). Bytes are those of messages; payloads
+    aside.
+    """
+    from bench.ranges.run import run  # noqa: PLC0415
+
+    return run(progress, **options)

@@ -1,0 +1,117 @@
+"""How far beyond its range a device holds matches, and where its anchor lies: what costs least.
+
+A device with a circle of radius R that holds what matches within L = R + s of its anchor is silent while
+it is within s of it. A larger s means fewer reports, and more objects sent: those that arrive within L,
+and those that the circle comes to as it goes. With a speed of v, a density of matches rho, and D the
+distance that the device is expected to get before it reports, a second costs
+
+    report * v / D  +  object * (mu * rho * pi L^2 + v * rho * new(L, D) / D)  +  held * rho * pi L^2
+
+where mu are the arrivals per object that there is, and new(L, D) is the part of a circle of radius L that
+one of the same size D away does not cover. The density is that of the matches within L where the
+subscription was evaluated last, and one more: where nothing was found, farther is looked by and by.
+
+The anchor may lie ahead, h < s metres towards the heading: D grows with h if the device keeps on, and
+shrinks if it turns. That is the trade of `engine.top_k.choice_kernels`, for regions that are circles.
+
+Operations: O(1) a subscription.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.boolean.layout import Rows
+from engine.contracts import Bools
+from engine.options import CostModel
+from index.batches import Floats
+
+_SLACKS: Floats = 2.0 ** (np.arange(19) / 2.0 - 4.0)
+"""Slacks that are tried, in radii: 1/16 to 32."""
+_AHEAD: Floats = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+"""Shares of the longest shift that are tried."""
+_FIRST = 1.0
+"""The slack, in radii, of a subscription of which nothing is known yet."""
+_KEEPS_ON = 0.7
+"""Weight of going straight on, against any other way, in the expected distance."""
+_BEYOND = 1.5
+"""How much farther than the certain distance a device gets before it leaves, on average."""
+_SPEED_MIN_MPS = 0.5
+_MANY_SHARE = 0.25
+"""Of the matches that a device is given at most: with more expected, no anchor lies ahead."""
+_AIM_MIN_M = 1.0
+"""With less slack no anchor lies ahead: rounding would matter."""
+
+
+class Choice(NamedTuple):
+    """Slacks, and how far ahead anchors lie."""
+
+    slack_m: Floats
+    ahead_m: Floats
+
+
+def choose(
+    rows: Rows,
+    speed_mps: Floats,
+    may_aim: Bools,
+    arrivals_per_object_s: float,
+    costs: CostModel,
+    matches_max: int,
+) -> Choice:
+    """Choose for subscriptions that move.
+
+    Parameters
+    ----------
+    rows
+        As they were when they were evaluated last: `match_count` within `radius_m + slack_m`. Those that
+        were not yet have a slack of 0 and no matches.
+    speed_mps
+        Of their devices.
+    may_aim
+        Whether it is known where a device is and which way it goes.
+    """
+    radius_m = rows["radius_m"]
+    known_m = radius_m + rows["slack_m"]
+    density = (rows["match_count"] + 1.0) / (np.pi * known_m * known_m)
+    speed = np.maximum(_SPEED_MIN_MPS, speed_mps)
+    # Axes: subscription, slack, share of the longest shift.
+    slack_m = (radius_m[:, None] * _SLACKS)[:, :, None]
+    ahead_m = slack_m * (costs.ahead * _AHEAD)
+    reach_m = radius_m[:, None, None] + slack_m
+    distance_m = _distance(slack_m, ahead_m)
+    held = density[:, None, None] * np.pi * reach_m * reach_m
+    swept = density[:, None, None] * _uncovered(reach_m, distance_m) / distance_m
+    cost = speed[:, None, None] * (costs.report / distance_m + costs.object * swept)
+    cost = cost + held * (costs.object * arrivals_per_object_s + costs.held)
+    is_shift = np.broadcast_to(_AHEAD > 0.0, cost.shape)
+    may_shift = may_aim[:, None, None] & (held < _MANY_SHARE * matches_max) & (slack_m >= _AIM_MIN_M)
+    cost = np.where(is_shift & ~may_shift, np.inf, cost)
+    best = cost.reshape(len(rows), -1).argmin(axis=1)
+    slack, share = np.divmod(best, len(_AHEAD))
+    chosen_m = radius_m * _SLACKS[slack]
+    is_new = rows["slack_m"] == 0.0
+    is_new &= rows["too_many"] == 0
+    return Choice(
+        np.where(is_new, radius_m * _FIRST, chosen_m),
+        np.where(is_new, 0.0, chosen_m * costs.ahead * _AHEAD[share]),
+    )
+
+
+def _distance(slack_m: Floats, ahead_m: Floats) -> Floats:
+    """How far a device is expected to get before it leaves the circle of its slack."""
+    keeping_on_m = ahead_m + _BEYOND * slack_m
+    turning_m = _BEYOND * (slack_m - ahead_m)
+    shifted_m = _KEEPS_ON * keeping_on_m + (1.0 - _KEEPS_ON) * turning_m
+    found: Floats = np.where(ahead_m > 0.0, shifted_m, _BEYOND * slack_m)
+    return found
+
+
+def _uncovered(radius_m: Floats, apart_m: Floats) -> Floats:
+    """Return the part of a circle's area that an equal one so far away does not cover."""
+    share = np.minimum(1.0, apart_m / (2.0 * radius_m))
+    covered = np.arccos(share) - share * np.sqrt(1.0 - share * share)
+    found: npt.NDArray[np.float64] = radius_m * radius_m * (np.pi - 2.0 * covered)
+    return found
