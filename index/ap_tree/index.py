@@ -47,26 +47,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.ap_tree import change_kernels, match_kernels
+from index.ap_tree import change_kernels
 from index.ap_tree.arrays import TreeArrays
 from index.ap_tree.invariants import check_tree
 from index.ap_tree.layout import (
-    CANDIDATES,
     DONE,
     DUE_COUNT,
-    FANOUT,
     FINISHED,
     HAS_DUE,
     HEURISTIC,
     KEYWORDS_FIRST,
-    LEAF_MAX,
     OPTIMAL,
-    PER_PART,
     SEEN_STRIDE,
     SPACE_FIRST,
     STACK_COUNT,
     TRIE_QUADTREE,
-    VARIANT,
     Numbers,
 )
 from index.ap_tree.rebuilds import Rebuilds
@@ -83,8 +78,6 @@ _VARIANTS = {
     "NR": HEURISTIC,
 }
 _WITHOUT_REBUILDS = "NR"
-_FOUND_MIN = 64
-_STACK_MIN = 256
 
 
 class ApTree:
@@ -130,24 +123,15 @@ class ApTree:
     ) -> None:
         if variant not in _VARIANTS:
             raise ValueError(f"variant is {variant!r}, must be one of {', '.join(_VARIANTS)}")
-        limits = {
-            FANOUT: fanout,
-            LEAF_MAX: leaf_max,
-            PER_PART: max(1, leaf_max // 4),
-            VARIANT: _VARIANTS[variant],
-        }
         if variant == _WITHOUT_REBUILDS:
             drift_max = np.inf
-        self._arrays = TreeArrays(limits, (drift_max, change_share))
+        self._arrays = TreeArrays.of(fanout, leaf_max, drift_max, change_share, _VARIANTS[variant])
         self._table = self._arrays.table
         self._rebuilds = Rebuilds(self._arrays, square, is_rarest_first=is_rarest_first)
         self.candidate_count = 0
-        self._found_room = _FOUND_MIN
-        self._match_stack = np.zeros(_STACK_MIN, dtype=np.int32)
         self._none: Floats = np.zeros(1)
         if workload is not None:
-            self._arrays.know_keywords(1 + int(workload.keywords.ids.max(initial=-1)), 1)
-            self._sample(workload, 1)
+            self._arrays.sample(workload, 1)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -185,37 +169,11 @@ class ApTree:
 
     def match(self, objects: ObjectBatch) -> Matches:
         """Find the clauses that match."""
-        tree = self._arrays.tree()
-        boxes = np.empty((4, 0))
-        if objects.boxes is not None:
-            boxes = np.stack(list(columns_of(objects.boxes).values()))
-        offsets = np.zeros(len(objects) + 1, dtype=np.int64)
-        codes = np.empty(int(np.diff(objects.keywords.offsets).max(initial=0)) + 1, dtype=np.int32)
-        while True:
-            found = np.empty(self._found_room, dtype=np.int64)
-            self._arrays.meta[CANDIDATES] = 0
-            total = match_kernels.match(
-                tree,
-                objects.x_m,
-                objects.y_m,
-                boxes,
-                objects.keywords.offsets,
-                objects.keywords.ids,
-                codes,
-                self._match_stack,
-                offsets,
-                found,
-            )
-            if total == match_kernels.LACKS_STACK:
-                self._match_stack = np.zeros(2 * len(self._match_stack), dtype=np.int32)
-            elif total > self._found_room:
-                self._found_room = 2 * total
-            else:
-                break
-        self.candidate_count += int(self._arrays.meta[CANDIDATES])
-        self._sample(objects, SEEN_STRIDE)
+        found, candidates = self._arrays.match(objects)
+        self.candidate_count += candidates
+        self._arrays.sample(objects, SEEN_STRIDE)
         self._rebuilds.ride(len(objects))
-        return Matches(offsets, found[:total])
+        return found
 
     def maintain(self) -> bool:
         """Do one slice of what is being rebuilt, a few milliseconds; return whether more waits."""
@@ -242,16 +200,6 @@ class ApTree:
     def memory_bytes(self) -> int:
         """Size of all arrays."""
         return self._arrays.memory_bytes() + self._rebuilds.memory_bytes()
-
-    def _sample(self, objects: ObjectBatch, stride: int) -> None:
-        match_kernels.sample_all(
-            self._arrays.tree(),
-            objects.x_m,
-            objects.y_m,
-            objects.keywords.offsets,
-            objects.keywords.ids,
-            stride,
-        )
 
     def _change(self, slots: Numbers, boxes: Boxes | None, *, leaves: bool) -> None:
         """Have clauses leave, and enter with the boxes that are given, or enter for the first time."""

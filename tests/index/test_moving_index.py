@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from index.ap_plus_tree import ApPlusTree
 from index.ap_tree import ApTree
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.iq_tree import IqTreeObjectIndex
@@ -25,6 +26,12 @@ FACTORIES = {
     "naive pair": lambda: PairedIndex(NaiveClauseIndex(), NaiveObjectIndex()),
     "inverted-grid and iqf-plus": lambda: PairedIndex(InvertedGrid(), IqfPlusObjectIndex()),
     "ap-tree and iqf": lambda: PairedIndex(ApTree(leaf_max=4, fanout=9), IqfObjectIndex()),
+    "ap-plus-tree": ApPlusTree,
+    "ap-plus-tree, rebuilding": lambda: ApPlusTree(
+        fanout=4, leaf_max=3, drift_max=1e-6, change_share=0.05
+    ),
+    "ap-plus-tree, few copies": lambda: ApPlusTree(fanout=9, leaf_max=4, copies_max=3),
+    "ap-plus-tree, many parts": lambda: ApPlusTree(leaf_max=4, copies_max=1_000),
     "rq-tree and iq-tree": lambda: PairedIndex(InvertedQuad(), IqTreeObjectIndex()),
 }
 
