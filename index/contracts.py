@@ -169,8 +169,10 @@ class MovingIndex(Protocol):
         """
 
     def move(self, ids: Ints, boxes: Boxes) -> Moves:
-        """Give clauses new boxes; return, for each, the live objects that it matches now and did not
-        before, and those that it matched and does not any more, each once.
+        """Give clauses new boxes; return what each begins and ceases to match.
+
+        That is, the live objects that it matches now and did not before, and those that it matched and
+        does not any more, each once.
 
         Raises
         ------

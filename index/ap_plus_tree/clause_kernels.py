@@ -104,7 +104,10 @@ def _descend_by_keywords(
 def _contains(row: Row, box: _Box) -> bool:
     """Whether a box contains the region of a node."""
     return bool(
-        box[0] <= row["x1_m"] and box[1] <= row["y1_m"] and box[2] >= row["x2_m"] and box[3] >= row["y2_m"]
+        box[0] <= row["x1_m"]
+        and box[1] <= row["y1_m"]
+        and box[2] >= row["x2_m"]
+        and box[3] >= row["y2_m"]
     )
 
 

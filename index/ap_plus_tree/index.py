@@ -133,6 +133,7 @@ class ApPlusTree:
         if not len(ids):
             return Matches.of(np.zeros(0, dtype=np.int64), ids)
         self._lists.know_keywords(0, int(np.diff(required.offsets).max()))
+        self._arrays.motions.stand(slots)
         self._rebuilds.know(boxes, required)
         if self._rebuilds.is_bulk(len(ids)):
             self._rebuilds.plant()
@@ -145,6 +146,7 @@ class ApPlusTree:
         """Give clauses new boxes; return what each matches before or after, and not both."""
         validate_boxes(ids, boxes)
         slots = self._table.distinct_slots(ids)
+        self._arrays.motions.move(slots, self._table.rows, boxes, len(self))
         self._rebuilds.know_boxes(boxes)
         found = self._change(slots, MOVE, np.stack(list(columns_of(boxes).values())))
         self._rebuilds.ride(len(ids))
@@ -172,6 +174,7 @@ class ApPlusTree:
             self._grow()
         found = self._end(offsets)
         self._arrays.sample(objects, SEEN_STRIDE)
+        self._arrays.motions.come(len(objects))
         self._sweep(len(objects))
         self._rebuilds.ride(len(objects))
         return found

@@ -239,7 +239,9 @@ def _check_item(lists: Lists, item: Row) -> None:
     is_covered = all(item[name] <= row[name] for name in _BOX[:2]) and all(
         item[name] >= row[name] for name in _BOX[2:]
     )
-    is_close = all(abs(np.float32(row[name]) - item[name]) <= np.spacing(abs(item[name])) for name in _BOX)
+    is_close = all(
+        abs(np.float32(row[name]) - item[name]) <= np.spacing(abs(item[name])) for name in _BOX
+    )
     if not is_covered or not is_close or item["signature"] != signature_of(_words(lists, slot)):
         raise InconsistentIndexError(f"an item is not what its object, {slot}, is")
 

@@ -1,5 +1,6 @@
-"""Objects go along where nodes are built anew: taken off before, put back after; carried to what was
-built beside; and those that are gone are swept out of lists.
+"""Objects go along where nodes are built anew: taken off before and put back after.
+
+They are carried to what was built beside; and those that are gone are swept out of lists.
 """
 
 from __future__ import annotations

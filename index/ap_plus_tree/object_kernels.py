@@ -84,17 +84,14 @@ def place_in_part(
                 return i + 1
         return NOTHING
     column, line = (number - 1) % int(row["x_count"]), (number - 1) // int(row["x_count"])
-    is_met = (
-        column_at(tree, row, box[0]) <= column <= column_at(tree, row, box[2])
-        and line_at(tree, row, box[1]) <= line <= line_at(tree, row, box[3])
-    )
+    is_met = column_at(tree, row, box[0]) <= column <= column_at(tree, row, box[2]) and line_at(
+        tree, row, box[1]
+    ) <= line <= line_at(tree, row, box[3])
     return begin if is_met else NOTHING
 
 
 @leaf
-def waits_at(
-    tree: Tree, lists: Lists, row: Row, slot: int, begin: int, code_count: int
-) -> bool:
+def waits_at(tree: Tree, lists: Lists, row: Row, slot: int, begin: int, code_count: int) -> bool:
     """Whether an object belongs to a part of a node that nobody has yet."""
     start = int(row["start"])
     one = lists.objects[slot]
@@ -153,7 +150,9 @@ def _push(lists: Lists, node: int, begin: int, flag: int) -> None:
 
 
 @leaf
-def _push_parts(tree: Tree, lists: Lists, row: Row, slot: int, begin: int, code_count: int, flag: int) -> None:
+def _push_parts(
+    tree: Tree, lists: Lists, row: Row, slot: int, begin: int, code_count: int, flag: int
+) -> None:
     """Go on with the parts that an object belongs to. The stack is long enough for every tree."""
     used = int(lists.state[USED])
     if row["kind"] == KEYWORDS:
@@ -235,7 +234,11 @@ def _match_and_keep(tree: Tree, lists: Lists, slot: int, found: Ints) -> bool:
     code_count = codes_of(lists, tree.order, slot)
     while state[USED] > 0:
         top = int(state[USED]) - 1
-        node, begin, flag = int(lists.stack[2 * top]), int(lists.stack[2 * top + 1]), int(lists.flags[top])
+        node, begin, flag = (
+            int(lists.stack[2 * top]),
+            int(lists.stack[2 * top + 1]),
+            int(lists.flags[top]),
+        )
         row = tree.nodes[node]
         is_leaf = row["kind"] == LEAF
         if lacks_chunks(lists, 1):

@@ -46,7 +46,10 @@ _Box = tuple[float, float, float, float]
 @leaf
 def _meet(first: _Box, second: _Box) -> bool:
     return (
-        first[0] <= second[2] and second[0] <= first[2] and first[1] <= second[3] and second[1] <= first[3]
+        first[0] <= second[2]
+        and second[0] <= first[2]
+        and first[1] <= second[3]
+        and second[1] <= first[3]
     )
 
 

@@ -50,6 +50,7 @@ from index.ap_tree.layout import (
     Tree,
     Units,
 )
+from index.ap_tree.motions import Motions
 from index.batches import Floats, Ints, Matches, ObjectBatch
 from index.tables import SlotTable
 from index.tables.clauses import columns_of
@@ -79,6 +80,7 @@ class TreeArrays:
         self.frequency: Ints = np.zeros(1, dtype=np.int64)
         """Clauses by keyword."""
         self.seen: Ints = np.zeros(1, dtype=np.int64)
+        self.motions = Motions()
         self.positions: Floats = np.zeros(2 * POSITIONS_MAX)
         self._found_room = _ROOM_MIN
         self._match_stack: Numbers = np.zeros(_STACK_MIN, dtype=np.int32)
@@ -226,7 +228,8 @@ class TreeArrays:
 class BuildArrays:
     """What `Build` is made of."""
 
-    def __init__(self, limits: Ints) -> None:
+    def __init__(self, limits: Ints, motions: Motions) -> None:
+        self._motions = motions
         fanout = int(limits[FANOUT])
         self._fanout = fanout
         self._is_optimal = limits[VARIANT] == OPTIMAL
@@ -288,6 +291,8 @@ class BuildArrays:
             self._cells,
             self._costs,
             self._choices,
+            self._motions.displacements,
+            self._motions.pace,
         )
 
     def know_codes(self, code_count: int) -> None:

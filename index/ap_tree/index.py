@@ -100,6 +100,8 @@ class ApTree:
         Share of a node's entries that must have come or gone before that.
     is_rarest_first
         Whether the order of keywords begins with the rarest; by default, with the most frequent.
+    follows_motion
+        Whether it costs something where space is divided that clauses move (section 4.3.1).
     workload
         Objects like those to be matched.
 
@@ -119,6 +121,7 @@ class ApTree:
         drift_max: float = 0.001,
         change_share: float = 0.2,
         is_rarest_first: bool = False,
+        follows_motion: bool = False,
         workload: ObjectBatch | None = None,
     ) -> None:
         if variant not in _VARIANTS:
@@ -128,6 +131,7 @@ class ApTree:
         self._arrays = TreeArrays.of(fanout, leaf_max, drift_max, change_share, _VARIANTS[variant])
         self._table = self._arrays.table
         self._rebuilds = Rebuilds(self._arrays, square, is_rarest_first=is_rarest_first)
+        self._follows_motion = follows_motion
         self.candidate_count = 0
         self._none: Floats = np.zeros(1)
         if workload is not None:
@@ -142,6 +146,8 @@ class ApTree:
         slots = self._table.append(ids, required, columns_of(boxes))
         if not len(ids):
             return
+        if self._follows_motion:
+            self._arrays.motions.stand(slots)
         self._rebuilds.know(boxes, required)
         if self._rebuilds.is_bulk(len(ids)):
             self._rebuilds.plant()
@@ -155,6 +161,8 @@ class ApTree:
         slots = self._table.distinct_slots(ids)
         if not len(ids):
             return
+        if self._follows_motion:
+            self._arrays.motions.move(slots, self._table.rows, boxes, len(self))
         self._rebuilds.know_boxes(boxes)
         self._change(slots, boxes, leaves=True)
         self._rebuilds.ride(len(ids))
@@ -172,6 +180,8 @@ class ApTree:
         found, candidates = self._arrays.match(objects)
         self.candidate_count += candidates
         self._arrays.sample(objects, SEEN_STRIDE)
+        if self._follows_motion:
+            self._arrays.motions.come(len(objects))
         self._rebuilds.ride(len(objects))
         return found
 

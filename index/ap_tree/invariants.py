@@ -247,7 +247,9 @@ def _check_places(tree: Tree, order: Numbers, root: int, used: Numbers, *, is_mo
                 raise InconsistentIndexError(f"clause {slot} belongs to a part that nobody has")
             expected.setdefault(node, []).append(slot)
     for node in _below(tree, root):
-        if tree.nodes[node]["kind"] == LEAF and sorted(_entries(tree, node, is_moving=is_moving)) != expected.get(node, []):
+        if tree.nodes[node]["kind"] == LEAF and sorted(
+            _entries(tree, node, is_moving=is_moving)
+        ) != expected.get(node, []):
             raise InconsistentIndexError(f"leaf {node} has other clauses than belong to it")
 
 

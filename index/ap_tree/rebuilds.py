@@ -50,10 +50,10 @@ class Cargo(Protocol):
     """What lies in nodes beside clauses, and goes along where they are built anew."""
 
     def clear(self) -> None:
-        """There are no nodes any more."""
+        """Forget all: there are no nodes any more."""
 
     def load_all(self) -> None:
-        """The whole tree was built anew: put everything into it."""
+        """Put everything into the tree, the whole of which was built anew."""
 
     def take_off(self, node: int) -> None:
         """Take off what lies in a node and below, which is to be taken apart."""
@@ -62,13 +62,13 @@ class Cargo(Protocol):
         """Put that back: the node was built anew, by this order."""
 
     def begin_carrying(self) -> None:
-        """A subtree was built beside."""
+        """Begin to carry into what was built beside."""
 
     def carry(self, budget: int) -> bool:
         """Carry some of what belongs there into it; return whether all is there."""
 
     def end_carrying(self, old: int) -> None:
-        """It has taken the place of the old one."""
+        """Take note that it has taken the place of the old one."""
 
     def let_go(self, budget: int) -> bool:
         """Give some of what lay in the old one back; return whether that is all."""
@@ -101,8 +101,8 @@ class Rebuilds:
         self._cargo = cargo
         self._square = square
         self._is_rarest_first = is_rarest_first
-        self._quick = BuildArrays(arrays.limits)
-        self.job_arrays = BuildArrays(arrays.limits)
+        self._quick = BuildArrays(arrays.limits, arrays.motions)
+        self.job_arrays = BuildArrays(arrays.limits, arrays.motions)
         self._stage = _Stage.NONE
         self._extent: Floats = np.array([np.inf, np.inf, -np.inf, -np.inf])
         self.count = 0

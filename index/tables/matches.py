@@ -1,5 +1,6 @@
-"""Matches: room for them, which a kernel fills row by row, going on with more where it was not enough;
-and what one has that another has not.
+"""Room for matches, and what some have that others have not.
+
+A kernel fills room row by row, and goes on with more where it was not enough.
 """
 
 from __future__ import annotations

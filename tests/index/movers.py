@@ -86,7 +86,7 @@ class Movers:
         self.objects = {key: one for key, one in self.objects.items() if one[1] > now_ms}
 
     def verify(self) -> None:
-        """Counts, invariants, and what every clause matches: it moves away and back."""
+        """Counts and invariants."""
         assert len(self.index) == len(self.clauses)
         assert self.index.object_count == len(self.live())
         self.index.check()
