@@ -1,11 +1,11 @@
 """Clauses come, go and move, and meet the objects on their way: Algorithms 6 and 7.
 
-A clause that moves goes down once, with its old and its new box. At a node that both come by, and within
-whose region both are the same, nothing is done (case 1). A leaf that only the old one comes by loses the
-clause (case 2); one that both come by has its entry written anew (case 3); one that only the new one
-comes by gets it (case 4). What is told of an object is whether it is in the new box and not in the old, or
-the reverse: differences of boxes are no boxes. While something is being rebuilt beside, case 1 goes down,
-too, so that entries say of which generation their clauses are.
+A clause that moves goes down once, with its old and its new box. At a node that both come by, and
+within whose region both are the same, nothing is done (case 1). A leaf that only the old one comes by
+loses the clause (case 2); one that both come by has its entry written anew (case 3); one that only the
+new one comes by gets it (case 4). What is told of an object is whether it is in the new box and not in
+the old, or the reverse: differences of boxes are no boxes. While something is being rebuilt beside,
+case 1 goes down, too, so that entries say of which generation their clauses are.
 """
 
 from __future__ import annotations
@@ -112,8 +112,13 @@ def _contains(row: Row, box: _Box) -> bool:
 
 
 @leaf
-def _cells_of(tree: Tree, row: Row, box: _Box, is_wanted: bool) -> tuple[int, int, int, int]:  # noqa: FBT001
-    """Return the first and the last column and row of cells that a box is in; none if it is in the dummy."""
+def _cells_of(
+    tree: Tree,
+    row: Row,
+    box: _Box,
+    is_wanted: bool,  # noqa: FBT001
+) -> tuple[int, int, int, int]:
+    """Return the first and last column, and row, of cells that a box is in; none if in the dummy."""
     if not is_wanted or _contains(row, box):
         return 0, -1, 0, -1
     return (
@@ -188,6 +193,19 @@ def _pass_leaf(tree: Tree, job: Build, node: int, slot: int, mode: int) -> bool:
 
 
 @leaf
+def _pass_node(
+    tree: Tree, job: Build, lists: Lists, order: Numbers, node: int, slot: int, mode: int
+) -> bool:
+    """Go on below the node on top, or enter, leave or stay in it; return false if there is no room."""
+    kind = tree.nodes[node]["kind"]
+    if kind == KEYWORDS:
+        return _descend_by_keywords(tree, job, lists, order, node, slot, mode)
+    if kind == SPACE:
+        return _descend_by_place(tree, job, lists, order, node, slot, mode)
+    return _pass_leaf(tree, job, node, slot, mode)
+
+
+@leaf
 def _walk(
     tree: Tree,
     job: Build,
@@ -217,13 +235,7 @@ def _walk(
                     continue
         if scans and lacks_results(lists, node, found, left):
             return False
-        if row["kind"] == KEYWORDS:
-            is_done = _descend_by_keywords(tree, job, lists, order, node, slot, mode)
-        elif row["kind"] == SPACE:
-            is_done = _descend_by_place(tree, job, lists, order, node, slot, mode)
-        else:
-            is_done = _pass_leaf(tree, job, node, slot, mode)
-        if not is_done:
+        if not _pass_node(tree, job, lists, order, node, slot, mode):
             return False
         if scans:
             scan_list(tree, lists, node, slot, mode, kind != ENTER, found, left)
@@ -295,7 +307,7 @@ def change_all(
     """Have clauses enter, leave or move, and write as CSR what they begin and cease to match.
 
     Goes on at `state[DONE]`. Returns FINISHED, OUT_OF_ROOM when something is to be lengthened first, or
-    HAS_DUE when nodes wait to be built anew. `boxes` has the rows x1, y1, x2, y2, and counts for moves only.
+    HAS_DUE when nodes wait to be built anew. `boxes` has the rows x1, y1, x2, y2; it counts for moves.
     """
     meta, state = tree.meta, lists.state
     while state[DONE] < slots.shape[0]:

@@ -1,31 +1,32 @@
 """The AP+-Tree (ap-tree.txt section 4): clauses that move, and live objects, in the same tree.
 
-Operations: publish is the AP-Tree's match, and keeps the object in the nodes it comes by; insert goes down
-to the leaves of the clause and scans the lists there; move goes down once with both boxes, and touches only
-where they differ; remove is the AP-Tree's; retract matches again. What is gone, retracted or expired, is
-swept out of lists by and by, some items a call.
+Operations: publish is the AP-Tree's match, and keeps the object in the nodes it comes by; insert goes
+down to the leaves of the clause and scans the lists there; move goes down once with both boxes, and
+touches only where they differ; remove is the AP-Tree's; retract matches again. What is gone, retracted
+or expired, is swept out of lists by and by, some items a call.
 
-Plan: a node has, beside what an AP-Tree's has, two lists of objects. The m-list of a leaf has the objects
-that come to it. A node with parts has the objects that *wait*: those that belong to a part which nobody has
-yet, a cut for keywords outside all cuts, an empty cell or a dummy; where a clause makes such a part, or
-extends a cut, they go there. So whatever comes later finds them. An object of which there are `copies_max`
-copies is *stopped*: it is kept in the m-list of the node it has come to, and not below. A clause scans
-the m-lists of all nodes on its way; it meets an object in one of them, or, if the object has an area, in
-several, of which one tells of it (`object_kernels`, `part_kernels`, `scan_kernels`, `clause_kernels`).
+Plan: a node has, beside what an AP-Tree's has, two lists of objects. The m-list of a leaf has the
+objects that come to it. A node with parts has the objects that *wait*: those that belong to a part
+which nobody has yet, a cut for keywords outside all cuts, an empty cell or a dummy; where a clause
+makes such a part, or extends a cut, they go there. So whatever comes later finds them. An object of
+which there are `copies_max` copies is *stopped*: it is kept in the m-list of the node it has come to,
+and not below. A clause scans the m-lists of all nodes on its way; it meets an object in one of them,
+or, if the object has an area, in several, of which one tells of it (`object_kernels`, `part_kernels`,
+`scan_kernels`, `clause_kernels`).
 
 Nodes that are built anew at once have their objects taken off before and put back after. What is built
 beside gets them when it is ready, slice by slice; new ones go both ways meanwhile (`load_kernels`).
 
 Decisions where the paper says nothing, and deviations from it:
-- differences of ranges are no rectangles: tested is "in the new range and not in the old". There is no list
-  of a clause's leaves: the walk finds them;
-- a subtree within whose region both ranges are the same is left out as a whole (case 1). Entries there go
-  on to have the old box, which is the same within their region;
+- differences of ranges are no rectangles: tested is "in the new range and not in the old". There is no
+list of a clause's leaves: the walk finds them;
+- a subtree within whose region both ranges are the same is left out as a whole (case 1). Entries there
+go on to have the old box, which is the same within their region;
 - lists are chains of chunks of eight items, each with the box in float32, rounded outwards, and the
-  signature of the object's keywords, as leaves have of clauses.
+signature of the object's keywords, as leaves have of clauses.
 
-Warnings: each keyword of an object that no cut has makes it wait, so nearly every object waits in nearly every
-k-node that it comes by.
+Warnings: each keyword of an object that no cut has makes it wait, so nearly every object waits in
+nearly every k-node that it comes by.
 """
 
 from __future__ import annotations

@@ -61,39 +61,51 @@ def check_lists(tree: Tree, lists: Lists, used: Numbers) -> None:
     if state[USED]:
         raise InconsistentIndexError("something of the last object is left over")
     held = _held(tree, lists)
-    rows = lists.objects
-    live = [slot for slot in used.tolist() if rows["expiry_ms"][slot] > state[NOW_MS]]
-    root, new, old = (int(tree.meta[place]) for place in (ROOT, JOB_NEW, JOB_OLD))
+    root, new = int(tree.meta[ROOT]), int(tree.meta[JOB_NEW])
     nodes = set(_below(tree, root))
-    begins: dict[int, int] = {}
     expected: Held = {}
-    for slot in live:
-        for node, one, begin in _places(tree, lists, tree.order, held, root, slot, 0):
+    begins = _expect(tree, lists, held, used, expected)
+    if new != NOTHING:
+        beside = set(_below(tree, new))
+        if state[CARRY_AGAIN]:  # whatever is there is to be taken off
+            held = {one: slots for one, slots in held.items() if one // LISTS not in beside}
+        elif state[CARRIES]:
+            _expect_beside(tree, lists, held, begins, expected)
+        nodes |= beside
+    found = {one: slots for one, slots in held.items() if one // LISTS in nodes and slots}
+    for one in {**found, **expected}:
+        if found.get(one) != expected.get(one):
+            there, due = found.get(one), expected.get(one)
+            raise InconsistentIndexError(f"list {one} has {there}, and {due} belong there")
+    _check_strays(lists, held, nodes)
+
+
+def _expect(tree: Tree, lists: Lists, held: Held, used: Numbers, expected: Held) -> dict[int, int]:
+    """Say what lists should have; return the objects of what is being rebuilt, and where they go on."""
+    begins: dict[int, int] = {}
+    old = int(tree.meta[JOB_OLD])
+    for slot in used.tolist():
+        if lists.objects["expiry_ms"][slot] <= lists.state[NOW_MS]:
+            continue
+        for node, one, begin in _places(tree, lists, tree.order, held, int(tree.meta[ROOT]), slot, 0):
             if one != NOTHING:
                 expected.setdefault(one, {})[slot] = begin
             if node == old:
                 begins[slot] = begin
-    if new != NOTHING:
-        beside = set(_below(tree, new))
-        nodes |= beside
-        if state[CARRIES] and not state[CARRY_AGAIN]:
-            for slot, begin in begins.items():
-                if slot < state[CARRY_AT] or rows["carried"][slot] == state[CARRY_MARK]:
-                    first = 0 if old == root else begin
-                    for _, one, begin_there in _places(
-                        tree, lists, tree.job_order, held, new, slot, first
-                    ):
-                        if one != NOTHING:
-                            expected.setdefault(one, {})[slot] = begin_there
-        elif state[CARRY_AGAIN]:
-            held = {one: slots for one, slots in held.items() if one // LISTS not in beside}
-    found = {one: slots for one, slots in held.items() if one // LISTS in nodes and slots}
-    if found != expected:
-        wrong = next(one for one in {**found, **expected} if found.get(one) != expected.get(one))
-        raise InconsistentIndexError(
-            f"list {wrong} has {found.get(wrong)} and not {expected.get(wrong)}, of which some belong there"
-        )
-    _check_strays(lists, held, nodes)
+    return begins
+
+
+def _expect_beside(tree: Tree, lists: Lists, held: Held, begins: dict[int, int], expected: Held) -> None:
+    """Say what lists should have in what was built beside."""
+    new = int(tree.meta[JOB_NEW])
+    is_whole = tree.meta[JOB_OLD] == tree.meta[ROOT]
+    for slot, begin in begins.items():
+        is_marked = lists.objects["carried"][slot] == lists.state[CARRY_MARK]
+        if slot < lists.state[CARRY_AT] or is_marked:
+            first = 0 if is_whole else begin
+            for _, one, there in _places(tree, lists, tree.job_order, held, new, slot, first):
+                if one != NOTHING:
+                    expected.setdefault(one, {})[slot] = there
 
 
 def _check_strays(lists: Lists, held: Held, nodes: set[int]) -> None:
@@ -131,7 +143,7 @@ def _codes(lists: Lists, order: Numbers, slot: int) -> list[int]:
 def _places(
     tree: Tree, lists: Lists, order: Numbers, held: Held, top: int, slot: int, first: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield the nodes that an object comes to, the list there that should have it, and where it goes on."""
+    """Yield nodes that an object comes to, the list there that should have it, and where it goes on."""
     codes = _codes(lists, order, slot)
     has_strange = len(codes) < len(_words(lists, slot))
     stack = [(top, first)]

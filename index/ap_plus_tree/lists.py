@@ -50,24 +50,27 @@ class ListArrays:
         self._links: Numbers = np.zeros(_ROOM_MIN, dtype=np.int32)
         self.load: Numbers = np.zeros(_ROOM_MIN, dtype=np.int32)
         self._old: Floats = np.zeros(4)
+        self._codes, self._stack, self._flags, self._path, self._walk = (
+            np.zeros(0, dtype=np.int32) for _ in range(5)
+        )
         self.know_keywords(0, 0)
 
     def know_keywords(self, object_keywords_max: int, clause_keywords_max: int) -> None:
         """Make room for objects and clauses with so many keywords.
 
-        A walk's stack has, for each node on the way down, no more than its children: those of a k-node are
-        one more than the codes that are left, and there are as many s-nodes as space is divided.
+        A walk's stack has, for each node on the way down, no more than its children: those of a k-node
+        are one more than the codes that are left, and there are as many s-nodes as space is divided.
         """
         count = max(object_keywords_max, clause_keywords_max)
-        if not hasattr(self, "_codes") or count >= len(self._codes):
+        if count >= len(self._codes):
             count += count // 2
             depth = count + DEPTH_MAX + _SURE
             entries = (count + 2) * (count + 2) + (DEPTH_MAX + 1) * (max(4, self._fanout) + 2) + _SURE
-            self._codes: Numbers = np.zeros(count + 1, dtype=np.int32)
-            self._stack: Numbers = np.zeros(2 * entries, dtype=np.int32)
-            self._flags: Numbers = np.zeros(entries, dtype=np.int32)
-            self._path: Numbers = np.zeros(2 * depth, dtype=np.int32)
-            self._walk = as_long(self._walk, 2 * depth) if hasattr(self, "_walk") else self._path.copy()
+            self._codes = as_long(self._codes, count + 1)
+            self._stack = as_long(self._stack, 2 * entries)
+            self._flags = as_long(self._flags, entries)
+            self._path = as_long(self._path, 2 * depth)
+            self._walk = as_long(self._walk, 2 * depth)
 
     def lists(self, node_count: int) -> Lists:
         """Return what kernels take, for so many nodes."""

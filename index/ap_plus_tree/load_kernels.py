@@ -46,7 +46,7 @@ from safe_region.jit import kernel, leaf
 
 @leaf
 def _empty(tree: Tree, lists: Lists, one: int, gathers: bool) -> int:  # noqa: FBT001
-    """Give all items of a list back, gathering their objects if they are alive; return how many they were."""
+    """Give all items of a list back, gathering objects that are alive; return how many there were."""
     count = int(lists.counts[one])
     while lists.counts[one] > 0:
         place = (int(lists.heads[one]) - 1) * CHUNK_LENGTH + first_size(lists, one) - 1
@@ -70,7 +70,7 @@ def _empty_below(
     budget: int,
     gathers: bool,  # noqa: FBT001
 ) -> int:
-    """Give back the lists of what is on a stack of nodes and parts, and below; return what is left of it."""
+    """Give back the lists of what is on a stack of nodes and parts, and below; return what is left."""
     while used > 0 and budget > 0:
         node, part = int(stack[2 * used - 2]), int(stack[2 * used - 1])
         row = tree.nodes[node]
@@ -129,7 +129,7 @@ def _write_path(tree: Tree, lists: Lists, node: int) -> None:
 
 @leaf
 def _follow_path(tree: Tree, lists: Lists, order: Numbers, slot: int) -> int:
-    """Return where an object goes on in its codes at the end of the path; NOTHING if it is not kept there."""
+    """Return where an object goes on in its codes at the end of the path; NOTHING if not kept there."""
     code_count = codes_of(lists, order, slot)
     one = lists.objects[slot]
     box = box_of(one)

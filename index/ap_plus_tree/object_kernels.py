@@ -1,7 +1,7 @@
 """Objects come: matched, and kept in the nodes that they come by, in one walk (Algorithm 5).
 
-Where an object comes to in a tree is what `_keep_at` and `push_parts` say, and nothing else: to take it out
-is the same walk.
+Where an object comes to in a tree is what `_keep_at` and `push_parts` say, and nothing else: to take it
+out is the same walk.
 """
 
 from __future__ import annotations

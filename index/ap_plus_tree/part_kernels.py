@@ -1,4 +1,4 @@
-"""Parts that come into being under clauses, and cuts that are extended: what waited for them goes there."""
+"""Parts that come into being under clauses, cuts that are extended: what waited goes there."""
 
 from __future__ import annotations
 

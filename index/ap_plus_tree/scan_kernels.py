@@ -1,4 +1,4 @@
-"""What of an m-list a clause begins or ceases to match: "in the new range and not in the old", and back."""
+"""What of an m-list a clause begins or ceases to match: in its new range and not in its old, and back."""
 
 from __future__ import annotations
 

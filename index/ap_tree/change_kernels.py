@@ -173,6 +173,7 @@ def note_due(tree: Tree, node: int) -> None:
 
 @leaf
 def enter_leaf(tree: Tree, node: int, slot: int) -> bool:
+    """Write an entry of a clause to a leaf; return false, having changed nothing, if there is no room."""
     row = tree.nodes[node]
     count = int(row["count"]) + 1
     if lacks_entries(tree, node, count):

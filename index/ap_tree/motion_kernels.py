@@ -1,8 +1,8 @@
 """What it costs that clauses move, where space is divided: section 4.3.1.
 
-A timestamp is the time in which a clause is moved once, on the average (T_upd). So all that the costs need of time
-is how often a clause is moved for each object that comes, and they are in verifications an object, as the
-other costs are. Where no clause ever moved they are 0.
+A timestamp is the time in which a clause is moved once, on the average (T_upd). So all that the costs
+need of time is how often a clause is moved for each object that comes, and they are in verifications an
+object, as the other costs are. Where no clause ever moved they are 0.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _MEMORY = 100_000
 
 
 class Motions:
-    """How far each clause went when it moved last, and how often one is moved for each object that comes."""
+    """How far each clause went when it moved last, and how often one moves for each object that comes."""
 
     def __init__(self) -> None:
         self.displacements: Floats = np.zeros((1, 2))
