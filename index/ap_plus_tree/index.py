@@ -19,11 +19,17 @@ beside gets them when it is ready, slice by slice; new ones go both ways meanwhi
 
 Decisions where the paper says nothing, and deviations from it:
 - differences of ranges are no rectangles: tested is "in the new range and not in the old". There is no
-list of a clause's leaves: the walk finds them;
+  list of a clause's leaves: the walk finds them;
 - a subtree within whose region both ranges are the same is left out as a whole (case 1). Entries there
-go on to have the old box, which is the same within their region;
+  go on to have the old box, which is the same within their region;
+- what it costs that clauses move, where space is divided (section 4.3.1), is in
+  `index.ap_tree.motion_kernels`: with the mean time between two moves of a clause as the timestamp, time
+  cancels out, and only how far clauses went, and how often they move for each object that comes, are
+  observed;
+- the AP+k- and the AP+s-Tree of section 5.2, which keep objects apart, are pairs (`index.paired`) of an
+  AP-Tree that follows motion and an inverted file with quadtrees, or a quadtree with inverted files;
 - lists are chains of chunks of eight items, each with the box in float32, rounded outwards, and the
-signature of the object's keywords, as leaves have of clauses.
+  signature of the object's keywords, as leaves have of clauses.
 
 Warnings: each keyword of an object that no cut has makes it wait, so nearly every object waits in
 nearly every k-node that it comes by.

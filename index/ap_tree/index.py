@@ -37,7 +37,9 @@ Decisions where the paper says nothing, and deviations from it, none of which ch
 - a node becomes a leaf at half of leaf_max, so that it does not do so and split by turns;
 - variants: KPriority parts by keywords while there are any, SPriority by place while there is something
   to part, whatever it costs; Trie-Qd gives each keyword its cut, however many, then quarters space. All
-  stop at leaf_max, and where the bounds on leaves and levels say.
+  stop at leaf_max, and where the bounds on leaves and levels say;
+- where it follows motion, s-nodes cost more the farther and the more often clauses move (section 4.3.1,
+  `motion_kernels`).
 
 Warnings: arrays by keyword are as long as the largest keyword id. A large insert into a much smaller tree
 builds it at once. Memory is up to twice as much while the whole tree is rebuilt.
