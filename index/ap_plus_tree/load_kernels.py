@@ -25,6 +25,7 @@ from index.ap_plus_tree.list_kernels import drop_item, find_item, first_size, is
 from index.ap_plus_tree.object_kernels import (
     box_of,
     codes_of,
+    place_beside,
     place_in_part,
     place_object,
 )
@@ -168,8 +169,7 @@ def carry(tree: Tree, lists: Lists, end: int, budget: int) -> int:
     Returns FINISHED, MORE, or OUT_OF_ROOM.
     """
     state = lists.state
-    new = int(tree.meta[JOB_NEW])
-    _write_path(tree, lists, new)
+    _write_path(tree, lists, int(tree.meta[JOB_NEW]))
     while state[CARRY_AT] < end:
         if budget <= 0:
             return MORE
@@ -181,7 +181,7 @@ def carry(tree: Tree, lists: Lists, end: int, budget: int) -> int:
             begin = _follow_path(tree, lists, tree.job_order, slot)
             if begin != NOTHING:
                 before = int(row["copies"])
-                if not place_object(tree, lists, tree.job_order, slot, new, begin, 0):
+                if not place_beside(tree, lists, slot, begin):
                     return OUT_OF_ROOM
                 budget -= 4 * (int(row["copies"]) - before)
         state[CARRY_AT] = slot + 1

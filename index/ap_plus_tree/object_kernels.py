@@ -211,6 +211,19 @@ def withdraw_object(tree: Tree, lists: Lists, order: Numbers, slot: int, node: i
 
 
 @leaf
+def place_beside(tree: Tree, lists: Lists, slot: int, begin: int) -> bool:
+    """Keep an object also in what was built beside; return false, having done nothing, for want of room.
+
+    Copies in what is to be replaced do not count.
+    """
+    state, copies = lists.state, int(lists.objects[slot]["copies"])
+    state[COPIES_MAX] += copies
+    is_placed = place_object(tree, lists, tree.job_order, slot, int(tree.meta[JOB_NEW]), begin, 0)
+    state[COPIES_MAX] -= copies
+    return is_placed
+
+
+@leaf
 def _begin(tree: Tree, lists: Lists, slot: int) -> None:
     one = lists.objects[slot]
     one["copies"] = 0
@@ -266,7 +279,7 @@ def _carry_along(tree: Tree, lists: Lists, slot: int) -> bool:
     if not state[CARRIES] or state[JOB_BEGIN] == NOTHING:
         return True
     begin = 0 if tree.meta[JOB_OLD] == tree.meta[ROOT] else int(state[JOB_BEGIN])
-    if not place_object(tree, lists, tree.job_order, slot, int(tree.meta[JOB_NEW]), begin, 0):
+    if not place_beside(tree, lists, slot, begin):
         return False
     lists.objects[slot]["carried"] = state[CARRY_MARK]
     return True

@@ -40,7 +40,7 @@ class Motions:
     def move(
         self, slots: npt.NDArray[np.int32], rows: npt.NDArray[np.void], boxes: Boxes, count: int
     ) -> None:
-        """Take note of clauses that get new boxes; `rows` has the old ones, `count` is how many there are."""
+        """Take note of clauses that get new boxes; `rows` has the old ones, of `count` clauses."""
         if len(slots):
             self.reserve(len(rows))
             x_m, y_m = (

@@ -25,7 +25,10 @@ FACTORIES = {
     "naive": NaiveMovingIndex,
     "naive pair": lambda: PairedIndex(NaiveClauseIndex(), NaiveObjectIndex()),
     "inverted-grid and iqf-plus": lambda: PairedIndex(InvertedGrid(), IqfPlusObjectIndex()),
-    "ap-tree and iqf": lambda: PairedIndex(ApTree(leaf_max=4, fanout=9), IqfObjectIndex()),
+    "ap-plus-k": lambda: PairedIndex(ApTree(leaf_max=4, fanout=9, follows_motion=True), IqfObjectIndex()),
+    "ap-plus-s": lambda: PairedIndex(
+        ApTree(leaf_max=4, fanout=9, follows_motion=True), IqTreeObjectIndex()
+    ),
     "ap-plus-tree": ApPlusTree,
     "ap-plus-tree, rebuilding": lambda: ApPlusTree(
         fanout=4, leaf_max=3, drift_max=1e-6, change_share=0.05
