@@ -22,6 +22,7 @@ from index.ap_tree.layout import (
     FREE_NODE,
     HEURISTIC,
     JOB_NEW,
+    JOB_NUMBER,
     JOB_OLD,
     LEAF_MAX,
     LIMITS_SIZE,
@@ -101,9 +102,10 @@ class TreeArrays:
 
     def clear(self) -> None:
         """Forget all nodes."""
-        kept = self.meta[[SEEN_NUMBER, POSITION_COUNT]].copy()
+        lasting = [SEEN_NUMBER, POSITION_COUNT, JOB_NUMBER]  # marks of clauses are of earlier rebuilds
+        kept = self.meta[lasting].copy()
         self.meta[:] = 0
-        self.meta[[SEEN_NUMBER, POSITION_COUNT]] = kept
+        self.meta[lasting] = kept
         self.meta[[FREE_NODE, JOB_OLD, JOB_NEW]] = NOTHING
         self.nodes = np.zeros(_ROOM_MIN, dtype=NODE_DTYPE)
         self.parts = np.zeros(_ROOM_MIN, dtype=PART_DTYPE)

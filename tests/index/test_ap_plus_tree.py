@@ -10,7 +10,7 @@ import pytest
 from index.ap_plus_tree import ApPlusTree
 from index.ap_plus_tree.layout import (
     CARRIES,
-    CARRY_AGAIN,
+    CARRY_MARK,
     DEAD_TOTAL,
     ITEM_TOTAL,
     KEPT,
@@ -111,33 +111,42 @@ def test_every_slice_leaves_lists_that_are_right():
     world.move({key: Box(-40.0, -40.0, 40.0, 40.0) for key in range(200)})
 
 
+def last_cut(index):
+    """The child of the root's last cut."""
+    root = index._arrays.nodes[int(index._arrays.meta[ROOT])]
+    assert root["kind"] == KEYWORDS
+    return int(index._arrays.parts["child"][int(root["start"]) + int(root["count"]) - 1])
+
+
 @pytest.mark.usefixtures("tiny_slices")
-def test_a_cut_above_is_extended_while_objects_are_carried():
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_cut_above_is_extended_while_objects_are_carried(is_known):
     """Objects that hit a cut by another keyword since go on elsewhere in their codes: carried anew."""
-    again = 0
-    for seed in range(40):
-        index = ApPlusTree(leaf_max=4, fanout=2)
-        dice, world = MoverDice(900 + seed), Movers(index)
-        crowded(dice, world, clauses=120, objects=80, vocabulary=12)
-        while index.maintain():
-            pass
-        parted = np.flatnonzero(np.isin(kinds(index), (KEYWORDS, SPACE)))
-        below = [node for node in parted if node != index._arrays.meta[ROOT]]
-        weights = index._arrays.nodes["weight"][below]
-        index._rebuilds._begin(int(below[int(np.argmax(weights))]))
-        for number in range(60):
-            index.maintain()
-            if is_carrying(index):
-                words = frozenset({100 + number, *dice.words(2)})
-                world.insert([Clause(5_000 + number, dice.box(), words)])
-                one = dataclasses.replace(dice.area_object(9_000 + number), keywords=words)
-                world.publish([one], [FOR_EVER])
-                again += bool(index._lists.state[CARRY_AGAIN])
-                world.verify()
-        while index.maintain():
-            pass
+    index = ApPlusTree(leaf_max=4, fanout=2)
+    dice, world = MoverDice(5), Movers(index)
+    everywhere = Box(-40.0, -40.0, 40.0, 40.0)
+    world.insert([Clause(key, dice.box(), frozenset({key % 3, 3 + key % 5})) for key in range(30)])
+    there = frozenset({50, 51, 52, 53}) if is_known else frozenset({3, 4, 5})
+    world.insert([Clause(100 + key, dice.box(), there | {60 + key % 7}) for key in range(60)])
+    index.rebuild()
+    objects = [
+        dataclasses.replace(one, keywords=one.keywords | there | {60, 61, 200 + one.object_id % 5})
+        for one in crowd_of_objects(3, 60)
+    ]
+    world.publish(objects, [FOR_EVER] * 60)
+    index._rebuilds._begin(last_cut(index))
+    while not is_carrying(index):
+        assert index.maintain()
+    index.maintain()
+    mark = index._lists.state[CARRY_MARK]
+    world.insert([Clause(1_000 + i, everywhere, frozenset({200 + i})) for i in range(5)])
+    assert index._lists.state[CARRY_MARK] > mark, "it was begun anew"
+    world.verify()
+    while index.maintain():
         world.verify()
-    assert again > 0
+    world.insert([Clause(2_000 + i, everywhere, frozenset({60, 200 + i})) for i in range(5)])
+    world.verify()
+    world.move(dict.fromkeys(range(100, 160), everywhere))
 
 
 def test_objects_go_where_clauses_are():
