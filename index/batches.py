@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -129,9 +129,21 @@ class Matches:
     offsets: Ints
     ids: Ints
 
+    @classmethod
+    def of(cls, counts: Ints, ids: Ints) -> Matches:
+        """Return matches of rows with so many each, one behind the other."""
+        return cls(_offsets(counts), ids)
+
     def row(self, index: int) -> Ints:
         """Ids that match row `index`, each once, in no particular order."""
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+
+class Moves(NamedTuple):
+    """What clauses that moved match now and did not before, and the reverse: object ids, each once."""
+
+    entered: Matches
+    left: Matches
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from index.ap_plus_tree import ApPlusTree
 from index.ap_tree import ApTree
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
 from index.baselines.quad_inverted import QuadInverted
 from index.baselines.sq_tree import SqTree
-from index.contracts import ClauseIndex, ObjectIndex, SubscriptionIndex
+from index.contracts import ClauseIndex, MovingIndex, ObjectIndex, SubscriptionIndex
 from index.inverted_grid import InvertedGrid
 from index.iqf_plus import IqfPlusObjectIndex
-from index.naive import NaiveClauseIndex, NaiveObjectIndex, NaiveSubscriptionIndex
+from index.naive import NaiveClauseIndex, NaiveMovingIndex, NaiveObjectIndex, NaiveSubscriptionIndex
+from index.paired import PairedIndex
 from index.sq_plus_tree import SqPlusTree
 from index.square import Square
 
@@ -36,6 +38,14 @@ CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
     "iq-tree-subscriptions": QuadInverted,
     "rq-tree": InvertedQuad,
     "inverted-grid": InvertedGrid,
+}
+
+MOVING_INDEXES: dict[str, Callable[[Square | None], MovingIndex]] = {
+    "naive": lambda _square: NaiveMovingIndex(),
+    "ap-plus-tree": ApPlusTree,
+    "ap-plus-k": lambda square: PairedIndex(ApTree(square, follows_motion=True), IqfObjectIndex()),
+    "ap-plus-s": lambda square: PairedIndex(ApTree(square, follows_motion=True), IqTreeObjectIndex()),
+    "pairs": lambda square: PairedIndex(InvertedGrid(square), IqfPlusObjectIndex()),
 }
 
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"

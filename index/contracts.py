@@ -15,6 +15,7 @@ from index.batches import (
     Ints,
     KeywordLists,
     Matches,
+    Moves,
     ObjectBatch,
     Ranking,
     ReachBatch,
@@ -138,6 +139,106 @@ class ClauseIndex(Protocol):
         """Size of all arrays."""
 
     def __len__(self) -> int: ...
+
+
+class MovingIndex(Protocol):
+    """Tells what begins and ceases to match, when clauses move and objects come and go.
+
+    A clause matches an object as in a `ClauseIndex`. Objects are kept from when they are published until
+    they are retracted or their time is over: at `expiry_ms` an object is in no result any more. Boxes may
+    lie anywhere, also across the border of what an index takes for its area.
+    """
+
+    @property
+    def candidate_count(self) -> int:
+        """How many clauses and objects were looked at one by one, since the beginning."""
+
+    @property
+    def object_count(self) -> int:
+        """How many objects are alive. Up to O(objects)."""
+
+    def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> Matches:
+        """Add clauses; return, for each, the live objects that it matches, each once.
+
+        Raises
+        ------
+        KeyError
+            If an id is there already, or twice in the batch. Nothing is inserted.
+        ValueError
+            If a clause requires no keyword, or a box is not finite or turned over. Nothing is inserted.
+        """
+
+    def move(self, ids: Ints, boxes: Boxes) -> Moves:
+        """Give clauses new boxes; return what each begins and ceases to match.
+
+        That is, the live objects that it matches now and did not before, and those that it matched and
+        does not any more, each once.
+
+        Raises
+        ------
+        KeyError
+            If an id is not there, or twice in the batch. Nothing is moved.
+        ValueError
+            If a box is not finite or turned over. Nothing is moved.
+        """
+
+    def remove(self, ids: Ints) -> None:
+        """Remove clauses.
+
+        Raises
+        ------
+        KeyError
+            If an id is not there, or twice in the batch. Nothing is removed.
+        """
+
+    def publish(self, objects: ObjectBatch, expiry_ms: Ints) -> Matches:
+        """Add objects; return, for each, the clauses that match it, each once.
+
+        What has expired already matches nothing. An id may be used again when its object was retracted,
+        or has expired.
+
+        Raises
+        ------
+        KeyError
+            If an object of an id is alive, or an id is twice in the batch. Nothing is published.
+        ValueError
+            If an object has no keyword. Nothing is published.
+        """
+
+    def retract(self, ids: Ints) -> Matches:
+        """Remove objects; return, for each, the clauses that matched it, each once.
+
+        Raises
+        ------
+        KeyError
+            If no object of an id is alive, or an id is twice in the batch. Nothing is retracted.
+        """
+
+    def pass_time(self, now_ms: int) -> None:
+        """Say what time it is: objects with `expiry_ms <= now_ms` are in no result any more.
+
+        Their memory is given back by and by.
+
+        Raises
+        ------
+        ValueError
+            If it was later already.
+        """
+
+    def check(self) -> None:
+        """Verify every invariant.
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+
+    def __len__(self) -> int:
+        """Return how many clauses there are."""
 
 
 class ObjectIndex(Protocol):

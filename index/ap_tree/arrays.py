@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from index.ap_tree import match_kernels
 from index.ap_tree.layout import (
+    CANDIDATES,
     CHUNK_END,
     CHUNK_LENGTH,
     CHUNKS_NEEDED,
@@ -18,8 +20,11 @@ from index.ap_tree.layout import (
     FANOUT,
     FREE_CHUNK,
     FREE_NODE,
+    HEURISTIC,
     JOB_NEW,
+    JOB_NUMBER,
     JOB_OLD,
+    LEAF_MAX,
     LIMITS_SIZE,
     META_SIZE,
     NODE_DTYPE,
@@ -32,6 +37,7 @@ from index.ap_tree.layout import (
     PART_DTYPE,
     PART_END,
     PARTS_NEEDED,
+    PER_PART,
     POSITION_COUNT,
     POSITIONS_MAX,
     SAMPLE_MAX,
@@ -45,12 +51,15 @@ from index.ap_tree.layout import (
     Tree,
     Units,
 )
-from index.batches import Floats, Ints
+from index.ap_tree.motions import Motions
+from index.batches import Floats, Ints, Matches, ObjectBatch
 from index.tables import SlotTable
+from index.tables.clauses import columns_of
 from index.tables.growth import as_long, longer
 from index.tables.runs import lengthened, new_runs
 
 _ROOM_MIN = 64
+_STACK_MIN = 256
 _NEEDS = (NODES_NEEDED, PARTS_NEEDED, ENTRIES_NEEDED, CHUNKS_NEEDED, STACK_NEEDED)
 
 
@@ -72,14 +81,31 @@ class TreeArrays:
         self.frequency: Ints = np.zeros(1, dtype=np.int64)
         """Clauses by keyword."""
         self.seen: Ints = np.zeros(1, dtype=np.int64)
+        self.motions = Motions()
         self.positions: Floats = np.zeros(2 * POSITIONS_MAX)
+        self._found_room = _ROOM_MIN
+        self._match_stack: Numbers = np.zeros(_STACK_MIN, dtype=np.int32)
         self.clear()
+
+    @classmethod
+    def of(
+        cls, fanout: int, leaf_max: int, drift_max: float, change_share: float, variant: int = HEURISTIC
+    ) -> TreeArrays:
+        """Return those of an empty tree with such parameters."""
+        limits = {
+            FANOUT: fanout,
+            LEAF_MAX: leaf_max,
+            PER_PART: max(1, leaf_max // 4),
+            VARIANT: variant,
+        }
+        return cls(limits, (drift_max, change_share))
 
     def clear(self) -> None:
         """Forget all nodes."""
-        kept = self.meta[[SEEN_NUMBER, POSITION_COUNT]].copy()
+        lasting = [SEEN_NUMBER, POSITION_COUNT, JOB_NUMBER]  # marks of clauses are of earlier rebuilds
+        kept = self.meta[lasting].copy()
         self.meta[:] = 0
-        self.meta[[SEEN_NUMBER, POSITION_COUNT]] = kept
+        self.meta[lasting] = kept
         self.meta[[FREE_NODE, JOB_OLD, JOB_NEW]] = NOTHING
         self.nodes = np.zeros(_ROOM_MIN, dtype=NODE_DTYPE)
         self.parts = np.zeros(_ROOM_MIN, dtype=PART_DTYPE)
@@ -137,6 +163,52 @@ class TreeArrays:
         build.grow(int(self.meta[CHUNKS_NEEDED]), stack)
         self.meta[list(_NEEDS)] = 0
 
+    def match(self, objects: ObjectBatch) -> tuple[Matches, int]:
+        """Return the clauses that match, and how many were looked at."""
+        tree = self.tree()
+        boxes = np.empty((4, 0))
+        if objects.boxes is not None:
+            boxes = np.stack(list(columns_of(objects.boxes).values()))
+        offsets = np.zeros(len(objects) + 1, dtype=np.int64)
+        codes = np.empty(int(np.diff(objects.keywords.offsets).max(initial=0)) + 1, dtype=np.int32)
+        while True:
+            found = np.empty(self._found_room, dtype=np.int64)
+            self.meta[CANDIDATES] = 0
+            total = match_kernels.match(
+                tree,
+                objects.x_m,
+                objects.y_m,
+                boxes,
+                objects.keywords.offsets,
+                objects.keywords.ids,
+                codes,
+                self._match_stack,
+                offsets,
+                found,
+            )
+            if total == match_kernels.LACKS_STACK:
+                self._match_stack = np.zeros(2 * len(self._match_stack), dtype=np.int32)
+            elif total > self._found_room:
+                self._found_room = 2 * total
+            else:
+                return Matches(offsets, found[:total]), int(self.meta[CANDIDATES])
+
+    def sample(self, objects: ObjectBatch, stride: int) -> None:
+        """Take note of every so many-th object: where it is, and its keywords.
+
+        With a stride of 1 also keywords count that no clause has had.
+        """
+        if stride == 1:
+            self.know_keywords(1 + int(objects.keywords.ids.max(initial=-1)), 1)
+        match_kernels.sample_all(
+            self.tree(),
+            objects.x_m,
+            objects.y_m,
+            objects.keywords.offsets,
+            objects.keywords.ids,
+            stride,
+        )
+
     def memory_bytes(self) -> int:
         """Size of all arrays."""
         own: list[npt.NDArray[Any]] = [
@@ -158,7 +230,8 @@ class TreeArrays:
 class BuildArrays:
     """What `Build` is made of."""
 
-    def __init__(self, limits: Ints) -> None:
+    def __init__(self, limits: Ints, motions: Motions) -> None:
+        self._motions = motions
         fanout = int(limits[FANOUT])
         self._fanout = fanout
         self._is_optimal = limits[VARIANT] == OPTIMAL
@@ -220,6 +293,8 @@ class BuildArrays:
             self._cells,
             self._costs,
             self._choices,
+            self._motions.displacements,
+            self._motions.pace,
         )
 
     def know_codes(self, code_count: int) -> None:

@@ -160,7 +160,7 @@ def _descend(
 
 
 @leaf
-def _note_due(tree: Tree, node: int) -> None:
+def note_due(tree: Tree, node: int) -> None:
     """Have a node built anew when the clause at hand is done; if many wait, some other time."""
     if node == NOTHING or tree.meta[DUE_COUNT] == DUE_MAX:
         return
@@ -172,7 +172,8 @@ def _note_due(tree: Tree, node: int) -> None:
 
 
 @leaf
-def _enter_leaf(tree: Tree, node: int, slot: int) -> bool:
+def enter_leaf(tree: Tree, node: int, slot: int) -> bool:
+    """Write an entry of a clause to a leaf; return false, having changed nothing, if there is no room."""
     row = tree.nodes[node]
     count = int(row["count"]) + 1
     if lacks_entries(tree, node, count):
@@ -181,8 +182,8 @@ def _enter_leaf(tree: Tree, node: int, slot: int) -> bool:
     add_entry(tree, node, slot)
     above = update_above(tree, node, 1)
     if count > tree.limits[LEAF_MAX] and count > row["patience"]:
-        _note_due(tree, node)
-    _note_due(tree, above)
+        note_due(tree, node)
+    note_due(tree, above)
     return True
 
 
@@ -209,10 +210,10 @@ def _walk(
                 if lacks_chunks(tree, job.chunks, 1):
                     return False
                 add_pending(tree, job, node, slot)
-            elif not _enter_leaf(tree, node, slot):
+            elif not enter_leaf(tree, node, slot):
                 return False
         elif kind == LEAF and remove_entry(tree, node, slot):
-            _note_due(tree, update_above(tree, node, -1))
+            note_due(tree, update_above(tree, node, -1))
         tree.meta[STACK_COUNT] -= 1
     return True
 

@@ -38,6 +38,7 @@ from index.ap_tree.layout import (
     Build,
     Tree,
 )
+from index.ap_tree.motion_kernels import motion_cost
 from index.ap_tree.space_kernels import divide_axis, sample_boxes, sample_positions, weigh_cells
 from safe_region.jit import leaf
 
@@ -170,7 +171,8 @@ def space_cost(tree: Tree, build: Build, head: int, count: int) -> tuple[float, 
     cost = float(within)
     for cell in range(x_count * y_count):
         cost += build.cells[0, cell] * build.cells[1, cell]
-    return cost * float(build.state[ALIVE]) / share, x_count, y_count, spread
+    cost *= float(build.state[ALIVE]) / share
+    return cost + motion_cost(tree, build, head, count, x_count * y_count), x_count, y_count, spread
 
 
 @leaf

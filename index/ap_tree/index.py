@@ -37,7 +37,9 @@ Decisions where the paper says nothing, and deviations from it, none of which ch
 - a node becomes a leaf at half of leaf_max, so that it does not do so and split by turns;
 - variants: KPriority parts by keywords while there are any, SPriority by place while there is something
   to part, whatever it costs; Trie-Qd gives each keyword its cut, however many, then quarters space. All
-  stop at leaf_max, and where the bounds on leaves and levels say.
+  stop at leaf_max, and where the bounds on leaves and levels say;
+- where it follows motion, s-nodes cost more the farther and the more often clauses move (section 4.3.1,
+  `motion_kernels`).
 
 Warnings: arrays by keyword are as long as the largest keyword id. A large insert into a much smaller tree
 builds it at once. Memory is up to twice as much while the whole tree is rebuilt.
@@ -47,26 +49,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.ap_tree import change_kernels, match_kernels
+from index.ap_tree import change_kernels
 from index.ap_tree.arrays import TreeArrays
 from index.ap_tree.invariants import check_tree
 from index.ap_tree.layout import (
-    CANDIDATES,
     DONE,
     DUE_COUNT,
-    FANOUT,
     FINISHED,
     HAS_DUE,
     HEURISTIC,
     KEYWORDS_FIRST,
-    LEAF_MAX,
     OPTIMAL,
-    PER_PART,
     SEEN_STRIDE,
     SPACE_FIRST,
     STACK_COUNT,
     TRIE_QUADTREE,
-    VARIANT,
     Numbers,
 )
 from index.ap_tree.rebuilds import Rebuilds
@@ -83,8 +80,6 @@ _VARIANTS = {
     "NR": HEURISTIC,
 }
 _WITHOUT_REBUILDS = "NR"
-_FOUND_MIN = 64
-_STACK_MIN = 256
 
 
 class ApTree:
@@ -107,6 +102,8 @@ class ApTree:
         Share of a node's entries that must have come or gone before that.
     is_rarest_first
         Whether the order of keywords begins with the rarest; by default, with the most frequent.
+    follows_motion
+        Whether it costs something where space is divided that clauses move (section 4.3.1).
     workload
         Objects like those to be matched.
 
@@ -126,28 +123,21 @@ class ApTree:
         drift_max: float = 0.001,
         change_share: float = 0.2,
         is_rarest_first: bool = False,
+        follows_motion: bool = False,
         workload: ObjectBatch | None = None,
     ) -> None:
         if variant not in _VARIANTS:
             raise ValueError(f"variant is {variant!r}, must be one of {', '.join(_VARIANTS)}")
-        limits = {
-            FANOUT: fanout,
-            LEAF_MAX: leaf_max,
-            PER_PART: max(1, leaf_max // 4),
-            VARIANT: _VARIANTS[variant],
-        }
         if variant == _WITHOUT_REBUILDS:
             drift_max = np.inf
-        self._arrays = TreeArrays(limits, (drift_max, change_share))
+        self._arrays = TreeArrays.of(fanout, leaf_max, drift_max, change_share, _VARIANTS[variant])
         self._table = self._arrays.table
         self._rebuilds = Rebuilds(self._arrays, square, is_rarest_first=is_rarest_first)
+        self._follows_motion = follows_motion
         self.candidate_count = 0
-        self._found_room = _FOUND_MIN
-        self._match_stack = np.zeros(_STACK_MIN, dtype=np.int32)
         self._none: Floats = np.zeros(1)
         if workload is not None:
-            self._arrays.know_keywords(1 + int(workload.keywords.ids.max(initial=-1)), 1)
-            self._sample(workload, 1)
+            self._arrays.sample(workload, 1)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -158,6 +148,8 @@ class ApTree:
         slots = self._table.append(ids, required, columns_of(boxes))
         if not len(ids):
             return
+        if self._follows_motion:
+            self._arrays.motions.stand(slots)
         self._rebuilds.know(boxes, required)
         if self._rebuilds.is_bulk(len(ids)):
             self._rebuilds.plant()
@@ -171,6 +163,8 @@ class ApTree:
         slots = self._table.distinct_slots(ids)
         if not len(ids):
             return
+        if self._follows_motion:
+            self._arrays.motions.move(slots, self._table.rows, boxes, len(self))
         self._rebuilds.know_boxes(boxes)
         self._change(slots, boxes, leaves=True)
         self._rebuilds.ride(len(ids))
@@ -185,37 +179,13 @@ class ApTree:
 
     def match(self, objects: ObjectBatch) -> Matches:
         """Find the clauses that match."""
-        tree = self._arrays.tree()
-        boxes = np.empty((4, 0))
-        if objects.boxes is not None:
-            boxes = np.stack(list(columns_of(objects.boxes).values()))
-        offsets = np.zeros(len(objects) + 1, dtype=np.int64)
-        codes = np.empty(int(np.diff(objects.keywords.offsets).max(initial=0)) + 1, dtype=np.int32)
-        while True:
-            found = np.empty(self._found_room, dtype=np.int64)
-            self._arrays.meta[CANDIDATES] = 0
-            total = match_kernels.match(
-                tree,
-                objects.x_m,
-                objects.y_m,
-                boxes,
-                objects.keywords.offsets,
-                objects.keywords.ids,
-                codes,
-                self._match_stack,
-                offsets,
-                found,
-            )
-            if total == match_kernels.LACKS_STACK:
-                self._match_stack = np.zeros(2 * len(self._match_stack), dtype=np.int32)
-            elif total > self._found_room:
-                self._found_room = 2 * total
-            else:
-                break
-        self.candidate_count += int(self._arrays.meta[CANDIDATES])
-        self._sample(objects, SEEN_STRIDE)
+        found, candidates = self._arrays.match(objects)
+        self.candidate_count += candidates
+        self._arrays.sample(objects, SEEN_STRIDE)
+        if self._follows_motion:
+            self._arrays.motions.come(len(objects))
         self._rebuilds.ride(len(objects))
-        return Matches(offsets, found[:total])
+        return found
 
     def maintain(self) -> bool:
         """Do one slice of what is being rebuilt, a few milliseconds; return whether more waits."""
@@ -242,16 +212,6 @@ class ApTree:
     def memory_bytes(self) -> int:
         """Size of all arrays."""
         return self._arrays.memory_bytes() + self._rebuilds.memory_bytes()
-
-    def _sample(self, objects: ObjectBatch, stride: int) -> None:
-        match_kernels.sample_all(
-            self._arrays.tree(),
-            objects.x_m,
-            objects.y_m,
-            objects.keywords.offsets,
-            objects.keywords.ids,
-            stride,
-        )
 
     def _change(self, slots: Numbers, boxes: Boxes | None, *, leaves: bool) -> None:
         """Have clauses leave, and enter with the boxes that are given, or enter for the first time."""

@@ -247,6 +247,10 @@ class Build(NamedTuple):
     """Least cost of the first units by cuts; two rows."""
     choices: Numbers
     """Where the last cut begins, by cuts and units."""
+    displacements: Floats
+    """How far each clause went when it moved last, by slot: x and y."""
+    pace: Floats
+    """How often a clause is moved for each object that comes."""
 
 
 # Named positions of `shares`.

@@ -24,7 +24,8 @@ _UP = np.float32(np.inf)
 
 
 @leaf
-def _write_entry(tree: Tree, entry: int, slot: int) -> None:
+def write_entry(tree: Tree, entry: int, slot: int) -> None:
+    """Write what a leaf says of a clause."""
     row = tree.runs.records[entry]
     clause = tree.clauses[slot]
     start = int(clause["keyword_start"])
@@ -73,9 +74,20 @@ def make_room(tree: Tree, node: int, count: int) -> None:
 def add_entry(tree: Tree, node: int, slot: int) -> None:
     """Write an entry of a clause to a leaf, which has room. Weights above are the caller's."""
     row = tree.nodes[node]
-    _write_entry(tree, int(row["start"]) + int(row["count"]), slot)
+    write_entry(tree, int(row["start"]) + int(row["count"]), slot)
     row["count"] += 1
     row["weight"] += 1
+
+
+@leaf
+def find_entry(tree: Tree, node: int, slot: int) -> int:
+    """Return the entry of a clause in a leaf, NOTHING if there is none. O(entries)."""
+    row = tree.nodes[node]
+    start, count = int(row["start"]), int(row["count"])
+    for place in range(start, start + count):
+        if tree.runs.records[place]["slot"] == slot:
+            return place
+    return NOTHING
 
 
 @leaf
@@ -83,10 +95,8 @@ def remove_entry(tree: Tree, node: int, slot: int) -> bool:
     """Take the entry of a clause out of a leaf; return whether there was one. O(entries)."""
     row = tree.nodes[node]
     start, count = int(row["start"]), int(row["count"])
-    place = start
-    while place < start + count and tree.runs.records[place]["slot"] != slot:
-        place += 1
-    if place == start + count:
+    place = find_entry(tree, node, slot)
+    if place == NOTHING:
         return False
     count -= 1
     if place != start + count:

@@ -44,7 +44,7 @@ def sample_object(tree: Tree, x_m: float, y_m: float, words: KeywordIds) -> None
 
 
 @leaf
-def _scan(
+def scan_leaf(
     tree: Tree,
     row: Row,
     signature: int,
@@ -98,7 +98,7 @@ def _push(stack: Numbers, used: int, node: int, begin: int) -> int:
 
 
 @leaf
-def _push_cuts(
+def push_cuts(
     tree: Tree, row: Row, begin: int, codes: Numbers, code_count: int, stack: Numbers, used: int
 ) -> int:
     """Go on with the dummy cut and the cuts that keywords hit, each with those behind its first."""
@@ -113,7 +113,7 @@ def _push_cuts(
 
 
 @leaf
-def _push_cells(
+def push_cells(
     tree: Tree,
     row: Row,
     begin: int,
@@ -156,14 +156,14 @@ def _match_one(
         row = tree.nodes[stack[2 * used]]
         begin = int(stack[2 * used + 1])
         if row["kind"] == LEAF:
-            total = _scan(tree, row, signature, words, box, found, total)
+            total = scan_leaf(tree, row, signature, words, box, found, total)
             continue
         if 2 * (used + 1 + code_count) > stack.shape[0]:
             return LACKS_STACK
         if row["kind"] == KEYWORDS:
-            used = _push_cuts(tree, row, begin, codes, code_count, stack, used)
+            used = push_cuts(tree, row, begin, codes, code_count, stack, used)
         else:
-            used = _push_cells(tree, row, begin, box, stack, used)
+            used = push_cells(tree, row, begin, box, stack, used)
             if used == NOTHING:
                 return LACKS_STACK
     return total

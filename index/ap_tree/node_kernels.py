@@ -229,7 +229,7 @@ def has_within(row: Row, clause: Row) -> bool:
 
 
 @leaf
-def _cut_before(tree: Tree, row: Row, code: int, begin: int) -> int:
+def cut_before(tree: Tree, row: Row, code: int, begin: int) -> int:
     """Return the last cut, from `begin` on, that begins at a code or before it; else `begin - 1`."""
     start = int(row["start"])
     low, high = begin - 1, int(row["count"]) - 1
@@ -245,7 +245,7 @@ def _cut_before(tree: Tree, row: Row, code: int, begin: int) -> int:
 @leaf
 def find_cut(tree: Tree, row: Row, code: int, begin: int) -> int:
     """Return the part whose cut a code lies in, DUMMY if in none. Cuts before `begin` are passed over."""
-    number = _cut_before(tree, row, code, begin)
+    number = cut_before(tree, row, code, begin)
     if number >= begin and code <= tree.parts[int(row["start"]) + number]["high"]:
         return number
     return DUMMY
@@ -283,7 +283,7 @@ def lacks_cut(tree: Tree, node: int, code: int) -> bool:
 def place_in_cut(tree: Tree, node: int, code: int) -> int:
     """Return the part whose cut a code lies in: an old one, a new one, or one that is extended to it."""
     row = tree.nodes[node]
-    before = _cut_before(tree, row, code, 1)
+    before = cut_before(tree, row, code, 1)
     start, count = int(row["start"]), int(row["count"])
     if before > 0 and code <= tree.parts[start + before]["high"]:
         return before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from index.ap_tree.build_kernels import advance
 from index.ap_tree.layout import (
     FINISHED,
     JOB_NEW,
+    JOB_OLD,
     LEAF,
     MORE,
     OUT_OF_ROOM,
@@ -39,7 +41,37 @@ class _Stage(Enum):
     NONE = auto()
     COLLECT = auto()
     BUILD = auto()
+    CARRY = auto()
+    LET_GO = auto()
     RELEASE = auto()
+
+
+class Cargo(Protocol):
+    """What lies in nodes beside clauses, and goes along where they are built anew."""
+
+    def clear(self) -> None:
+        """Forget all: there are no nodes any more."""
+
+    def load_all(self) -> None:
+        """Put everything into the tree, the whole of which was built anew."""
+
+    def take_off(self, node: int) -> None:
+        """Take off what lies in a node and below, which is to be taken apart."""
+
+    def put_back(self, node: int, order: Numbers) -> None:
+        """Put that back: the node was built anew, by this order."""
+
+    def begin_carrying(self) -> None:
+        """Begin to carry into what was built beside."""
+
+    def carry(self, budget: int) -> bool:
+        """Carry some of what belongs there into it; return whether all is there."""
+
+    def end_carrying(self, old: int) -> None:
+        """Take note that it has taken the place of the old one."""
+
+    def let_go(self, budget: int) -> bool:
+        """Give some of what lay in the old one back; return whether that is all."""
 
 
 class Rebuilds:
@@ -53,14 +85,24 @@ class Rebuilds:
         Where most clauses are; by default as far as there are any.
     is_rarest_first
         Whether the order of keywords begins with the rarest, otherwise with the most frequent.
+    cargo
+        What goes along.
     """
 
-    def __init__(self, arrays: TreeArrays, square: Square | None, *, is_rarest_first: bool) -> None:
+    def __init__(
+        self,
+        arrays: TreeArrays,
+        square: Square | None,
+        *,
+        is_rarest_first: bool,
+        cargo: Cargo | None = None,
+    ) -> None:
         self._arrays = arrays
+        self._cargo = cargo
         self._square = square
         self._is_rarest_first = is_rarest_first
-        self._quick = BuildArrays(arrays.limits)
-        self.job_arrays = BuildArrays(arrays.limits)
+        self._quick = BuildArrays(arrays.limits, arrays.motions)
+        self.job_arrays = BuildArrays(arrays.limits, arrays.motions)
         self._stage = _Stage.NONE
         self._extent: Floats = np.array([np.inf, np.inf, -np.inf, -np.inf])
         self.count = 0
@@ -100,6 +142,8 @@ class Rebuilds:
         """Build the whole tree anew at once. O(clauses log clauses)."""
         arrays = self._arrays
         arrays.clear()
+        if self._cargo:
+            self._cargo.clear()
         self.job_arrays.clear()
         self._stage = _Stage.NONE
         arrays.order = arrays.job_order = arrays.renewed_order(is_rarest_first=self._is_rarest_first)
@@ -112,6 +156,8 @@ class Rebuilds:
             arrays.grow(self.job_arrays)
         self._finish(self.job_arrays, arrays.order)
         self.job_arrays.clear()
+        if self._cargo:
+            self._cargo.load_all()
 
     def settle(self, nodes: list[int]) -> None:
         """Build nodes anew: at once, or beside, or, if something else is being built, later."""
@@ -133,6 +179,8 @@ class Rebuilds:
         self.count += int(arrays.nodes[node]["kind"] != LEAF)
         root = int(arrays.meta[JOB_NEW if is_in_job else ROOT])
         order = arrays.job_order if is_in_job else arrays.order
+        if self._cargo:
+            self._cargo.take_off(node)
         while (
             rebuild_kernels.take_apart(arrays.tree(), self._quick.build(order), root, node) == OUT_OF_ROOM
         ):
@@ -142,6 +190,8 @@ class Rebuilds:
             arrays.order = arrays.job_order = order
             self._set_region(node)
         self._finish(self._quick, order)
+        if self._cargo:
+            self._cargo.put_back(node, order)
 
     def _finish(self, mine: BuildArrays, order: Numbers) -> None:
         while True:
@@ -187,6 +237,9 @@ class Rebuilds:
     def _step(self, budget: int) -> None:
         """Do some of what is to be done next."""
         arrays = self._arrays
+        if self._stage in (_Stage.CARRY, _Stage.LET_GO):
+            self._step_cargo(budget)
+            return
         if self._stage == _Stage.COLLECT:
             status = rebuild_kernels.collect(arrays.tree(), self.job(), budget)
         elif self._stage == _Stage.BUILD:
@@ -198,17 +251,37 @@ class Rebuilds:
         elif status != MORE:
             self._next_stage()
 
+    def _step_cargo(self, budget: int) -> None:
+        if self._cargo is None:
+            return
+        if self._stage == _Stage.CARRY:
+            if self._cargo.carry(budget):
+                self._switch_over()
+        elif self._cargo.let_go(budget):
+            self._stage = _Stage.RELEASE
+
     def _next_stage(self) -> None:
-        arrays = self._arrays
         if self._stage == _Stage.COLLECT:
             self._stage = _Stage.BUILD
+        elif self._stage == _Stage.BUILD and self._cargo:
+            self._cargo.begin_carrying()
+            self._stage = _Stage.CARRY
         elif self._stage == _Stage.BUILD:
-            rebuild_kernels.switch_over(arrays.tree(), self.job())
-            arrays.order = arrays.job_order
-            self._stage = _Stage.RELEASE
+            self._switch_over()
         else:
             self.job_arrays.let_go()
             self._stage = _Stage.NONE
+
+    def _switch_over(self) -> None:
+        """Have what was built serve in the place of the old."""
+        arrays = self._arrays
+        old = int(arrays.meta[JOB_OLD])
+        rebuild_kernels.switch_over(arrays.tree(), self.job())
+        arrays.order = arrays.job_order
+        self._stage = _Stage.RELEASE
+        if self._cargo:
+            self._cargo.end_carrying(old)
+            self._stage = _Stage.LET_GO
 
     # -- the rest ----------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from index.naive import kernels
 from index.naive.layout import CLAUSE_DTYPE
 from index.tables import SlotTable
 from index.tables.clauses import columns_of, validate_boxes, validate_clauses
+from index.tables.slots import Slots
 
 _MATCHES_GUESS = 64
 """Room for matches at the first try; the kernel says what it needs if that is not enough."""
@@ -32,10 +33,20 @@ class NaiveClauseIndex:
         validate_clauses(ids, boxes, required)
         self._table.append(ids, required, columns_of(boxes))
 
+    def validate_move(self, ids: Ints, boxes: Boxes) -> Slots:
+        """Verify what `move` is given; return the slots. Raises as `move` does."""
+        validate_boxes(ids, boxes)
+        return self._table.distinct_slots(ids)
+
+    def of(self, ids: Ints) -> tuple[Boxes, KeywordLists]:
+        """Return the boxes and the required keywords of clauses."""
+        slots = self._table.slots(ids)
+        boxes = Boxes(*(self._table.rows[name][slots] for name in ("x1_m", "y1_m", "x2_m", "y2_m")))
+        return boxes, self._table.keyword_lists(slots)
+
     def move(self, ids: Ints, boxes: Boxes) -> None:
         """Give clauses new boxes. O(1) each."""
-        validate_boxes(ids, boxes)
-        slots = self._table.distinct_slots(ids)
+        slots = self.validate_move(ids, boxes)
         for name, values in columns_of(boxes).items():
             self._table.rows[name][slots] = values
 

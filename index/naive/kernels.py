@@ -171,3 +171,46 @@ def within(
                 total += 1
     offsets[x1_m.shape[0]] = total
     return total
+
+
+@kernel
+def match_objects(
+    objects: Rows,
+    pool: KeywordIds,
+    now_ms: int,
+    keyword_offsets: Ints,
+    keyword_ids: KeywordIds,
+    x1_m: Floats,
+    y1_m: Floats,
+    x2_m: Floats,
+    y2_m: Floats,
+    offsets: Ints,
+    found: Ints,
+) -> int:
+    """Write the live objects that each clause matches as CSR; return how many there are, as `match` does.
+
+    O(clauses * objects).
+    """
+    total = 0
+    for i in range(x1_m.shape[0]):
+        offsets[i] = total
+        words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
+        for slot in range(objects.shape[0]):
+            row = objects[slot]
+            start = row["keyword_start"]
+            count = row["keyword_count"]
+            if (
+                count == 0
+                or row["expiry_ms"] <= now_ms
+                or row["x1_m"] > x2_m[i]
+                or row["x2_m"] < x1_m[i]
+                or row["y1_m"] > y2_m[i]
+                or row["y2_m"] < y1_m[i]
+                or common_count(words, pool[start : start + count]) < words.shape[0]
+            ):
+                continue
+            if total < found.shape[0]:
+                found[total] = row["id"]
+            total += 1
+    offsets[x1_m.shape[0]] = total
+    return total

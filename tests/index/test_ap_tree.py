@@ -358,6 +358,24 @@ def test_a_subtree_is_rebuilt_beside():
     assert found == [[10_000 + 10 * step + 3 for step in range(60)]]
 
 
+@pytest.mark.usefixtures("tiny_slices")
+def test_nothing_gets_lost_when_a_tree_is_planted_between_two_rebuilds():
+    """Marks of the first rebuild must not be taken for those of the second."""
+    index = ApTree(leaf_max=4, fanout=9)
+    there = by_id(crowd(150, 4))
+    insert(index, list(there.values()))
+    for _ in range(2):
+        while index.maintain():
+            pass
+        index.rebuild()
+        index.begin_rebuild()
+    while index.maintain():
+        pass
+    index.check()
+    objects = [BoxDice(9).area_object(i) for i in range(30)]
+    assert matched(index, objects) == expected(there, objects)
+
+
 def test_the_order_is_frozen_until_all_is_rebuilt():
     index = ApTree(leaf_max=10)
     insert(index, [Clause(i, Box(0, 0, 1, 1), frozenset({i % 30, 40})) for i in range(100)])

@@ -1,0 +1,5 @@
+"""Pairs: an index of clauses and one of objects, asked in turn."""
+
+from index.paired.index import PairedIndex
+
+__all__ = ["PairedIndex"]

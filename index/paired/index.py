@@ -1,0 +1,162 @@
+"""Pairs: any clause index and any object index make a moving index.
+
+Operations: publish and retract are the clause index's `match`, and an insert or removal of the other.
+Insert is the object index's `within`; so is move, for the old box and for the new one: what is in one
+of the results and not in both is reported. That is how structures work that keep subscriptions and
+objects apart (AP+k- and AP+s-Tree of ap-tree.txt section 5.2), and how a clause index and an object index
+that know nothing of each other can be used for clauses that move.
+
+Objects with areas: `within` knows their points. It is asked for boxes that are larger by the reach of
+the largest area since there was none; what it finds is tested by their boxes.
+
+Warnings: objects that expire leave the object index by and by, in `pass_time` and `publish`; until then
+they are found, and left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index.batches import Boxes, Ints, KeywordLists, Matches, Moves, ObjectBatch
+from index.contracts import ClauseIndex, InconsistentIndexError, ObjectIndex
+from index.paired.layout import CLAUSE_DTYPE, OBJECT_DTYPE
+from index.tables import SlotTable
+from index.tables.clauses import columns_of, validate_boxes, validate_clauses
+from index.tables.live_objects import LiveObjects
+from index.tables.matches import without
+
+
+class PairedIndex:
+    """See `index.contracts.MovingIndex`.
+
+    Parameters
+    ----------
+    clauses
+        Tells which clauses an object matches. Empty.
+    objects
+        Tells which objects lie in a box. Empty.
+    """
+
+    def __init__(self, clauses: ClauseIndex, objects: ObjectIndex) -> None:
+        self._clauses = clauses
+        self._objects = objects
+        self._boxes = SlotTable(CLAUSE_DTYPE)
+        self._live = LiveObjects(OBJECT_DTYPE)
+        self._beyond_m = np.zeros(4)
+        """How far areas reach at most from their points: west, south, east, north."""
+        self._looked_at = 0
+
+    def __len__(self) -> int:
+        return len(self._boxes)
+
+    @property
+    def object_count(self) -> int:
+        """How many objects are alive."""
+        return len(self._live)
+
+    @property
+    def candidate_count(self) -> int:
+        """How many clauses were looked at one by one, and how many objects were found by their points."""
+        return self._looked_at + self._clauses.candidate_count
+
+    def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> Matches:
+        """Add clauses; return the live objects that each matches."""
+        validate_clauses(ids, boxes, required)
+        self._boxes.append(ids, required, columns_of(boxes))
+        self._clauses.insert(ids, boxes, required)
+        return self._within(required, boxes)
+
+    def move(self, ids: Ints, boxes: Boxes) -> Moves:
+        """Give clauses new boxes; return what each matches before or after, and not both."""
+        validate_boxes(ids, boxes)
+        slots = self._boxes.distinct_slots(ids)
+        required, rows = self._boxes.keyword_lists(slots), self._boxes.rows
+        before = self._within(required, Boxes(*(rows[name][slots] for name in columns_of(boxes))))
+        for name, values in columns_of(boxes).items():
+            rows[name][slots] = values
+        self._clauses.move(ids, boxes)
+        after = self._within(required, boxes)
+        return Moves(without(after, before), without(before, after))
+
+    def remove(self, ids: Ints) -> None:
+        """Remove clauses."""
+        self._boxes.remove(ids)
+        self._clauses.remove(ids)
+
+    def publish(self, objects: ObjectBatch, expiry_ms: Ints) -> Matches:
+        """Add objects; return the clauses that match each."""
+        self._forget(self._live.replaced(objects))
+        self._forget(self._live.due())
+        self._live.append(objects, expiry_ms)
+        self._objects.insert(objects)
+        self._reach_out(objects)
+        found = self._clauses.match(objects)
+        is_over = expiry_ms <= self._live.now_ms
+        counts = np.diff(found.offsets)
+        return Matches.of(np.where(is_over, 0, counts), found.ids[~np.repeat(is_over, counts)])
+
+    def retract(self, ids: Ints) -> Matches:
+        """Remove objects; return the clauses that matched each."""
+        objects = self._live.batch(self._live.slots(ids))
+        self._forget(ids)
+        return self._clauses.match(objects)
+
+    def pass_time(self, now_ms: int) -> None:
+        """Say what time it is, and forget some of what has expired."""
+        self._live.pass_time(now_ms)
+        self._forget(self._live.due())
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        tables = self._boxes.memory_bytes() + self._live.table.memory_bytes()
+        return tables + self._clauses.memory_bytes() + self._objects.memory_bytes()
+
+    def check(self) -> None:
+        """Verify both indexes, and that they hold what the tables do."""
+        for one in (self._boxes, self._live.table, self._clauses, self._objects):
+            one.check()
+        if len(self._clauses) != len(self._boxes) or len(self._objects) != len(self._live.table):
+            raise InconsistentIndexError("an index of the pair has lost count")
+
+    def _forget(self, ids: Ints) -> None:
+        if len(ids):
+            self._live.table.remove(ids)
+            self._objects.remove(ids)
+        if not len(self._live.table):
+            self._beyond_m[:] = 0.0
+
+    def _reach_out(self, objects: ObjectBatch) -> None:
+        """Take note of how far areas reach."""
+        boxes = objects.boxes
+        if boxes is not None and len(objects):
+            reach = (
+                objects.x_m - boxes.x1_m,
+                objects.y_m - boxes.y1_m,
+                boxes.x2_m - objects.x_m,
+                boxes.y2_m - objects.y_m,
+            )
+            self._beyond_m = np.maximum(self._beyond_m, [one.max() for one in reach])
+
+    def _within(self, required: KeywordLists, boxes: Boxes) -> Matches:
+        """Return the live objects in boxes that have all keywords."""
+        asked = boxes
+        if self._beyond_m.any():
+            west, south, east, north = np.nextafter(self._beyond_m, np.inf).tolist()
+            asked = Boxes(
+                np.nextafter(boxes.x1_m - east, -np.inf),
+                np.nextafter(boxes.y1_m - north, -np.inf),
+                np.nextafter(boxes.x2_m + west, np.inf),
+                np.nextafter(boxes.y2_m + south, np.inf),
+            )
+        found = self._objects.within(required, asked)
+        self._looked_at += len(found.ids)
+        rows = self._live.table.rows[self._live.table.slots(found.ids)]
+        of = np.repeat(np.arange(len(boxes)), np.diff(found.offsets))
+        kept = (
+            (rows["expiry_ms"] > self._live.now_ms)
+            & (rows["x1_m"] <= boxes.x2_m[of])
+            & (rows["x2_m"] >= boxes.x1_m[of])
+            & (rows["y1_m"] <= boxes.y2_m[of])
+            & (rows["y2_m"] >= boxes.y1_m[of])
+        )
+        return Matches.of(np.bincount(of[kept], minlength=len(boxes)), found.ids[kept])

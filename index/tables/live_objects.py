@@ -1,0 +1,145 @@
+"""Tables of objects that expire: which of them are alive, and slots given back by and by.
+
+Operations: admit and take O(1) an object amortised, pass time O(1), forget O(rows looked at).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Boxes, Ints, KeywordLists, ObjectBatch
+from index.tables.slots import Slots, SlotTable
+
+LIVE_OBJECT_FIELDS = [
+    ("id", np.int64),
+    ("x_m", np.float64),
+    ("y_m", np.float64),
+    ("x1_m", np.float64),  # the closed box: the point, if it has no area
+    ("y1_m", np.float64),
+    ("x2_m", np.float64),
+    ("y2_m", np.float64),
+    ("expiry_ms", np.int64),  # alive before that
+    ("keyword_start", np.int64),  # first keyword id in the pool
+    ("keyword_count", np.int32),
+]
+"""What rows of such a table have, at least."""
+
+_BEGINNING = np.iinfo(np.int64).min
+_FORGOTTEN_LEAST = 1_024
+_FORGOTTEN_SHARE = 8
+"""Rows that `due` looks at in a call: so many, and one for so many there are."""
+
+
+class LiveObjects:
+    """Objects, the time, and which of them it has left alive.
+
+    Parameters
+    ----------
+    dtype
+        Of a row: `LIVE_OBJECT_FIELDS`, and what the caller adds.
+    """
+
+    def __init__(self, dtype: np.dtype[np.void]) -> None:
+        self.table = SlotTable(dtype)
+        self.now_ms = _BEGINNING
+        self._cursor = 0
+
+    def __len__(self) -> int:
+        """Return how many objects are alive. O(objects)."""
+        rows = self.table.rows[: self.table.end]
+        return int(np.count_nonzero((rows["keyword_count"] > 0) & (rows["expiry_ms"] > self.now_ms)))
+
+    def pass_time(self, now_ms: int) -> None:
+        """Say what time it is.
+
+        Raises
+        ------
+        ValueError
+            If it was later already.
+        """
+        if now_ms < self.now_ms:
+            raise ValueError(f"time went back from {self.now_ms} to {now_ms}, must not")
+        self.now_ms = now_ms
+
+    def replaced(self, objects: ObjectBatch) -> Ints:
+        """Verify objects that are to be added; return ids among them whose objects have expired.
+
+        These are to be forgotten before.
+
+        Raises
+        ------
+        KeyError
+            If an object of an id is alive, or an id is twice in the batch.
+        ValueError
+            If an object has no keyword.
+        """
+        bare = np.flatnonzero(np.diff(objects.keywords.offsets) == 0)
+        if len(bare):
+            raise ValueError(f"object {objects.ids[bare[0]]} has no keyword, must have at least one")
+        once, counts = np.unique(objects.ids, return_counts=True)
+        if len(once) < len(objects):
+            raise KeyError(f"id {once[counts > 1][0]} is twice in the batch")
+        there = objects.ids[self.table.ids.present(objects.ids)]
+        is_alive = self._is_alive(self.table.slots(there))
+        if is_alive.any():
+            raise KeyError(f"id {there[is_alive][0]} is already in the index")
+        return there
+
+    def append(self, objects: ObjectBatch, expiry_ms: Ints) -> Slots:
+        """Add objects that were verified; return their slots."""
+        extents = objects.extents()
+        columns = {
+            "x_m": objects.x_m,
+            "y_m": objects.y_m,
+            "x1_m": extents.x1_m,
+            "y1_m": extents.y1_m,
+            "x2_m": extents.x2_m,
+            "y2_m": extents.y2_m,
+            "expiry_ms": expiry_ms,
+        }
+        return self.table.append(objects.ids, objects.keywords, columns)
+
+    def slots(self, ids: Ints) -> Slots:
+        """Return the slots of live objects.
+
+        Raises
+        ------
+        KeyError
+            If no object of an id is alive, or an id is twice in the batch.
+        """
+        slots = self.table.distinct_slots(ids)
+        is_alive = self._is_alive(slots)
+        if not is_alive.all():
+            raise KeyError(f"id {ids[~is_alive][0]} is not in the index")
+        return slots
+
+    def batch(self, slots: Slots) -> ObjectBatch:
+        """Return objects as they were published."""
+        rows = self.table.rows
+        boxes = Boxes(*(rows[name][slots] for name in ("x1_m", "y1_m", "x2_m", "y2_m")))
+        is_plain = bool((boxes.x1_m == boxes.x2_m).all() and (boxes.y1_m == boxes.y2_m).all())
+        return ObjectBatch(
+            rows["id"][slots],
+            rows["x_m"][slots],
+            rows["y_m"][slots],
+            self.keywords(slots),
+            None if is_plain else boxes,
+        )
+
+    def keywords(self, slots: Slots) -> KeywordLists:
+        """Return the keywords of objects."""
+        return self.table.keyword_lists(slots)
+
+    def due(self) -> Ints:
+        """Look through a part of the table; return the ids there whose objects have expired."""
+        count = _FORGOTTEN_LEAST + self.table.end // _FORGOTTEN_SHARE
+        begin = self._cursor if self._cursor < self.table.end else 0
+        rows = self.table.rows[begin : min(begin + count, self.table.end)]
+        self._cursor = begin + len(rows)
+        found: Ints = rows["id"][(rows["keyword_count"] > 0) & (rows["expiry_ms"] <= self.now_ms)]
+        return found
+
+    def _is_alive(self, slots: Slots) -> npt.NDArray[np.bool_]:
+        alive: npt.NDArray[np.bool_] = self.table.rows["expiry_ms"][slots] > self.now_ms
+        return alive
