@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from index.ap_plus_tree import ApPlusTree
-from index.ap_tree import ApTree
+from index.baselines.ap_plus_tree import ApPlusTree
+from index.baselines.ap_tree import ApTree
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex

@@ -8,7 +8,7 @@ from bench.ap_tree.workload import ApTreeAudit, ApTreeParameters, draw
 from bench.datasets import Dataset
 from bench.portions import object_part
 from bench.reports import Progress, Row
-from index.ap_tree import ApTree
+from index.baselines.ap_tree import ApTree
 from index.tables.growth import reserve
 
 _LIMITS_MS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bench.ap_tree.peers import PEERS
 from bench.ap_tree.postgres import PostgresIndex, missing
 from bench.ap_tree.workload import ApTreeParameters
-from index.ap_tree import ApTree
+from index.baselines.ap_tree import ApTree
 from index.batches import ObjectBatch
 from index.catalogue import CLAUSE_INDEXES
 from index.contracts import ClauseIndex

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from index.ap_plus_tree import ApPlusTree
-from index.ap_plus_tree.layout import (
+from index.baselines.ap_plus_tree import ApPlusTree
+from index.baselines.ap_plus_tree.layout import (
     CARRIES,
     CARRY_MARK,
     DEAD_TOTAL,
@@ -17,8 +17,8 @@ from index.ap_plus_tree.layout import (
     LISTS,
     WAITING,
 )
-from index.ap_tree import ApTree, rebuilds
-from index.ap_tree.layout import JOB_NEW, KEYWORDS, LEAF, NODE_END, NOTHING, ROOT, SPACE
+from index.baselines.ap_tree import ApTree, rebuilds
+from index.baselines.ap_tree.layout import JOB_NEW, KEYWORDS, LEAF, NODE_END, NOTHING, ROOT, SPACE
 from index.batches import Boxes
 from index.contracts import InconsistentIndexError
 from tests.index.boxes import AreaObject, Box, Clause, area_batch

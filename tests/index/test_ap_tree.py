@@ -8,10 +8,10 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from index.ap_tree import ApTree, rebuilds
-from index.ap_tree.cut_kernels import heuristic_cost, optimal_cost
-from index.ap_tree.drift_kernels import node_divergence
-from index.ap_tree.layout import JOB_NEW, KEYWORDS, LEAF, NOTHING, ROOT, SPACE, Units
+from index.baselines.ap_tree import ApTree, rebuilds
+from index.baselines.ap_tree.cut_kernels import heuristic_cost, optimal_cost
+from index.baselines.ap_tree.drift_kernels import node_divergence
+from index.baselines.ap_tree.layout import JOB_NEW, KEYWORDS, LEAF, NOTHING, ROOT, SPACE, Units
 from index.contracts import InconsistentIndexError
 from index.square import Square
 from tests.index.boxes import (

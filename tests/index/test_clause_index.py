@@ -10,7 +10,7 @@ import pytest
 from bench.ap_tree.dict_index import DictIndex
 from bench.ap_tree.numba_dict import NumbaDict
 from bench.ap_tree.strtree_index import StrtreeIndex
-from index.ap_tree import ApTree
+from index.baselines.ap_tree import ApTree
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.quad_inverted import QuadInverted
 from index.inverted_grid import InvertedGrid

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from index.ap_plus_tree import ApPlusTree
-from index.ap_tree import ApTree
+from index.baselines.ap_plus_tree import ApPlusTree
+from index.baselines.ap_tree import ApTree
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
