@@ -50,6 +50,40 @@ def output_options(measure: Measure) -> Measure:
     )
 
 
+_RATE = click.FloatRange(0, 100_000)
+
+
+def driving_options(measure: Measure) -> Measure:
+    """Add how many devices drive, for how long, and how fast objects come and go meanwhile."""
+    for option in (
+        click.option(
+            "--expiries-per-s",
+            type=_RATE,
+            default=0.0,
+            show_default=True,
+            help="Objects that go a second.",
+        ),
+        click.option(
+            "--arrivals-per-s",
+            type=_RATE,
+            default=0.0,
+            show_default=True,
+            help="Objects that come a second.",
+        ),
+        objects_option,
+        click.option(
+            "--seconds",
+            type=click.IntRange(2, 3_600),
+            default=600,
+            show_default=True,
+            help="How long they move.",
+        ),
+        click.option("--devices", type=click.IntRange(1, 1_000_000), default=2_000, show_default=True),
+    ):
+        measure = option(measure)
+    return measure
+
+
 variant_option = click.option(
     "--variant", "variants", multiple=True, help="Only these systems; repeat for more."
 )

@@ -9,8 +9,6 @@ import click
 from bench.reports import Progress, Row
 from cli.bench import options as shared
 
-_RATE = click.FloatRange(0, 100_000)
-
 
 @shared.benchmark("--radius-m 100 --radius-m 500 --radius-m 2000")
 @click.option(
@@ -22,17 +20,7 @@ _RATE = click.FloatRange(0, 100_000)
     show_default=True,
     help="Radius of the ranges, which are circles about the devices; repeat for a series.",
 )
-@click.option("--devices", type=click.IntRange(1, 1_000_000), default=2_000, show_default=True)
-@click.option(
-    "--seconds", type=click.IntRange(2, 3_600), default=600, show_default=True, help="How long they move."
-)
-@shared.objects_option
-@click.option(
-    "--arrivals-per-s", type=_RATE, default=0.0, show_default=True, help="Objects that come a second."
-)
-@click.option(
-    "--expiries-per-s", type=_RATE, default=0.0, show_default=True, help="Objects that go a second."
-)
+@shared.driving_options
 @shared.data_option
 @shared.trajectories_option
 @shared.variant_option
