@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from index.tables.clauses import CLAUSE_FIELDS
+
 OBJECT_DTYPE = np.dtype(
     [
         ("id", np.int64),
@@ -29,15 +31,4 @@ SUBSCRIPTION_DTYPE = np.dtype(
     align=True,
 )
 
-CLAUSE_DTYPE = np.dtype(
-    [
-        ("id", np.int64),
-        ("x1_m", np.float64),  # the closed box
-        ("y1_m", np.float64),
-        ("x2_m", np.float64),
-        ("y2_m", np.float64),
-        ("keyword_start", np.int64),  # first required keyword id in the pool
-        ("keyword_count", np.int32),
-    ],
-    align=True,
-)
+CLAUSE_DTYPE = np.dtype(CLAUSE_FIELDS, align=True)

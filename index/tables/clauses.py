@@ -7,6 +7,17 @@ import numpy.typing as npt
 
 from index.batches import Boxes, Floats, Ints, KeywordLists
 
+CLAUSE_FIELDS = [
+    ("id", np.int64),
+    ("x1_m", np.float64),  # the closed box
+    ("y1_m", np.float64),
+    ("x2_m", np.float64),
+    ("y2_m", np.float64),
+    ("keyword_start", np.int64),  # first required keyword id in the pool
+    ("keyword_count", np.int32),
+]
+"""What rows of a table of clauses have, at least."""
+
 
 def validate_clauses(ids: Ints, boxes: Boxes, required: KeywordLists) -> None:
     """Verify clauses that are to be inserted. O(clauses).

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from index.batches import Floats, Ints, KeywordIds
+from index.tables.clauses import CLAUSE_FIELDS
 from index.tables.run_kernels import Runs
 
 Rows = npt.NDArray[Any]
@@ -38,13 +39,7 @@ SPREAD_MAX = 6.0
 
 CLAUSE_DTYPE = np.dtype(
     [
-        ("id", np.int64),
-        ("x1_m", np.float64),  # the closed box
-        ("y1_m", np.float64),
-        ("x2_m", np.float64),
-        ("y2_m", np.float64),
-        ("keyword_start", np.int64),  # first required keyword id in the pool
-        ("keyword_count", np.int32),
+        *CLAUSE_FIELDS,
         ("generation", np.int32),  # goes up when the clause, or the slot's next one, leaves its place
         ("mark", np.int32),  # number of the rebuild that has it already
     ],

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from index.batches import Floats, Ints, KeywordIds
+from index.tables.clauses import CLAUSE_FIELDS
 from index.tables.id_map_kernels import Values
 from index.tables.quad_kernels import QUAD_FIELDS
 from index.tables.run_kernels import Runs
@@ -16,13 +17,7 @@ Rows = npt.NDArray[Any]
 
 CLAUSE_DTYPE = np.dtype(
     [
-        ("id", np.int64),
-        ("x1_m", np.float64),  # the closed box
-        ("y1_m", np.float64),
-        ("x2_m", np.float64),
-        ("y2_m", np.float64),
-        ("keyword_start", np.int64),  # first required keyword id in the pool
-        ("keyword_count", np.int32),
+        *CLAUSE_FIELDS,
         ("word", np.int32),  # its key: the required keyword under which it is entered
         ("home", np.int32),  # the cell where it is entered; of several, the first record of their run
         ("home_count", np.int32),  # cells where it is entered; 0 before it is
