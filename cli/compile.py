@@ -28,10 +28,17 @@ from cli.progress import COMPILING, bars
     multiple=True,
     help="For servers with this one; repeat for more, or say all.  [default: the server's]",
 )
+@click.option(
+    "--moving-index",
+    "moving_indexes",
+    multiple=True,
+    help="For servers with this one; repeat for more, or say all.  [default: the server's]",
+)
 def compile_(
     object_indexes: tuple[str, ...],
     subscription_indexes: tuple[str, ...],
     clause_indexes: tuple[str, ...],
+    moving_indexes: tuple[str, ...],
 ) -> None:
     """Compile what a server needs, before it starts: for images and packages.
 
@@ -42,22 +49,26 @@ def compile_(
     from index.catalogue import (  # noqa: PLC0415
         CLAUSE_INDEXES,
         DEFAULT_CLAUSE_INDEX,
+        DEFAULT_MOVING_INDEX,
         DEFAULT_OBJECT_INDEX,
         DEFAULT_SUBSCRIPTION_INDEX,
+        MOVING_INDEXES,
+        NO_INDEX,
         OBJECT_INDEXES,
         SUBSCRIPTION_INDEXES,
     )
     from safe_region.jit.cache import CACHE_FOLDER  # noqa: PLC0415
-    from server.runtime.warmup import compile_kernels  # noqa: PLC0415
+    from server.runtime.warmup import IndexNames, compile_kernels  # noqa: PLC0415
 
-    objects = _chosen(object_indexes, list(OBJECT_INDEXES), DEFAULT_OBJECT_INDEX)
-    subscriptions = _chosen(subscription_indexes, list(SUBSCRIPTION_INDEXES), DEFAULT_SUBSCRIPTION_INDEX)
-    clauses = _chosen(clause_indexes, list(CLAUSE_INDEXES), DEFAULT_CLAUSE_INDEX)
+    names = IndexNames(
+        _chosen(object_indexes, list(OBJECT_INDEXES), DEFAULT_OBJECT_INDEX),
+        _chosen(subscription_indexes, list(SUBSCRIPTION_INDEXES), DEFAULT_SUBSCRIPTION_INDEX),
+        _chosen(clause_indexes, list(CLAUSE_INDEXES), DEFAULT_CLAUSE_INDEX),
+        _chosen(moving_indexes, [NO_INDEX, *MOVING_INDEXES], DEFAULT_MOVING_INDEX),
+    )
     began_s = time.monotonic()
     with bars() as progress:
-        count = compile_kernels(
-            objects, subscriptions, clauses, lambda done, total: progress(COMPILING, done, total)
-        )
+        count = compile_kernels(names, lambda done, total: progress(COMPILING, done, total))
     click.echo(f"{count} kernels compiled in {time.monotonic() - began_s:.0f} s: {CACHE_FOLDER}")
 
 

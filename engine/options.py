@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from index.contracts import ClauseIndex, ObjectIndex, SubscriptionIndex
+from index.contracts import ClauseIndex, MovingIndex, ObjectIndex, SubscriptionIndex
 from index.naive import NaiveClauseIndex, NaiveObjectIndex, NaiveSubscriptionIndex
 
 
@@ -57,6 +57,9 @@ class EngineOptions:
     range_slack
         How far beyond a range that moves its device holds what matches, in radii of the range. More of
         it, fewer reports and more objects sent. None to choose it by cost, at each anchor.
+    moving_index
+        What makes an index that keeps clauses and objects together, to find what begins and ceases to
+        match ranges that move. None to find it with the clause index and the object index.
     """
 
     buffer_extra: int | None = 8
@@ -67,3 +70,4 @@ class EngineOptions:
     matches_max: int = 1000
     range_slack: float | None = None
     clause_index: Callable[[], ClauseIndex] = NaiveClauseIndex
+    moving_index: Callable[[], MovingIndex] | None = None

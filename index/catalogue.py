@@ -48,6 +48,10 @@ MOVING_INDEXES: dict[str, Callable[[Square | None], MovingIndex]] = {
     "pairs": lambda square: PairedIndex(InvertedGrid(square), IqfPlusObjectIndex()),
 }
 
+NO_INDEX = "none"
+"""In place of a moving index: a clause index and an object index are made use of together."""
+
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"
 DEFAULT_OBJECT_INDEX = "iqf-plus"
 DEFAULT_CLAUSE_INDEX = "inverted-grid"
+DEFAULT_MOVING_INDEX = NO_INDEX

@@ -168,11 +168,21 @@ class MovingIndex(Protocol):
             If a clause requires no keyword, or a box is not finite or turned over. Nothing is inserted.
         """
 
-    def move(self, ids: Ints, boxes: Boxes) -> Moves:
+    def move(self, ids: Ints, boxes: Boxes, same: Boxes | None = None) -> Moves:
         """Give clauses new boxes; return what each begins and ceases to match.
 
         That is, the live objects that it matches now and did not before, and those that it matched and
         does not any more, each once.
+
+        Parameters
+        ----------
+        ids, boxes
+            The clauses, and their new boxes.
+        same
+            For boxes that stand for other shapes, as those about circles do: a box for each clause; of
+            what lies within it the caller knows that nothing changes. Whatever else both the old and the
+            new box meet is told as what begins. A box that is turned over has nothing within it. None
+            for boxes that stand for themselves: whatever both meet is the same.
 
         Raises
         ------

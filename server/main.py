@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine import CostModel, EngineOptions
-from index.catalogue import CLAUSE_INDEXES, OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from index.catalogue import CLAUSE_INDEXES, MOVING_INDEXES, OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from index.square import Square
 from index.tables.growth import reserve
 from safe_region.frame import Frame
@@ -159,6 +159,7 @@ def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> E
     square = Square(0.0, 0.0, max(-low.x_m, -low.y_m))
     subscription_index = SUBSCRIPTION_INDEXES[settings.subscription_index]
     clause_index = CLAUSE_INDEXES[settings.clause_index]
+    moving_index = MOVING_INDEXES.get(settings.moving_index)
     return EngineOptions(
         matches_max=limits.matches_max,
         buffer_extra=None if settings.buffer_extra == "auto" else settings.buffer_extra,
@@ -174,6 +175,7 @@ def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> E
         object_index=OBJECT_INDEXES[settings.object_index],
         subscription_index=lambda: subscription_index(square),
         clause_index=lambda: clause_index(square),
+        moving_index=None if moving_index is None else lambda: moving_index(square),
     )
 
 

@@ -24,8 +24,11 @@ from pydantic_settings import (
 from index.catalogue import (
     CLAUSE_INDEXES,
     DEFAULT_CLAUSE_INDEX,
+    DEFAULT_MOVING_INDEX,
     DEFAULT_OBJECT_INDEX,
     DEFAULT_SUBSCRIPTION_INDEX,
+    MOVING_INDEXES,
+    NO_INDEX,
     OBJECT_INDEXES,
     SUBSCRIPTION_INDEXES,
 )
@@ -153,6 +156,13 @@ class ServerSettings(BaseSettings):
         + ", ".join(CLAUSE_INDEXES)
         + ".",
     )
+    moving_index: str = Field(
+        DEFAULT_MOVING_INDEX,
+        description="What keeps boolean subscriptions and objects together, to find what begins and "
+        f"ceases to match as ranges move; with {NO_INDEX}, the clause index and the object index do it: "
+        + ", ".join((NO_INDEX, *MOVING_INDEXES))
+        + ".",
+    )
     tokens: Annotated[tuple[str, ...], Shown(flag="--token")] = Field(
         (),
         description="Token of which a caller must present one; repeat for more. None lets everybody in.",
@@ -197,6 +207,11 @@ class ServerSettings(BaseSettings):
     @classmethod
     def _know_clause_index(cls, value: str) -> str:
         return _known(value, "clause_index", CLAUSE_INDEXES)
+
+    @field_validator("moving_index")
+    @classmethod
+    def _know_moving_index(cls, value: str) -> str:
+        return _known(value, "moving_index", (NO_INDEX, *MOVING_INDEXES))
 
     @model_validator(mode="after")
     def _pair_tls(self) -> ServerSettings:

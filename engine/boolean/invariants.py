@@ -25,23 +25,21 @@ def check_boolean(tables: BooleanTables, matches_max: int) -> None:
     InconsistentIndexError
         Naming what does not hold.
     """
-    for part in (tables.subscriptions, tables.clauses, tables.excluded, tables.index):
+    for part in (tables.subscriptions, tables.clauses, tables.excluded, tables.finder):
         part.check()
     used = tables.subscriptions.used()
     rows = tables.subscriptions.rows
     awake = used[rows["is_awake"][used] == 1]
     if len(tables.clauses) != rows["clause_count"][used].sum():
         raise InconsistentIndexError("there are clauses of no subscription")
-    if len(tables.index) != rows["clause_count"][awake].sum():
-        raise InconsistentIndexError("the clause index does not hold what is awake")
+    if len(tables.finder) != rows["clause_count"][awake].sum():
+        raise InconsistentIndexError("the finder does not hold what is awake")
     if set(tables.capped) != set(awake[rows["too_many"][awake] == 1].tolist()):
         raise InconsistentIndexError("who has too many is not who holds a part")
     expected = _expected(tables, awake)
-    objects = tables.objects.table.used()
-    affected = tables.affected(tables.objects.batch(objects), objects)
-    found = tables.find(tables.places(awake))
-    found = found._replace(rows=awake.astype(np.int64)[found.rows])
-    for name, pairs in (("clause index says who is", affected), ("object index says what is", found)):
+    known = tables.known(awake)
+    found = tables.find(tables.places(awake)).of(awake)
+    for name, pairs in (("finder says who is", known), ("object index says what is", found)):
         if set(zip(pairs.rows.tolist(), pairs.objects.tolist(), strict=True)) != set(expected):
             raise InconsistentIndexError(f"the {name} concerned, and it is not so")
     for slot in awake.tolist():
@@ -121,7 +119,7 @@ def _check_held(tables: BooleanTables, matches_max: int, slot: int, found: Pairs
         held = len(places)  # the nearest of what matches; of those that were, some have expired
         if held and places[-1] != held - 1:
             raise InconsistentIndexError(f"subscription {row['id']} does not hold what is nearest")
-    elif row["match_count"] < held:
+    elif row["match_count"] != held:
         raise InconsistentIndexError(f"subscription {row['id']} has lost count of what it holds")
     if held > matches_max:
         raise InconsistentIndexError(f"subscription {row['id']} holds {held}, more than {matches_max}")

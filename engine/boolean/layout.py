@@ -36,7 +36,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("keyword_start", np.int64),  # keywords of all clauses together
         ("keyword_count", np.int32),
         ("ring_start", np.int32),  # of a polygon: the first of its rings
-        ("match_count", np.int32),  # no fewer than are held, if there are not too many
+        ("match_count", np.int32),  # objects held, if there are not too many
         ("ring_count", np.int16),
         ("clause_count", np.int8),
         ("shape", np.int8),

@@ -7,12 +7,12 @@ by cost (`engine.boolean.anchors`). The slack shrinks as far as needed when more
 
 If more match than are sent with no slack (in the circle grown by the margin), the subscription has too
 many: its device holds those nearest to the middle of the range, by (distance, id). Their ids are kept. Of
-all others nothing is kept: a device holds what matches, which the two indexes say. The clause index says
-whom an object concerns that comes or goes, the object index what lies in a range. Expiry is never looked
-at: it is not sent.
+all others only is kept how many objects their devices hold: they hold what matches, as the indexes say.
+A finder (`engine.boolean.finders`) says whom an object concerns that comes or goes, and what begins and
+ceases to match as a range moves.
 
-Operations (batches): publish and remove cost what the clause index does, O(1) a match; evaluate what the
-object index does, twice where a range moves; subscribe and unsubscribe O(clauses).
+Operations (batches): publish and remove cost what the finder does, O(1) a match, and so does evaluate, if
+there are not too many matches; subscribe and unsubscribe O(clauses).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class BooleanMatcher:
     """
 
     def __init__(self, objects: Objects, options: EngineOptions) -> None:
-        self.tables = BooleanTables(objects, options.clause_index())
+        self.tables = BooleanTables(objects, options)
         self.subscriptions = self.tables.subscriptions
         self._objects = objects
         self._matches_max = options.matches_max
@@ -105,18 +105,40 @@ class BooleanMatcher:
         if not acts.any():
             return np.empty(0, dtype=CHANGE_DTYPE)
         slots, positions, was_awake = slots[acts], positions.part(acts), was_awake[acts]
-        before = self.held_of(slots[was_awake])
+        is_whole = was_awake & (rows["too_many"][slots] == 0)
+        woken, moved = slots[~was_awake], slots[is_whole]
+        before, places = self.held_of(slots[was_awake & ~is_whole]), self.tables.places(slots)
         moves = rows["is_moving"][slots] == 1
-        moving, there = slots[moves], positions.part(moves)
-        self._anchors.place(moving, there)
-        self.tables.wake(slots[~was_awake])
+        self._anchors.place(slots[moves], positions.part(moves))
         rows["is_awake"][slots] = 1
+        begun = self.tables.wake(woken)
+        rows["match_count"][woken] = 0
+        entered, left = self.tables.move(moved, places.part(is_whole))
+        self._count(begun, 1)
+        self._count(entered, 1)
+        self._count(left, -1)
+        entered = _joined(begun, entered)
+        is_much = self._are_much(slots) | (moves & self._anchors.are_astray(slots, positions))
+        if is_much.any():
+            is_other = is_whole & is_much
+            found = self.tables.find(places.part(is_other)).of(slots[is_other])
+            before = _joined(before, found)
+            held = self._settle_near(slots[is_much], positions.part(is_much))
+            is_mine = ~np.isin(entered.rows, slots[is_much])
+            entered = _joined(entered.part(is_mine), held.without(before))
+            is_mine = ~np.isin(left.rows, slots[is_much])
+            left = _joined(left.part(is_mine), before.without(held))
+        return self._changes(entered, left)
+
+    def _settle_near(self, slots: Slots, positions: Positions) -> Pairs:
+        """Hold what should be held; where a slack was cut so much that the device is beyond, about it."""
         held = self._settle(slots)
-        astray = self._anchors.are_astray(moving, there)
-        if astray.any():
-            held = held.part(~np.isin(held.rows, moving[astray]))
-            held = _joined(held, self._settle_here(moving[astray], there.part(astray)))
-        return self._changes(held.without(before), before.without(held))
+        is_moving = self.subscriptions.rows["is_moving"][slots] == 1
+        astray = is_moving & self._anchors.are_astray(slots, positions)
+        if not astray.any():
+            return held
+        held = held.part(~np.isin(held.rows, slots[astray]))
+        return _joined(held, self._settle_here(slots[astray], positions.part(astray)))
 
     def _settle_here(self, slots: Slots, positions: Positions) -> Pairs:
         """Hold what should be held about where devices are, not ahead of them."""
@@ -141,9 +163,8 @@ class BooleanMatcher:
             part = slice(int(first), int(last))
             kept[part] = self._cut(int(slots[i]), found.part(part))
         if len(slots):
-            self.tables.move(slots)
-        held = found.part(kept)
-        return held._replace(rows=slots.astype(np.int64)[held.rows])
+            self.tables.place(slots)
+        return found.part(kept).of(slots)
 
     def _cut(self, slot: int, found: Pairs) -> Bools:
         """Say what is held of one subscription, of which much was found."""
@@ -172,8 +193,7 @@ class BooleanMatcher:
         """Return what devices hold of subscriptions that are awake, by slot and then by object."""
         is_capped = self.subscriptions.rows["too_many"][slots] == 1
         regular = slots[~is_capped]
-        found = self.tables.find(self.tables.places(regular))
-        found = found._replace(rows=regular.astype(np.int64)[found.rows])
+        found = self.tables.find(self.tables.places(regular)).of(regular)
         for slot in slots[is_capped].tolist():
             found = _joined(found, self._capped_of(slot))
         return found.part(np.argsort(found.keys()))
@@ -228,16 +248,15 @@ class BooleanMatcher:
     def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
         """Take note of new objects, which are in the table already."""
         nobody = np.empty(0, dtype=np.int64)
-        affected = self.tables.affected(objects, slots)
+        affected = self.tables.published(objects, slots)
         if not len(affected.rows):
             return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
-        owners, counts = np.unique(affected.rows, return_counts=True)
-        rows = self.subscriptions.rows
-        rows["match_count"][owners] += counts.astype(np.int32)
-        is_much = (rows["match_count"][owners] > self._matches_max) | (rows["too_many"][owners] == 1)
-        if not is_much.any():
+        self._count(affected, 1)
+        owners = np.unique(affected.rows).astype(np.int32)
+        much = owners[self._are_much(owners)]
+        if not len(much):
             return Published(self._changes(affected, Pairs.nothing()), nobody, nobody)
-        much = owners[is_much].astype(np.int32)
+        rows = self.subscriptions.rows
         is_capped = rows["too_many"][much] == 1
         bounds = rows[["slack_m", "too_many"]][much]
         regular = affected.part(~np.isin(affected.rows, much[is_capped]))
@@ -251,16 +270,14 @@ class BooleanMatcher:
 
     def remove(self, slots: Slots, *, tell: bool) -> Rows:
         """Take objects out of what is held. Who has too many is given others, if it is told."""
+        rows = self.subscriptions.rows
+        affected = self.tables.retracted(slots)
+        is_capped = rows["too_many"][affected.rows] == 1
+        left = affected.part(~is_capped)
+        self._count(left, -1)
         if not tell:
             return np.empty(0, dtype=CHANGE_DTYPE)
-        affected = self.tables.affected(self._objects.batch(slots), slots)
-        if not len(affected.rows):
-            return np.empty(0, dtype=CHANGE_DTYPE)
-        owners, counts = np.unique(affected.rows, return_counts=True)
-        rows = self.subscriptions.rows
-        rows["match_count"][owners] -= counts.astype(np.int32)
-        much = owners[rows["too_many"][owners] == 1].astype(np.int32)
-        left = affected.part(~np.isin(affected.rows, much))
+        much = np.unique(affected.rows[is_capped]).astype(np.int32)
         if not len(much):
             return self._changes(Pairs.nothing(), left)
         before = self.held_of(much)
@@ -269,6 +286,17 @@ class BooleanMatcher:
         rows["slack_m"][lost] = rows["margin_m"][lost]
         held = self._settle(lost, slots)
         return self._changes(held.without(before), _joined(left, before.without(held)))
+
+    def _are_much(self, slots: Slots) -> Bools:
+        """Whether more matches each subscription than is sent, or that was so."""
+        rows = self.subscriptions.rows[slots]
+        found: Bools = (rows["match_count"] > self._matches_max) | (rows["too_many"] == 1)
+        return found
+
+    def _count(self, pairs: Pairs, change: int) -> None:
+        """Note how many more match subscriptions, or how many fewer."""
+        owners, counts = np.unique(pairs.rows, return_counts=True)
+        self.subscriptions.rows["match_count"][owners] += (change * counts).astype(np.int32)
 
     def _changes(self, entered: Pairs, left: Pairs) -> Rows:
         """Write what enters and what leaves, grouped by subscription."""

@@ -1,4 +1,4 @@
-"""What the boolean matcher has: subscriptions, clauses, polygons, the index; what is found for them.
+"""What the boolean matcher has: subscriptions, clauses, polygons, a finder; what is found for them.
 
 What a device holds is not kept: it is what matches, and the indexes say that whenever it is needed.
 
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.boolean import pair_kernels
+from engine.boolean.finders import ClauseFinder, Finder, MovingFinder
 from engine.boolean.layout import (
     CLAUSE_BITS,
     CLAUSE_DTYPE,
@@ -23,9 +24,9 @@ from engine.boolean.layout import (
     Rows,
 )
 from engine.objects import Objects
+from engine.options import EngineOptions
 from engine.polygons import Polygons
-from index.batches import Boxes, Floats, Ints, KeywordIds, KeywordLists, ObjectBatch
-from index.contracts import ClauseIndex
+from index.batches import Boxes, Floats, Ints, KeywordIds, KeywordLists, Matches, ObjectBatch
 from index.tables import SlotTable
 from index.tables.slots import Slots
 
@@ -40,6 +41,10 @@ class Places(NamedTuple):
     x_m: Floats
     y_m: Floats
     reach_m: Floats
+
+    def part(self, which: Rows) -> Places:
+        """Return some of them."""
+        return Places(self.slots[which], self.x_m[which], self.y_m[which], self.reach_m[which])
 
 
 class Pairs(NamedTuple):
@@ -60,6 +65,10 @@ class Pairs(NamedTuple):
         """No pairs."""
         none = np.empty(0, dtype=np.int64)
         return cls(none, none, np.empty(0), np.empty(0))
+
+    def of(self, owners: Rows) -> Pairs:
+        """Return the same pairs with others in place of the rows."""
+        return self._replace(rows=owners.astype(np.int64)[self.rows])
 
     def keys(self) -> Ints:
         """Return one number for each pair, increasing."""
@@ -83,16 +92,16 @@ class BooleanTables:
     ----------
     objects
         What is alive, common to all matchers.
-    index
-        Which clauses a new object matches; its ids are slots of clauses.
+    options
+        The choice of the indexes.
     """
 
-    def __init__(self, objects: Objects, index: ClauseIndex) -> None:
+    def __init__(self, objects: Objects, options: EngineOptions) -> None:
         self.objects = objects
-        self.index = index
         self.subscriptions = SlotTable(SUBSCRIPTION_DTYPE)
         self.clauses = SlotTable(CLAUSE_DTYPE)
         self.excluded = SlotTable(EXCLUDED_DTYPE)
+        self.finder = _finder(options, self.clauses, objects)
         self.polygons = Polygons()
         self.capped: dict[int, Ints] = {}
         """By slot: ids of what is held where there are too many, some of which may have expired."""
@@ -152,20 +161,44 @@ class BooleanTables:
             columns = (rows[name][used].astype(np.int64) for name in ("ring_start", "ring_count"))
             rows["ring_start"][used] = self.polygons.pack(*columns)
 
-    def wake(self, slots: Slots) -> None:
-        """Let the index know subscriptions, where their ranges are now."""
+    def wake(self, slots: Slots) -> Pairs:
+        """Let the finder know subscriptions, where their ranges are now; return what matches, by slot."""
         clauses, owners = self.clauses_of(slots)
-        boxes = self.boxes(self.places(slots)).part(owners)
-        self.index.insert(clauses.astype(np.int64), boxes, self.clauses.keyword_lists(clauses))
+        places = self.places(slots)
+        which, objects = self.finder.enter(clauses, self.boxes(places).part(owners))
+        return self._matching(places, clauses[which], owners[which], objects).of(slots)
 
-    def move(self, slots: Slots) -> None:
-        """Let the index know where ranges are now."""
+    def move(self, slots: Slots, before: Places) -> tuple[Pairs, Pairs]:
+        """Let the finder know where ranges are now; return what begins and what ceases to match, by slot.
+
+        Parameters
+        ----------
+        slots
+            Subscriptions.
+        before
+            Where their ranges were.
+        """
         clauses, owners = self.clauses_of(slots)
-        self.index.move(clauses.astype(np.int64), self.boxes(self.places(slots)).part(owners))
+        now = self.places(slots)
+        which, objects = self.finder.move(
+            clauses,
+            self.boxes(before).part(owners),
+            self.boxes(now).part(owners),
+            self._same(before, now).part(owners),
+        )
+        clauses, owners = clauses[which], owners[which]
+        ceased = self._matching(before, clauses, owners, objects)
+        begun = self._matching(now, clauses, owners, objects)
+        return begun.without(ceased).of(slots), ceased.without(begun).of(slots)
+
+    def place(self, slots: Slots) -> None:
+        """Let the finder know where ranges are now."""
+        clauses, owners = self.clauses_of(slots)
+        self.finder.place(clauses, self.boxes(self.places(slots)).part(owners))
 
     def sleep(self, slots: Slots) -> None:
-        """Let the index forget subscriptions."""
-        self.index.remove(self.clauses_of(slots)[0].astype(np.int64))
+        """Let the finder forget subscriptions."""
+        self.finder.leave(self.clauses_of(slots)[0])
 
     def clauses_of(self, slots: Slots) -> tuple[Slots, Ints]:
         """Return the slots of all clauses of subscriptions, and which of the subscriptions each is of."""
@@ -195,6 +228,15 @@ class BooleanTables:
         )
         return Boxes(*boxes)
 
+    def _same(self, before: Places, now: Places) -> Boxes:
+        """Return boxes that lie within ranges before and now, turned over where there is none."""
+        boxes = np.empty((2, 4, len(now.slots)))
+        for places, part in zip((before, now), boxes, strict=True):
+            pair_kernels.fill_cores(
+                self.subscriptions.rows, places.slots, places.x_m, places.y_m, places.reach_m, part
+            )
+        return Boxes(*boxes[:, :2].max(axis=0), *boxes[:, 2:].min(axis=0))
+
     # -- what matches ----------------------------------------------------------------------------
 
     def find(self, places: Places) -> Pairs:
@@ -204,18 +246,30 @@ class BooleanTables:
         which, objects = self.objects.near(required, self.boxes(places).part(owners))
         return self._matching(places, clauses[which], owners[which], objects)
 
-    def affected(self, objects: ObjectBatch, slots: Slots) -> Pairs:
-        """Return which subscriptions that are awake match objects; rows are their slots."""
-        found = self.index.match(objects)
+    def published(self, objects: ObjectBatch, slots: Slots) -> Pairs:
+        """Return which subscriptions that are awake match new objects; rows are their slots."""
+        return self._concerned(self.finder.publish(objects, slots), slots)
+
+    def retracted(self, slots: Slots) -> Pairs:
+        """Return which subscriptions that are awake match objects that go; rows are their slots."""
+        return self._concerned(self.finder.retract(self.objects.batch(slots)), slots)
+
+    def known(self, slots: Slots) -> Pairs:
+        """Return what matches subscriptions that are awake as the finder has it, by slot; for `check`."""
+        clauses, owners = self.clauses_of(slots)
+        places = self.places(slots)
+        which, objects = self.finder.known(clauses, self.boxes(places).part(owners))
+        return self._matching(places, clauses[which], owners[which], objects).of(slots)
+
+    def _concerned(self, found: Matches, slots: Slots) -> Pairs:
         if not len(found.ids):
             return Pairs.nothing()
-        which = np.repeat(np.arange(len(objects)), np.diff(found.offsets))
+        which = np.repeat(np.arange(len(slots)), np.diff(found.offsets))
         clauses = found.ids.astype(np.int32)
         owners = self.clauses.rows["id"][clauses] >> CLAUSE_BITS
         distinct, rows = np.unique(owners, return_inverse=True)
         places = self.places(distinct.astype(np.int32))
-        pairs = self._matching(places, clauses, rows, slots[which])
-        return pairs._replace(rows=distinct[pairs.rows])
+        return self._matching(places, clauses, rows, slots[which]).of(distinct)
 
     def _matching(self, places: Places, clauses: Slots, rows: Ints, objects: Slots) -> Pairs:
         """Return those pairs of a clause and an object that match, as pairs of a row and an object."""
@@ -246,8 +300,14 @@ class BooleanTables:
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""
-        parts = (self.subscriptions, self.clauses, self.excluded, self.polygons, self.index)
+        parts = (self.subscriptions, self.clauses, self.excluded, self.polygons, self.finder)
         return sum(part.memory_bytes() for part in parts)
+
+
+def _finder(options: EngineOptions, clauses: SlotTable, objects: Objects) -> Finder:
+    if options.moving_index is None:
+        return ClauseFinder(options.clause_index(), clauses, objects)
+    return MovingFinder(options.moving_index(), clauses, objects)
 
 
 def _clause_ids(slots: Slots, counts: Ints) -> Ints:

@@ -42,13 +42,14 @@ class NaiveMovingIndex:
         self._clauses.insert(ids, boxes, required)
         return self._matched(ids)
 
-    def move(self, ids: Ints, boxes: Boxes) -> Moves:
+    def move(self, ids: Ints, boxes: Boxes, same: Boxes | None = None) -> Moves:
         """Give clauses new boxes; return what each matches before or after, and not both."""
         self._clauses.validate_move(ids, boxes)
         before = self._matched(ids)
         self._clauses.move(ids, boxes)
         after = self._matched(ids)
-        return Moves(without(after, before), without(before, after))
+        unchanged = before if same is None else self._objects.lying_within(same, before)
+        return Moves(without(after, unchanged), without(before, after))
 
     def remove(self, ids: Ints) -> None:
         """Remove clauses."""

@@ -66,7 +66,7 @@ class PairedIndex:
         self._clauses.insert(ids, boxes, required)
         return self._within(required, boxes)
 
-    def move(self, ids: Ints, boxes: Boxes) -> Moves:
+    def move(self, ids: Ints, boxes: Boxes, same: Boxes | None = None) -> Moves:
         """Give clauses new boxes; return what each matches before or after, and not both."""
         validate_boxes(ids, boxes)
         slots = self._boxes.distinct_slots(ids)
@@ -76,7 +76,8 @@ class PairedIndex:
             rows[name][slots] = values
         self._clauses.move(ids, boxes)
         after = self._within(required, boxes)
-        return Moves(without(after, before), without(before, after))
+        unchanged = before if same is None else self._live.lying_within(same, before)
+        return Moves(without(after, unchanged), without(before, after))
 
     def remove(self, ids: Ints) -> None:
         """Remove clauses."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from index.batches import Boxes, Ints, KeywordLists, ObjectBatch
+from index.batches import Boxes, Ints, KeywordLists, Matches, ObjectBatch
 from index.tables.slots import Slots, SlotTable
 
 LIVE_OBJECT_FIELDS = [
@@ -130,6 +130,18 @@ class LiveObjects:
     def keywords(self, slots: Slots) -> KeywordLists:
         """Return the keywords of objects."""
         return self.table.keyword_lists(slots)
+
+    def lying_within(self, boxes: Boxes, found: Matches) -> Matches:
+        """Return, of what was found for each row, what lies within the row's box."""
+        rows = self.table.rows[self.table.slots(found.ids)]
+        of = np.repeat(np.arange(len(boxes)), np.diff(found.offsets))
+        kept = (
+            (rows["x1_m"] >= boxes.x1_m[of])
+            & (rows["y1_m"] >= boxes.y1_m[of])
+            & (rows["x2_m"] <= boxes.x2_m[of])
+            & (rows["y2_m"] <= boxes.y2_m[of])
+        )
+        return Matches.of(np.bincount(of[kept], minlength=len(boxes)), found.ids[kept])
 
     def due(self) -> Ints:
         """Look through a part of the table; return the ids there whose objects have expired."""

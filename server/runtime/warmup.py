@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 from engine import EngineOptions
-from index.catalogue import CLAUSE_INDEXES, OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from index.catalogue import CLAUSE_INDEXES, MOVING_INDEXES, OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.earth import Bounds, Circle, Polygon, Range
 from safe_region.frame import Area, Frame
 from safe_region.jit.ahead import Report, compile_ahead
@@ -39,30 +41,42 @@ def ready_kernels(frame: Frame, options: EngineOptions, report: Report) -> int:
     return compile_ahead(lambda: warm_up(frame, options), report)
 
 
-def compile_kernels(
-    object_indexes: list[str], subscription_indexes: list[str], clause_indexes: list[str], report: Report
-) -> int:
+class IndexNames(NamedTuple):
+    """Names of the catalogue, at least one of each."""
+
+    objects: Sequence[str]
+    subscriptions: Sequence[str]
+    clauses: Sequence[str]
+    moving: Sequence[str]
+
+
+def compile_kernels(names: IndexNames, report: Report) -> int:
     """Have all kernels on disk that servers with these indexes need; return how many there were not.
 
     Parameters
     ----------
-    object_indexes, subscription_indexes, clause_indexes
-        Names of the catalogue, at least one of each.
+    names
+        Those of the indexes.
     report
         Is told how far it is, if anything has to be compiled.
     """
 
     def run() -> None:
-        for number in range(max(map(len, (object_indexes, subscription_indexes, clause_indexes)))):
-            objects = OBJECT_INDEXES[object_indexes[number % len(object_indexes)]]
-            subscriptions = SUBSCRIPTION_INDEXES[subscription_indexes[number % len(subscription_indexes)]]
-            clauses = CLAUSE_INDEXES[clause_indexes[number % len(clause_indexes)]]
-            options = EngineOptions(
-                None, objects, partial(subscriptions, None), clause_index=partial(clauses, None)
-            )
-            warm_up(Frame.of(_SOMEWHERE), options)
+        for number in range(max(map(len, names))):
+            warm_up(Frame.of(_SOMEWHERE), _options(*(some[number % len(some)] for some in names)))
 
     return compile_ahead(run, report)
+
+
+def _options(objects: str, subscriptions: str, clauses: str, moving: str) -> EngineOptions:
+    moving_index = MOVING_INDEXES.get(moving)
+    return EngineOptions(
+        None,
+        OBJECT_INDEXES[objects],
+        partial(SUBSCRIPTION_INDEXES[subscriptions], None),
+        clause_index=partial(CLAUSE_INDEXES[clauses], None),
+        moving_index=None if moving_index is None else partial(moving_index, None),
+    )
 
 
 def logged() -> Report:

@@ -28,6 +28,7 @@ TEXTS = {
     "subscription_index": "naive",
     "object_index": "naive",
     "clause_index": "naive",
+    "moving_index": "naive",
     "tokens": '["a", "b"]',
     "tls_certificate": __file__,
     "tls_key": __file__,

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from engine import Bounds, Engine, EngineOptions, Positions
-from engine.contracts import CHANGE_DTYPE, handle_of, kind_of, kinds_of
+from engine.contracts import BOOLEAN, CHANGE_DTYPE, handle_of, kind_of, kinds_of
 from engine.engine import MATCHERS
+from index.baselines.ap_plus_tree import ApPlusTree
 from index.catalogue import (
     CLAUSE_INDEXES,
     DEFAULT_CLAUSE_INDEX,
@@ -35,9 +36,17 @@ OPTIONS = {
         clause_index=lambda: CLAUSE_INDEXES[DEFAULT_CLAUSE_INDEX](Square(0.0, 0.0, float(SIDE))),
         matches_max=MATCHES_MAX,
     ),
+    "moving index": EngineOptions(
+        0,
+        matches_max=MATCHES_MAX,
+        moving_index=lambda: ApPlusTree(Square(0.0, 0.0, float(SIDE)), leaf_max=4, fanout=9),
+    ),
 }
 SETS = [(kind,) for kind in MATCHERS] + [tuple(MATCHERS)] * (len(MATCHERS) > 1)
 """Each kind alone, and all of them together."""
+CASES = [
+    (kinds, name) for kinds in SETS for name in OPTIONS if name != "moving index" or BOOLEAN in kinds
+]
 
 
 def test_every_kind_is_tested():
@@ -272,14 +281,19 @@ STEPS = {
 }
 
 
-@pytest.fixture(params=SETS, ids=str)
-def kinds(request):
+@pytest.fixture(params=CASES, ids=str)
+def case(request):
     return request.param
 
 
-@pytest.fixture(params=OPTIONS)
-def options(request):
-    return OPTIONS[request.param]
+@pytest.fixture
+def kinds(case):
+    return case[0]
+
+
+@pytest.fixture
+def options(case):
+    return OPTIONS[case[1]]
 
 
 @pytest.mark.parametrize("seed", range(examples(15)))

@@ -36,6 +36,16 @@ class Movers:
     def matched_by(self, clause: Clause) -> set[int]:
         return {one.object_id for one in self.live() if clause.is_matched_by(one)}
 
+    def _lying_within(self, box: Box) -> set[int]:
+        return {
+            one.object_id
+            for one in self.live()
+            if box.x1_m <= one.box.x1_m
+            and box.y1_m <= one.box.y1_m
+            and one.box.x2_m <= box.x2_m
+            and one.box.y2_m <= box.y2_m
+        }
+
     def matching(self, one: AreaObject) -> list[int]:
         return sorted(clause.clause_id for clause in self.clauses.values() if clause.is_matched_by(one))
 
@@ -48,13 +58,16 @@ class Movers:
         self._expect(rows_of(found), [sorted(self.matched_by(one)) for one in clauses])
         self.clauses.update({one.clause_id: one for one in clauses})
 
-    def move(self, boxes: dict[int, Box]) -> None:
-        moved = self.index.move(ids(boxes), boxes_of(list(boxes.values())))
+    def move(self, boxes: dict[int, Box], same: list[Box] | None = None) -> None:
+        """Move clauses; what lies within the boxes of `same` does not change, all else may."""
+        inner = None if same is None else boxes_of(same)
+        moved = self.index.move(ids(boxes), boxes_of(list(boxes.values())), inner)
         entered, left = [], []
-        for key, box in boxes.items():
+        for row, (key, box) in enumerate(boxes.items()):
             old, new = self.clauses[key], dataclasses.replace(self.clauses[key], box=box)
             before, after = self.matched_by(old), self.matched_by(new)
-            entered.append(sorted(after - before))
+            unchanged = before if same is None else before & self._lying_within(same[row])
+            entered.append(sorted(after - unchanged))
             left.append(sorted(before - after))
             self.clauses[key] = new
         self._expect(rows_of(moved.entered), entered)
@@ -107,6 +120,16 @@ class MoverDice(BoxDice):
         x2_m, y2_m = box.x2_m + dx + max(more, 0.0), box.y2_m + dy
         return Box(box.x1_m + dx, box.y1_m + dy, max(box.x1_m + dx, x2_m), y2_m)
 
+    def core(self, one: Box, other: Box) -> Box:
+        """A part of what two boxes share, often nothing."""
+        by_m = float(self.random.choice((0, 0, 1, 2)))
+        return Box(
+            max(one.x1_m, other.x1_m) + by_m,
+            max(one.y1_m, other.y1_m) + by_m,
+            min(one.x2_m, other.x2_m) - by_m,
+            min(one.y2_m, other.y2_m) - by_m,
+        )
+
 
 def step(dice: MoverDice, world: Movers, number: int, *, most: int = 6, words: int | None = None) -> None:
     """One random operation."""
@@ -120,7 +143,12 @@ def step(dice: MoverDice, world: Movers, number: int, *, most: int = 6, words: i
         count = dice.random.choice((0, 1, 2, most, 5 * most))
         world.insert([dice.clause(1_000 * number + i, words) for i in range(count)])
     elif kind == "move":
-        world.move({key: dice.moved(world.clauses[key].box) for key in some})
+        boxes = {key: dice.moved(world.clauses[key].box) for key in some}
+        is_core = dice.random.random() < 0.5
+        world.move(
+            boxes,
+            [dice.core(box, world.clauses[key].box) for key, box in boxes.items()] if is_core else None,
+        )
     elif kind == "remove":
         world.remove(some)
     elif kind == "publish":

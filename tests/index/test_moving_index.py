@@ -68,7 +68,7 @@ def test_many_of_everything(index, seed):
         if number % 10 == 0:
             world.verify()
     world.verify()
-    assert world.told > 1_000
+    assert world.told > 300
 
 
 @pytest.mark.parametrize("seed", range(examples(3)))
@@ -148,7 +148,7 @@ def test_ranges_that_start_and_cease_to_cover_everything(index):
         world.move(dict.fromkeys(keys, large if number % 2 == 0 else small))
         world.move({key: dice.box() for key in keys[:5]})
         world.verify()
-    assert world.told > 1_000
+    assert world.told > 300
 
 
 def test_a_range_jumps_across_the_border_and_back(index):

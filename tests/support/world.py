@@ -20,8 +20,11 @@ from engine import CostModel, EngineOptions
 from index.catalogue import (
     CLAUSE_INDEXES,
     DEFAULT_CLAUSE_INDEX,
+    DEFAULT_MOVING_INDEX,
     DEFAULT_OBJECT_INDEX,
     DEFAULT_SUBSCRIPTION_INDEX,
+    MOVING_INDEXES,
+    NO_INDEX,
     OBJECT_INDEXES,
     SUBSCRIPTION_INDEXES,
 )
@@ -52,6 +55,7 @@ def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
     subscription_index = SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]
     object_index = OBJECT_INDEXES[DEFAULT_OBJECT_INDEX]
     clause_index = CLAUSE_INDEXES[DEFAULT_CLAUSE_INDEX]
+    moving_index = MOVING_INDEXES.get(DEFAULT_MOVING_INDEX)
     if seed % 4 == 1:
         object_index = lambda: IqfPlusObjectIndex(FEW_ENTRIES)  # noqa: E731 - a factory as the others are
     elif seed % 4 == 3:
@@ -59,6 +63,8 @@ def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
         subscription_index = SUBSCRIPTION_INDEXES[subscription_names[number % len(subscription_names)]]
         clause_names = sorted(CLAUSE_INDEXES)
         clause_index = CLAUSE_INDEXES[clause_names[number % len(clause_names)]]
+        moving_names = [NO_INDEX, *sorted(MOVING_INDEXES)]
+        moving_index = MOVING_INDEXES.get(moving_names[number // 2 % len(moving_names)])
         object_names = sorted(OBJECT_INDEXES)
         object_index = OBJECT_INDEXES[object_names[number % len(object_names)]]
         if buffer_extra is None:
@@ -73,6 +79,7 @@ def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
         margin_extra_max,
         matches_max=(3, 1000)[seed % 2],
         clause_index=lambda: clause_index(square),
+        moving_index=None if moving_index is None else lambda: moving_index(square),
     )
 
 

@@ -30,7 +30,13 @@ from index.baselines.ap_plus_tree.part_kernels import (
     lacks_open_cut,
     open_cut,
 )
-from index.baselines.ap_plus_tree.scan_kernels import is_same_within, lacks_results, old_box, scan_list
+from index.baselines.ap_plus_tree.scan_kernels import (
+    is_same_within,
+    lacks_results,
+    old_box,
+    scan_list,
+    tells_of_both,
+)
 from index.baselines.ap_tree.change_kernels import enter_leaf, note_due
 from index.baselines.ap_tree.chunk_kernels import add_pending, lacks_chunks
 from index.baselines.ap_tree.drift_kernels import update_above
@@ -240,7 +246,8 @@ def _walk(
         scans = tells and kind != LEAVE and lists.counts[LISTS * node + KEPT] > 0
         if mode == BOTH:
             root = tree.nodes[meta[ROOT]]
-            if is_same_within(root, row, old_box(lists), box_of(tree.clauses[slot])):
+            is_same = is_same_within(root, row, old_box(lists), box_of(tree.clauses[slot]))
+            if is_same and not tells_of_both(lists):
                 scans = False
                 if meta[JOB_OLD] == NOTHING:
                     meta[STACK_COUNT] -= 1
@@ -255,9 +262,10 @@ def _walk(
 
 
 @leaf
-def _begin(tree: Tree, lists: Lists, slot: int, kind: int, box: _Box) -> None:
+def _begin(tree: Tree, lists: Lists, slot: int, kind: int, boxes: Floats) -> None:
     meta = tree.meta
     clause = tree.clauses[slot]
+    lists.same[0], lists.same[1], lists.same[2], lists.same[3] = boxes[4], boxes[5], boxes[6], boxes[7]
     lists.old[0], lists.old[1] = clause["x1_m"], clause["y1_m"]
     lists.old[2], lists.old[3] = clause["x2_m"], clause["y2_m"]
     meta[MEETS_JOB] = 0
@@ -274,18 +282,18 @@ def _begin(tree: Tree, lists: Lists, slot: int, kind: int, box: _Box) -> None:
     elif kind == LEAVE:
         _push(tree, int(meta[ROOT]), OLD)
     else:
-        clause["x1_m"], clause["y1_m"], clause["x2_m"], clause["y2_m"] = box
+        clause["x1_m"], clause["y1_m"], clause["x2_m"], clause["y2_m"] = boxes[:4]
         _push(tree, int(meta[ROOT]), BOTH)
 
 
 @leaf
 def _change(
-    tree: Tree, job: Build, lists: Lists, slot: int, kind: int, box: _Box, found: Ints, left: Ints
+    tree: Tree, job: Build, lists: Lists, slot: int, kind: int, boxes: Floats, found: Ints, left: Ints
 ) -> bool:
     """Bring one clause on its way; return false, to be called again, if there is no room."""
     meta = tree.meta
     if meta[STAGE] == _BEGIN:
-        _begin(tree, lists, slot, kind, box)
+        _begin(tree, lists, slot, kind, boxes)
         meta[STAGE] = _TREE
     if meta[STAGE] == _TREE:
         if not _walk(tree, job, lists, tree.order, slot, kind, True, found, left):
@@ -319,17 +327,17 @@ def change_all(
     """Have clauses enter, leave or move, and write as CSR what they begin and cease to match.
 
     Goes on at `state[DONE]`. Returns FINISHED, OUT_OF_ROOM when something is to be lengthened first, or
-    HAS_DUE when nodes wait to be built anew. `boxes` has the rows x1, y1, x2, y2; it counts for moves.
+    HAS_DUE when nodes wait to be built anew. A row of `boxes` has x1, y1, x2, y2 of the new box of a
+    clause, and of the one within which all is the same; it counts for moves.
     """
     meta, state = tree.meta, lists.state
     while state[DONE] < slots.shape[0]:
         i = state[DONE]
-        j = i if boxes.shape[1] > 1 else 0
-        box = (boxes[0, j], boxes[1, j], boxes[2, j], boxes[3, j])
+        j = i if boxes.shape[0] > 1 else 0
         if meta[STAGE] == _BEGIN:
             found_offsets[i] = state[FOUND]
             left_offsets[i] = state[LEFT]
-        if not _change(tree, job, lists, int(slots[i]), kind, box, found, left):
+        if not _change(tree, job, lists, int(slots[i]), kind, boxes[j], found, left):
             return OUT_OF_ROOM
         meta[STAGE] = _BEGIN
         state[DONE] = i + 1

@@ -72,6 +72,7 @@ from index.square import Square
 from index.tables.clauses import columns_of, validate_boxes, validate_clauses
 
 _FOUND_MIN = 64
+_EVERYWHERE = (-np.inf, -np.inf, np.inf, np.inf)
 _COPIES_MAX = 100
 _DEAD_SHARE = 0.2
 """From this share of dead items on, they are looked for."""
@@ -121,7 +122,7 @@ class ApPlusTree:
         self.candidate_count = 0
         self._found: Ints = np.empty(_FOUND_MIN, dtype=np.int64)
         self._left: Ints = np.empty(_FOUND_MIN, dtype=np.int64)
-        self._no_boxes: Floats = np.zeros((4, 1))
+        self._no_boxes: Floats = np.zeros((1, 8))
         if workload is not None:
             self._arrays.sample(workload, 1)
 
@@ -149,13 +150,16 @@ class ApPlusTree:
         self._rebuilds.ride(len(ids))
         return found
 
-    def move(self, ids: Ints, boxes: Boxes) -> Moves:
+    def move(self, ids: Ints, boxes: Boxes, same: Boxes | None = None) -> Moves:
         """Give clauses new boxes; return what each matches before or after, and not both."""
         validate_boxes(ids, boxes)
         slots = self._table.distinct_slots(ids)
         self._arrays.motions.move(slots, self._table.rows, boxes, len(self))
         self._rebuilds.know_boxes(boxes)
-        found = self._change(slots, MOVE, np.stack(list(columns_of(boxes).values())))
+        both: Floats = np.empty((len(ids), 8))
+        both[:, :4] = np.stack(list(columns_of(boxes).values()), axis=1)
+        both[:, 4:] = _EVERYWHERE if same is None else np.stack(list(columns_of(same).values()), axis=1)
+        found = self._change(slots, MOVE, both)
         self._rebuilds.ride(len(ids))
         return found
 

@@ -113,4 +113,6 @@ class Lists(NamedTuple):
     """Nodes whose lists are to be given back, and parts, by turns."""
     old: Floats
     """The old box of the clause at hand."""
+    same: Floats
+    """A box: what lies within it, and meets both boxes of the clause at hand, does not change."""
     state: Ints

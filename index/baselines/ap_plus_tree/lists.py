@@ -50,6 +50,7 @@ class ListArrays:
         self._links: Numbers = np.zeros(_ROOM_MIN, dtype=np.int32)
         self.load: Numbers = np.zeros(_ROOM_MIN, dtype=np.int32)
         self._old: Floats = np.zeros(4)
+        self._same: Floats = np.zeros(4)
         self._codes, self._stack, self._flags, self._path, self._walk = (
             np.zeros(0, dtype=np.int32) for _ in range(5)
         )
@@ -91,6 +92,7 @@ class ListArrays:
             self._path,
             self._walk,
             self._old,
+            self._same,
             self.state,
         )
 

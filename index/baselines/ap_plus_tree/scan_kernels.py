@@ -67,6 +67,19 @@ def old_box(lists: Lists) -> _Box:
 
 
 @leaf
+def tells_of_both(lists: Lists) -> bool:
+    """Whether something that both boxes of the clause at hand meet may change."""
+    return bool(lists.same[0] != -np.inf)
+
+
+@leaf
+def _is_same(lists: Lists, box: _Box) -> bool:
+    """Whether what has this box, and meets both of the clause at hand, does not change."""
+    same = lists.same
+    return bool(box[0] >= same[0] and box[1] >= same[1] and box[2] <= same[2] and box[3] <= same[3])
+
+
+@leaf
 def is_same_within(root: Row, row: Row, first: _Box, second: _Box) -> bool:
     """Whether two boxes are the same within the region of a node (case 1 of Algorithm 6).
 
@@ -119,7 +132,8 @@ def scan_list(
 ) -> None:
     """Write what the clause matches now and not before to `found`, and the reverse to `left`.
 
-    `mode` says which of its boxes came by the node. There is room (`lacks_results`).
+    What it matches now and before is in `found`, too, unless it is the same. `mode` says which of its
+    boxes came by the node. There is room (`lacks_results`).
     """
     one = LISTS * node + KEPT
     state = lists.state
@@ -144,7 +158,8 @@ def scan_list(
             thing = lists.objects[item["slot"]]
             theirs = box_of(thing)
             is_new, was_old = _meet(new, theirs), has_old and _meet(old, theirs)
-            if is_new == was_old or not mode & (NEW if is_new else OLD):
+            is_settled = is_new == was_old and (not is_new or _is_same(lists, theirs))
+            if is_settled or not mode & (NEW if is_new else OLD):
                 continue
             start, count = int(thing["keyword_start"]), int(thing["keyword_count"])
             if common_count(words, lists.pool[start : start + count]) < required:
