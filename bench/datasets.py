@@ -132,7 +132,7 @@ def subscriptions(
         InterestBatch(
             text_weight_all(alphas, data.maxdist_m),
             np.full(count, similarity, dtype=np.int8),
-            _sample(keyword_rows(data.keywords, rows), np.minimum(wanted, sizes), chance),
+            sample_keywords(keyword_rows(data.keywords, rows), np.minimum(wanted, sizes), chance),
         ),
         alphas,
         chance.integers(1, k_max + 1, count),
@@ -196,7 +196,7 @@ def text_weight_all(alphas: Floats, maxdist_m: float) -> Floats:
     return np.array([text_weight(alpha, maxdist_m) for alpha in alphas.tolist()])
 
 
-def _sample(lists: KeywordLists, counts: Ints, chance: np.random.Generator) -> KeywordLists:
+def sample_keywords(lists: KeywordLists, counts: Ints, chance: np.random.Generator) -> KeywordLists:
     """Keep random keywords of each row, so many."""
     sizes = np.diff(lists.offsets)
     owners = np.repeat(np.arange(len(lists)), sizes)
@@ -217,7 +217,14 @@ def data_folder() -> Path:
     return Path(os.environ.get("NEARCAST_DATA", "../shared/data"))
 
 
-def _required(name: str) -> Path:
+def required_file(name: str) -> Path:
+    """Return the path of a file of data.
+
+    Raises
+    ------
+    BenchError
+        If it is not there.
+    """
     path = data_folder() / name
     if not path.is_file():
         raise BenchError(
@@ -232,22 +239,24 @@ def places() -> Dataset:
 
     The words of the name are the keywords: 3.1 on average, where the paper's PLACES have 2.9.
     """
-    return _from_csv("places", _required("text/places_simplegeo_us.csv.gz"), _LOWER_48, "name")
+    return _from_csv("places", required_file("text/places_simplegeo_us.csv.gz"), _LOWER_48, "name")
 
 
 def osm() -> Dataset:
     """Read named points of interest of Malta from OpenStreetMap: city density."""
-    return _from_csv("osm", _required("text/pois_malta.csv.gz"), Area(14.15, 35.75, 14.65, 36.12), "text")
+    return _from_csv(
+        "osm", required_file("text/pois_malta.csv.gz"), Area(14.15, 35.75, 14.65, 36.12), "text"
+    )
 
 
 def texts() -> Dataset:
     """Read the same businesses with all their words: name, category, tags. 8.6 on average."""
-    return _from_csv("texts", _required("text/places_simplegeo_us.csv.gz"), _LOWER_48, "text")
+    return _from_csv("texts", required_file("text/places_simplegeo_us.csv.gz"), _LOWER_48, "text")
 
 
 def geonames() -> Dataset:
     """Read towns of the Americas, with the words of their names and regions: 5.2 on average."""
-    return _from_csv("geonames", _required("text/geonames_cities1000.csv.gz"), _AMERICAS, "text")
+    return _from_csv("geonames", required_file("text/geonames_cities1000.csv.gz"), _AMERICAS, "text")
 
 
 def _from_csv(name: str, path: Path, area: Area, column: str) -> Dataset:

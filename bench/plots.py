@@ -10,6 +10,8 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bench.ap_plus.draw import plot_ap_plus
+from bench.panels import LOG_FROM, lines
 from bench.reports import Row
 
 mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
@@ -18,8 +20,6 @@ _PARTS = ("generated", "expired", "moved")
 _COLOURS = {"generated": "#2a6f97", "expired": "#e09f3e", "moved": "#9e2a2b"}
 _SIZES = ("subscriptions", "objects")
 _CURVE = re.compile(r"anchored-[\d.]+$")
-_LOG_FROM = 10.0
-"""A panel whose largest value is so many times its least is drawn to a logarithmic scale."""
 
 
 def plot_lamps(rows: Sequence[Row], path: Path) -> None:
@@ -30,7 +30,7 @@ def plot_lamps(rows: Sequence[Row], path: Path) -> None:
     for panel, experiment in zip(panels[:, 0], experiments, strict=True):
         mine = [row for row in rows if row["experiment"] == experiment]
         if "x" in mine[0]:
-            _lines(panel, mine)
+            lines(panel, mine)
         else:
             _bars(panel, mine)
         panel.set_title(experiment, loc="left")
@@ -60,22 +60,6 @@ def _bars(panel: Axes, rows: Sequence[Row]) -> None:
     panel.legend(frameon=False, ncols=3, fontsize=7, loc="lower left", bbox_to_anchor=(0.3, 1.0))
 
 
-def _lines(panel: Axes, rows: Sequence[Row]) -> None:
-    """Draw a line a variant; `x` and `y` of a row name its columns."""
-    x, y = rows[0]["x"], rows[0]["y"]
-    for variant in dict.fromkeys(row["variant"] for row in rows):
-        mine = [row for row in rows if row["variant"] == variant]
-        panel.plot([row[x] for row in mine], [row[y] for row in mine], marker="o", label=variant)
-    values = [row[y] for row in rows]
-    if max(values) > _LOG_FROM * min(values):
-        panel.set_yscale("log")
-    else:
-        panel.set_ylim(0.0, 1.15 * max(values))
-    panel.set_xlabel(x)
-    panel.set_ylabel(y)
-    panel.legend(frameon=False, fontsize=7)
-
-
 def plot_ap_tree(rows: Sequence[Row], path: Path) -> None:
     """Draw one panel an experiment and data set: lines where something is varied, else bars."""
     rows = [row for row in rows if "skipped" not in row]
@@ -87,7 +71,7 @@ def plot_ap_tree(rows: Sequence[Row], path: Path) -> None:
         if experiment == "rebuild":
             _slices(panel, mine[0])
         elif "x" in mine[0]:
-            _lines(panel, mine)
+            lines(panel, mine)
             if mine[0]["x"] in {"area_max", "theta_kl"}:
                 panel.set_xscale("log")
         else:
@@ -216,7 +200,7 @@ def _reports_and_objects(panel: Axes, rows: Sequence[Row]) -> None:
         panel.annotate(name, pair, xytext=(5, below), textcoords="offset points", fontsize=7)
     for axis, set_scale in enumerate((panel.set_xscale, panel.set_yscale)):
         values = [pair[axis] for pair in pairs]
-        if max(values) > _LOG_FROM * min(values):
+        if max(values) > LOG_FROM * min(values):
             set_scale("log" if min(values) > 0.0 else "symlog")
     panel.margins(0.15)
     panel.set_xlabel("reports per device and hour")
@@ -327,6 +311,7 @@ def _storms(panel: Axes, rows: Sequence[Row]) -> None:
 
 
 PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
+    "ap_plus": plot_ap_plus,
     "ap_tree": plot_ap_tree,
     "lamps": plot_lamps,
     "match": plot_match,

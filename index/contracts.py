@@ -215,6 +215,9 @@ class MovingIndex(Protocol):
             If an object has no keyword. Nothing is published.
         """
 
+    def match(self, objects: ObjectBatch) -> Matches:
+        """Exactly the clauses that match each object, each once, whether it is published or not."""
+
     def retract(self, ids: Ints) -> Matches:
         """Remove objects; return, for each, the clauses that matched it, each once.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from cli.bench.ap_plus import ap_plus
 from cli.bench.ap_tree import ap_tree
 from cli.bench.draw_file import draw_file
 from cli.bench.lamps import lamps
@@ -27,6 +28,7 @@ def bench() -> None:
     """
 
 
+bench.add_command(ap_plus)
 bench.add_command(ap_tree)
 bench.add_command(draw_file)
 bench.add_command(lamps)

@@ -50,8 +50,8 @@ class Finder(Protocol):
     def retract(self, objects: ObjectBatch) -> Matches:
         """Return, for each object that goes, which clauses it may have matched."""
 
-    def known(self, clauses: Slots, boxes: Boxes) -> Candidates:
-        """Return which live objects clauses, all there are, may match in their boxes; for `check`."""
+    def match(self, objects: ObjectBatch) -> Matches:
+        """Return which clauses objects may match, whoever knows them."""
 
     def check(self) -> None:
         """Verify the index."""
@@ -112,13 +112,9 @@ class ClauseFinder:
         """Return which clauses match objects that go."""
         return self._index.match(objects)
 
-    def known(self, clauses: Slots, boxes: Boxes) -> Candidates:  # noqa: ARG002
-        """Ask the index of all live objects."""
-        objects = self._objects.table.used()
-        found = self._index.match(self._objects.batch(objects))
-        order = np.argsort(clauses)
-        rows: Ints = order[np.searchsorted(clauses[order], found.ids)]
-        return rows, np.repeat(objects, np.diff(found.offsets))
+    def match(self, objects: ObjectBatch) -> Matches:
+        """Ask the index."""
+        return self._index.match(objects)
 
     def check(self) -> None:
         """Verify the index."""
@@ -177,11 +173,9 @@ class MovingFinder:
         """Forget objects; return which clauses matched them."""
         return self._index.retract(objects.ids)
 
-    def known(self, clauses: Slots, boxes: Boxes) -> Candidates:
-        """Let clauses stay where they are, and ask what may have changed: all that they match."""
-        nowhere = np.full(len(clauses), np.inf)
-        nothing = Boxes(nowhere, nowhere, -nowhere, -nowhere)
-        return self._candidates(self._index.move(clauses.astype(np.int64), boxes, nothing).entered)
+    def match(self, objects: ObjectBatch) -> Matches:
+        """Ask the index."""
+        return self._index.match(objects)
 
     def check(self) -> None:
         """Verify the index."""

@@ -37,7 +37,7 @@ def check_boolean(tables: BooleanTables, matches_max: int) -> None:
     if set(tables.capped) != set(awake[rows["too_many"][awake] == 1].tolist()):
         raise InconsistentIndexError("who has too many is not who holds a part")
     expected = _expected(tables, awake)
-    known = tables.known(awake)
+    known = tables.known(tables.objects.table.used())
     found = tables.find(tables.places(awake)).of(awake)
     for name, pairs in (("finder says who is", known), ("object index says what is", found)):
         if set(zip(pairs.rows.tolist(), pairs.objects.tolist(), strict=True)) != set(expected):

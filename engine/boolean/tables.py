@@ -255,11 +255,8 @@ class BooleanTables:
         return self._concerned(self.finder.retract(self.objects.batch(slots)), slots)
 
     def known(self, slots: Slots) -> Pairs:
-        """Return what matches subscriptions that are awake as the finder has it, by slot; for `check`."""
-        clauses, owners = self.clauses_of(slots)
-        places = self.places(slots)
-        which, objects = self.finder.known(clauses, self.boxes(places).part(owners))
-        return self._matching(places, clauses[which], owners[which], objects).of(slots)
+        """Return which subscriptions that are awake match objects that live; rows are their slots."""
+        return self._concerned(self.finder.match(self.objects.batch(slots)), slots)
 
     def _concerned(self, found: Matches, slots: Slots) -> Pairs:
         if not len(found.ids):

@@ -65,6 +65,10 @@ class NaiveMovingIndex:
         kept = ~np.repeat(is_over, counts)
         return Matches.of(np.where(is_over, 0, counts), found.ids[kept])
 
+    def match(self, objects: ObjectBatch) -> Matches:
+        """Test every clause against every object."""
+        return self._clauses.match(objects)
+
     def retract(self, ids: Ints) -> Matches:
         """Remove objects; return the clauses that matched each."""
         objects = self._objects.batch(self._objects.slots(ids))

@@ -96,6 +96,10 @@ class PairedIndex:
         counts = np.diff(found.offsets)
         return Matches.of(np.where(is_over, 0, counts), found.ids[~np.repeat(is_over, counts)])
 
+    def match(self, objects: ObjectBatch) -> Matches:
+        """Find the clauses that match each object."""
+        return self._clauses.match(objects)
+
     def retract(self, ids: Ints) -> Matches:
         """Remove objects; return the clauses that matched each."""
         objects = self._live.batch(self._live.slots(ids))

@@ -30,7 +30,7 @@ def run_bench(tmp_path):
         assert result.exit_code == 0, result.output
         found = json.loads(out.read_text())
         assert set(found) == {"bench", "parameters", "environment", "rows"}
-        assert found["bench"] == name
+        assert found["bench"] == name.replace("-", "_")
         assert all({"variant", "mismatches", "lists_audited"} <= set(row) for row in found["rows"])
         assert picture.stat().st_size > 10_000
         assert result.output.splitlines()[-1].endswith("0 mismatches")

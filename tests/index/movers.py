@@ -89,6 +89,11 @@ class Movers:
             {one.object_id: (one, end) for one, end in zip(objects, expiry_ms, strict=True)}
         )
 
+    def match(self, objects: list[AreaObject]) -> None:
+        self._expect(
+            rows_of(self.index.match(area_batch(objects))), [self.matching(one) for one in objects]
+        )
+
     def retract(self, keys: list[int]) -> None:
         found = self.index.retract(ids(keys))
         self._expect(rows_of(found), [self.matching(self.objects.pop(key)[0]) for key in keys])
@@ -134,7 +139,7 @@ class MoverDice(BoxDice):
 def step(dice: MoverDice, world: Movers, number: int, *, most: int = 6, words: int | None = None) -> None:
     """One random operation."""
     kind = dice.random.choice(
-        ("insert", "move", "move", "move", "remove", "publish", "publish", "retract", "time")
+        ("insert", "move", "move", "move", "remove", "publish", "publish", "match", "retract", "time")
     )
     some = dice.random.sample(
         sorted(world.clauses), min(len(world.clauses), dice.random.randint(0, most))
@@ -157,6 +162,8 @@ def step(dice: MoverDice, world: Movers, number: int, *, most: int = 6, words: i
         keys = dice.random.sample(free, min(len(free), dice.random.choice((0, 1, 3, 2 * most))))
         ends = [world.now_ms + dice.random.choice((0, 1, 5, 20, FOR_EVER)) for _ in keys]
         world.publish([dice.area_object(key) for key in keys], ends)
+    elif kind == "match":
+        world.match([dice.area_object(key) for key in range(dice.random.choice((0, 1, most)))])
     elif kind == "retract":
         alive = {one.object_id for one in world.live()}
         world.retract(dice.random.sample(sorted(alive), min(len(alive), most // 2)))

@@ -64,7 +64,7 @@ def crowded(dice, world, clauses=200, objects=120, vocabulary=None):
 
 
 @pytest.mark.usefixtures("tiny_slices")
-@pytest.mark.parametrize("seed", range(examples(12)))
+@pytest.mark.parametrize("seed", range(examples(3)))
 def test_nothing_gets_lost_while_a_tree_is_rebuilt(seed):
     dice = MoverDice(300 + seed)
     drift_max = (0.001, 1e-6)[seed % 2]
@@ -104,7 +104,7 @@ def test_every_slice_leaves_lists_that_are_right():
         busy = index.maintain()
         steps += 1
         carried += is_carrying(index)
-        if steps % 4 == 0 or is_carrying(index):
+        if steps % 16 == 0 or (is_carrying(index) and carried % 3 == 0):
             index.check()
     assert carried > 10
     world.verify()

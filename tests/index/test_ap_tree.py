@@ -117,7 +117,7 @@ def cost_of(units, bounds):
     )
 
 
-@pytest.mark.parametrize("seed", range(examples(40)))
+@pytest.mark.parametrize("seed", range(examples(16)))
 def test_the_dynamic_program_is_optimal_and_the_heuristic_not_better(seed):
     units, count = random_units(seed)
     for parts in range(1, count + 1):
@@ -269,7 +269,7 @@ def test_divergence_is_that_of_smoothed_weights():
 
 
 @pytest.mark.usefixtures("tiny_slices")
-@pytest.mark.parametrize("seed", range(examples(12)))
+@pytest.mark.parametrize("seed", range(examples(5)))
 def test_nothing_gets_lost_while_a_tree_is_rebuilt(seed):
     dice = BoxDice(300 + seed)
     vocabulary = (None, 8, 40)[seed % 3]

@@ -64,7 +64,7 @@ def point(object_id, x_m, y_m, keywords):
     return AreaObject(object_id, x_m, y_m, Box(x_m, y_m, x_m, y_m), frozenset(keywords))
 
 
-@pytest.mark.parametrize("seed", range(examples(20)))
+@pytest.mark.parametrize("seed", range(examples(4)))
 def test_any_mix_of_operations(index, seed):
     dice = BoxDice(seed)
     there = {}
@@ -97,7 +97,7 @@ def test_any_mix_of_operations(index, seed):
     assert matches > 0, "a run without a match proves nothing"
 
 
-@pytest.mark.parametrize("seed", range(examples(4)))
+@pytest.mark.parametrize("seed", range(examples(1)))
 def test_the_workload_drifts(index, seed):
     """Words and places wander while clauses come and go: structures that follow rebuild themselves."""
     dice = BoxDice(100 + seed)
@@ -133,7 +133,7 @@ def test_the_workload_drifts(index, seed):
     assert matches > 0, "a run without a match proves nothing"
 
 
-@pytest.mark.parametrize("seed", range(examples(3)))
+@pytest.mark.parametrize("seed", range(examples(1)))
 def test_many_keywords(index, seed):
     """Up to 16 required keywords, up to 64 an object, which share prefixes."""
     dice = BoxDice(200 + seed)

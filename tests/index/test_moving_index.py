@@ -48,7 +48,7 @@ def point(object_id, x_m, y_m, keywords):
     return AreaObject(object_id, x_m, y_m, Box(x_m, y_m, x_m, y_m), frozenset(keywords))
 
 
-@pytest.mark.parametrize("seed", range(examples(8)))
+@pytest.mark.parametrize("seed", range(examples(2)))
 def test_any_mix_of_operations(index, seed):
     """Every change is told once: `Movers` holds each row against sets."""
     dice, world = MoverDice(seed), Movers(index)
@@ -58,7 +58,7 @@ def test_any_mix_of_operations(index, seed):
     assert world.told > 0, "a run without a match proves nothing"
 
 
-@pytest.mark.parametrize("seed", range(examples(3)))
+@pytest.mark.parametrize("seed", range(examples(1)))
 def test_many_of_everything(index, seed):
     """So many that structures split, degrade and rebuild."""
     dice, world = MoverDice(100 + seed), Movers(index)
@@ -71,7 +71,7 @@ def test_many_of_everything(index, seed):
     assert world.told > 300
 
 
-@pytest.mark.parametrize("seed", range(examples(3)))
+@pytest.mark.parametrize("seed", range(examples(1)))
 def test_clauses_wander_and_words_change(index, seed):
     """Drift: structures that follow rebuild themselves while objects lie in them."""
     dice, world = MoverDice(200 + seed), Movers(index)
@@ -114,7 +114,7 @@ def test_words_never_seen_before(index):
     assert world.told == 3
 
 
-@pytest.mark.parametrize("count", [3, 60, 1_500])
+@pytest.mark.parametrize("count", [3, 60, 600])
 def test_words_never_seen_before_in_a_crowd(index, count):
     """However the clauses that are there are parted."""
     dice, world = MoverDice(7), Movers(index)

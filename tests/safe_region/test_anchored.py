@@ -68,13 +68,13 @@ def check_exact(world, extra):
 
 
 @given(worlds(), st.integers(0, 3))
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_exact_means_exact(world, extra):
     check_exact(world, extra)
 
 
 @given(worlds(line=True), st.integers(0, 3))
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_exact_means_exact_on_a_line(world, extra):
     check_exact(world, extra)
 
@@ -87,7 +87,7 @@ def test_the_anchor_itself_is_always_exact(world, extra):
 
 
 @given(worlds(), st.integers(0, 3), st.floats(0.0, 2.0 * math.pi), st.floats(0.0, 0.999))
-@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_the_inscribed_circle_is_inside(world, extra, angle, share):
     objects, subscription, anchor, there = world
     here = (0.9 * anchor[0] + 0.1 * there[0], 0.9 * anchor[1] + 0.1 * there[1])
@@ -102,7 +102,7 @@ def test_the_inscribed_circle_is_inside(world, extra, angle, share):
 
 
 @given(worlds(), st.integers(0, 3), st.floats(0.0, 2.0 * math.pi), st.floats(0.0, 3.0))
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_who_knows_its_position_vaguely_holds_enough(world, extra, angle, uncertainty_m):
     objects, subscription, anchor, here = world
     region = anchored(objects, subscription, anchor, extra)

@@ -151,7 +151,7 @@ def is_valid(rings):
     )
 
 
-@pytest.mark.parametrize("part", seeds(200, 50), ids=named)
+@pytest.mark.parametrize("part", seeds(100, 50), ids=named)
 def test_rings_are_taken_for_simple_if_they_are(part):
     seen = set()
     for seed in part:
@@ -168,7 +168,7 @@ def test_rings_are_taken_for_simple_if_they_are(part):
     assert seen == {False, True}
 
 
-@pytest.mark.parametrize("part", seeds(200, 50), ids=named)
+@pytest.mark.parametrize("part", seeds(100, 50), ids=named)
 def test_polygons_are_taken_for_valid_if_they_are(part):
     seen = set()
     for seed in part:
@@ -188,7 +188,7 @@ def test_polygons_are_taken_for_valid_if_they_are(part):
     assert {None, "cross", "overlap"} <= seen
 
 
-@pytest.mark.parametrize("part", seeds(200, 50), ids=named)
+@pytest.mark.parametrize("part", seeds(100, 50), ids=named)
 def test_holes_of_a_square_are_taken_for_valid_if_they_are(part):
     """More of what touches than in general."""
     seen = set()

@@ -148,7 +148,7 @@ def test_distances_to_segments(here, a, b):
         assert math.isclose(found, true, rel_tol=1e-9, abs_tol=1e-9)
 
 
-@pytest.mark.parametrize("part", seeds(20_000, 10_000), ids=named)
+@pytest.mark.parametrize("part", seeds(8_000, 4_000), ids=named)
 def test_the_nearest_point_of_a_segment_lies_in_its_box(part):
     """Right before its end, where the difference of both ends was rounded up."""
     chance = random.Random(part.start)

@@ -195,6 +195,10 @@ class ApPlusTree:
         objects = self._objects.batch(self._objects.slots(ids))
         self._forget(ids)
         self._sweep(len(ids))
+        return self.match(objects)
+
+    def match(self, objects: ObjectBatch) -> Matches:
+        """Find the clauses that match each object."""
         found, candidates = self._arrays.match(objects)
         self.candidate_count += candidates
         return found

@@ -1,0 +1,227 @@
+"""The workload of `bench ap-plus`: ap-tree.txt section 5.2.1 and Table 3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.ap_plus.drives import Drives
+from bench.datasets import Dataset, sample_keywords
+from bench.portions import keyword_rows
+from index.batches import Boxes, Ints, KeywordLists, ObjectBatch
+
+PERIOD_S = 30
+"""Of a timestamp."""
+
+_STEP_M = 100.0
+"""Standard deviation of the distance of an object from a node of the roads."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApPlusParameters:
+    """Size and shape of a run; the defaults are the paper's, but for the sizes.
+
+    Parameters
+    ----------
+    subscriptions, objects
+        How many at the beginning.
+    timestamps
+        How long, in steps of 30 s.
+    mobility
+        Share of the ranges that move at each timestamp.
+    velocity
+        How many times as fast as the roads allow.
+    arrival_share
+        Objects that come at each timestamp, as a share of those at the beginning.
+    lifetime
+        Of objects, timestamps on average.
+    area
+        Of a range, as a share of the space.
+    keywords_min, keywords_max
+        Of a subscription, those of a random object.
+    copies_max
+        Of an object, in the AP+-Tree.
+    batch
+        Objects and ranges that an index is given at once.
+    singles
+        Objects and ranges that it is given one by one, at each timestamp.
+    audited
+        How many subscriptions are compared with the definition.
+    """
+
+    subscriptions: int = 100_000
+    objects: int = 100_000
+    timestamps: int = 10
+    mobility: float = 0.2
+    velocity: float = 1.0
+    arrival_share: float = 0.1
+    lifetime: float = 10.0
+    area: float = 0.0001
+    keywords_min: int = 1
+    keywords_max: int = 5
+    copies_max: int = 100
+    batch: int = 1_000
+    singles: int = 200
+    audited: int = 100
+    seed: int = 1
+
+    @property
+    def arrivals(self) -> int:
+        """Objects that come at each timestamp."""
+        return max(1, round(self.objects * self.arrival_share))
+
+    @property
+    def seconds(self) -> int:
+        """How long a drive must be."""
+        return max(1, round(self.timestamps * PERIOD_S * self.velocity))
+
+
+class ApPlusWorkload:
+    """Clauses, numbered from 1, that drive about, and objects that come and expire.
+
+    Parameters
+    ----------
+    data
+        Where keywords are from.
+    drives
+        Where ranges go; objects lie near the nodes of the roads.
+    parameters
+        How many, and how fast.
+    """
+
+    def __init__(self, data: Dataset, drives: Drives, parameters: ApPlusParameters) -> None:
+        self.name = f"{data.name}-{drives.name}"
+        self.square = drives.square
+        self.parameters = parameters
+        self._drives = drives
+        self._chance = chance = np.random.default_rng([parameters.seed, 23])
+        count = parameters.subscriptions
+        self.ids = np.arange(1, count + 1, dtype=np.int64)
+        self._drive = chance.integers(0, len(drives.x_m), count)
+        self._phase = chance.integers(0, 2 * parameters.seconds, count)
+        side = np.sqrt(parameters.area) / 2.0
+        self._half_x_m, self._half_y_m = side * drives.width_m, side * drives.height_m
+        words = keyword_rows(data.keywords, chance.integers(0, len(data), count))
+        wanted = chance.integers(parameters.keywords_min, parameters.keywords_max + 1, count)
+        self.required = sample_keywords(words, np.minimum(wanted, np.diff(words.offsets)), chance)
+        self.objects = self._draw_objects(data)
+        self.expiry_ms = self._draw_expiries()
+
+    def _draw_objects(self, data: Dataset) -> ObjectBatch:
+        parameters, chance, drives = self.parameters, self._chance, self._drives
+        count = parameters.objects + parameters.timestamps * parameters.arrivals
+        nodes = chance.integers(0, len(drives.node_x_m), count)
+        steps = chance.normal(0.0, _STEP_M, (2, count))
+        return ObjectBatch(
+            np.arange(1, count + 1, dtype=np.int64),
+            drives.node_x_m[nodes] + steps[0],
+            drives.node_y_m[nodes] + steps[1],
+            keyword_rows(data.keywords, chance.integers(0, len(data), count)),
+        )
+
+    def _draw_expiries(self) -> Ints:
+        """Return when objects end. Lives are exponential: those that are there go on as new ones do."""
+        parameters = self.parameters
+        born = np.zeros(len(self.objects))
+        born[parameters.objects :] = np.repeat(np.arange(parameters.timestamps), parameters.arrivals) + 1
+        lives = self._chance.exponential(parameters.lifetime, len(born))
+        found: Ints = np.ceil(1000.0 * PERIOD_S * (born + lives)).astype(np.int64)
+        return found
+
+    def arriving(self, timestamp: int) -> slice:
+        """Return which objects come at a timestamp; at 0, those that are there at the beginning."""
+        parameters = self.parameters
+        if timestamp == 0:
+            return slice(0, parameters.objects)
+        start = parameters.objects + (timestamp - 1) * parameters.arrivals
+        return slice(start, start + parameters.arrivals)
+
+    def moving(self, timestamp: int) -> Ints:
+        """Return the rows of the clauses that move at a timestamp."""
+        parameters = self.parameters
+        chance = np.random.default_rng([parameters.seed, 29, timestamp])
+        count = round(parameters.subscriptions * parameters.mobility)
+        return chance.permutation(parameters.subscriptions)[:count]
+
+    def boxes(self, rows: Ints, timestamp: int) -> Boxes:
+        """Return the ranges of clauses where their devices are."""
+        elapsed = round(timestamp * PERIOD_S * self.parameters.velocity)
+        x_m, y_m = self._drives.at(self._drive[rows], self._phase[rows] + elapsed)
+        half_x_m, half_y_m = self._half_x_m, self._half_y_m
+        return Boxes(x_m - half_x_m, y_m - half_y_m, x_m + half_x_m, y_m + half_y_m)
+
+    def words(self, rows: Ints) -> KeywordLists:
+        """Return what clauses require."""
+        return keyword_rows(self.required, rows)
+
+
+class ApPlusAudit:
+    """What some clauses have been told to match, against the definition, in plain Python.
+
+    Parameters
+    ----------
+    workload
+        What happens.
+    """
+
+    def __init__(self, workload: ApPlusWorkload) -> None:
+        self.lists = 0
+        self.mismatches = 0
+        self._workload = workload
+        count = min(workload.parameters.audited, workload.parameters.subscriptions)
+        chance = np.random.default_rng([workload.parameters.seed, 31])
+        self.rows = np.sort(chance.permutation(workload.parameters.subscriptions)[:count])
+        self._words = [frozenset(workload.required.row(row).tolist()) for row in self.rows.tolist()]
+        self._told: dict[int, set[int]] = {row + 1: set() for row in self.rows.tolist()}
+        self._boxes: dict[int, tuple[float, ...]] = {}
+
+    def place(self, rows: Ints, boxes: Boxes) -> None:
+        """Note where clauses are."""
+        for i in np.flatnonzero(np.isin(rows, self.rows)).tolist():
+            corners = (boxes.x1_m[i], boxes.y1_m[i], boxes.x2_m[i], boxes.y2_m[i])
+            self._boxes[int(rows[i]) + 1] = tuple(map(float, corners))
+
+    def matched(self, offsets: Ints, clause_ids: Ints, object_ids: Ints) -> None:
+        """Note what objects were told to match."""
+        found = np.flatnonzero(np.isin(clause_ids, self.rows + 1))
+        owners = np.searchsorted(offsets, found, side="right") - 1
+        for place, owner in zip(found.tolist(), owners.tolist(), strict=True):
+            self._told[int(clause_ids[place])].add(int(object_ids[owner]))
+
+    def moved(self, rows: Ints, offsets: Ints, object_ids: Ints, *, is_left: bool) -> None:
+        """Note what clauses began or ceased to match."""
+        for i in np.flatnonzero(np.isin(rows, self.rows)).tolist():
+            some = set(object_ids[offsets[i] : offsets[i + 1]].tolist())
+            told = self._told[int(rows[i]) + 1]
+            if is_left:
+                self.mismatches += not some <= told
+                told -= some
+            else:
+                self.mismatches += not some.isdisjoint(told)
+                told |= some
+
+    def compare(self, timestamp: int) -> None:
+        """Compare what clauses were told with what they match, of what is alive."""
+        workload = self._workload
+        now_ms = 1000 * PERIOD_S * timestamp
+        end = workload.arriving(timestamp).stop
+        objects = workload.objects
+        alive = np.flatnonzero(workload.expiry_ms[:end] > now_ms)
+        living = set(objects.ids[alive].tolist())
+        having: dict[int, list[int]] = {}
+        for row in alive.tolist():
+            for word in objects.keywords.row(row).tolist():
+                having.setdefault(word, []).append(row)
+        for clause, words in zip((self.rows + 1).tolist(), self._words, strict=True):
+            x1_m, y1_m, x2_m, y2_m = self._boxes[clause]
+            rows = min((having.get(word, []) for word in words), key=len)
+            expected = {
+                int(objects.ids[row])
+                for row in rows
+                if x1_m <= float(objects.x_m[row]) <= x2_m
+                and y1_m <= float(objects.y_m[row]) <= y2_m
+                and words <= set(objects.keywords.row(row).tolist())
+            }
+            self.lists += 1
+            self.mismatches += (self._told[clause] & living) != expected

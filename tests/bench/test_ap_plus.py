@@ -1,0 +1,85 @@
+"""`nearcast bench ap-plus` in miniature: every experiment runs, and every variant is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench import datasets
+from bench.ap_plus.drives import drives
+from bench.ap_plus.run import EXPERIMENTS, VARIANTS, MovingRun, measure
+from bench.ap_plus.workload import ApPlusParameters, ApPlusWorkload
+from index.batches import Matches, Moves
+
+SMALL = ("--subscriptions=300", "--objects=400", "--timestamps=3", "--area=0.01")
+PARAMETERS = ApPlusParameters(300, 400, timestamps=3, area=0.01, singles=5)
+
+
+def quiet(_stage, _done, _total):
+    """Nobody is told."""
+
+
+@pytest.fixture(scope="module")
+def roads():
+    return drives("city", PARAMETERS.seconds, 1, quiet)
+
+
+def test_every_experiment_runs(run_bench):
+    rows = run_bench("ap-plus", *SMALL, *(f"--experiment={name}" for name in EXPERIMENTS))
+    assert {row["experiment"] for row in rows} == set(EXPERIMENTS)
+    assert {row["variant"] for row in rows} <= set(VARIANTS)
+    assert all(row["timestamps"] == 3 for row in rows)
+    assert sum(row["changes_per_move"] for row in rows) > 0
+    assert all("us_per_location_update" in row for row in rows if row["experiment"] == "figure-19")
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_is_exact(city, roads, name):
+    row = measure(name, city, roads, PARAMETERS, 60.0, quiet)
+    assert (row["lists_audited"], row["mismatches"]) == (200, 0)
+    assert row["subscriptions"] == 300
+
+
+def test_a_wrong_index_is_noticed(city, roads):
+    """One that does not say what ranges come to."""
+    run = MovingRun("pairs", ApPlusWorkload(city, roads, PARAMETERS), np.inf, quiet)
+    move = run.index.move
+
+    def forgetful(ids, boxes):
+        nothing = Matches.of(np.zeros(len(ids), dtype=np.int64), np.empty(0, dtype=np.int64))
+        return Moves(nothing, move(ids, boxes).left)
+
+    run.index.move = forgetful
+    run.go()
+    assert run.audit.mismatches > 0
+
+
+def test_ranges_drive_on_roads_and_objects_lie_beside_them(city, roads):
+    workload = ApPlusWorkload(city, roads, PARAMETERS)
+    rows = workload.moving(1)
+    assert len(rows) == 60
+    before, after = workload.boxes(rows, 0), workload.boxes(rows, 1)
+    moved_m = np.hypot(after.x1_m - before.x1_m, after.y1_m - before.y1_m)
+    assert np.median(moved_m) > 100.0
+    assert moved_m.max() < 30.0 * 40.0
+    assert (workload.expiry_ms[workload.arriving(2)] > 60_000).all()
+
+
+def test_what_is_too_slow_is_measured_at_a_smaller_size(roads):
+    data = datasets.synthetic(2_000)
+    parameters = ApPlusParameters(40_000, 40_000, timestamps=2, singles=0)
+    row = measure("pairs", data, roads, parameters, 0.05, quiet)
+    assert row["subscriptions"] == row["objects"] < 40_000
+    assert row["mismatches"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--experiment=figure-18"], "experiment is 'figure-18', must be one of figure-19, "),
+        (["--variant=best"], "variant is 'best', must be one of ap-plus-tree, "),
+        (["--roads=oldenburg"], "set NEARCAST_DATA to the folder that holds roads/OL.cnode"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
+    assert said in refused("ap-plus", *arguments)
