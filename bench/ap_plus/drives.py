@@ -81,7 +81,9 @@ def drives(name: str, seconds: int, seed: int, progress: Progress) -> Drives:
     from simulator.trajectories import drive  # noqa: PLC0415
 
     files = ROADS[name]
+    path = None if files is None else required_file(files[0])
     parameters = SimulationParameters(
+        map_file=path,
         seed=seed,
         devices=_DRIVES,
         seconds=seconds,
@@ -89,10 +91,7 @@ def drives(name: str, seconds: int, seed: int, progress: Progress) -> Drives:
         bicycle_share=0.0,
         unit_m=None if files is None else files[1],
     )
-    if files is None:
-        terrain = generate_city(parameters)
-    else:
-        terrain = read_map(required_file(files[0]), parameters, progress)
+    terrain = generate_city(parameters) if path is None else read_map(path, parameters, progress)
     frame = Frame.of(terrain.area)
     graph = Graph.of(terrain.roads, frame)
     numbers = np.arange(_DRIVES, dtype=np.int64)
