@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
 
 from safe_region.earth import ObjectArea, Range
 from safe_region.region import RegionMode
@@ -101,12 +100,15 @@ class Boolean:
     moving
         Whether the range, a circle without a center, moves with the device, which is its middle. The
         device of a range that is fixed in place never has to say where it is.
+    region
+        How the safe region of a range that moves works: ANCHORED, or NEAREST for a device that holds
+        nothing but its result.
     """
 
     expression: str | Collection[str] | Collection[Clause]
     range: Range
     moving: bool = False
-    region: ClassVar[RegionMode] = RegionMode.ANCHORED
+    region: RegionMode = RegionMode.ANCHORED
 
 
 Spec = TopK | Boolean

@@ -21,6 +21,15 @@ class RegionMode(IntEnum):
     ELLIPSE = 2
     """As Lamps does it: a buffer of the k best; the server asks where the device is before it decides
     about a new object. The test of `anchored`, with b = 0."""
+    NEAREST = 3
+    """Of ranges that move, as the AP+-Tree-Safe does it: the device holds its result, and its region is a
+    circle that ends where an object would enter or leave; the server asks where the device is before it
+    decides about a new object. The test of `ranges`, with nothing within the slack."""
+
+    @property
+    def needs_exact_position(self) -> bool:
+        """Whether the server must know where the device is, and asks it."""
+        return self is not RegionMode.ANCHORED
 
 
 class Buffered(NamedTuple):

@@ -95,6 +95,7 @@ class Boolean(Spec):
     range: Range
     is_moving: bool
     """Whether the range moves with the device."""
+    region: RegionMode = RegionMode.ANCHORED
 
 
 class Place(NamedTuple):

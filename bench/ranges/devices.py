@@ -13,7 +13,7 @@ from bench.ranges.workload import RangesWorkload
 from bench.silence.devices import Traffic
 from engine import Engine, Published
 from engine.boolean.matcher import BooleanMatcher
-from engine.boolean.tables import Places
+from engine.boolean.pairs import Places
 from engine.contracts import BOOLEAN, Bools
 from index.batches import Floats, Ints
 from safe_region.ranges import ROUNDING_M, ROUNDING_SHARE, STEP_SHARE

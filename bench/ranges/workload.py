@@ -12,6 +12,7 @@ from engine.boolean.layout import CIRCLE, BooleanSpecs, Ranges
 from engine.contracts import BOOLEAN, handle_of
 from engine.polygons import Rings
 from index.batches import Boxes, Floats, Ints, KeywordLists
+from safe_region.region import RegionMode
 
 KEYWORDS_MAX = 2
 """Keywords of an expression, all of which an object must have: 1 to this."""
@@ -78,4 +79,5 @@ def _specs(keywords: KeywordLists, radius_m: float) -> BooleanSpecs:
         Rings(np.zeros(count + 1, np.int64), np.zeros(1, np.int64), np.zeros(0), np.zeros(0)),
     )
     excluded = KeywordLists(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
-    return BooleanSpecs(np.arange(count + 1, dtype=np.int64), keywords, excluded, ranges)
+    region = np.full(count, RegionMode.ANCHORED, dtype=np.int8)
+    return BooleanSpecs(np.arange(count + 1, dtype=np.int64), keywords, excluded, ranges, region)

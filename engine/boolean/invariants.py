@@ -9,7 +9,8 @@ import numpy as np
 
 from engine.areas import AreaArrays
 from engine.boolean.layout import CIRCLE, RECTANGLE
-from engine.boolean.tables import BooleanTables, Pairs
+from engine.boolean.pairs import Pairs
+from engine.boolean.tables import BooleanTables
 from engine.layout import POINT
 from engine.polygons import RingPool
 from index.contracts import InconsistentIndexError
@@ -120,6 +121,7 @@ def _check_held(tables: BooleanTables, matches_max: int, slot: int, found: Pairs
         if held and places[-1] != held - 1:
             raise InconsistentIndexError(f"subscription {row['id']} does not hold what is nearest")
     elif row["match_count"] != held:
-        raise InconsistentIndexError(f"subscription {row['id']} has lost count of what it holds")
+        raise InconsistentIndexError(f"subscription {row['id']} has lost count of what matches it")
+    held -= int(tables.pending.are_in(found).sum())
     if held > matches_max:
         raise InconsistentIndexError(f"subscription {row['id']} holds {held}, more than {matches_max}")

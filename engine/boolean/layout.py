@@ -9,12 +9,15 @@ import numpy.typing as npt
 
 from engine.polygons import Rings
 from index.batches import Boxes, Floats, Ints, KeywordLists
+from safe_region.region import RegionMode
 
 Rows = npt.NDArray[Any]
 
 CIRCLE = 0
 RECTANGLE = 1
 POLYGON = 2
+
+NEAREST = int(RegionMode.NEAREST)
 
 CLAUSE_BITS = 6
 """A subscription has at most 2**CLAUSE_BITS clauses."""
@@ -36,10 +39,11 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("keyword_start", np.int64),  # keywords of all clauses together
         ("keyword_count", np.int32),
         ("ring_start", np.int32),  # of a polygon: the first of its rings
-        ("match_count", np.int32),  # objects held, if there are not too many
+        ("match_count", np.int32),  # objects held or pending, if there are not too many
         ("ring_count", np.int16),
         ("clause_count", np.int8),
         ("shape", np.int8),
+        ("region", np.int8),  # mode of the safe region
         ("is_moving", np.int8),
         ("is_awake", np.int8),
         ("too_many", np.int8),
@@ -96,3 +100,5 @@ class BooleanSpecs(NamedTuple):
     excluded: KeywordLists
     """Of each clause."""
     ranges: Ranges
+    region: npt.NDArray[np.int8]
+    """Mode of each safe region (`RegionMode`): ANCHORED or, if the range moves, NEAREST."""

@@ -9,7 +9,7 @@ If more match than are sent with no slack (in the circle grown by the margin), t
 many: its device holds those nearest to the middle of the range, by (distance, id). Their ids are kept. Of
 all others only is kept how many objects their devices hold: they hold what matches, as the indexes say.
 A finder (`engine.boolean.finders`) says whom an object concerns that comes or goes, and what begins and
-ceases to match as a range moves.
+ceases to match as a range moves (`engine.boolean.evaluation`).
 
 Operations (batches): publish and remove cost what the finder does, O(1) a match, and so does evaluate, if
 there are not too many matches; subscribe and unsubscribe O(clauses).
@@ -19,16 +19,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.boolean.anchors import Anchors
+from engine.boolean.evaluation import Evaluation
 from engine.boolean.invariants import check_boolean
-from engine.boolean.layout import BooleanSpecs
-from engine.boolean.tables import BooleanTables, Pairs, Places
+from engine.boolean.layout import NEAREST, BooleanSpecs
+from engine.boolean.pairs import Pairs, Places, joined
+from engine.boolean.tables import BooleanTables
 from engine.contracts import CHANGE_DTYPE, Bools, Bounds, Positions, Published, Rows
 from engine.objects import Objects
 from engine.options import EngineOptions
 from index.batches import Floats, Ints, KeywordLists, ObjectBatch, Ranking
 from index.tables.slots import Slots
-from safe_region.ranges import CAPPED_SHARE
 
 
 class BooleanMatcher:
@@ -47,7 +47,7 @@ class BooleanMatcher:
         self.subscriptions = self.tables.subscriptions
         self._objects = objects
         self._matches_max = options.matches_max
-        self._anchors = Anchors(objects, self.subscriptions, options)
+        self._evaluation = Evaluation(self.tables, options)
 
     def __len__(self) -> int:
         return len(self.subscriptions)
@@ -74,6 +74,7 @@ class BooleanMatcher:
             rows["too_many"][slots] = 0
             for slot in slots.tolist():
                 self.tables.capped.pop(slot, None)
+            self.tables.pending.forget(slots)
 
     def are_awake(self, handles: Ints) -> Bools:
         """Whether each subscription is evaluated."""
@@ -81,8 +82,8 @@ class BooleanMatcher:
         return awake
 
     def are_pending(self, handles: Ints) -> Bools:
-        """Nothing waits for a position."""
-        return np.zeros(len(handles), dtype=np.bool_)
+        """Whether something waits for the position of each subscription's device."""
+        return self.tables.pending.are_for(self.subscriptions.slots(handles))
 
     def keyword_lists(self, handles: Ints) -> KeywordLists:
         """Return the keywords of subscriptions, those of all their clauses together."""
@@ -100,118 +101,18 @@ class BooleanMatcher:
         """
         slots = self.subscriptions.slots(positions.handles)
         rows = self.subscriptions.rows
-        was_awake = rows["is_awake"][slots] == 1
-        acts = ~was_awake | (rows["is_moving"][slots] == 1) | (rows["too_many"][slots] == 1)
+        is_due = (rows["is_moving"][slots] == 1) | (rows["too_many"][slots] == 1)
+        acts = is_due | (rows["is_awake"][slots] == 0)
         if not acts.any():
             return np.empty(0, dtype=CHANGE_DTYPE)
-        slots, positions, was_awake = slots[acts], positions.part(acts), was_awake[acts]
-        is_whole = was_awake & (rows["too_many"][slots] == 0)
-        woken, moved = slots[~was_awake], slots[is_whole]
-        before, places = self.held_of(slots[was_awake & ~is_whole]), self.tables.places(slots)
-        moves = rows["is_moving"][slots] == 1
-        self._anchors.place(slots[moves], positions.part(moves))
-        rows["is_awake"][slots] = 1
-        begun = self.tables.wake(woken)
-        rows["match_count"][woken] = 0
-        entered, left = self.tables.move(moved, places.part(is_whole))
-        self._count(begun, 1)
-        self._count(entered, 1)
-        self._count(left, -1)
-        entered = _joined(begun, entered)
-        is_much = self._are_much(slots) | (moves & self._anchors.are_astray(slots, positions))
-        if is_much.any():
-            is_other = is_whole & is_much
-            found = self.tables.find(places.part(is_other)).of(slots[is_other])
-            before = _joined(before, found)
-            held = self._settle_near(slots[is_much], positions.part(is_much))
-            is_mine = ~np.isin(entered.rows, slots[is_much])
-            entered = _joined(entered.part(is_mine), held.without(before))
-            is_mine = ~np.isin(left.rows, slots[is_much])
-            left = _joined(left.part(is_mine), before.without(held))
-        return self._changes(entered, left)
-
-    def _settle_near(self, slots: Slots, positions: Positions) -> Pairs:
-        """Hold what should be held; where a slack was cut so much that the device is beyond, about it."""
-        held = self._settle(slots)
-        is_moving = self.subscriptions.rows["is_moving"][slots] == 1
-        astray = is_moving & self._anchors.are_astray(slots, positions)
-        if not astray.any():
-            return held
-        held = held.part(~np.isin(held.rows, slots[astray]))
-        return _joined(held, self._settle_here(slots[astray], positions.part(astray)))
-
-    def _settle_here(self, slots: Slots, positions: Positions) -> Pairs:
-        """Hold what should be held about where devices are, not ahead of them."""
-        self._anchors.place_here(slots, positions)
-        for slot in slots.tolist():
-            self.tables.capped.pop(slot, None)
-        return self._settle(slots)
-
-    def _settle(self, slots: Slots, without: Slots | None = None) -> Pairs:
-        """Hold what should be held of subscriptions, with their slack or less; return that, by slot."""
-        rows = self.subscriptions.rows
-        reach_m = rows["radius_m"][slots] + rows["slack_m"][slots]
-        found = self.tables.find(self.tables.places(slots)._replace(reach_m=reach_m))
-        if without is not None:
-            found = found.part(~np.isin(found.objects, without))
-        counts = np.bincount(found.rows, minlength=len(slots))
-        rows["match_count"][slots] = counts
-        is_much = (counts > self._matches_max) | (rows["too_many"][slots] == 1)
-        kept = np.ones(len(found.rows), dtype=np.bool_)
-        for i in np.flatnonzero(is_much).tolist():
-            first, last = np.searchsorted(found.rows, [i, i + 1])
-            part = slice(int(first), int(last))
-            kept[part] = self._cut(int(slots[i]), found.part(part))
-        if len(slots):
-            self.tables.place(slots)
-        return found.part(kept).of(slots)
-
-    def _cut(self, slot: int, found: Pairs) -> Bools:
-        """Say what is held of one subscription, of which much was found."""
-        row, most = self.subscriptions.rows[slot], self._matches_max
-        order = np.lexsort((self._objects.table.rows["id"][found.objects], found.distance_m))
-        is_inner = np.ones(len(order), dtype=np.bool_)
-        if row["is_moving"]:
-            is_inner = found.nearest_m <= row["radius_m"] + row["margin_m"]
-        inner = int(is_inner.sum())
-        self.tables.capped.pop(slot, None)
-        row["too_many"] = inner > most or (row["too_many"] == 1 and inner >= most * CAPPED_SHARE)
-        kept = np.ones(len(order), dtype=np.bool_)
-        if row["too_many"]:
-            row["slack_m"] = 0.0
-            kept[:] = False
-            kept[order[is_inner[order]][:most]] = True
-            self.tables.capped[slot] = self._objects.table.rows["id"][found.objects[kept]]
-        elif len(order) > most:
-            nearest_m = float(np.partition(found.nearest_m, most)[most])
-            row["slack_m"] = _slack_below(float(row["radius_m"]), nearest_m)
-            kept = found.nearest_m <= row["radius_m"] + row["slack_m"]
-        row["match_count"] = int(kept.sum())
-        return kept
-
-    def held_of(self, slots: Slots) -> Pairs:
-        """Return what devices hold of subscriptions that are awake, by slot and then by object."""
-        is_capped = self.subscriptions.rows["too_many"][slots] == 1
-        regular = slots[~is_capped]
-        found = self.tables.find(self.tables.places(regular)).of(regular)
-        for slot in slots[is_capped].tolist():
-            found = _joined(found, self._capped_of(slot))
-        return found.part(np.argsort(found.keys()))
-
-    def _capped_of(self, slot: int) -> Pairs:
-        """Return what is held of a subscription that has too many."""
-        table = self._objects.table
-        alive = self.tables.capped[slot][table.ids.present(self.tables.capped[slot])]
-        objects = np.sort(table.slots(alive)).astype(np.int64)
-        unknown = np.zeros(len(objects))
-        return Pairs(np.full(len(objects), slot, dtype=np.int64), objects, unknown, unknown)
+        return self._changes(*self._evaluation.evaluate(slots[acts], positions.part(acts)))
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
         """Return the ids of what the device of a subscription holds, and zeros."""
         slots = self.subscriptions.slots(np.array([handle], dtype=np.int64))
         if not self.subscriptions.rows["is_awake"][slots[0]]:
             return np.empty(0, dtype=np.int64), np.empty(0)
-        found: Ints = np.sort(self._objects.table.rows["id"][self.held_of(slots).objects])
+        found: Ints = np.sort(self._objects.table.rows["id"][self._evaluation.held_of(slots).objects])
         return found, np.zeros(len(found))
 
     def bounds(self, handles: Ints) -> Bounds:
@@ -251,22 +152,31 @@ class BooleanMatcher:
         affected = self.tables.published(objects, slots)
         if not len(affected.rows):
             return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
-        self._count(affected, 1)
+        self._evaluation.count(affected, 1)
+        affected, begun = self._told_at_once(affected)
         owners = np.unique(affected.rows).astype(np.int32)
-        much = owners[self._are_much(owners)]
+        much = owners[self._evaluation.are_much(owners)]
         if not len(much):
-            return Published(self._changes(affected, Pairs.nothing()), nobody, nobody)
+            return Published(self._changes(affected, Pairs.nothing()), nobody, begun)
         rows = self.subscriptions.rows
         is_capped = rows["too_many"][much] == 1
         bounds = rows[["slack_m", "too_many"]][much]
         regular = affected.part(~np.isin(affected.rows, much[is_capped]))
-        before = self.held_of(much).without(regular)
+        before = self._evaluation.held_of(much).without(regular)
         rows["slack_m"][much[is_capped]] = rows["margin_m"][much[is_capped]]
-        held = self._settle(much)
+        held = self._evaluation.settle(much)
         entered = regular.part(~np.isin(regular.rows, much))
         changed = rows["id"][much[rows[["slack_m", "too_many"]][much] != bounds]]
-        changes = self._changes(_joined(entered, held.without(before)), before.without(held))
-        return Published(changes, changed, nobody)
+        changes = self._changes(joined(entered, held.without(before)), before.without(held))
+        return Published(changes, changed, begun)
+
+    def _told_at_once(self, affected: Pairs) -> tuple[Pairs, Ints]:
+        """Return what the devices need not be asked about, and who is to be asked now."""
+        rows = self.subscriptions.rows[affected.rows]
+        is_asked = (rows["region"] == NEAREST) & (rows["too_many"] == 0)
+        begun = self.tables.pending.note(affected.part(is_asked))
+        ids: Ints = self.subscriptions.rows["id"][begun]
+        return affected.part(~is_asked), ids
 
     def remove(self, slots: Slots, *, tell: bool) -> Rows:
         """Take objects out of what is held. Who has too many is given others, if it is told."""
@@ -274,33 +184,23 @@ class BooleanMatcher:
         affected = self.tables.retracted(slots)
         is_capped = rows["too_many"][affected.rows] == 1
         left = affected.part(~is_capped)
-        self._count(left, -1)
+        self._evaluation.count(left, -1)
+        left = left.part(~self.tables.pending.are_in(left))
         if not tell:
             return np.empty(0, dtype=CHANGE_DTYPE)
         much = np.unique(affected.rows[is_capped]).astype(np.int32)
         if not len(much):
             return self._changes(Pairs.nothing(), left)
-        before = self.held_of(much)
+        before = self._evaluation.held_of(much)
         lost = np.unique(before.rows[np.isin(before.objects, slots)]).astype(np.int32)
         before = before.part(np.isin(before.rows, lost))
         rows["slack_m"][lost] = rows["margin_m"][lost]
-        held = self._settle(lost, slots)
-        return self._changes(held.without(before), _joined(left, before.without(held)))
-
-    def _are_much(self, slots: Slots) -> Bools:
-        """Whether more matches each subscription than is sent, or that was so."""
-        rows = self.subscriptions.rows[slots]
-        found: Bools = (rows["match_count"] > self._matches_max) | (rows["too_many"] == 1)
-        return found
-
-    def _count(self, pairs: Pairs, change: int) -> None:
-        """Note how many more match subscriptions, or how many fewer."""
-        owners, counts = np.unique(pairs.rows, return_counts=True)
-        self.subscriptions.rows["match_count"][owners] += (change * counts).astype(np.int32)
+        held = self._evaluation.settle(lost, slots)
+        return self._changes(held.without(before), joined(left, before.without(held)))
 
     def _changes(self, entered: Pairs, left: Pairs) -> Rows:
         """Write what enters and what leaves, grouped by subscription."""
-        both = _joined(left, entered)
+        both = joined(left, entered)
         is_drop = np.arange(len(both.rows)) < len(left.rows)
         order = np.lexsort((both.objects, ~is_drop, both.rows))
         changes = np.zeros(len(order), dtype=CHANGE_DTYPE)
@@ -324,20 +224,3 @@ class BooleanMatcher:
             Naming what does not hold.
         """
         check_boolean(self.tables, self._matches_max)
-
-
-def _joined(one: Pairs, other: Pairs) -> Pairs:
-    return Pairs(
-        np.concatenate([one.rows, other.rows]),
-        np.concatenate([one.objects, other.objects]),
-        np.concatenate([one.distance_m, other.distance_m]),
-        np.concatenate([one.nearest_m, other.nearest_m]),
-    )
-
-
-def _slack_below(radius_m: float, nearest_m: float) -> float:
-    """Return the largest slack with which an object at this distance, beyond the radius, is not held."""
-    slack_m = max(0.0, float(np.nextafter(nearest_m, 0.0)) - radius_m)
-    while radius_m + slack_m >= nearest_m:
-        slack_m = float(np.nextafter(slack_m, 0.0))
-    return slack_m

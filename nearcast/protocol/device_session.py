@@ -26,11 +26,10 @@ from nearcast.protocol.subscription import Subscription
 from nearcast.protocol.subscription_registry import SubscriptionRegistry
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
 from safe_region.frame import Frame, Point
-from safe_region.region import RegionMode
 
 _log = logging.getLogger(__name__)
 
-_EXACT = "with an exact position only: the mode ELLIPSE needs to know where the device is"
+_EXACT = "with an exact position only: the modes ELLIPSE and NEAREST need to know where the device is"
 
 Response = device_service_pb2.AttachResponse
 
@@ -116,8 +115,9 @@ class DeviceSession:
         )
 
     def connect(self) -> None:
-        """Say hello on a new stream."""
-        self._sender.hello(self.device_id, self._token, self._nonce)
+        """Say hello on a new stream, unless this session has ended: nobody would answer for it."""
+        if self.error is None:
+            self._sender.hello(self.device_id, self._token, self._nonce)
 
     def disconnect(self) -> None:
         """Note that the stream is gone."""
@@ -261,7 +261,7 @@ class DeviceSession:
         """Take over a new fix; report it if some region does not cover it."""
         self._require_open()
         if accuracy_m and any(
-            one.spec.region is RegionMode.ELLIPSE for one in self.subscriptions.values()
+            one.spec.region.needs_exact_position for one in self.subscriptions.values()
         ):
             raise invalid("accuracy_m", accuracy_m, _EXACT)
         self.location.move(lon, lat, accuracy_m)
@@ -307,7 +307,7 @@ class DeviceSession:
         """Begin a subscription. Its first delta is to come."""
         self._require_open()
         spec_message(spec)  # raises before anything changes
-        if spec.region == RegionMode.ELLIPSE and not self.location.is_exact:
+        if spec.region.needs_exact_position and not self.location.is_exact:
             raise invalid("spec.region", spec.region, _EXACT)
         subscription = self.registry.begin(spec)
         if self.is_online:

@@ -22,6 +22,7 @@ class RegionMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REGION_MODE_UNSPECIFIED: _ClassVar[RegionMode]
     REGION_MODE_ANCHORED: _ClassVar[RegionMode]
     REGION_MODE_ELLIPSE: _ClassVar[RegionMode]
+    REGION_MODE_NEAREST: _ClassVar[RegionMode]
 
 class Cause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -48,6 +49,7 @@ SIMILARITY_TFIDF_COSINE: Similarity
 REGION_MODE_UNSPECIFIED: RegionMode
 REGION_MODE_ANCHORED: RegionMode
 REGION_MODE_ELLIPSE: RegionMode
+REGION_MODE_NEAREST: RegionMode
 CAUSE_UNSPECIFIED: Cause
 CAUSE_SUBSCRIBED: Cause
 CAUSE_REPORTED: Cause

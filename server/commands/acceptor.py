@@ -193,5 +193,5 @@ def require_covered(needs_exact: bool, margin_m: float, field: str = "margin_m")
         margin_m == 0.0 or not needs_exact,
         field,
         margin_m,
-        "0 for a device with a subscription in the mode ELLIPSE",
+        "0 for a device with a subscription in the mode ELLIPSE or NEAREST",
     )

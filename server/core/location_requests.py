@@ -1,4 +1,4 @@
-"""Questions to devices where they are (region mode ELLIPSE): who was asked, when, and has not answered.
+"""Questions to devices where they are (modes ELLIPSE, NEAREST): who was asked, when, who did not answer.
 
 Operations: O(1) a question. Questions are numbered, so that a barrier can wait for those asked before it.
 """

@@ -55,7 +55,7 @@ def _top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
     if spec.similarity == subscriptions_pb2.SIMILARITY_TFIDF_COSINE:
         raise unimplemented("spec.top_k.similarity", "JACCARD, DICE or COSINE", "TFIDF_COSINE")
     similarity = choice(Similarity, spec.similarity or Similarity.JACCARD, "spec.top_k.similarity")
-    region = choice(RegionMode, message.region or RegionMode.ANCHORED, "spec.region")
+    region = _region_from(message, RegionMode.ANCHORED, RegionMode.ELLIPSE)
     return TopK(tuple(spec.keywords), spec.k, spec.alpha, similarity, region)
 
 
@@ -77,11 +77,9 @@ def _boolean_from(message: subscriptions_pb2.SubscriptionSpec) -> Boolean:
         raise missing(f"{field}.clauses")
     if spec.dwell_ms:
         raise unimplemented(f"{field}.dwell_ms", "0")
-    if message.region == subscriptions_pb2.REGION_MODE_ELLIPSE:
-        raise unimplemented("spec.region", "ANCHORED")
-    choice(RegionMode, message.region or RegionMode.ANCHORED, "spec.region")
+    region = _region_from(message, RegionMode.ANCHORED, RegionMode.NEAREST)
     clauses = tuple(Clause(tuple(one.required), tuple(one.excluded)) for one in spec.clauses)
-    return Boolean(clauses, range_from(spec), spec.moving)
+    return Boolean(clauses, range_from(spec), spec.moving, region)
 
 
 def _boolean_message(spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:
@@ -93,8 +91,23 @@ def _boolean_message(spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:
     )
     write_range(spec.range, message)
     return subscriptions_pb2.SubscriptionSpec(
-        boolean=message, region=subscriptions_pb2.REGION_MODE_ANCHORED
+        boolean=message, region=subscriptions_pb2.RegionMode.Name(int(spec.region))
     )
+
+
+def _region_from(message: subscriptions_pb2.SubscriptionSpec, *known: RegionMode) -> RegionMode:
+    """Read how a safe region works.
+
+    Raises
+    ------
+    RefusalError
+        If it is in none of the ways that subscriptions of the kind know.
+    """
+    value = message.region or RegionMode.ANCHORED
+    if value not in known:
+        limit = ", ".join(f"{one.value} ({one.name})" for one in known)
+        raise RefusalError(Reason.INVALID_FIELD, "spec.region", value, f"one of {limit}")
+    return RegionMode(value)
 
 
 _READERS: dict[str, Callable[[subscriptions_pb2.SubscriptionSpec], Spec]] = {

@@ -27,7 +27,7 @@ _STEP_DEG = 0.004
 """How far a device goes in a move, at most: some 400 m."""
 _SUBSCRIPTIONS_MAX = 3
 
-_ELLIPSE_SHARE = 0.2
+_ASKED_SHARE = 0.2
 _BOOLEAN_SHARE = 0.25
 _SPEED_MAX_MPS = 30.0
 
@@ -151,23 +151,24 @@ class Crowd:
             return
         chance = self.chance
         words = frozenset(chance.sample(KEYWORDS, chance.randint(1, 3)))
-        is_ellipse = member.habit.is_exact and chance.random() < _ELLIPSE_SHARE
-        region = RegionMode.ELLIPSE if is_ellipse else RegionMode.ANCHORED
+        is_asked = member.habit.is_exact and chance.random() < _ASKED_SHARE
         spec: Spec
         if chance.random() < _BOOLEAN_SHARE:
-            spec = self._boolean(member, words)
+            spec = self._boolean(member, words, is_asked=is_asked)
         else:
+            region = RegionMode.ELLIPSE if is_asked else RegionMode.ANCHORED
             spec = TopK(words, chance.randint(1, 10), chance.choice((0.3, 0.7, 0.95)), region=region)
         subscription = await member.device.subscribe(spec)
         member.specs[subscription.id] = spec
 
-    def _boolean(self, member: Member, words: frozenset[str]) -> Boolean:
+    def _boolean(self, member: Member, words: frozenset[str], *, is_asked: bool) -> Boolean:
         """Draw a boolean subscription, whose range moves or is fixed about where the device is."""
         chance = self.chance
         radius_m = chance.choice((300.0, 3_000.0))
         kind = chance.choice(("moving", "moving", "circle", "rectangle"))
         if kind == "moving":
-            return Boolean(words, Circle(radius_m), moving=True)
+            region = RegionMode.NEAREST if is_asked else RegionMode.ANCHORED
+            return Boolean(words, Circle(radius_m), moving=True, region=region)
         lon, lat = member.lon, member.lat
         first, *rest = sorted(words)
         clauses = (Clause(frozenset({first}), frozenset(rest)), Clause(words))

@@ -95,6 +95,7 @@ class BooleanAsk:
     center: tuple[float, float] | None = None
     """Of a fixed circle; else it moves."""
     radius_m: float = 0.0
+    region: RegionMode = RegionMode.ANCHORED
 
     def is_asked_for(self, one):
         return any(
@@ -117,7 +118,9 @@ class Boolean:
             return BooleanAsk(tuple(clauses), None if polygon else box, polygon)
         radius_m = dice.random.choice((0.5, 1.0, 3.0, 5.0, 40.0))
         center = None if kind == "moving" else (dice.coordinate(), dice.coordinate())
-        return BooleanAsk(tuple(clauses), center=center, radius_m=radius_m)
+        is_nearest = center is None and dice.random.random() < 0.25
+        region = RegionMode.NEAREST if is_nearest else RegionMode.ANCHORED
+        return BooleanAsk(tuple(clauses), center=center, radius_m=radius_m, region=region)
 
     def specs(self, asked):
         clauses = [clause for one in asked for clause in one.clauses]
@@ -136,13 +139,14 @@ class Boolean:
             keyword_lists([required for required, _ in clauses]),
             keyword_lists([excluded for _, excluded in clauses]),
             ranges,
+            np.array([one.region for one in asked], dtype=np.int8),
         )
 
     def keywords(self, asked):
         return frozenset().union(*(words for clause in asked.clauses for words in clause))
 
-    def needs_exact_position(self, asked):  # noqa: ARG002
-        return False
+    def needs_exact_position(self, asked):
+        return asked.region is RegionMode.NEAREST
 
     def _center(self, asked, x_m=0.0, y_m=0.0):
         box = _box(asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from nearcast import (
     GeoObject,
     Polygon,
     RefusedError,
+    RegionMode,
     SubscriptionState,
     TopK,
 )
@@ -104,6 +106,44 @@ async def test_a_walk_is_exact_and_mostly_silent(client):
             assert shown(subscription) == expected(TEA, device, objects, lon, lat)
             assert all(match.score == 0.0 for match in subscription.results())
         assert 0 < device.counters.reports < 20
+
+
+async def test_a_device_that_holds_its_result_only_is_asked(client):
+    """The mode NEAREST: silent until something would enter or leave; the server asks about new objects."""
+    chance = random.Random(1)
+    objects = await published(client, 300, chance)
+    spec = replace(TEA, region=RegionMode.NEAREST)
+    async with await client.attach("walker", lon=LON, lat=LAT) as device:
+        subscription = await device.subscribe(spec)
+        lon, lat = LON, LAT
+        for step in range(60):
+            lon, lat = lon + chance.uniform(0, 1) * STEP_DEG, lat + chance.uniform(-1, 1) * STEP_DEG
+            await device.move(lon, lat)
+            if step % 10 == 5:
+                objects |= await published(client, 10, chance)
+            await client.sync()
+            assert subscription.state is SubscriptionState.EXACT
+            assert shown(subscription) == expected(spec, device, objects, lon, lat)
+            assert set(subscription.region.buffer) == set(shown(subscription))
+        assert 0 < device.counters.reports <= 60
+        with pytest.raises(
+            RefusedError, match=r"accuracy_m is 5\.0, must be with an exact position only"
+        ):
+            await device.move(lon, lat, accuracy_m=5.0)
+
+
+async def test_a_mode_must_be_one_of_the_kind(client):
+    async with await client.attach("walker", lon=LON, lat=LAT) as device:
+        for spec, limit in (
+            (replace(TEA, region=RegionMode.ELLIPSE), r"must be one of 1 \(ANCHORED\), 3 \(NEAREST\)"),
+            (TopK({"tea"}, region=RegionMode.NEAREST), r"must be one of 1 \(ANCHORED\), 2 \(ELLIPSE\)"),
+            (
+                Boolean({"tea"}, BOX, region=RegionMode.NEAREST),
+                "must be ANCHORED, since the range does not",
+            ),
+        ):
+            with pytest.raises(RefusedError, match=f"spec.region is .*, {limit}"):
+                await device.subscribe(spec)
 
 
 async def test_a_private_device_is_exact_too(client):

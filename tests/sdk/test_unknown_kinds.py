@@ -8,6 +8,7 @@ import random
 import pytest
 
 from nearcast import SubscriptionState, TopK
+from nearcast.errors import ClosedError
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.location import Location
@@ -146,3 +147,13 @@ def test_its_end_is_nobodys_concern(unknown):
     )
     assert line.device.error is None
     assert line.device.subscribe(SUSHI).id == 4, "no number is used twice"
+
+
+def test_a_session_that_has_ended_says_no_hello():
+    """Nobody would answer for it, and the server would take it for attached."""
+    channel = Channel()
+    channel.device.connect()
+    assert channel.kinds() == ["hello"]
+    channel.device.fail(ClosedError("refused"))
+    channel.device.connect()
+    assert channel.kinds() == []

@@ -71,7 +71,10 @@ class Draws:
     def spec(self, *, is_anchored: bool) -> Spec:
         """Return what a device asks for, of any kind; in either mode unless it must be ANCHORED."""
         if self._chance.random() < 0.25:
-            return Boolean(self._clauses(), *self._range())
+            where, is_moving = self._range()
+            is_nearest = is_moving and not is_anchored and self._chance.random() < 0.3
+            region = RegionMode.NEAREST if is_nearest else RegionMode.ANCHORED
+            return Boolean(self._clauses(), where, is_moving, region)
         return self.top_k(is_anchored=is_anchored)
 
     def _clauses(self) -> tuple[Clause, ...]:
@@ -105,7 +108,7 @@ class Draws:
             self._chance.choice((1, 2, 3, self._chance.randint(1, 20))),
             self._chance.choice((0.001, 0.5, 0.5, 0.999, self._chance.uniform(0.001, 0.999))),
             self._chance.choice(list(Similarity)),
-            RegionMode.ANCHORED if is_anchored else self._chance.choice(list(RegionMode)),
+            self._chance.choice((RegionMode.ANCHORED, RegionMode.ELLIPSE)[: 1 if is_anchored else 2]),
         )
 
 

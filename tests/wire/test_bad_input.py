@@ -309,7 +309,6 @@ NOT_BUILT = {
         )
     ),
     "spec.boolean.dwell_ms": a_boolean(dwell_ms=1),
-    "spec.region": a_boolean(region=subscriptions_pb2.REGION_MODE_ELLIPSE),
     "spec.window": subscriptions_pb2.SubscriptionSpec(
         top_k=a_spec().top_k, window=subscriptions_pb2.Window(count=10)
     ),

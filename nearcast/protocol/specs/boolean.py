@@ -13,6 +13,8 @@ from safe_region.frame import Frame
 from safe_region.ranges import FixedRegion, RangeRegion
 from safe_region.region import Buffered, RegionMode
 
+_REGIONS = (0, RegionMode.ANCHORED, RegionMode.NEAREST)
+
 
 class BooleanKind:
     """Everything that matches an expression, within a range."""
@@ -33,23 +35,25 @@ class BooleanKind:
         )
         write_range(spec.range, message)
         return subscriptions_pb2.SubscriptionSpec(
-            boolean=message, region=subscriptions_pb2.REGION_MODE_ANCHORED
+            boolean=message, region=subscriptions_pb2.RegionMode.Name(int(spec.region))
         )
 
     def read(self, message: subscriptions_pb2.SubscriptionSpec) -> Boolean | None:
         """Read what a subscription asks for; None if in a way that is not known here."""
         boolean = message.boolean
         where = range_from(boolean)
-        if where is None or boolean.dwell_ms or message.region not in (0, RegionMode.ANCHORED):
+        if where is None or boolean.dwell_ms or message.region not in _REGIONS:
             return None
         clauses = tuple(
             Clause(frozenset(one.required), frozenset(one.excluded)) for one in boolean.clauses
         )
-        return Boolean(clauses, where, boolean.moving)
+        region = RegionMode(message.region or RegionMode.ANCHORED)
+        return Boolean(clauses, where, boolean.moving, region)
 
     def is_same(self, spec: Boolean, other: Boolean) -> bool:
         """Whether the server's normalised spec is what was asked for."""
         is_same_place = spec.range == other.range and spec.moving == other.moving
+        is_same_place &= spec.region == other.region
         return is_same_place and set(clauses_of(spec.expression)) == set(other.expression)
 
     def region(self, spec: Boolean) -> FixedRegion:

@@ -19,6 +19,7 @@ from engine.contracts import BOOLEAN
 from index.batches import Floats, Ints, Ranking
 from safe_region.earth import Range
 from safe_region.frame import Frame
+from safe_region.region import RegionMode
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.specs.checks import checked_keywords, require
 from server.core.specs.range_table import RangeTable, plane_ranges
@@ -64,12 +65,14 @@ class BooleanKind:
         require(1 <= len(spec.clauses) <= most, field, f"{len(spec.clauses)} clauses", f"1 to {most}")
         clauses = {_checked_clause(one, f"{field}[{i}]", limits) for i, one in enumerate(spec.clauses)}
         where = checked_range(spec.range, limits, frame, is_moving=spec.is_moving)
-        return Boolean(tuple(sorted(clauses)), where, spec.is_moving)
+        is_known = spec.is_moving or spec.region is RegionMode.ANCHORED
+        require(is_known, "spec.region", spec.region.name, "ANCHORED, since the range does not move")
+        return Boolean(tuple(sorted(clauses)), where, spec.is_moving, spec.region)
 
     @classmethod
-    def needs_exact_positions(cls, spec: Boolean) -> bool:  # noqa: ARG003
-        """Any position will do."""
-        return False
+    def needs_exact_positions(cls, spec: Boolean) -> bool:
+        """Whether the region ends where the result changes."""
+        return spec.region.needs_exact_position
 
     @classmethod
     def encoded(cls, spec: Boolean) -> str:
@@ -78,11 +81,14 @@ class BooleanKind:
             {"required": one.required} | ({"excluded": one.excluded} if one.excluded else {})
             for one in spec.clauses
         ]
-        return _encode({"clauses": clauses, **encoded_range(spec.range), "moving": spec.is_moving})
+        found = {"clauses": clauses, **encoded_range(spec.range), "moving": spec.is_moving}
+        if spec.region is not RegionMode.ANCHORED:
+            found["region"] = int(spec.region)
+        return _encode(found)
 
-    def needs_exact_position(self, handle: int) -> bool:  # noqa: ARG002
-        """Any position will do."""
-        return False
+    def needs_exact_position(self, handle: int) -> bool:
+        """Whether the region ends where the result changes."""
+        return self._region(handle).needs_exact_position
 
     def subscribe(self, handle: int, spec: Boolean) -> None:
         """Make a subscription known, parked."""
@@ -105,6 +111,7 @@ class BooleanKind:
             self._dictionary.take_all([clause.required for clause in clauses]),
             self._dictionary.take_all([clause.excluded for clause in clauses]),
             plane_ranges([spec.range for spec in specs], self._frame),
+            np.array([spec.region for spec in specs], dtype=np.int8),
         )
 
     def unsubscribe(self, handle: int) -> None:
@@ -117,7 +124,8 @@ class BooleanKind:
     def spec(self, handle: int) -> Boolean:
         """Return what a subscription asks for."""
         where = self._ranges.get(self._slot(handle))
-        return Boolean(tuple(sorted(self._clauses(handle))), where, self._is_moving(handle))
+        clauses = tuple(sorted(self._clauses(handle)))
+        return Boolean(clauses, where, self._is_moving(handle), self._region(handle))
 
     def _clauses(self, handle: int) -> list[Clause]:
         rows = self._matcher.tables.expression(self._slot(handle))
@@ -125,6 +133,9 @@ class BooleanKind:
 
     def _is_moving(self, handle: int) -> bool:
         return bool(self._matcher.subscriptions.rows["is_moving"][self._slot(handle)])
+
+    def _region(self, handle: int) -> RegionMode:
+        return RegionMode(int(self._matcher.subscriptions.rows["region"][self._slot(handle)]))
 
     def _slot(self, handle: int) -> int:
         return int(self._matcher.subscriptions.slots(np.array([handle], dtype=np.int64))[0])
@@ -164,4 +175,4 @@ def _decoded(found: Any) -> Boolean:  # noqa: ANN401 - JSON
         Clause(tuple(one["required"]), tuple(one.get("excluded", ()))) for one in found["clauses"]
     )
     where: Range = decoded_range(found)
-    return Boolean(clauses, where, bool(found["moving"]))
+    return Boolean(clauses, where, bool(found["moving"]), RegionMode(found.get("region", 1)))

@@ -78,7 +78,7 @@ class TopKKind:
     @classmethod
     def needs_exact_positions(cls, spec: TopK) -> bool:
         """Whether the server has to know where the device is: in the mode ELLIPSE."""
-        return spec.region is RegionMode.ELLIPSE
+        return spec.region.needs_exact_position
 
     @classmethod
     def encoded(cls, spec: TopK) -> str:
