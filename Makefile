@@ -29,7 +29,7 @@ PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo bench-lamps bench-topk bench-boolean bench-server soak chaos test test-long test-nojit test-boundscheck proto proto-check proto-compat lint format clean
+.PHONY: help install java demo bench-lamps bench-topk bench-boolean bench-ap-plus bench-server soak chaos test test-long test-nojit test-boundscheck proto proto-check proto-compat lint format clean
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,12 @@ bench-boolean: $(STAMP)  ## Measure boolean subscriptions, reduced to minutes (J
 	$(BIN)/nearcast bench ap-tree --experiment figure-11 --experiment figure-12 --experiment figure-17 \
 		--experiment figure-18 --experiment peers --experiment rebuild --subscriptions 100000 --budget-s 20 \
 		--json runs/bench/boolean.json --plot runs/bench/boolean.png
+
+bench-ap-plus: $(STAMP)  ## Measure ranges that move, reduced to minutes (JSON and pictures in runs/bench)
+	$(BIN)/nearcast bench ap-plus --experiment figure-19 --experiment figure-20 --experiment figure-21 \
+		--experiment figure-22 --experiment figure-23 --experiment figure-24 --experiment figure-25 \
+		--experiment figure-26 --experiment figure-27 --subscriptions 20000 --objects 20000 --timestamps 4 \
+		--budget-s 15 --json runs/bench/ap-plus.json --plot runs/bench/ap-plus.png
 
 bench-server: $(STAMP)  ## Put a server process under load beside a bare echo server (JSON and picture in runs/bench)
 	$(BIN)/nearcast bench server --devices 100 --devices 1000 --devices 10000 \

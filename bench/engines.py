@@ -1,20 +1,51 @@
-"""Engines of benchmarks: they have top-k subscriptions, and no others."""
+"""Engines of benchmarks: what they are asked for, and how long they take."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import cast
 
 import numpy as np
 
 from bench.datasets import Subscriptions
-from engine import Engine, EngineOptions
-from engine.contracts import TOP_K
+from engine import Engine, EngineOptions, Positions, Published
+from engine.contracts import TOP_K, Rows
 from engine.objects import Objects
+from engine.polygons import Rings
 from engine.top_k.matcher import TopKMatcher, TopKSpecs
+from index.batches import Ints, ObjectBatch
 from safe_region.region import RegionMode
 
 MakeMatcher = Callable[[Objects, EngineOptions], TopKMatcher]
+
+
+class TimedEngine(Engine):
+    """An engine that says how long it has worked: for objects that come and go, and for positions."""
+
+    spent_s = 0.0
+
+    def advance(self, now_ms: int, on_due: Callable[[Ints], None] = lambda _due: None) -> Ints:
+        """See `Engine.advance`."""
+        with self._timed():
+            return super().advance(now_ms, on_due)
+
+    def publish(self, objects: ObjectBatch, expiry_ms: Ints, rings: Rings | None = None) -> Published:
+        """See `Engine.publish`."""
+        with self._timed():
+            return super().publish(objects, expiry_ms, rings)
+
+    def evaluate(self, positions: Positions, retrieved: list[object | None] | None = None) -> Rows:
+        """See `Engine.evaluate`."""
+        with self._timed():
+            return super().evaluate(positions, retrieved)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began_s = time.perf_counter()
+        yield
+        self.spent_s += time.perf_counter() - began_s
 
 
 def top_k_engine(options: EngineOptions, matcher: MakeMatcher = TopKMatcher) -> Engine:

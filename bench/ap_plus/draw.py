@@ -15,11 +15,24 @@ _BARS = {
     "figure-20": ("us_per_message_batch", "us_per_move_batch"),
     "figure-21": ("us_per_message_batch", "us_per_move_batch"),
 }
-_LOGARITHMIC = {"area"}
+_OF_DEVICES = ("server_us_per_device_s", "bytes_per_device_hour", "reports_per_device_hour")
+_DEVICE_YS = {"figure-26": _OF_DEVICES, "figure-27": _OF_DEVICES}
+_LOGARITHMIC = {"area", "devices"}
+
+
+def _with_y(row: Row) -> list[Row]:
+    """Return a row as often as it is drawn, with what is drawn of it."""
+    if row["experiment"] not in _DEVICE_YS:
+        return [row]
+    return [
+        {**row, "y": y, "experiment": f"{row['experiment']}{letter}"}
+        for letter, y in zip("abc", _DEVICE_YS[row["experiment"]], strict=True)
+    ]
 
 
 def plot_ap_plus(rows: Sequence[Row], path: Path) -> None:
     """Draw one panel an experiment and data set: lines where something is varied, else bars."""
+    rows = [drawn for row in rows for drawn in _with_y(row)]
     keys = list(dict.fromkeys((row["experiment"], row["data"]) for row in rows))
     figure = Figure(figsize=(8.0, 2.8 * len(keys)), layout="constrained")
     panels = figure.subplots(len(keys), 1, squeeze=False)

@@ -1,4 +1,4 @@
-"""`bench ap-plus`: ap-tree.txt section 5.2, Figures 19 to 25.
+"""`bench ap-plus`: ap-tree.txt section 5.2, Figures 19 to 25; `bench.ap_plus.devices` has 26 and 27.
 
 An index is given all subscriptions, then all objects; then, at each timestamp, objects expire, others
 come, and some ranges move. Most come and move in batches, some one by one. Kernels are compiled before.
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from bench.ap_plus.devices import DEVICE_EXPERIMENTS, DEVICE_VARIANTS, device_rows
 from bench.ap_plus.drives import Drives, drives
 from bench.ap_plus.workload import PERIOD_S, ApPlusAudit, ApPlusParameters, ApPlusWorkload
 from bench.datasets import SOURCES, Dataset
@@ -31,7 +32,7 @@ _FILL = 10_000
 
 _PUBLISHED = ("ap-plus-tree", "iq-plus-tree", "rq-plus-tree", "ss-index", "kk-index")
 _MAIN = (*_PUBLISHED, "pairs")
-VARIANTS = tuple(name for name in MOVING_INDEXES if name != "naive")
+VARIANTS = (*(name for name in MOVING_INDEXES if name != "naive"), *DEVICE_VARIANTS)
 
 
 class TooSlowError(Exception):
@@ -83,7 +84,7 @@ EXPERIMENTS: dict[str, Callable[[ApPlusParameters], list[Setting]]] = {
     "figure-24": lambda base: _sweep(base, "area", (1e-8, 1e-6, 1e-4, 1e-2, 1e-1), _Y),
     "figure-25": _figure_25,
 }
-"""By name. Figures 26 and 27 are those of `bench ranges`: they need devices."""
+"""By name, those without devices."""
 
 
 def index_of(name: str, workload: ApPlusWorkload) -> MovingIndex:
@@ -316,9 +317,10 @@ def run(
     BenchError
         If an experiment, a variant or a data set is not known, or a file is not there.
     """
+    known = (*EXPERIMENTS, *DEVICE_EXPERIMENTS)
     for experiment in experiments:
-        if experiment not in EXPERIMENTS:
-            raise BenchError(f"experiment is {experiment!r}, must be one of {', '.join(EXPERIMENTS)}")
+        if experiment not in known:
+            raise BenchError(f"experiment is {experiment!r}, must be one of {', '.join(known)}")
     wanted = chosen(variants, VARIANTS)
     base = ApPlusParameters(**shape)
     rows: list[Row] = []
@@ -326,11 +328,15 @@ def run(
         settings = {
             experiment: [one for one in EXPERIMENTS[experiment](base) if one.variant in wanted]
             for experiment in experiments
+            if experiment in EXPERIMENTS
         }
         seconds = [one.parameters.seconds for some in settings.values() for one in some]
-        network = drives(road, max(seconds, default=1), base.seed, progress)
+        network = drives(road, max(seconds, default=base.seconds), base.seed, progress)
         for name in data:
             source = SOURCES[name]()
+            for experiment in experiments:
+                if experiment in DEVICE_EXPERIMENTS:
+                    rows += device_rows(experiment, source, network, base, wanted, progress)
             for experiment, some in settings.items():
                 for number, setting in enumerate(some):
                     progress(experiment, number, len(some))

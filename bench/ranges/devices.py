@@ -85,6 +85,7 @@ class AnchoredDevices:
         told = np.unique(np.concatenate([published.changes["handle"], published.rebound]))
         self.traffic.pushes += len(told)
         self.traffic.say(len(told), published.changes)
+        self._answer(published.pending)
         if len(published.rebound):
             self._report()  # a smaller slack is a smaller region
 
@@ -105,14 +106,27 @@ class AnchoredDevices:
         away_m = np.hypot(rows["x_m"] - self._x_m[row], rows["y_m"] - self._y_m[row])
         return set(ids[away_m <= self._workload.radius_m].tolist())
 
+    def _answer(self, asked: Ints) -> None:
+        """Say where devices are that the server has asked."""
+        self.traffic.location_requests += len(asked)
+        self.traffic.answers += len(asked)
+        self._evaluate(asked - self._workload.handles[0])
+
     def _report(self) -> None:
-        leaving = np.flatnonzero(~self._are_silent())
+        leaving = np.flatnonzero(self._must_report())
         self.traffic.reports += len(leaving)
-        if len(leaving):
-            places = self._workload.happens.trajectories.positions(leaving + 1, self._second)
-            handles = self._workload.handles[leaving]
-            changes = self._engine.evaluate(places._replace(handles=handles))
-            self.traffic.say(len(leaving), changes)
+        self._evaluate(leaving)
+
+    def _evaluate(self, rows: Ints) -> None:
+        """Let the server evaluate where devices are, and tell them."""
+        if len(rows):
+            places = self._workload.happens.trajectories.positions(rows + 1, self._second)
+            changes = self._engine.evaluate(places._replace(handles=self._workload.handles[rows]))
+            self.traffic.say(len(rows), changes)
+
+    def _must_report(self) -> Bools:
+        """Whether each device has left its safe region."""
+        return ~self._are_silent()
 
     def _are_silent(self) -> Bools:
         """Apply the test of `safe_region.ranges.RangeRegion` to all devices."""
@@ -125,6 +139,40 @@ class AnchoredDevices:
         is_capped = bounds.bound_id > 0
         found: Bools = np.where(is_capped, moved_m < radius_m * STEP_SHARE, is_exact)
         return found
+
+
+class PeriodicDevices(AnchoredDevices):
+    """Devices that hold their result where they were last, and report every so many seconds.
+
+    As those of ap-tree.txt section 4.1: they compute nothing. What is new is pushed to those within whose
+    range it was then.
+
+    Parameters
+    ----------
+    period_s
+        Seconds between two reports.
+    """
+
+    def __init__(self, engine: Engine, workload: RangesWorkload, period_s: int) -> None:
+        super().__init__(engine, workload)
+        self._period_s = period_s
+
+    def is_sure(self, second: int) -> bool:
+        """Whether devices show what is true now."""
+        return second % self._period_s == 0
+
+    def move(self, second: int) -> None:
+        """Let devices be where they are at a second, and report."""
+        super().move(second)
+        if not self.is_sure(second):
+            bounds = self._engine.bounds(self._workload.handles)
+            shown = results(self._engine, self._workload, bounds.x_m, bounds.y_m)
+            true = results(self._engine, self._workload, self._x_m, self._y_m)
+            changed = np.setxor1d(true, shown, assume_unique=True)
+            self.traffic.stale += len(np.unique(changed >> _PAIR_BITS))
+
+    def _must_report(self) -> Bools:
+        return np.full(len(self._workload.handles), self.is_sure(self._second))
 
 
 class SetDevices:

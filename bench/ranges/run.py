@@ -56,8 +56,10 @@ class RangesRun:
         objects, expiry_ms = workload.happens.arriving(0)
         self._engine.publish(objects, expiry_ms)
         self._note(objects)
-        boolean_of(self._engine).subscribe(workload.handles, workload.specs)
+        region = np.full(len(workload.handles), variant.region, dtype=np.int8)
+        boolean_of(self._engine).subscribe(workload.handles, workload.specs._replace(region=region))
         self._engine.evaluate(Positions(workload.handles, *workload.positions(0)))
+        self._engine.spent_s = 0.0
         self.devices: RangeDevices = variant.devices(self._engine, workload)
 
     def go(self, progress: Progress) -> None:
@@ -104,12 +106,14 @@ class RangesRun:
         traffic = self.devices.traffic
         device_seconds = len(self._words) * self._parameters.seconds
         hours = device_seconds / _HOUR_S
-        up = sizes.up(traffic.reports, traffic.deltas)
-        down = sizes.down(traffic.deltas, traffic.objects, traffic.drops, 0)
+        up = sizes.up(traffic.reports + traffic.answers, traffic.deltas)
+        down = sizes.down(traffic.deltas, traffic.objects, traffic.drops, traffic.location_requests)
         return {
             "reports_per_device_hour": round(traffic.reports / hours, 2),
             "objects_per_device_hour": round(traffic.objects / hours, 2),
             "pushes_per_device_hour": round(traffic.pushes / hours, 2),
+            "questions_per_device_hour": round(traffic.location_requests / hours, 2),
+            "server_us_per_device_s": round(1e6 * self._engine.spent_s / device_seconds, 3),
             "bytes_up": round(up / hours, 1),
             "bytes_down": round(down / hours, 1),
             "stale_share": round(traffic.stale / device_seconds, 4),

@@ -31,7 +31,9 @@ def ranges(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
 
     Each device wants all objects that have one or two keywords, within a circle about itself. Variants:
     set-constant (speaks only when its result changes), periodic-5 and periodic-30 (a position every so
-    many seconds), anchored-0.0625 to anchored-8 (the slack, in radii), anchored-cost (slack by cost) and
+    many seconds), ap-plus-periodic-30 (the same with an AP+-Tree, which pushes what is new), ap-plus-safe
+    (safe regions that end where something would enter or leave, and questions to devices),
+    anchored-0.0625 to anchored-8 (the slack, in radii), anchored-cost (slack by cost) and
     anchored-cost-ahead (and anchors ahead, as the server does). Bytes are those of messages; payloads
     aside.
     """

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bench import datasets
+from bench.ap_plus.devices import DEVICE_EXPERIMENTS, DEVICE_VARIANTS
 from bench.ap_plus.drives import drives
 from bench.ap_plus.run import EXPERIMENTS, VARIANTS, MovingRun, measure
 from bench.ap_plus.workload import ApPlusParameters, ApPlusWorkload
@@ -25,15 +26,20 @@ def roads():
 
 
 def test_every_experiment_runs(run_bench):
-    rows = run_bench("ap-plus", *SMALL, *(f"--experiment={name}" for name in EXPERIMENTS))
-    assert {row["experiment"] for row in rows} == set(EXPERIMENTS)
+    names = [*EXPERIMENTS, *DEVICE_EXPERIMENTS]
+    rows = run_bench("ap-plus", *SMALL, *(f"--experiment={name}" for name in names))
+    assert {row["experiment"] for row in rows} == set(names)
     assert {row["variant"] for row in rows} <= set(VARIANTS)
+    with_devices = [row for row in rows if row["experiment"] in DEVICE_EXPERIMENTS]
+    assert {row["variant"] for row in with_devices} == set(DEVICE_VARIANTS)
+    assert all(row["server_us_per_device_s"] > 0.0 for row in with_devices)
+    rows = [row for row in rows if row["experiment"] in EXPERIMENTS]
     assert all(row["timestamps"] == 3 for row in rows)
     assert sum(row["changes_per_move"] for row in rows) > 0
     assert all("us_per_location_update" in row for row in rows if row["experiment"] == "figure-19")
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name not in DEVICE_VARIANTS])
 def test_every_variant_is_exact(city, roads, name):
     row = measure(name, city, roads, PARAMETERS, 60.0, quiet)
     assert (row["lists_audited"], row["mismatches"]) == (200, 0)

@@ -109,7 +109,7 @@ async def test_a_walk_is_exact_and_mostly_silent(client):
 
 
 async def test_a_device_that_holds_its_result_only_is_asked(client):
-    """The mode NEAREST: silent until something would enter or leave; the server asks about new objects."""
+    """The mode NEAREST: silent until something would enter or leave; asked about what is new."""
     chance = random.Random(1)
     objects = await published(client, 300, chance)
     spec = replace(TEA, region=RegionMode.NEAREST)
