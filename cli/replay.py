@@ -85,9 +85,14 @@ def run_replay(folder: Path, options: ReplayOptions, picture: Path | None) -> Re
 
             progress("picture", 0, 1)
             picture.parent.mkdir(parents=True, exist_ok=True)
-            shown = run.track.most_telling()
-            highlight = Highlight(shown, run.track.path(shown), run.track.regions(shown))
-            draw_map(simulation, highlight, picture)
+            tracks = (run.track, run.range_track)
+            shown = [(track, track.most_telling()) for track in tracks]
+            highlights = [
+                Highlight(one, track.path(one), track.regions(one), track.ranges(one))
+                for track, one in shown
+                if one
+            ]
+            draw_map(simulation, highlights, picture)
             progress("picture", 1, 1)
     return report
 

@@ -64,22 +64,26 @@ class Highlight:
         Where it was, as (lon, lat), in order.
     regions
         The safe regions it was given, each a ring of (lon, lat).
+    ranges
+        Its range that moves, where it was last, and that of which it holds all matches; nothing if it has
+        none.
     """
 
     device_id: str
     path: Ring
     regions: Sequence[Ring]
+    ranges: Sequence[Ring] = ()
 
 
-def draw_map(simulation: Simulation, highlight: Highlight | None, out_png: Path) -> None:
+def draw_map(simulation: Simulation, highlights: Sequence[Highlight], out_png: Path) -> None:
     """Draw a simulation to a PNG file.
 
     Parameters
     ----------
     simulation
         What to draw.
-    highlight
-        A device to look at closely, or None.
+    highlights
+        Devices to look at closely, a panel each, the first on the map of everything, too.
     out_png
         Where to write; replaced if it exists.
 
@@ -88,17 +92,16 @@ def draw_map(simulation: Simulation, highlight: Highlight | None, out_png: Path)
     OSError
         If the file cannot be written.
     """
-    if highlight is not None and len(highlight.path) == 0:
-        highlight = None
-    panel_count = 1 if highlight is None else 2
+    highlights = [one for one in highlights if len(one.path)]
+    panel_count = 1 + len(highlights)
     size = (_PANEL_IN * panel_count, _PANEL_IN * _WITH_TITLE)
     figure = Figure(figsize=size, facecolor=map_style.PAPER)
     panels = figure.subplots(1, panel_count, squeeze=False)[0]
     figure.subplots_adjust(left=0.01, right=0.99, bottom=0.01, top=0.93, wspace=0.015)
-    _draw_city(panels[0], simulation, highlight)
-    if highlight is not None:
+    _draw_city(panels[0], simulation, highlights[0] if highlights else None)
+    for panel, highlight in zip(panels[1:], highlights, strict=True):
         near = _neighbourhood(highlight, Frame.of(simulation.world.area))
-        _draw_neighbourhood(panels[1], simulation, highlight, near)
+        _draw_neighbourhood(panel, simulation, highlight, near)
         panels[0].add_patch(_outline(near))
     figure.savefig(out_png, dpi=_DPI, facecolor=map_style.PAPER)
 
@@ -133,7 +136,10 @@ def _draw_neighbourhood(axes: Axes, simulation: Simulation, highlight: Highlight
     scale = min(_SCALE_MAX, math.sqrt(zoom))
     _draw_panel(axes, simulation, near, scale)
     _draw_highlight(axes, highlight, _PATH_PT * math.sqrt(scale))
-    draw_title(axes, highlight.device_id, f"{len(highlight.regions):,} safe regions in all")
+    text = f"{len(highlight.regions):,} safe regions in all"
+    if highlight.ranges:
+        text += "; green: its range, dashed: what it holds"
+    draw_title(axes, highlight.device_id, text)
 
 
 def _outline(area: Area) -> Rectangle:
@@ -150,8 +156,14 @@ def _extent(simulation: Simulation) -> Area:
 
 
 def _neighbourhood(highlight: Highlight, frame: Frame) -> Area:
-    """Return a square about the middle of a device's path, no larger than can be looked at."""
+    """Return a square about the middle of a device's path, no larger than can be looked at.
+
+    If it has a range that moves, about all of that.
+    """
     lons, lats = np.array(highlight.path).T
+    if highlight.ranges:
+        rings = np.concatenate([highlight.path, *highlight.ranges])
+        return _square(rings[:, 0], rings[:, 1], frame, _CLOSE_M_MIN)
     whole = _square(lons, lats, frame, _CLOSE_M_MIN)
     if (whole.lon_max - whole.lon_min) * frame.x_m_per_deg <= _CLOSE_M_MAX:
         return whole
@@ -287,6 +299,8 @@ def _signed_area(ring: npt.NDArray[np.float64]) -> float:
 def _draw_highlight(axes: Axes, highlight: Highlight, width_pt: float) -> None:
     """Draw a path, where it begins (open dot) and ends (full), and the regions below it."""
     _draw_regions(axes, [np.asarray(ring) for ring in highlight.regions])
+    for ring, style in zip(highlight.ranges, ("-", "--"), strict=False):
+        axes.plot(*np.array(ring).T, style, color=map_style.RANGE, linewidth=1.6, zorder=6.5)
     lons, lats = np.array(highlight.path).T
     for color, extra_pt, order in (("white", 1.8, 7), (map_style.PATH, 0.0, 8)):
         axes.plot(

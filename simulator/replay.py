@@ -149,6 +149,7 @@ class Replay:
         self._subscriptions: dict[str, list[Subscription]] = {}
         self._watchers: list[asyncio.Task[None]] = []
         self.track = Track(self._published.frame)
+        self.range_track = Track(self._published.frame)
         self.report = ReplayReport()
 
     async def run(self) -> ReplayReport:
@@ -271,12 +272,17 @@ class Replay:
                     self.report.mismatches.append(mismatch)
 
     def _follow(self, tick: int) -> None:
-        """Record where the devices are, and the region of the first top-k subscription of each."""
+        """Record where devices are, and the regions of their first top-k subscription and moving range."""
         now_ms = self._now_ms(tick)
         for fix in self._fixes[tick]:
             found = self._subscriptions[fix.device_id]
             first = next((one for one in found if not isinstance(one.spec, Boolean)), None)
             self.track.follow(fix, first, now_ms)
+            moving = next(
+                (one for one in found if isinstance(one.spec, Boolean) and one.spec.moving), None
+            )
+            if moving is not None:
+                self.range_track.follow(fix, moving, now_ms)
 
     async def _finish(self) -> None:
         self.report.counters = sum((device.counters for device in self._devices.values()), Counters())

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
+from copy import copy
 from typing import NamedTuple
 
 from nearcast import Subscription
 from safe_region.anchored import AnchoredRegion
 from safe_region.frame import Frame, Point
 from safe_region.polygon import boundary
+from safe_region.ranges import RangeRegion
+from safe_region.region import Region
 from simulator.workload_rows import Fix
 
 REGIONS_SHOWN_MAX = 16
@@ -16,19 +20,20 @@ REGIONS_SHOWN_MAX = 16
 
 _AT_M = 0.5
 """An anchor so near is at the device."""
+_CIRCLE_CORNERS = 72
 
 Ring = list[tuple[float, float]]
 
 
-class _Anchoring(NamedTuple):
+class Anchoring(NamedTuple):
     """A region as it was when the device had just been given it."""
 
-    region: AnchoredRegion
+    region: Region
     now_ms: int
 
 
 class Track:
-    """What is recorded of every device; polygons are computed only for the one that is shown.
+    """What is recorded of every device; outlines are computed only for the one that is shown.
 
     Parameters
     ----------
@@ -39,7 +44,7 @@ class Track:
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
         self._paths: dict[str, Ring] = defaultdict(list)
-        self._anchorings: dict[str, list[_Anchoring]] = defaultdict(list)
+        self._anchorings: dict[str, list[Anchoring]] = defaultdict(list)
         self._anchors: dict[str, Point] = {}
         self.anchored = 0
         """How many anchors were seen."""
@@ -60,9 +65,9 @@ class Track:
         self.anchored += 1
         self.anchored_ahead += all(_is_apart(place, seen.anchor) for place in lately)
         self.held += len(seen.buffer)
-        copy = AnchoredRegion(seen.k)
-        copy.update(seen.anchor, seen.reach_m, seen.reach_id, seen.buffer.values())
-        self._anchorings[fix.device_id].append(_Anchoring(copy, now_ms))
+        was = copy(seen)
+        was.buffer = dict(seen.buffer)
+        self._anchorings[fix.device_id].append(Anchoring(was, now_ms))
 
     def most_telling(self) -> str:
         """Return the device with the most regions that can still be told apart; "" for none."""
@@ -76,13 +81,41 @@ class Track:
 
     def regions(self, device_id: str) -> list[Ring]:
         """Return rings of (lon, lat), one for each bounded region, in order."""
-        rings = []
-        for region, now_ms in self._anchorings[device_id]:
-            polygon = boundary(region, now_ms)
-            if polygon is not None and not polygon.is_empty:
-                corners = polygon.exterior.coords
-                rings.append([self._frame.unproject(x_m, y_m) for x_m, y_m in corners])
-        return rings
+        rings = (self._boundary(*one) for one in self._anchorings[device_id])
+        return [ring for ring in rings if ring]
+
+    def ranges(self, device_id: str) -> list[Ring]:
+        """Return the range about where a device was last, and what of it is held: larger by the slack.
+
+        Nothing if it has no range that moves.
+        """
+        found = self._anchorings[device_id]
+        region = found[-1].region if found else None
+        if not isinstance(region, RangeRegion) or not self._paths[device_id]:
+            return []
+        last = self._frame.project(*self._paths[device_id][-1])
+        held_m = region.radius_m + region.slack_m
+        return [self._circle(last, region.radius_m), self._circle(region.anchor, held_m)]
+
+    def _boundary(self, region: Region, now_ms: int) -> Ring:
+        """Return where the device stops to be silent; nothing if that is nowhere."""
+        if isinstance(region, RangeRegion):
+            return self._circle(region.anchor, region.slack_m) if region.slack_m > 0.0 else []
+        if not isinstance(region, AnchoredRegion):
+            return []
+        polygon = boundary(region, now_ms)
+        if polygon is None or polygon.is_empty:
+            return []
+        return [self._frame.unproject(x_m, y_m) for x_m, y_m in polygon.exterior.coords]
+
+    def _circle(self, middle: Point, radius_m: float) -> Ring:
+        turns = (2.0 * math.pi * i / _CIRCLE_CORNERS for i in range(_CIRCLE_CORNERS + 1))
+        return [
+            self._frame.unproject(
+                middle.x_m + radius_m * math.cos(a), middle.y_m + radius_m * math.sin(a)
+            )
+            for a in turns
+        ]
 
 
 def _is_apart(left: Point, right: Point) -> bool:

@@ -94,6 +94,35 @@ def index_of(name: str, workload: ApPlusWorkload) -> MovingIndex:
     return MOVING_INDEXES[name](workload.square)
 
 
+class Times:
+    """How long calls took: of batches together, of single rows one by one."""
+
+    def __init__(self) -> None:
+        self.spent_s = 0.0
+        self.count = 0
+        self._singles_s: list[float] = []
+        self._batches_s = 0.0
+        self._batched = 0
+
+    def add(self, size: int, spent_s: float, count: int) -> None:
+        """Note a call with so many rows; with single ones, `size` is 1."""
+        self.spent_s += spent_s
+        self.count += count
+        if size == 1:
+            self._singles_s.append(spent_s)
+        else:
+            self._batches_s += spent_s
+            self._batched += count
+
+    def single_us(self) -> float:
+        """Return the median of single calls: arrays that grow would spoil a mean."""
+        return round(1e6 * float(np.median(self._singles_s or [0.0])), 3)
+
+    def batch_us(self) -> float:
+        """Return the mean of a row in a batch."""
+        return round(1e6 * self._batches_s / max(1, self._batched), 3)
+
+
 class MovingRun:
     """One index on one workload.
 
@@ -114,10 +143,8 @@ class MovingRun:
     ) -> None:
         self.index = index_of(name, workload)
         self.audit = ApPlusAudit(workload)
-        self.published_s: dict[int, float] = {}
-        self.moved_s: dict[int, float] = {}
-        self.published: dict[int, int] = {}
-        self.moved: dict[int, int] = {}
+        self.published = Times()
+        self.moved = Times()
         self.changes = 0
         self.move_candidates = 0
         self.timestamps = 0
@@ -136,9 +163,8 @@ class MovingRun:
         self.index.insert(workload.ids, boxes, workload.required)
         built_s = time.perf_counter() - began_s
         self._publish(0, _FILL)
-        built_s += sum(self.published_s.values())
-        for one in (self.published_s, self.published):
-            one.clear()
+        built_s += self.published.spent_s
+        self.published = Times()
         return built_s
 
     def go(self) -> None:
@@ -168,7 +194,7 @@ class MovingRun:
             objects = object_part(workload.objects, part.start, part.stop)
             began_s = time.perf_counter()
             found = self.index.publish(objects, workload.expiry_ms[part])
-            _add(self.published_s, self.published, size, time.perf_counter() - began_s, len(objects))
+            self.published.add(size, time.perf_counter() - began_s, len(objects))
             self.audit.matched(found.offsets, found.ids, objects.ids)
             self._look_at_the_clock()
             if timestamp == 0:
@@ -185,7 +211,7 @@ class MovingRun:
             before = self.index.candidate_count
             began_s = time.perf_counter()
             entered, left = self.index.move(some + 1, places)
-            _add(self.moved_s, self.moved, size, time.perf_counter() - began_s, len(some))
+            self.moved.add(size, time.perf_counter() - began_s, len(some))
             self.move_candidates += self.index.candidate_count - before
             self.changes += len(entered.ids) + len(left.ids)
             self.audit.moved(some, left.offsets, left.ids, is_left=True)
@@ -199,34 +225,25 @@ class MovingRun:
     def figures(self) -> Row:
         """Summarise."""
         parameters = self._workload.parameters
-        batch = parameters.batch
-
-        def each_us(spent_s: dict[int, float], counts: dict[int, int], size: int) -> float:
-            return round(1e6 * spent_s.get(size, 0.0) / max(1, counts.get(size, 0)), 3)
-
+        moves = max(1, self.moved.count)
         memory = self.index.memory_bytes()
         return {
             "subscriptions": parameters.subscriptions,
             "objects": parameters.objects,
             "timestamps": self.timestamps,
-            "us_per_message": each_us(self.published_s, self.published, 1),
-            "us_per_message_batch": each_us(self.published_s, self.published, batch),
-            "us_per_move": each_us(self.moved_s, self.moved, 1),
-            "us_per_move_batch": each_us(self.moved_s, self.moved, batch),
-            "move_s_per_timestamp": round(sum(self.moved_s.values()) / max(1, self.timestamps), 3),
-            "changes_per_move": round(self.changes / max(1, sum(self.moved.values())), 3),
-            "candidates_per_move": round(self.move_candidates / max(1, sum(self.moved.values())), 3),
+            "us_per_message": self.published.single_us(),
+            "us_per_message_batch": self.published.batch_us(),
+            "us_per_move": self.moved.single_us(),
+            "us_per_move_batch": self.moved.batch_us(),
+            "move_s_per_timestamp": round(self.moved.spent_s / max(1, self.timestamps), 3),
+            "changes_per_move": round(self.changes / moves, 3),
+            "candidates_per_move": round(self.move_candidates / moves, 3),
             "bytes_per_pair": round(2 * memory / (parameters.subscriptions + parameters.objects), 1),
             "memory_mb": round(memory / 1e6, 1),
             "build_s": round(self.build_s, 3),
             "lists_audited": self.audit.lists,
             "mismatches": self.audit.mismatches,
         }
-
-
-def _add(spent_s: dict[int, float], counts: dict[int, int], size: int, more_s: float, more: int) -> None:
-    spent_s[size] = spent_s.get(size, 0.0) + more_s
-    counts[size] = counts.get(size, 0) + more
 
 
 def measure(

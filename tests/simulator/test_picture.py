@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -33,7 +35,7 @@ def _close_to(image, color):
 
 
 def test_the_map_alone_is_one_panel(simulation, tmp_path):
-    draw_map(simulation, None, tmp_path / "map.png")
+    draw_map(simulation, [], tmp_path / "map.png")
     image = imread(tmp_path / "map.png")
     assert image.shape[:2] == (1590, 1500)
     water = np.array([0xD5, 0xE5, 0xEA]) / 255.0
@@ -41,26 +43,37 @@ def test_the_map_alone_is_one_panel(simulation, tmp_path):
 
 
 def test_a_highlight_adds_a_panel_with_its_path(simulation, highlight, tmp_path):
-    draw_map(simulation, highlight, tmp_path / "map.png")
+    draw_map(simulation, [highlight], tmp_path / "map.png")
     image = imread(tmp_path / "map.png")
     assert image.shape[:2] == (1590, 3000)
     path = np.array([0x3D, 0x2B, 0x8F]) / 255.0
     assert _close_to(image[:, 1500:], path) > 500
-    draw_map(simulation, None, tmp_path / "without.png")
+    draw_map(simulation, [], tmp_path / "without.png")
     assert _close_to(imread(tmp_path / "without.png"), path) == 0
+
+
+def test_a_range_that_moves_has_a_panel_of_its_own(simulation, highlight, tmp_path):
+    green = np.array([0x1B, 0x6B, 0x3A]) / 255.0
+    draw_map(
+        simulation, [highlight, replace(highlight, ranges=highlight.regions * 2)], tmp_path / "map.png"
+    )
+    image = imread(tmp_path / "map.png")
+    assert image.shape[:2] == (1590, 4500)
+    assert _close_to(image[:, 3000:], green) > 200
+    assert _close_to(image[:, 1500:3000], green) == 0
 
 
 @pytest.mark.parametrize("regions", [[], None])
 def test_a_highlight_may_be_without_regions_or_path(simulation, highlight, tmp_path, regions):
     path = highlight.path if regions is not None else []
-    draw_map(simulation, Highlight("device-000003", path, []), tmp_path / "map.png")
+    draw_map(simulation, [Highlight("device-000003", path, [])], tmp_path / "map.png")
     width = imread(tmp_path / "map.png").shape[1]
     assert width == (3000 if path else 1500)
 
 
 def test_an_impossible_file_is_an_os_error(simulation, tmp_path):
     with pytest.raises(OSError, match="nowhere"):
-        draw_map(simulation, None, tmp_path / "nowhere" / "map.png")
+        draw_map(simulation, [], tmp_path / "nowhere" / "map.png")
 
 
 def test_paths_are_those_of_the_devices(simulation, highlight):
@@ -90,7 +103,7 @@ def test_ranges_that_stay_are_drawn(simulation, tmp_path):
     expected = [((west + east) / 2, (south + north) / 2) for west, south, east, north in bounds] + centers
     middles = sorted(ring.mean(axis=0).round(6).tolist() for ring in found)
     assert middles == sorted(np.round(one, 6).tolist() for one in expected)
-    draw_map(simulation, None, tmp_path / "map.png")
+    draw_map(simulation, [], tmp_path / "map.png")
     green = np.array([0x1B, 0x6B, 0x3A]) / 255.0
     assert (
         np.count_nonzero(np.abs(imread(tmp_path / "map.png")[:, :, :3] - green).max(axis=2) < 0.3) > 200
