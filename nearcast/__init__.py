@@ -31,7 +31,7 @@ from nearcast.model import (
 from nearcast.protocol.subscription import Subscription
 from nearcast.publisher import Publisher
 from nearcast.transport.channel import Tls
-from safe_region.earth import Bounds, Circle, Polygon
+from safe_region.earth import Bounds, Circle, Polygon, Rectangle
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 
@@ -56,6 +56,7 @@ __all__ = [
     "Polygon",
     "Publisher",
     "Reason",
+    "Rectangle",
     "RefusedError",
     "RegionMode",
     "ServerState",

@@ -98,8 +98,8 @@ class Boolean:
     range
         Where an object must be.
     moving
-        Whether the range, a circle without a center, moves with the device, which is its middle. The
-        device of a range that is fixed in place never has to say where it is.
+        Whether the range, a circle without a center or a rectangle, moves with the device, which is its
+        middle. The device of a range that is fixed in place never has to say where it is.
     region
         How the safe region of a range that moves works: ANCHORED, or NEAREST for a device that holds
         nothing but its result.

@@ -47,6 +47,36 @@ def area_distance(area: AreaShape, x_m: float, y_m: float) -> float:
     return min(_segment_distance(x_m, y_m, ring[i - 1], ring[i]) for i in range(len(ring)))
 
 
+def area_meets_box(area: AreaShape, box: RectangleShape) -> bool:
+    """Whether an area and a rectangle have a point in common, exactly. O(vertices)."""
+    if isinstance(area, RectangleShape):
+        return _boxes_meet((area.x1_m, area.y1_m), (area.x2_m, area.y2_m), box)
+    ring = area.rings[0]
+    # If no edge reaches the rectangle, it is all inside or all outside, and so is any corner.
+    return any(_meets_box(ring[i - 1], ring[i], box) for i in range(len(ring))) or _is_within(
+        ring, box.x1_m, box.y1_m
+    )
+
+
+def _boxes_meet(one: _Vertex, other: _Vertex, box: RectangleShape) -> bool:
+    """Whether the box about two points meets another."""
+    return (
+        min(one[0], other[0]) <= box.x2_m
+        and max(one[0], other[0]) >= box.x1_m
+        and min(one[1], other[1]) <= box.y2_m
+        and max(one[1], other[1]) >= box.y1_m
+    )
+
+
+def _meets_box(a: _Vertex, b: _Vertex, box: RectangleShape) -> bool:
+    """Whether a segment meets a box: the boxes do, and its line does not pass all corners on one side."""
+    if not _boxes_meet(a, b, box):
+        return False
+    corners = ((box.x1_m, box.y1_m), (box.x2_m, box.y1_m), (box.x2_m, box.y2_m), (box.x1_m, box.y2_m))
+    turns = [_turn(a, b, corner) for corner in corners]
+    return min(turns) <= 0.0 <= max(turns)
+
+
 def _segment_distance(x_m: float, y_m: float, a: _Vertex, b: _Vertex) -> float:
     ax, ay = a
     bx, by = b

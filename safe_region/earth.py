@@ -45,6 +45,20 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
+class Rectangle:
+    """A rectangle along the axes that moves with the device, which is its middle; its edges included.
+
+    Parameters
+    ----------
+    width_m, height_m
+        From west to east and from south to north, on the server's plane.
+    """
+
+    width_m: float
+    height_m: float
+
+
+@dataclass(frozen=True, slots=True)
 class Polygon:
     """A polygon with holes. Its edges belong to it, and so do those of its holes.
 
@@ -63,7 +77,7 @@ class Polygon:
     holes: tuple[tuple[Position, ...], ...] = ()
 
 
-Range = Circle | Bounds | Polygon
+Range = Circle | Bounds | Rectangle | Polygon
 """Where an object must be."""
 
 ObjectArea = Bounds | Polygon

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from safe_region import oracle_plane
-from safe_region.oracle_plane import OracleCircle, OraclePolygon, OracleRectangle
+from safe_region.oracle_plane import OracleCircle, OracleExtent, OraclePolygon, OracleRectangle
 
 __all__ = [
     "OracleCircle",
     "OracleClause",
+    "OracleExtent",
     "OracleMatch",
     "OracleObject",
     "OraclePolygon",
@@ -69,8 +70,8 @@ class OracleRange(NamedTuple):
     """A boolean subscription as the definition sees it: any of the clauses, within the range."""
 
     clauses: tuple[OracleClause, ...]
-    range: OracleCircle | OracleRectangle | OraclePolygon
-    """Fixed in place; a circle without a centre is about the device."""
+    range: OracleCircle | OracleRectangle | OracleExtent | OraclePolygon
+    """Fixed in place; a circle or an extent without a centre is about the device."""
 
 
 class OracleMatch(NamedTuple):
@@ -152,8 +153,8 @@ def matching(
         The time.
     """
     wanted = subscription.range
-    if isinstance(wanted, OracleCircle) and wanted.center is None:
-        wanted = OracleCircle(wanted.radius_m, (x_m, y_m))
+    if isinstance(wanted, OracleCircle | OracleExtent) and wanted.center is None:
+        wanted = wanted._replace(center=(x_m, y_m))
     center_x, center_y = oracle_plane.center(wanted)
     found = []
     for candidate in objects:

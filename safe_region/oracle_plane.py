@@ -34,21 +34,30 @@ class OracleRectangle(NamedTuple):
     y2_m: float
 
 
+class OracleExtent(NamedTuple):
+    """A rectangle along the axes about a place, in plane metres."""
+
+    width_m: float
+    height_m: float
+    center: Point | None = None
+    """None: the device, wherever it is."""
+
+
 class OraclePolygon(NamedTuple):
     """A polygon, in plane metres: its outer ring, then holes. No ring repeats its first vertex."""
 
     rings: tuple[Ring, ...]
 
 
-Range = OracleCircle | OracleRectangle | OraclePolygon
+Range = OracleCircle | OracleRectangle | OracleExtent | OraclePolygon
 Area = OracleRectangle | OraclePolygon
 
 
 def center(wanted: Range) -> Point:
     """Return the centre of a circle that has one, or the middle of the box about any other range."""
-    if isinstance(wanted, OracleCircle):
+    if isinstance(wanted, OracleCircle | OracleExtent):
         if wanted.center is None:
-            raise ValueError("the centre of a circle about the device is not known here")
+            raise ValueError("the centre of a range about the device is not known here")
         return wanted.center
     corners = [vertex for ring in _rings(wanted) for vertex in ring]
     xs = [x for x, _ in corners]
@@ -60,9 +69,24 @@ def is_within(wanted: Range, point: Point, area: Area | None) -> bool:
     """Whether an object meets a range: its area, if it has one, otherwise its point."""
     if isinstance(wanted, OracleCircle):
         return _distance(center(wanted), point, area) <= wanted.radius_m
+    if isinstance(wanted, OracleExtent):
+        return _is_near(wanted, point, area)
     if area is not None:
         return _meet(wanted, area)
     return _contains(wanted, point)
+
+
+def _is_near(wanted: OracleExtent, point: Point, area: Area | None) -> bool:
+    """Whether an object is at most half a side away along both axes; a polygon meets the rectangle."""
+    x, y = center(wanted)
+    half_x, half_y = wanted.width_m / 2.0, wanted.height_m / 2.0
+    if isinstance(area, OraclePolygon):
+        return _meet(OracleRectangle(x - half_x, y - half_y, x + half_x, y + half_y), area)
+    if area is None:
+        area = OracleRectangle(*point, *point)
+    nearest_x = min(max(x, area.x1_m), area.x2_m)
+    nearest_y = min(max(y, area.y1_m), area.y2_m)
+    return abs(x - nearest_x) <= half_x and abs(y - nearest_y) <= half_y
 
 
 def _distance(here: Point, point: Point, area: Area | None) -> float:

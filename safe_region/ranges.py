@@ -2,7 +2,7 @@
 
 A range that is fixed in place does not depend on where the device is: the device holds the result.
 
-An anchored range moves with the device; so far it is a circle. The server evaluated the subscription at
+An anchored range moves with the device. The server evaluated the subscription at
 the anchor a and left the device every live match of its range grown by a slack s: with a circle of radius
 R, all o with |a o| <= R + s. At p an object that is not held is farther than (R + s) - |a p|. So the
 device holds all that lies within R of it whenever
@@ -26,6 +26,17 @@ forty times what one of them is rounded by:
 
     R + |a p| + 2 rho + 1e-9 + 1e-14 (|p_x| + |p_y|) < (R + s) * (1 - REACH_SLACK)
 
+A rectangle of width 2 h_x and height 2 h_y that moves is the same along each axis: held is what lies
+within it grown by s on all sides, and the device is silent if, on both axes,
+
+    h + |d| + 2 rho + 1e-9 + 1e-14 (|p_x| + |p_y|) < (h + s) * (1 - REACH_SLACK)
+
+where d is how far it is from the anchor along the axis. A point o lies in it if |o - p| <= h on both; as
+a difference of two float64 has the right sign, the server's |o - a| - h <= s with s = 0 is the very same
+at the anchor. A polygon lies in it if it meets the box whose corners are p - h and p + h, rounded, which
+is decided exactly on both sides. With a slack the server computes how far a polygon is beyond the box;
+that is off by as little as distances are.
+
 When more match than the server sends, the device holds those nearest to the anchor. What of them is
 within the range is a part of the result; to ask again helps only when the device has moved on, or when
 a tenth of them is gone.
@@ -38,10 +49,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from safe_region.areas import area_distance
+from safe_region.areas import area_distance, area_meets_box
 from safe_region.frame import Point
 from safe_region.region import Buffered, Evaluation, Region
 from safe_region.scoring import REACH_SLACK, length
+from safe_region.shapes import PolygonShape, RectangleShape
 
 CAPPED_SHARE = 0.9
 """Of the most that the server sends: a result that is too large is so until it is smaller than this."""
@@ -121,17 +133,68 @@ class RangeRegion(FixedRegion):
         """Find what of the live buffer is within the range, and test; see `Region.evaluate`."""
         live = self.live(x_m, y_m, now_ms)
         best = sorted(one for one in live if self._is_within(x_m, y_m, one))
-        moved_m = length(x_m - self.anchor.x_m, y_m - self.anchor.y_m, 0.0)
+        dx_m, dy_m = x_m - self.anchor.x_m, y_m - self.anchor.y_m
         if self.too_many:
-            return self.partial(best, len(live), 2.0 * (self.radius_m * STEP_SHARE - moved_m))
+            moved_m = length(dx_m, dy_m, 0.0)
+            return self.partial(best, len(live), 2.0 * (self._size_m() * STEP_SHARE - moved_m))
         rounding_m = ROUNDING_M + ROUNDING_SHARE * (abs(x_m) + abs(y_m))
-        used_m = self.radius_m + moved_m + 2.0 * uncertainty_m + rounding_m
+        room_m = self._room_m(dx_m, dy_m, 2.0 * uncertainty_m + rounding_m)
+        is_anchor = dx_m == dy_m == uncertainty_m == 0.0
+        return Evaluation(best, 2.0 * room_m, exact=is_anchor or room_m > 0.0)
+
+    def _size_m(self) -> float:
+        """Return how far the range reaches, at least."""
+        return self.radius_m
+
+    def _room_m(self, dx_m: float, dy_m: float, besides_m: float) -> float:
+        """Return what is left of what is held, so far from the anchor; the device is silent above 0."""
         held_m = (self.radius_m + self.slack_m) * (1.0 - REACH_SLACK)
-        is_anchor = moved_m == 0.0 and uncertainty_m == 0.0
-        return Evaluation(best, 2.0 * (held_m - used_m), exact=is_anchor or used_m < held_m)
+        return held_m - (self.radius_m + length(dx_m, dy_m, 0.0) + besides_m)
 
     def _is_within(self, x_m: float, y_m: float, found: tuple[float, int]) -> bool:
-        """Whether the circle holds an object whose point is so far away."""
+        """Whether the range holds an object whose point is so far away."""
         length_m, object_id = found
         area = self.buffer[object_id].area
         return (length_m if area is None else area_distance(area, x_m, y_m)) <= self.radius_m
+
+
+class RectangleRegion(RangeRegion):
+    """What a device holds of one boolean subscription with a rectangle that moves with it.
+
+    Parameters
+    ----------
+    width_m, height_m
+        Of the whole rectangle, on the plane.
+    """
+
+    __slots__ = ("half_x_m", "half_y_m")
+
+    def __init__(self, width_m: float, height_m: float) -> None:
+        super().__init__(0.0)
+        self.half_x_m = width_m / 2.0
+        self.half_y_m = height_m / 2.0
+
+    def _size_m(self) -> float:
+        return min(self.half_x_m, self.half_y_m)
+
+    def _room_m(self, dx_m: float, dy_m: float, besides_m: float) -> float:
+        """Return what is left along the axis where less is."""
+        return min(
+            (half_m + self.slack_m) * (1.0 - REACH_SLACK) - (half_m + abs(moved_m) + besides_m)
+            for half_m, moved_m in ((self.half_x_m, dx_m), (self.half_y_m, dy_m))
+        )
+
+    def _is_within(self, x_m: float, y_m: float, found: tuple[float, int]) -> bool:
+        entry = self.buffer[found[1]]
+        if isinstance(entry.area, PolygonShape):
+            return area_meets_box(entry.area, self.box(x_m, y_m))
+        area = entry.area or RectangleShape(entry.x_m, entry.y_m, entry.x_m, entry.y_m)
+        return (
+            max(area.x1_m - x_m, x_m - area.x2_m) <= self.half_x_m
+            and max(area.y1_m - y_m, y_m - area.y2_m) <= self.half_y_m
+        )
+
+    def box(self, x_m: float, y_m: float) -> RectangleShape:
+        """Return the rectangle about a place."""
+        half_x_m, half_y_m = self.half_x_m, self.half_y_m
+        return RectangleShape(x_m - half_x_m, y_m - half_y_m, x_m + half_x_m, y_m + half_y_m)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from nearcast import Boolean, Bounds, Circle, Match, Polygon, Spec, Subscription, SubscriptionState
+from nearcast import (
+    Boolean,
+    Bounds,
+    Circle,
+    Match,
+    Polygon,
+    Rectangle,
+    Spec,
+    Subscription,
+    SubscriptionState,
+)
 from nearcast.expressions import clauses_of
 from safe_region import oracle
 from safe_region.frame import Frame
@@ -127,13 +137,15 @@ def oracle_range(spec: Boolean, frame: Frame) -> oracle.OracleRange:
         oracle.OracleClause(_normalised(one.required), _normalised(one.excluded))
         for one in clauses_of(spec.expression)
     )
-    where: oracle.OracleCircle | oracle.OracleRectangle | oracle.OraclePolygon
+    where: oracle.OracleCircle | oracle.OracleRectangle | oracle.OracleExtent | oracle.OraclePolygon
     match spec.range:
         case Circle(radius_m, center):
             where = oracle.OracleCircle(radius_m, None if center is None else frame.project(*center))
         case Bounds(lon_min, lat_min, lon_max, lat_max):
             low, high = frame.project(lon_min, lat_min), frame.project(lon_max, lat_max)
             where = oracle.OracleRectangle(*low, *high)
+        case Rectangle(width_m, height_m):
+            where = oracle.OracleExtent(width_m, height_m)
         case Polygon(outer, holes):
             rings = [tuple(frame.project(*vertex) for vertex in ring) for ring in (outer, *holes)]
             where = oracle.OraclePolygon(tuple(rings))

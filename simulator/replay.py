@@ -272,7 +272,7 @@ class Replay:
                     self.report.mismatches.append(mismatch)
 
     def _follow(self, tick: int) -> None:
-        """Record where devices are, and the regions of their first top-k subscription and moving range."""
+        """Record where devices are, and regions of their first top-k subscription and moving range."""
         now_ms = self._now_ms(tick)
         for fix in self._fixes[tick]:
             found = self._subscriptions[fix.device_id]

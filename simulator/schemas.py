@@ -14,7 +14,8 @@ objects
 subscriptions
     What each device subscribes to. Of kind `top_k` with keywords, k, alpha and similarity; of kind
     `boolean` with an expression and a range: `bounds` (lon_min, lat_min, lon_max, lat_max), or a circle
-    of `radius_m` about `center` (lon, lat), or about the device if that is null.
+    of `radius_m` about `center` (lon, lat), or about the device if that is null, or a rectangle of
+    `extent_m` (width, height) about the device.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from pyspark.sql.types import (
 _KEYWORDS = ArrayType(StringType())  # Parquet files written by Spark do not say "never null"
 
 
-_DEGREES = ArrayType(DoubleType())
+_NUMBERS = ArrayType(DoubleType())
 
 
 def _table(*columns: tuple[str, DataType]) -> StructType:
@@ -98,9 +99,10 @@ SUBSCRIPTIONS = _with_nulls(
     ("alpha", DoubleType()),
     ("similarity", StringType()),
     ("expression", StringType()),
-    ("bounds", _DEGREES),
-    ("center", _DEGREES),
+    ("bounds", _NUMBERS),
+    ("center", _NUMBERS),
     ("radius_m", DoubleType()),
+    ("extent_m", _NUMBERS),
 )
 
 TABLES: dict[str, StructType] = {

@@ -2,9 +2,9 @@
 
 Top-k subscriptions follow section 7.1 of the Lamps paper: a uniform k and a uniform preference. Boolean
 ones follow section 5.1.1 of the AP-Tree paper: a range about the object whose words they take, its share
-of the service area uniform. Half of the ranges are rectangles, a quarter circles that stay, a quarter
-circles that move with the device. Most expressions want all words; some want one part of them or the
-other, some exclude an offer.
+of the service area uniform. Half of the ranges are rectangles that stay, a quarter circles that stay; the
+others move with the device, as circles or, every third, as rectangles. Most expressions want all words;
+some want one part of them or the other, some exclude an offer.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ from simulator.workload import OFFER_WORDS, object_count, subset
 TOP_K = "top_k"
 BOOLEAN = "boolean"
 
+_WIDER = 1.1
+"""Rectangles that move are wider than squares by this, and lower."""
+
 RANGE_M_MAX = 50_000.0
 """A server takes no circle with a larger radius. In wide areas larger ranges, rectangles too, are as
 large as this one."""
 
 _RECTANGLES = 0.5
 _FIXED_CIRCLES = 0.25
+_MOVING_RECTANGLES = 0.08
 _EITHER_PART = 0.2
 """Share of the expressions, if they have more than one word, that want one part of them or the other."""
 _NO_OFFER = 0.2
@@ -120,7 +124,7 @@ def _expression() -> Column:
 
 
 def _range(frame: Frame) -> tuple[Column, ...]:
-    """Return the columns of ranges: bounds, or a radius, and a center if it is fixed in place."""
+    """Return the columns of ranges: bounds; a radius, and a center if it is fixed; or an extent."""
     area = frame.area
     width_m = (area.lon_max - area.lon_min) * frame.x_m_per_deg
     height_m = (area.lat_max - area.lat_min) * frame.y_m_per_deg
@@ -133,8 +137,11 @@ def _range(frame: Frame) -> tuple[Column, ...]:
     bounds = F.array(lon - half_lon, lat - half_lat, lon + half_lon, lat + half_lat)
     is_rectangle = shape < _RECTANGLES
     is_fixed = shape < _RECTANGLES + _FIXED_CIRCLES
+    is_extent = shape >= 1.0 - _MOVING_RECTANGLES
+    extent = F.array(F.lit(_WIDER) * side_m, side_m / F.lit(_WIDER))
     return (
         F.when(is_boolean & is_rectangle, bounds).alias("bounds"),
         F.when(is_boolean & ~is_rectangle & is_fixed, F.array(lon, lat)).alias("center"),
-        F.when(is_boolean & ~is_rectangle, radius_m).alias("radius_m"),
+        F.when(is_boolean & ~is_rectangle & ~is_extent, radius_m).alias("radius_m"),
+        F.when(is_boolean & is_extent, extent).alias("extent_m"),
     )

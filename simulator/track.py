@@ -11,7 +11,7 @@ from nearcast import Subscription
 from safe_region.anchored import AnchoredRegion
 from safe_region.frame import Frame, Point
 from safe_region.polygon import boundary
-from safe_region.ranges import RangeRegion
+from safe_region.ranges import RangeRegion, RectangleRegion
 from safe_region.region import Region
 from simulator.workload_rows import Fix
 
@@ -94,19 +94,35 @@ class Track:
         if not isinstance(region, RangeRegion) or not self._paths[device_id]:
             return []
         last = self._frame.project(*self._paths[device_id][-1])
-        held_m = region.radius_m + region.slack_m
-        return [self._circle(last, region.radius_m), self._circle(region.anchor, held_m)]
+        return [self._range(region, last, 0.0), self._range(region, region.anchor, region.slack_m)]
 
     def _boundary(self, region: Region, now_ms: int) -> Ring:
         """Return where the device stops to be silent; nothing if that is nowhere."""
         if isinstance(region, RangeRegion):
-            return self._circle(region.anchor, region.slack_m) if region.slack_m > 0.0 else []
+            if region.slack_m <= 0.0:
+                return []
+            if isinstance(region, RectangleRegion):
+                return self._rectangle(region.anchor, region.slack_m, region.slack_m)
+            return self._circle(region.anchor, region.slack_m)
         if not isinstance(region, AnchoredRegion):
             return []
         polygon = boundary(region, now_ms)
         if polygon is None or polygon.is_empty:
             return []
         return [self._frame.unproject(x_m, y_m) for x_m, y_m in polygon.exterior.coords]
+
+    def _range(self, region: RangeRegion, middle: Point, beyond_m: float) -> Ring:
+        """Return a range about a place, larger by so much on all sides."""
+        if isinstance(region, RectangleRegion):
+            return self._rectangle(middle, region.half_x_m + beyond_m, region.half_y_m + beyond_m)
+        return self._circle(middle, region.radius_m + beyond_m)
+
+    def _rectangle(self, middle: Point, half_x_m: float, half_y_m: float) -> Ring:
+        corners = ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))
+        return [
+            self._frame.unproject(middle.x_m + x * half_x_m, middle.y_m + y * half_y_m)
+            for x, y in corners
+        ]
 
     def _circle(self, middle: Point, radius_m: float) -> Ring:
         turns = (2.0 * math.pi * i / _CIRCLE_CORNERS for i in range(_CIRCLE_CORNERS + 1))

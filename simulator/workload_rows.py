@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from nearcast import Boolean, Bounds, Circle, GeoObject, RegionMode, Spec, TopK
+from nearcast import Boolean, Bounds, Circle, GeoObject, Rectangle, RegionMode, Spec, TopK
 from safe_region.scoring import Similarity
 
 
@@ -42,6 +42,7 @@ class SubscriptionRow(NamedTuple):
     bounds: list[float] | None
     center: list[float] | None
     radius_m: float | None
+    extent_m: list[float] | None
 
     def spec(self, region: RegionMode) -> Spec:
         """Return what a device subscribes to; regions of top-k ones work as told."""
@@ -52,6 +53,8 @@ class SubscriptionRow(NamedTuple):
             )
         if self.bounds is not None:
             return Boolean(self.expression, Bounds(*self.bounds))
+        if self.extent_m is not None:
+            return Boolean(self.expression, Rectangle(*self.extent_m), moving=True)
         radius_m = float(self.radius_m or 0.0)
         if self.center is None:
             return Boolean(self.expression, Circle(radius_m), moving=True)

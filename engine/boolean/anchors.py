@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.boolean.layout import sizes
 from engine.boolean.slack import Choice, choose
 from engine.contracts import Bools, Positions
 from engine.objects import Objects
@@ -69,7 +70,7 @@ class Anchors:
         rows = self._subscriptions.rows
         rows["x_m"][slots] = positions.x_m
         rows["y_m"][slots] = positions.y_m
-        rows["slack_m"][slots] = rows["radius_m"][slots]
+        rows["slack_m"][slots] = sizes(rows[slots])
         rows["too_many"][slots] = 0
 
     def _learn_speed(self, slots: Slots, positions: Positions) -> None:
@@ -89,7 +90,7 @@ class Anchors:
         rows = self._subscriptions.rows[slots]
         share = self._options.range_slack
         if share is not None:
-            return Choice(rows["radius_m"] * share, np.zeros(len(slots)))
+            return Choice(sizes(rows) * share, np.zeros(len(slots)))
         costs = self._options.costs
         speed_mps = np.where(np.isnan(rows["speed_mps"]), costs.speed_mps, rows["speed_mps"])
         may_aim = may_aim & (rows["too_many"] == 0)

@@ -17,6 +17,9 @@ from index.contracts import InconsistentIndexError
 from index.tables.slots import Slots
 from safe_region import oracle_plane
 
+_ROUNDING_M = 1e-9
+"""How far a polygon is beyond a rectangle is rounded: near the edge of what is held either is right."""
+
 
 def check_boolean(tables: BooleanTables, matches_max: int) -> None:
     """Verify every invariant.
@@ -37,28 +40,29 @@ def check_boolean(tables: BooleanTables, matches_max: int) -> None:
         raise InconsistentIndexError("the finder does not hold what is awake")
     if set(tables.capped) != set(awake[rows["too_many"][awake] == 1].tolist()):
         raise InconsistentIndexError("who has too many is not who holds a part")
-    expected = _expected(tables, awake)
+    expected, doubtful = _expected(tables, awake)
     known = tables.known(tables.objects.table.used())
     found = tables.find(tables.places(awake)).of(awake)
     for name, pairs in (("finder says who is", known), ("object index says what is", found)):
-        if set(zip(pairs.rows.tolist(), pairs.objects.tolist(), strict=True)) != set(expected):
+        said = set(zip(pairs.rows.tolist(), pairs.objects.tolist(), strict=True))
+        if said - doubtful != expected:
             raise InconsistentIndexError(f"the {name} concerned, and it is not so")
     for slot in awake.tolist():
         _check_held(tables, matches_max, slot, found.part(found.rows == slot))
 
 
-def _expected(tables: BooleanTables, awake: Slots) -> list[tuple[int, int]]:
-    """Return the slots of subscriptions and objects that match."""
+def _expected(tables: BooleanTables, awake: Slots) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    """Return the slots of subscriptions and objects that match, and those that may or may not."""
     items = [
         (slot, set(tables.objects.table.keywords(slot).tolist()))
         for slot in tables.objects.table.used().tolist()
     ]
-    return [
-        (one, slot)
-        for one in awake.tolist()
-        for slot, words in items
-        if _is_asked_for(tables, one, words) and _is_in_range(tables, one, slot)
-    ]
+    found: dict[bool | None, set[tuple[int, int]]] = {True: set(), False: set(), None: set()}
+    for one in awake.tolist():
+        for slot, words in items:
+            if _is_asked_for(tables, one, words):
+                found[_is_in_range(tables, one, slot)].add((one, slot))
+    return found[True], found[None]
 
 
 def _is_asked_for(tables: BooleanTables, slot: int, words: set[int]) -> bool:
@@ -69,20 +73,51 @@ def _is_asked_for(tables: BooleanTables, slot: int, words: set[int]) -> bool:
     )
 
 
-def _is_in_range(tables: BooleanTables, slot: int, object_slot: int) -> bool:
-    """Whether an object lies in the range of a subscription, as far as its device holds what matches."""
+def _is_in_range(tables: BooleanTables, slot: int, object_slot: int) -> bool | None:
+    """Whether an object lies in the range of a subscription, as far as its device holds what matches.
+
+    None if that is a matter of rounding.
+    """
     row, item = tables.subscriptions.rows[slot], tables.objects.table.rows[object_slot]
     wanted: oracle_plane.Range
+    beyond_m = float(row["margin_m"] if row["too_many"] else row["slack_m"])
+    middle = float(row["x_m"]), float(row["y_m"])
+    if row["is_moving"] and row["shape"] == RECTANGLE:
+        return _is_in_extent(row, beyond_m, item, _area(tables.objects.areas.arrays, object_slot))
     if row["shape"] == CIRCLE:
-        beyond_m = row["margin_m"] if row["too_many"] else row["slack_m"]
-        reach_m = float(row["radius_m"]) + float(beyond_m)
-        wanted = oracle_plane.OracleCircle(reach_m, (float(row["x_m"]), float(row["y_m"])))
+        wanted = oracle_plane.OracleCircle(float(row["radius_m"]) + beyond_m, middle)
     elif row["shape"] == RECTANGLE:
         wanted = _rectangle(row)
     else:
         wanted = _polygon(row, tables.polygons.pool)
     point = float(item["x_m"]), float(item["y_m"])
     return oracle_plane.is_within(wanted, point, _area(tables.objects.areas.arrays, object_slot))
+
+
+def _is_in_extent(
+    row: Any,  # noqa: ANN401 - rows of numpy's
+    beyond_m: float,
+    item: Any,  # noqa: ANN401
+    area: oracle_plane.Area | None,
+) -> bool | None:
+    """Whether an object lies in a rectangle that moves, grown on all sides."""
+    (x_m, y_m), point = (float(row["x_m"]), float(row["y_m"])), (float(item["x_m"]), float(item["y_m"]))
+    half_x_m, half_y_m = float(row["x2_m"]), float(row["y2_m"])
+    if isinstance(area, oracle_plane.OraclePolygon) and beyond_m > 0.0:
+        answers = set()
+        for more_m in (beyond_m - _ROUNDING_M, beyond_m + _ROUNDING_M):
+            extent = (2.0 * (half_x_m + more_m), 2.0 * (half_y_m + more_m), (x_m, y_m))
+            answers.add(oracle_plane.is_within(oracle_plane.OracleExtent(*extent), point, area))
+        return answers.pop() if len(answers) == 1 else None
+    if isinstance(area, oracle_plane.OraclePolygon):
+        extent = (2.0 * half_x_m, 2.0 * half_y_m, (x_m, y_m))
+        return oracle_plane.is_within(oracle_plane.OracleExtent(*extent), point, area)
+    if area is None:
+        area = oracle_plane.OracleRectangle(*point, *point)
+    excess_m = max(
+        max(area.x1_m - x_m, x_m - area.x2_m) - half_x_m, max(area.y1_m - y_m, y_m - area.y2_m) - half_y_m
+    )
+    return excess_m <= beyond_m
 
 
 def _area(areas: AreaArrays, object_slot: int) -> oracle_plane.Area | None:

@@ -27,8 +27,8 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("id", np.int64),  # the handle
         ("x_m", np.float64),  # anchor, or centre of a range that is fixed
         ("y_m", np.float64),
-        ("radius_m", np.float64),  # of a circle
-        ("x1_m", np.float64),  # a rectangle, or the box about a polygon
+        ("radius_m", np.float64),  # of a circle; 0 of others
+        ("x1_m", np.float64),  # a rectangle, about its middle if it moves; or the box about a polygon
         ("y1_m", np.float64),
         ("x2_m", np.float64),
         ("y2_m", np.float64),
@@ -79,15 +79,22 @@ class Ranges(NamedTuple):
     shape: npt.NDArray[np.int8]
     """CIRCLE, RECTANGLE or POLYGON."""
     is_moving: npt.NDArray[np.bool_]
-    """Whether the range, a circle, moves with the device, which is its centre."""
+    """Whether the range, a circle or a rectangle, moves with the device, which is its middle."""
     x_m: Floats
     """Centre of a range that is fixed in place: of a circle, or of the box about it."""
     y_m: Floats
     radius_m: Floats
-    """Of circles."""
+    """Of circles; 0 of others."""
     boxes: Boxes
-    """Rectangles, and the boxes about polygons; of circles unused."""
+    """Rectangles, those that move about their middle; and the boxes about polygons. Of circles unused."""
     rings: Rings
+
+
+def sizes(rows: Rows) -> Floats:
+    """Return the radius of circles, and that of circles as large as rectangles are, metres."""
+    area = (rows["x2_m"] - rows["x1_m"]) * (rows["y2_m"] - rows["y1_m"])
+    found: Floats = np.where(rows["shape"] == CIRCLE, rows["radius_m"], np.sqrt(area / np.pi))
+    return found
 
 
 class BooleanSpecs(NamedTuple):

@@ -1,11 +1,11 @@
 """The boolean matcher: everything that matches an expression within a range.
 
-A range is fixed in place, or a circle that moves with the device. The device of a fixed one holds what
-matches, and never has to say where it is. That of a moving one holds what matches within the circle grown
-by a slack, about the anchor (`safe_region.ranges`), where it was, or ahead of it. Both are chosen
-by cost (`engine.boolean.anchors`). The slack shrinks as far as needed when more match than are sent.
+A range is fixed in place, or it moves with the device. The device of a fixed one holds what matches, and
+never has to say where it is. That of a moving one holds what matches within the range grown by a slack,
+about the anchor (`safe_region.ranges`), where it was, or ahead of it. Both are chosen by cost
+(`engine.boolean.anchors`). The slack shrinks as far as needed when more match than are sent.
 
-If more match than are sent with no slack (in the circle grown by the margin), the subscription has too
+If more match than are sent with no slack (in the range grown by the margin), the subscription has too
 many: its device holds those nearest to the middle of the range, by (distance, id). Their ids are kept. Of
 all others only is kept how many objects their devices hold: they hold what matches, as the indexes say.
 A finder (`engine.boolean.finders`) says whom an object concerns that comes or goes, and what begins and

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.boolean.layout import sizes
 from engine.boolean.tables import BooleanTables
 from index.batches import Floats
 from index.tables.slots import Slots
@@ -32,10 +33,10 @@ def choose_nearest(tables: BooleanTables, slots: Slots) -> None:
     while len(slots):
         places = tables.places(slots)
         radius_m = rows["radius_m"][slots]
-        beyond_m = share * radius_m
+        beyond_m = share * sizes(rows[slots])
         found = tables.find(places._replace(reach_m=radius_m + beyond_m))
         is_outside = found.nearest_m > radius_m[found.rows]
-        outside_m, inside_m = np.full(len(slots), np.inf), np.zeros(len(slots))
+        outside_m, inside_m = np.full(len(slots), np.inf), np.full(len(slots), -np.inf)
         np.minimum.at(outside_m, found.rows[is_outside], found.nearest_m[is_outside])
         np.maximum.at(inside_m, found.rows[~is_outside], found.nearest_m[~is_outside])
         is_found = np.isfinite(outside_m)

@@ -32,8 +32,16 @@ Slots = npt.NDArray[np.int32]
 
 NO_MATCH = -1.0
 
+_TINY_M = 1e-300
+"""What is not within a rectangle is beyond it, by so much at least."""
+
+_Half = tuple[float, float]
+"""Half the width and half the height of a rectangle."""
+
 _CORE_SHARE = 0.7
 """Of a circle's reach: half the side of a square within it, less than the root of a half."""
+_CERTAIN_SHARE = 1.0 - 1e-12
+"""Of a rectangle's half side: what is within it is also computed to be."""
 
 
 class Clauses(NamedTuple):
@@ -114,6 +122,69 @@ def _meets_area(clauses: Clauses, subscription: int, areas: AreaArrays, place: i
     )
 
 
+@leaf
+def _excess_at(
+    ax: float, ay: float, ux: float, uy: float, numerator: float, denominator: float, half: _Half
+) -> float:
+    """How far a point of a segment is beyond a rectangle about the origin; infinity for none between."""
+    if denominator == 0.0:
+        return np.inf
+    share = numerator / denominator
+    if not 0.0 < share < 1.0:
+        return np.inf
+    return max(abs(ax + share * ux) - half[0], abs(ay + share * uy) - half[1])
+
+
+@leaf
+def _segment_excess(ax: float, ay: float, bx: float, by: float, half: _Half) -> float:
+    """How far a segment is beyond a rectangle about the origin, along the axis where that is more.
+
+    That is the largest of four linear functions, so it is least at an end, or where two of them cross.
+    """
+    ux, uy = bx - ax, by - ay
+    k = half[0] - half[1]
+    least = min(max(abs(ax) - half[0], abs(ay) - half[1]), max(abs(bx) - half[0], abs(by) - half[1]))
+    least = min(least, _excess_at(ax, ay, ux, uy, -ax, ux, half))
+    least = min(least, _excess_at(ax, ay, ux, uy, -ay, uy, half))
+    least = min(least, _excess_at(ax, ay, ux, uy, k - (ax - ay), ux - uy, half))
+    least = min(least, _excess_at(ax, ay, ux, uy, -k - (ax - ay), ux - uy, half))
+    least = min(least, _excess_at(ax, ay, ux, uy, k - (ax + ay), ux + uy, half))
+    return min(least, _excess_at(ax, ay, ux, uy, -k - (ax + ay), ux + uy, half))
+
+
+@leaf
+def _beyond(
+    clauses: Clauses, subscription: int, objects: Objects, slot: int, x_m: float, y_m: float
+) -> float:
+    """How far an object is beyond a rectangle that moves, which is about a place; not above 0 within."""
+    row = clauses.subscriptions[subscription]
+    half = (row["x2_m"], row["y2_m"])
+    place = objects.areas.of_object[slot] - 1
+    if place == POINT - 1:
+        item = objects.rows[slot]
+        return float(max(abs(item["x_m"] - x_m) - half[0], abs(item["y_m"] - y_m) - half[1]))
+    area = objects.areas.rows[place]
+    if area["ring_count"] == 0:
+        return float(
+            max(
+                max(area["x1_m"] - x_m, x_m - area["x2_m"]) - half[0],
+                max(area["y1_m"] - y_m, y_m - area["y2_m"]) - half[1],
+            )
+        )
+    rings = objects.areas.rings
+    start, stop = rings.offsets[area["ring_start"]], rings.offsets[area["ring_start"] + 1]
+    west_m, south_m, east_m, north_m = x_m - half[0], y_m - half[1], x_m + half[0], y_m + half[1]
+    if box_meets_polygon(west_m, south_m, east_m, north_m, rings.x_m, rings.y_m, start, stop):
+        return 0.0
+    least = np.inf
+    ax, ay = rings.x_m[stop - 1] - x_m, rings.y_m[stop - 1] - y_m
+    for i in range(start, stop):
+        bx, by = rings.x_m[i] - x_m, rings.y_m[i] - y_m
+        least = min(least, _segment_excess(ax, ay, bx, by, half))
+        ax, ay = bx, by
+    return max(least, _TINY_M)
+
+
 @kernel
 def measure(
     clauses: Clauses,
@@ -135,12 +206,14 @@ def measure(
     clause_slots, object_slots
         The pairs. Required keywords have been compared.
     x_m, y_m, reach_m
-        Of each pair, the middle of the range, and of circles how far they reach.
+        Of each pair, the middle of the range; of circles how far they reach, and of rectangles that move
+        how far beyond their edges.
     distance_m
         What is written.
     nearest_m
-        The distance of the nearest of the object's area, 0 if the middle is within it; that of its point
-        if it has none. Written of circles that it matches.
+        Written of ranges that move, and of circles: the distance of the nearest of the object's area, 0
+        if the middle is within it; that of its point if it has none. Of rectangles how far the object is
+        beyond, along the axis where that is more; not above 0 for what is within.
     """
     for i in range(clause_slots.shape[0]):
         distance_m[i] = NO_MATCH
@@ -157,6 +230,9 @@ def measure(
             if place != POINT - 1:
                 nearest_m[i] = _area_distance(objects.areas, place, x_m[i], y_m[i])
             is_within = nearest_m[i] <= reach_m[i]
+        elif clauses.subscriptions[subscription]["is_moving"]:
+            nearest_m[i] = _beyond(clauses, subscription, objects, object_slots[i], x_m[i], y_m[i])
+            is_within = nearest_m[i] <= reach_m[i]
         elif place != POINT - 1:
             is_within = _meets_area(clauses, subscription, objects.areas, place)
         else:
@@ -172,7 +248,8 @@ def fill_cores(
     """Write a box that lies within each subscription's range at a place; `boxes` is as in `fill_boxes`.
 
     In a circle it is somewhat smaller than the largest square: what is within it is also computed to be
-    within its reach. Polygons have none: it is turned over.
+    within its reach. That of a rectangle that moves is almost itself. Others have none: it is turned
+    over.
     """
     for i in range(slots.shape[0]):
         row = subscriptions[slots[i]]
@@ -182,6 +259,13 @@ def fill_cores(
             boxes[1, i] = np.nextafter(y_m[i] - half_m, np.inf)
             boxes[2, i] = np.nextafter(x_m[i] + half_m, -np.inf)
             boxes[3, i] = np.nextafter(y_m[i] + half_m, -np.inf)
+        elif row["is_moving"]:
+            half_x_m = (row["x2_m"] + reach_m[i]) * _CERTAIN_SHARE
+            half_y_m = (row["y2_m"] + reach_m[i]) * _CERTAIN_SHARE
+            boxes[0, i] = np.nextafter(x_m[i] - half_x_m, np.inf)
+            boxes[1, i] = np.nextafter(y_m[i] - half_y_m, np.inf)
+            boxes[2, i] = np.nextafter(x_m[i] + half_x_m, -np.inf)
+            boxes[3, i] = np.nextafter(y_m[i] + half_y_m, -np.inf)
         else:
             boxes[0, i] = boxes[1, i] = np.inf
             boxes[2, i] = boxes[3, i] = -np.inf
@@ -194,8 +278,8 @@ def fill_boxes(
     """Write the box about each subscription's range at a place; `boxes` has shape (4, subscriptions).
 
     That of a circle contains whatever may be computed to be within its reach, the nearest of an area
-    too, whose coordinates are float64: a difference, a square root
-    and a sum are each off by less than 2**-52 of themselves.
+    too, whose coordinates are float64: a difference, a square root and a sum are each off by less than
+    2**-52 of themselves. So does that of a rectangle that moves.
     """
     for i in range(slots.shape[0]):
         row = subscriptions[slots[i]]
@@ -205,6 +289,13 @@ def fill_boxes(
             boxes[1, i] = np.nextafter(y_m[i] - grown_m, -np.inf)
             boxes[2, i] = np.nextafter(x_m[i] + grown_m, np.inf)
             boxes[3, i] = np.nextafter(y_m[i] + grown_m, np.inf)
+        elif row["is_moving"]:
+            grown_x_m = (row["x2_m"] + reach_m[i]) * (1.0 + 1e-15) + 1e-150
+            grown_y_m = (row["y2_m"] + reach_m[i]) * (1.0 + 1e-15) + 1e-150
+            boxes[0, i] = np.nextafter(x_m[i] - grown_x_m, -np.inf)
+            boxes[1, i] = np.nextafter(y_m[i] - grown_y_m, -np.inf)
+            boxes[2, i] = np.nextafter(x_m[i] + grown_x_m, np.inf)
+            boxes[3, i] = np.nextafter(y_m[i] + grown_y_m, np.inf)
         else:
             boxes[0, i] = row["x1_m"]
             boxes[1, i] = row["y1_m"]

@@ -14,7 +14,7 @@ _PAIR_BITS = 32
 
 
 class Places(NamedTuple):
-    """Subscriptions, where the middles of their ranges are, and how far circles reach."""
+    """Subscriptions, where the middles of their ranges are, and how far these reach (see `measure`)."""
 
     slots: Slots
     x_m: Floats
@@ -31,7 +31,7 @@ class Pairs(NamedTuple):
 
     `rows` are numbers of subscriptions among those that were asked for, or their slots. Distances are
     from the middle of the range: of the object's point, which decides the order, and of the nearest of
-    its area, which decides how far a circle must reach.
+    its area, which decides how far a circle must reach; of rectangles that move, how far it is beyond.
     """
 
     rows: Ints

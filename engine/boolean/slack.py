@@ -11,6 +11,8 @@ where mu are the arrivals per object that there is, and new(L, D) is the part of
 one of the same size D away does not cover. The density is that of the matches within L where the
 subscription was evaluated last, and one more: where nothing was found, farther is looked by and by.
 
+A rectangle costs as a circle of its area does.
+
 The anchor may lie ahead, h < s metres towards the heading: D grows with h if the device keeps on, and
 shrinks if it turns. That is the trade of `engine.top_k.choice_kernels`, for regions that are circles.
 
@@ -24,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.boolean.layout import Rows
+from engine.boolean.layout import Rows, sizes
 from engine.contracts import Bools
 from engine.options import CostModel
 from index.batches import Floats
@@ -66,14 +68,14 @@ def choose(
     Parameters
     ----------
     rows
-        As they were when they were evaluated last: `match_count` within `radius_m + slack_m`. Those that
-        were not yet have a slack of 0 and no matches.
+        As they were when they were evaluated last: `match_count` within the range and the slack. Those
+        that were not yet have a slack of 0 and no matches.
     speed_mps
         Of their devices.
     may_aim
         Whether it is known where a device is and which way it goes.
     """
-    radius_m = rows["radius_m"]
+    radius_m = sizes(rows)
     known_m = radius_m + rows["slack_m"]
     density = (rows["match_count"] + 1.0) / (np.pi * known_m * known_m)
     speed = np.maximum(_SPEED_MIN_MPS, speed_mps)

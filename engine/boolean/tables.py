@@ -165,7 +165,7 @@ class BooleanTables:
         return found
 
     def places(self, slots: Slots) -> Places:
-        """Return where ranges are, and how far circles reach: as far as devices hold what matches."""
+        """Return where ranges are, and how far they reach: as far as devices hold what matches."""
         rows = self.subscriptions.rows
         beyond_m = np.where(rows["too_many"][slots] == 1, rows["margin_m"][slots], rows["slack_m"][slots])
         return Places(slots, rows["x_m"][slots], rows["y_m"][slots], rows["radius_m"][slots] + beyond_m)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from engine import EngineOptions
 from index.catalogue import CLAUSE_INDEXES, MOVING_INDEXES, OBJECT_INDEXES, SUBSCRIPTION_INDEXES
-from safe_region.earth import Bounds, Circle, Polygon, Range
+from safe_region.earth import Bounds, Circle, Polygon, Range, Rectangle
 from safe_region.frame import Area, Frame
 from safe_region.jit.ahead import Report, compile_ahead
 from safe_region.region import RegionMode
@@ -143,11 +143,12 @@ def _boolean_specs(lon: float, lat: float) -> tuple[Boolean, ...]:
     clauses = (Clause(_WORDS[:1], _WORDS[1:2]), Clause(_WORDS[2:3]))
     ranges: tuple[Range, ...] = (
         Circle(20.0),
+        Rectangle(40.0, 30.0),
         Circle(20.0, (lon, lat)),
         Bounds(lon - size, lat - size, lon + size, lat + size),
         Polygon(corners),
     )
-    return tuple(Boolean(clauses, where, where == ranges[0]) for where in ranges)
+    return tuple(Boolean(clauses, where, where in ranges[:2]) for where in ranges)
 
 
 def _uncertain(place: Place) -> Place:

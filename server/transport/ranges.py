@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
-from safe_region.earth import Bounds, Circle, Polygon, Position, Range
-from server.transport.fields import missing, unimplemented
+from safe_region.earth import Bounds, Circle, Polygon, Position, Range, Rectangle
+from server.errors import Reason, RefusalError
+from server.transport.fields import missing
 
 _FIELD = "spec.boolean"
 
@@ -26,10 +27,14 @@ def range_from(message: subscriptions_pb2.Boolean) -> Range:
             return Circle(circle.radius_m, center)
         case "rectangle":
             rectangle = message.rectangle
-            if message.moving or rectangle.width_m or rectangle.height_m:
-                raise unimplemented(f"{_FIELD}.rectangle", "a rectangle that is fixed in place")
             if not rectangle.HasField("bounds"):
-                raise missing(f"{_FIELD}.rectangle.bounds")
+                if not message.moving:
+                    raise missing(f"{_FIELD}.rectangle.bounds")
+                return Rectangle(rectangle.width_m, rectangle.height_m)
+            for name in ("width_m", "height_m"):
+                if value := getattr(rectangle, name):
+                    limit = "absent: the rectangle has bounds"
+                    raise RefusalError(Reason.INVALID_FIELD, f"{_FIELD}.rectangle.{name}", value, limit)
             return bounds_from(rectangle.bounds)
         case "polygon":
             polygon = message.polygon
@@ -47,6 +52,8 @@ def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
                 message.circle.center.lon, message.circle.center.lat = center
         case Bounds():
             message.rectangle.bounds.CopyFrom(bounds_message(where))
+        case Rectangle(width_m, height_m):
+            message.rectangle.width_m, message.rectangle.height_m = width_m, height_m
         case Polygon(outer, holes):
             message.polygon.CopyFrom(
                 geometry_pb2.Polygon(outer=ring_message(outer), holes=map(ring_message, holes))

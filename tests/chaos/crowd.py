@@ -12,7 +12,19 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 import nearcast
-from nearcast import Boolean, Bounds, Circle, Clause, Client, Device, RegionMode, Spec, Subscription, TopK
+from nearcast import (
+    Boolean,
+    Bounds,
+    Circle,
+    Clause,
+    Client,
+    Device,
+    Rectangle,
+    RegionMode,
+    Spec,
+    Subscription,
+    TopK,
+)
 from tests.chaos.published_objects import PublishedObjects
 from tests.chaos.watch import Watch
 
@@ -168,7 +180,8 @@ class Crowd:
         kind = chance.choice(("moving", "moving", "circle", "rectangle"))
         if kind == "moving":
             region = RegionMode.NEAREST if is_asked else RegionMode.ANCHORED
-            return Boolean(words, Circle(radius_m), moving=True, region=region)
+            where = chance.choice((Circle(radius_m), Rectangle(radius_m, 2.0 * radius_m)))
+            return Boolean(words, where, moving=True, region=region)
         lon, lat = member.lon, member.lat
         first, *rest = sorted(words)
         clauses = (Clause(frozenset({first}), frozenset(rest)), Clause(words))

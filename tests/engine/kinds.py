@@ -15,7 +15,15 @@ from engine.polygons import Rings
 from engine.top_k.layout import BY_COST
 from engine.top_k.matcher import TopKSpecs
 from index.batches import ObjectBatch
-from safe_region.oracle_plane import Area, OracleCircle, OraclePolygon, OracleRectangle, Ring, is_within
+from safe_region.oracle_plane import (
+    Area,
+    OracleCircle,
+    OracleExtent,
+    OraclePolygon,
+    OracleRectangle,
+    Ring,
+    is_within,
+)
 from safe_region.region import RegionMode
 from tests.index.boxes import Box, BoxDice, area_batch, boxes_of
 from tests.index.brute import Interest, Object, ids, interest_batch, keyword_lists
@@ -95,6 +103,8 @@ class BooleanAsk:
     center: tuple[float, float] | None = None
     """Of a fixed circle; else it moves."""
     radius_m: float = 0.0
+    extent: tuple[float, float] | None = None
+    """Width and height of a rectangle that moves."""
     region: RegionMode = RegionMode.ANCHORED
 
     def is_asked_for(self, one):
@@ -111,15 +121,18 @@ class Boolean:
             required = dice.words(2, 4)
             excluded = dice.words(1, 6) - required if dice.random.random() < 0.3 else frozenset()
             clauses.append((required, excluded))
-        kind = dice.random.choice(("moving", "moving", "circle", "rectangle"))
+        kind = dice.random.choice(("moving", "moving", "extent", "circle", "rectangle"))
         if kind == "rectangle":
             box = dice.box()
             polygon = dice.polygon()
             return BooleanAsk(tuple(clauses), None if polygon else box, polygon)
+        is_nearest = kind in ("moving", "extent") and dice.random.random() < 0.25
+        region = RegionMode.NEAREST if is_nearest else RegionMode.ANCHORED
+        if kind == "extent":
+            extent = tuple(dice.random.choice((1.0, 2.0, 5.0, 30.0)) for _ in range(2))
+            return BooleanAsk(tuple(clauses), extent=extent, region=region)
         radius_m = dice.random.choice((0.5, 1.0, 3.0, 5.0, 40.0))
         center = None if kind == "moving" else (dice.coordinate(), dice.coordinate())
-        is_nearest = center is None and dice.random.random() < 0.25
-        region = RegionMode.NEAREST if is_nearest else RegionMode.ANCHORED
         return BooleanAsk(tuple(clauses), center=center, radius_m=radius_m, region=region)
 
     def specs(self, asked):
@@ -127,11 +140,11 @@ class Boolean:
         centers = np.array([self._center(one) for one in asked], dtype=np.float64).reshape(-1, 2)
         ranges = Ranges(
             np.array([_shape(one) for one in asked], dtype=np.int8),
-            np.array([_shape(one) == CIRCLE and one.center is None for one in asked], dtype=np.bool_),
+            np.array([_is_moving(one) for one in asked], dtype=np.bool_),
             centers[:, 0],
             centers[:, 1],
             np.array([one.radius_m for one in asked], dtype=np.float64),
-            boxes_of([_box(one) or Box(0.0, 0.0, 0.0, 0.0) for one in asked]),
+            boxes_of([_box(one) or _about_origin(one.extent or (0.0, 0.0)) for one in asked]),
             rings_of([one.polygon for one in asked]),
         )
         return BooleanSpecs(
@@ -160,6 +173,8 @@ class Boolean:
             wanted = OraclePolygon(asked.polygon)
         elif asked.box is not None:
             wanted = _rectangle(asked.box)
+        elif asked.extent is not None:
+            wanted = OracleExtent(*asked.extent, (x_m, y_m))
         else:
             wanted = OracleCircle(asked.radius_m, (x_m, y_m))
         found = [
@@ -171,8 +186,11 @@ class Boolean:
 
     def grown(self, asked, bound_id, margin_m):
         """Of too many, those nearest in the circle grown by the margin are held: areas may be others."""
-        is_moving = asked.radius_m > 0.0 and asked.center is None
-        return replace(asked, radius_m=asked.radius_m + margin_m) if bound_id and is_moving else asked
+        if not (bound_id and _is_moving(asked)):
+            return asked
+        if asked.extent is None:
+            return replace(asked, radius_m=asked.radius_m + margin_m)
+        return replace(asked, extent=tuple(side_m + 2.0 * margin_m for side_m in asked.extent))
 
 
 class AreaDice(BoxDice):
@@ -251,7 +269,16 @@ def rings_of(rows: Sequence[tuple[Ring, ...]]) -> Rings:
 def _shape(asked):
     if asked.polygon:
         return POLYGON
-    return CIRCLE if asked.box is None else RECTANGLE
+    return CIRCLE if asked.box is None and asked.extent is None else RECTANGLE
+
+
+def _is_moving(asked):
+    return not asked.polygon and asked.box is None and asked.center is None
+
+
+def _about_origin(extent):
+    width_m, height_m = extent
+    return Box(-width_m / 2.0, -height_m / 2.0, width_m / 2.0, height_m / 2.0)
 
 
 def _about(ring):

@@ -16,6 +16,7 @@ from nearcast import (
     Clause,
     GeoObject,
     Polygon,
+    Rectangle,
     RefusedError,
     RegionMode,
     SubscriptionState,
@@ -106,6 +107,57 @@ async def test_a_walk_is_exact_and_mostly_silent(client):
             assert shown(subscription) == expected(TEA, device, objects, lon, lat)
             assert all(match.score == 0.0 for match in subscription.results())
         assert 0 < device.counters.reports < 20
+
+
+async def test_a_rectangle_that_moves_is_exact_whoever_holds_it(client):
+    """Wide and low, also for a private device, also where the server asks."""
+    chance = random.Random(3)
+    objects = await published(client, 300, chance)
+    wide = Boolean({"tea"}, Rectangle(1500.0, 300.0), moving=True)
+    for number, radius_m in enumerate((0.0, 200.0)):
+        async with await client.attach(
+            f"walker-{number}", lon=LON, lat=LAT, privacy_radius_m=radius_m
+        ) as device:
+            specs = [wide, replace(wide, region=RegionMode.NEAREST)][: 2 - number]
+            held = [await device.subscribe(spec) for spec in specs]
+            lon, lat = LON, LAT
+            for step in range(40):
+                lon += chance.uniform(0, 1) * STEP_DEG
+                lat += chance.uniform(-1, 1) * STEP_DEG
+                await device.move(lon, lat)
+                if step % 10 == 5:
+                    objects |= await published(client, 10, chance)
+                await client.sync()
+                for subscription in held:
+                    assert subscription.state is SubscriptionState.EXACT
+                    assert shown(subscription) == expected(wide, device, objects, lon, lat)
+            assert 0 < device.counters.reports < 40
+            (again,) = [one.spec for one in device.subscriptions if one.id == held[0].id]
+            assert again.range == wide.range
+            ids = [match.object.id for match in await device.search(wide)]
+            assert ids == expected(wide, device, objects, lon, lat)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "limit"),
+    [
+        (
+            Boolean({"tea"}, Rectangle(0.0, 9.0), moving=True),
+            "rectangle.width_m",
+            "greater than 0, at most",
+        ),
+        (
+            Boolean({"tea"}, Rectangle(9.0, 1e6), moving=True),
+            "rectangle.height_m",
+            "greater than 0, at most",
+        ),
+        (Boolean({"tea"}, BOX, moving=True), "moving", "false: rectangle.bounds is fixed"),
+    ],
+)
+async def test_a_rectangle_says_what_is_wrong_with_it(client, spec, field, limit):
+    async with await client.attach("walker", lon=LON, lat=LAT) as device:
+        with pytest.raises(RefusedError, match=f"spec.boolean.{field} is .*{limit}"):
+            await device.subscribe(spec)
 
 
 async def test_a_device_that_holds_its_result_only_is_asked(client):
@@ -284,7 +336,9 @@ async def test_every_kind_of_range_survives_a_restart(tmp_path):
         (Boolean({"tea"}, Circle(5.0, (LON, LAT)), moving=True), "spec.boolean.circle.center"),
         (Boolean({"tea"}, Circle(5.0, (LON, 91.0))), "spec.boolean.circle.center.lat"),
         (Boolean({"tea"}, Circle(5.0, LON)), "spec.boolean.circle.center"),
-        (Boolean({"tea"}, BOX, moving=True), "spec.boolean.rectangle"),
+        (Boolean({"tea"}, BOX, moving=True), "spec.boolean.moving"),
+        (Boolean({"tea"}, Rectangle(5.0, 5.0)), "spec.boolean.rectangle.bounds"),
+        (Boolean({"tea"}, Rectangle(5.0, math.nan), moving=True), "spec.boolean.rectangle.height_m"),
         (Boolean({"tea"}, Bounds(LON, LAT, LON, LAT + 0.1)), "spec.boolean.rectangle.bounds.lon_max"),
         (Boolean({"tea"}, Bounds(-14, LAT, LON, LAT + 0.1)), "spec.boolean.rectangle.bounds"),
         (Boolean({"tea"}, Bounds(LON, LAT, math.inf, LAT)), "spec.boolean.rectangle.bounds.lon_max"),

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from pyspark.sql import Row
 
-from nearcast import Boolean, Bounds, Circle, RegionMode, TopK
+from nearcast import Boolean, Bounds, Circle, Rectangle, RegionMode, TopK
 from nearcast.expressions import clauses_of
 from safe_region.frame import Area, Frame
 from safe_region.keywords import normalised_keyword
@@ -83,7 +83,7 @@ def test_expressions_ask_for_words_of_some_object(simulation, boolean):
     assert any(len(clauses_of(row.expression)) > 1 for row in boolean)
 
 
-def test_ranges_are_of_three_shapes_and_of_the_sizes_asked_for(simulation, boolean):
+def test_ranges_are_of_all_shapes_and_of_the_sizes_asked_for(simulation, boolean):
     area = simulation.world.area
     frame = Frame.of(area)
     low, high = frame.project(area.lon_min, area.lat_min), frame.project(area.lon_max, area.lat_max)
@@ -98,6 +98,9 @@ def test_ranges_are_of_three_shapes_and_of_the_sizes_asked_for(simulation, boole
             east, north = frame.project(spec.range.lon_max, spec.range.lat_max)
             size = (east - west) * (north - south)
             assert east - west == pytest.approx(north - south)
+        elif isinstance(spec.range, Rectangle):
+            assert spec.moving
+            size = spec.range.width_m * spec.range.height_m
         else:
             assert isinstance(spec.range, Circle)
             size = math.pi * spec.range.radius_m**2
@@ -105,7 +108,7 @@ def test_ranges_are_of_three_shapes_and_of_the_sizes_asked_for(simulation, boole
             assert spec.moving or spec.range.center in places
         assert SMALL.range_area_min * 0.999 <= size / whole <= SMALL.range_area_max * 1.001
         shapes[type(spec.range), spec.moving] += 1
-    assert set(shapes) == {(Bounds, False), (Circle, False), (Circle, True)}
+    assert set(shapes) == {(Bounds, False), (Circle, False), (Circle, True), (Rectangle, True)}
 
 
 def test_ranges_in_a_wide_area_are_no_larger_than_a_server_takes(spark, simulation):
@@ -123,6 +126,8 @@ def test_ranges_in_a_wide_area_are_no_larger_than_a_server_takes(spark, simulati
     ]
     assert max(widths_m) == pytest.approx(most_m * math.sqrt(math.pi))
     assert max(widths_m) < 2.0 * most_m
+    extents_m = [max(row.extent_m) for row in rows if row.extent_m is not None]
+    assert most_m < max(extents_m) < 2.0 * most_m
 
 
 def test_what_a_top_k_row_asks_for(top_k):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 
 from nearcast.model import Boolean, Clause, Spec, TopK
-from safe_region.earth import Bounds, Circle, ObjectArea, Polygon, Range
+from safe_region.earth import Bounds, Circle, ObjectArea, Polygon, Range, Rectangle
 from safe_region.frame import Area, Frame
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
@@ -90,9 +90,11 @@ class Draws:
         """Return a range, and whether it moves. What is fixed may lie across the border."""
         radius_m = self._chance.choice((0.5, 1.0, 3.0, 5.0, 5.0, 30.0))
         lon, lat = self.position()
-        kind = self._chance.choice(("moving", "moving", "circle", "rectangle", "polygon"))
+        kind = self._chance.choice(("moving", "moving", "extent", "circle", "rectangle", "polygon"))
         if kind == "moving":
             return Circle(radius_m), True
+        if kind == "extent":
+            return Rectangle(*(self._chance.choice((1.0, 2.0, 8.0, 40.0)) for _ in range(2))), True
         if kind == "circle":
             return Circle(radius_m, (lon, lat)), False
         if kind == "rectangle":

@@ -83,6 +83,15 @@ def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
     )
 
 
+def _grown(
+    where: oracle.OracleCircle | oracle.OracleExtent, by_m: float
+) -> oracle.OracleCircle | oracle.OracleExtent:
+    """Return a range that moves, larger on all sides."""
+    if isinstance(where, oracle.OracleCircle):
+        return oracle.OracleCircle(where.radius_m + by_m)
+    return oracle.OracleExtent(where.width_m + 2.0 * by_m, where.height_m + 2.0 * by_m)
+
+
 class World:
     """Everything, driven step by step from one seed. Made in a running event loop; `stop` ends it.
 
@@ -385,8 +394,7 @@ class World:
         anchor = subscription.region.anchor
         margin_m = limits.margin_m_max if device.is_vague else 0.0
         if spec.moving:
-            grown = oracle.OracleCircle(spec.range.radius_m + margin_m)
-            wanted = oracle.OracleRange(wanted.clauses, grown)
+            wanted = wanted._replace(range=_grown(wanted.range, margin_m))
         there = oracle.matching(wanted, *anchor, objects, now_ms)
         assert len(there) >= 0.9 * limits.matches_max
         assert device.is_vague or len(subscription.region.buffer) <= limits.matches_max

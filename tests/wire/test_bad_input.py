@@ -298,16 +298,7 @@ def a_boolean(*clauses, region=0, **fields):
     return subscriptions_pb2.SubscriptionSpec(boolean=boolean, region=region)
 
 
-CLAUSE = subscriptions_pb2.Clause(required=["sushi"])
-BOX = geometry_pb2.Bounds(lon_min=14.1, lat_min=35.1, lon_max=14.2, lat_max=35.2)
 NOT_BUILT = {
-    "spec.boolean.rectangle": subscriptions_pb2.SubscriptionSpec(
-        boolean=subscriptions_pb2.Boolean(
-            clauses=[CLAUSE],
-            rectangle=geometry_pb2.Rectangle(width_m=10.0, height_m=10.0),
-            moving=True,
-        )
-    ),
     "spec.boolean.dwell_ms": a_boolean(dwell_ms=1),
     "spec.window": subscriptions_pb2.SubscriptionSpec(
         top_k=a_spec().top_k, window=subscriptions_pb2.Window(count=10)

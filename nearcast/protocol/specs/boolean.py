@@ -8,9 +8,9 @@ from nearcast.protocol.converters import keyword_list, plane_point
 from nearcast.protocol.specs.contract import dropped
 from nearcast.protocol.specs.ranges import range_from, write_range
 from nearcast.v1 import subscriptions_pb2
-from safe_region.earth import Circle
+from safe_region.earth import Circle, Rectangle
 from safe_region.frame import Frame
-from safe_region.ranges import FixedRegion, RangeRegion
+from safe_region.ranges import FixedRegion, RangeRegion, RectangleRegion
 from safe_region.region import Buffered, RegionMode
 
 _REGIONS = (0, RegionMode.ANCHORED, RegionMode.NEAREST)
@@ -60,6 +60,8 @@ class BooleanKind:
         """Make the region of a subscription."""
         if spec.moving and isinstance(spec.range, Circle):
             return RangeRegion(spec.range.radius_m)
+        if spec.moving and isinstance(spec.range, Rectangle):
+            return RectangleRegion(spec.range.width_m, spec.range.height_m)
         return FixedRegion()
 
     def update(

@@ -13,7 +13,7 @@ from nearcast.protocol.shapes import (
     ring_message,
 )
 from nearcast.v1 import subscriptions_pb2
-from safe_region.earth import Bounds, Circle, Polygon, Range
+from safe_region.earth import Bounds, Circle, Polygon, Range, Rectangle
 
 _FIELD = "spec.boolean"
 
@@ -34,13 +34,17 @@ def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
                 circle.center.CopyFrom(pair_message(where.center, f"{_FIELD}.circle.center"))
         case Bounds():
             message.rectangle.bounds.CopyFrom(bounds_message(where, f"{_FIELD}.rectangle.bounds"))
+        case Rectangle():
+            rectangle = message.rectangle
+            rectangle.width_m = number(where.width_m, f"{_FIELD}.rectangle.width_m")
+            rectangle.height_m = number(where.height_m, f"{_FIELD}.rectangle.height_m")
         case Polygon():
             polygon = message.polygon
             polygon.outer.CopyFrom(ring_message(where.outer, f"{_FIELD}.polygon.outer"))
             for i, hole in enumerate(where.holes):
                 polygon.holes.append(ring_message(hole, f"{_FIELD}.polygon.holes[{i}]"))
         case _:
-            raise invalid(f"{_FIELD}.range", where, "a Circle, Bounds or a Polygon")
+            raise invalid(f"{_FIELD}.range", where, "a Circle, Bounds, a Rectangle or a Polygon")
 
 
 def range_from(message: subscriptions_pb2.Boolean) -> Range | None:
@@ -53,6 +57,8 @@ def range_from(message: subscriptions_pb2.Boolean) -> Range | None:
         )
     if kind == "rectangle" and message.rectangle.HasField("bounds") and not message.moving:
         return bounds_from(message.rectangle.bounds)
+    if kind == "rectangle" and message.moving:
+        return Rectangle(message.rectangle.width_m, message.rectangle.height_m)
     if kind == "polygon" and not message.moving:
         return Polygon(ring_from(message.polygon.outer), tuple(map(ring_from, message.polygon.holes)))
     return None

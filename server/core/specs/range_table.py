@@ -12,7 +12,7 @@ from index.batches import Boxes, Floats
 from index.tables import SlotTable
 from index.tables.growth import longer
 from index.tables.slots import Slots
-from safe_region.earth import Bounds, Circle, Polygon, Range
+from safe_region.earth import Bounds, Circle, Polygon, Range, Rectangle
 from safe_region.frame import Frame, Point
 
 _ROOM_MIN = 16
@@ -38,7 +38,7 @@ class RangeTable:
         self._degrees = longer(self._degrees, self._subscriptions.end)
         for slot, where in zip(slots.tolist(), ranges, strict=True):
             match where:
-                case Circle(_, None):
+                case Circle(_, None) | Rectangle():
                     pass
                 case Circle(_, center):
                     self._degrees[slot, :2] = center
@@ -52,6 +52,8 @@ class RangeTable:
         row = self._subscriptions.rows[slot]
         if row["shape"] == POLYGON:
             return self._polygons[slot]
+        if row["shape"] == RECTANGLE and row["is_moving"]:
+            return Rectangle(float(row["x2_m"] - row["x1_m"]), float(row["y2_m"] - row["y1_m"]))
         degrees = self._degrees[slot].tolist()
         if row["shape"] == RECTANGLE:
             return Bounds(*degrees)
@@ -69,7 +71,7 @@ def plane_ranges(ranges: Sequence[Range], frame: Frame) -> Ranges:
     x_m, y_m, radius_m, *box = np.ascontiguousarray(table)
     return Ranges(
         np.array([one[0] for one in rows], dtype=np.int8),
-        np.array([isinstance(one, Circle) and one.center is None for one in ranges], dtype=np.bool_),
+        np.array([_is_moving(one) for one in ranges], dtype=np.bool_),
         x_m,
         y_m,
         radius_m,
@@ -87,10 +89,17 @@ def _row(where: Range, frame: Frame) -> tuple[float, ...]:
         case Bounds(lon_min, lat_min, lon_max, lat_max):
             low, high = frame.project(lon_min, lat_min), frame.project(lon_max, lat_max)
             return RECTANGLE, *_middle(low, high), 0.0, *low, *high
+        case Rectangle(width_m, height_m):
+            half_x_m, half_y_m = width_m / 2.0, height_m / 2.0
+            return RECTANGLE, *_NOWHERE, 0.0, -half_x_m, -half_y_m, half_x_m, half_y_m
         case Polygon(outer):
             x_m, y_m = zip(*(frame.project(*vertex) for vertex in outer), strict=True)
             low, high = Point(min(x_m), min(y_m)), Point(max(x_m), max(y_m))
             return POLYGON, *_middle(low, high), 0.0, *low, *high
+
+
+def _is_moving(where: Range) -> bool:
+    return isinstance(where, Rectangle) or (isinstance(where, Circle) and where.center is None)
 
 
 def _middle(low: Point, high: Point) -> Point:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from safe_region.earth import Bounds, Circle, Polygon, Position, Range
+from safe_region.earth import Bounds, Circle, Polygon, Position, Range, Rectangle
 from safe_region.frame import Frame
 from safe_region.polygon_validity import flaw as polygon_flaw
 from server.core.specs.checks import require
@@ -32,6 +32,8 @@ def checked_range(where: Range, limits: Limits, frame: Frame, *, is_moving: bool
         case Bounds():
             _require_fixed("rectangle.bounds", is_moving=is_moving)
             return _checked_bounds(where, limits, frame)
+        case Rectangle():
+            return _checked_rectangle(where, limits, is_moving=is_moving)
         case Polygon():
             _require_fixed("polygon", is_moving=is_moving)
             return _checked_polygon(where, limits, frame)
@@ -53,6 +55,14 @@ def _checked_circle(circle: Circle, limits: Limits, *, is_moving: bool) -> Circl
             raise RefusalError(Reason.INVALID_FIELD, f"{field}.center", "absent", limit)
         _check_position(circle.center, f"{field}.center")
     return circle
+
+
+def _checked_rectangle(rectangle: Rectangle, limits: Limits, *, is_moving: bool) -> Rectangle:
+    field, most_m = f"{_FIELD}.rectangle", 2.0 * limits.range_m_max
+    require(is_moving, f"{_FIELD}.moving", value=False, limit="true: the rectangle moves")
+    for name, value_m in (("width_m", rectangle.width_m), ("height_m", rectangle.height_m)):
+        require(0.0 < value_m <= most_m, f"{field}.{name}", value_m, f"greater than 0, at most {most_m}")
+    return rectangle
 
 
 def _checked_bounds(bounds: Bounds, limits: Limits, frame: Frame) -> Bounds:
@@ -117,6 +127,8 @@ def encoded_range(where: Range) -> dict[str, Any]:
             return {"circle": {"radius_m": radius_m, "center": center}}
         case Bounds(lon_min, lat_min, lon_max, lat_max):
             return {"rectangle": {"bounds": [lon_min, lat_min, lon_max, lat_max]}}
+        case Rectangle(width_m, height_m):
+            return {"rectangle": {"width_m": width_m, "height_m": height_m}}
         case Polygon(outer, ()):
             return {"polygon": {"outer": outer}}
         case Polygon(outer, holes):
@@ -136,7 +148,10 @@ def decoded_range(found: dict[str, Any]) -> Range:
         center = circle.get("center")
         return Circle(float(circle["radius_m"]), None if center is None else _position(center))
     if "rectangle" in found:
-        return Bounds(*map(float, found["rectangle"]["bounds"]))
+        rectangle = found["rectangle"]
+        if "bounds" in rectangle:
+            return Bounds(*map(float, rectangle["bounds"]))
+        return Rectangle(float(rectangle["width_m"]), float(rectangle["height_m"]))
     polygon = found["polygon"]
     return Polygon(_ring(polygon["outer"]), tuple(map(_ring, polygon.get("holes", ()))))
 
