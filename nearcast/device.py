@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from nearcast.geofence import Geofence
-from nearcast.model import Counters, Match, Spec
+from nearcast.model import Boolean, Counters, Match, Spec
 from nearcast.protocol.clock import LEAP_MS
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.subscription import Subscription
@@ -90,13 +91,16 @@ class Device:
     async def search(self, spec: Spec) -> list[Match]:
         """Return the result of a subscription here and now, without standing.
 
-        Exact at the true position of a private device too, which `Client.search` would have to be told.
+        Exact at the true position of a private device too, which `Client.search` would have to be told. A
+        time to dwell does not matter.
 
         Raises
         ------
         RefusedError
             If the server refuses it, naming field, value and limit.
         """
+        if isinstance(spec, Boolean):
+            spec = replace(spec, dwell_s=0.0)
         subscription = await self.subscribe(spec)
         try:
             return subscription.results()

@@ -103,12 +103,16 @@ class Boolean:
     region
         How the safe region of a range that moves works: ANCHORED, or NEAREST for a device that holds
         nothing but its result.
+    dwell_s
+        How long an object must have matched, wherever the device was meanwhile, before it is in the
+        result; one that misses once begins anew. The device decides it, and stays silent.
     """
 
     expression: str | Collection[str] | Collection[Clause]
     range: Range
     moving: bool = False
     region: RegionMode = RegionMode.ANCHORED
+    dwell_s: float = 0.0
 
 
 Spec = TopK | Boolean
@@ -162,6 +166,8 @@ class ChangeReason(Enum):
     RETRACTED = "retracted"
     REPLACED = "replaced"
     EXPIRED = "expired"
+    DWELLED = "dwelled"
+    """An object has matched for as long as the subscription asks for."""
     RESUMED = "resumed"
 
 

@@ -167,6 +167,42 @@ def matching(
     return sorted(found)
 
 
+def dwelling(
+    subscription: OracleRange,
+    path: Sequence[tuple[int, float, float]],
+    objects: Iterable[OracleObject],
+    now_ms: int,
+    dwell_ms: int,
+) -> Sequence[OracleMatch]:
+    """Return what of the matches at the end of a path has matched for so long, nearest first.
+
+    Parameters
+    ----------
+    subscription
+        What is looked for.
+    path
+        When the device was where: each position that was given since the subscription began, in order.
+    objects
+        Objects, dead ones included.
+    now_ms
+        The time.
+    dwell_ms
+        How long an object must have matched: since it was created, and since the first position after
+        which there is none where it did not match.
+    """
+    found: list[OracleMatch] = []
+    for candidate in objects:
+        since_ms = None
+        for given_ms, x_m, y_m in path:
+            if not matching(subscription, x_m, y_m, [candidate], max(now_ms, candidate.created_ms)):
+                since_ms = None
+            elif since_ms is None:
+                since_ms = given_ms
+        if since_ms is not None and now_ms - max(since_ms, candidate.created_ms) >= dwell_ms:
+            found += matching(subscription, *path[-1][1:], [candidate], now_ms)
+    return sorted(found)
+
+
 def has_clause(clauses: Iterable[OracleClause], keywords: frozenset[str]) -> bool:
     """Whether a set of keywords matches any of the clauses."""
     return any(one.required <= keywords and one.excluded.isdisjoint(keywords) for one in clauses)

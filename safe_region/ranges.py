@@ -99,6 +99,10 @@ class FixedRegion(Region):
             return self.partial(best, len(best), math.inf)
         return Evaluation(best, self.slack_m, exact=self.slack_m == math.inf)
 
+    def matches(self, object_id: int, x_m: float, y_m: float) -> bool:  # noqa: ARG002
+        """Whether an object that is held is in the result of a device at a place: all are."""
+        return True
+
     def live(self, x_m: float, y_m: float, now_ms: int) -> list[tuple[float, int]]:
         """Return distances from a point and ids of what is held and alive."""
         return [
@@ -141,6 +145,11 @@ class RangeRegion(FixedRegion):
         room_m = self._room_m(dx_m, dy_m, 2.0 * uncertainty_m + rounding_m)
         is_anchor = dx_m == dy_m == uncertainty_m == 0.0
         return Evaluation(best, 2.0 * room_m, exact=is_anchor or room_m > 0.0)
+
+    def matches(self, object_id: int, x_m: float, y_m: float) -> bool:
+        """Whether an object that is held is within the range about a place."""
+        entry = self.buffer[object_id]
+        return self._is_within(x_m, y_m, (length(x_m - entry.x_m, y_m - entry.y_m, 0.0), object_id))
 
     def _size_m(self) -> float:
         """Return how far the range reaches, at least."""

@@ -96,6 +96,8 @@ class Boolean(Spec):
     is_moving: bool
     """Whether the range moves with the device."""
     region: RegionMode = RegionMode.ANCHORED
+    dwell_ms: int = 0
+    """For how long an object must match before it is in the result: the device's affair."""
 
 
 class Place(NamedTuple):

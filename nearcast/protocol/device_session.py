@@ -270,7 +270,7 @@ class DeviceSession:
         now_ms = self.clock.now_ms()
         for subscription in self.subscriptions.values():
             subscription.pass_time(now_ms)
-            subscription.notice(ChangeReason.MOVED)
+            subscription.move(now_ms)
         self._check(self.subscriptions.values(), heading_deg, speed_mps)
 
     def pass_time(self) -> None:

@@ -78,6 +78,7 @@ class Subscription:
         self.spec = spec
         self._kind = kind_of(spec)
         self.region = self._kind.region(spec)
+        self._dwell = self._kind.dwell_timers(spec, self.region)
         self.error: NearcastError | None = None
         self._host = host
         self._objects: dict[int, LiveObject] = {}
@@ -127,6 +128,7 @@ class Subscription:
         return [
             self._kind.match(self.spec, self._objects[one], length_m, buffer[one].r_m, frame)
             for length_m, one in self._evaluate().best
+            if self._dwell is None or self._dwell.is_over(one, self._host.clock.now_ms())
         ]
 
     async def changes(self) -> AsyncIterator[Change]:
@@ -188,6 +190,9 @@ class Subscription:
         buffer = self.region.buffer
         self._objects = {key: one for key, one in self._objects.items() if key in buffer}
         self._known = True
+        if self._dwell is not None:
+            ids = [one.object_id for one in added]
+            self._dwell.hold(self._host.clock.now_ms(), self._host.point, self._objects, ids)
         if delta.report_sequence >= self._pending_report:
             self._pending_report = 0
         self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
@@ -203,16 +208,29 @@ class Subscription:
 
     @property
     def next_expiry_ms(self) -> int:
-        """When the next object of the buffer expires; 0 for never."""
-        return self._next_expiry_ms
+        """When the next object of the buffer expires, or has matched for long enough; 0 for never."""
+        next_ms = self._next_expiry_ms, 0 if self._dwell is None else self._dwell.next_ms()
+        return min(filter(None, next_ms), default=0)
+
+    def move(self, now_ms: int) -> None:
+        """Take note that the device is at another place."""
+        if self._dwell is not None and self._known:
+            self._dwell.move(now_ms, self._host.point, self._objects)
+        self.notice(ChangeReason.MOVED)
 
     def pass_time(self, now_ms: int) -> None:
-        """Forget what has expired."""
-        if not 0 < self._next_expiry_ms <= now_ms:
-            return
+        """Forget what has expired; let those enter that have matched for long enough."""
+        if 0 < self._next_expiry_ms <= now_ms:
+            self._forget_expired(now_ms)
+        if self._dwell is not None and self._dwell.pass_time(now_ms):
+            self.notice(ChangeReason.DWELLED)
+
+    def _forget_expired(self, now_ms: int) -> None:
         gone = self.region.forget_expired(now_ms)
         for object_id in gone:
             del self._objects[object_id]
+        if self._dwell is not None:
+            self._dwell.forget(gone)
         buffer = self.region.buffer
         self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
         self._policy.changed()

@@ -75,11 +75,9 @@ def _boolean_from(message: subscriptions_pb2.SubscriptionSpec) -> Boolean:
     spec, field = message.boolean, "spec.boolean"
     if not spec.clauses:
         raise missing(f"{field}.clauses")
-    if spec.dwell_ms:
-        raise unimplemented(f"{field}.dwell_ms", "0")
     region = _region_from(message, RegionMode.ANCHORED, RegionMode.NEAREST)
     clauses = tuple(Clause(tuple(one.required), tuple(one.excluded)) for one in spec.clauses)
-    return Boolean(clauses, range_from(spec), spec.moving, region)
+    return Boolean(clauses, range_from(spec), spec.moving, region, spec.dwell_ms)
 
 
 def _boolean_message(spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:
@@ -88,6 +86,7 @@ def _boolean_message(spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:
             subscriptions_pb2.Clause(required=one.required, excluded=one.excluded) for one in spec.clauses
         ],
         moving=spec.is_moving,
+        dwell_ms=spec.dwell_ms,
     )
     write_range(spec.range, message)
     return subscriptions_pb2.SubscriptionSpec(

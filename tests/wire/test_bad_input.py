@@ -299,7 +299,6 @@ def a_boolean(*clauses, region=0, **fields):
 
 
 NOT_BUILT = {
-    "spec.boolean.dwell_ms": a_boolean(dwell_ms=1),
     "spec.window": subscriptions_pb2.SubscriptionSpec(
         top_k=a_spec().top_k, window=subscriptions_pb2.Window(count=10)
     ),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+from nearcast.errors import invalid
 from nearcast.expressions import clauses_of
 from nearcast.model import Boolean, Clause, LiveObject, Match
 from nearcast.protocol.converters import keyword_list, plane_point
+from nearcast.protocol.dwell import DwellTimers
 from nearcast.protocol.specs.contract import dropped
 from nearcast.protocol.specs.ranges import range_from, write_range
 from nearcast.v1 import subscriptions_pb2
@@ -13,6 +17,9 @@ from safe_region.frame import Frame
 from safe_region.ranges import FixedRegion, RangeRegion, RectangleRegion
 from safe_region.region import Buffered, RegionMode
 
+_MS_PER_S = 1000.0
+_DWELL_MS_WRITTEN_MAX = 2**53
+"""Far beyond what a server takes, which says so."""
 _REGIONS = (0, RegionMode.ANCHORED, RegionMode.NEAREST)
 
 
@@ -32,6 +39,7 @@ class BooleanKind:
                 for i, one in enumerate(clauses_of(spec.expression))
             ],
             moving=bool(spec.moving),
+            dwell_ms=_dwell_ms(spec),
         )
         write_range(spec.range, message)
         return subscriptions_pb2.SubscriptionSpec(
@@ -42,18 +50,18 @@ class BooleanKind:
         """Read what a subscription asks for; None if in a way that is not known here."""
         boolean = message.boolean
         where = range_from(boolean)
-        if where is None or boolean.dwell_ms or message.region not in _REGIONS:
+        if where is None or message.region not in _REGIONS:
             return None
         clauses = tuple(
             Clause(frozenset(one.required), frozenset(one.excluded)) for one in boolean.clauses
         )
         region = RegionMode(message.region or RegionMode.ANCHORED)
-        return Boolean(clauses, where, boolean.moving, region)
+        return Boolean(clauses, where, boolean.moving, region, boolean.dwell_ms / _MS_PER_S)
 
     def is_same(self, spec: Boolean, other: Boolean) -> bool:
         """Whether the server's normalised spec is what was asked for."""
         is_same_place = spec.range == other.range and spec.moving == other.moving
-        is_same_place &= spec.region == other.region
+        is_same_place &= spec.region == other.region and _dwell_ms(spec) == _dwell_ms(other)
         return is_same_place and set(clauses_of(spec.expression)) == set(other.expression)
 
     def region(self, spec: Boolean) -> FixedRegion:
@@ -63,6 +71,10 @@ class BooleanKind:
         if spec.moving and isinstance(spec.range, Rectangle):
             return RectangleRegion(spec.range.width_m, spec.range.height_m)
         return FixedRegion()
+
+    def dwell_timers(self, spec: Boolean, region: FixedRegion) -> DwellTimers | None:
+        """Make what counts how long objects match, if that matters."""
+        return DwellTimers(_dwell_ms(spec), region) if spec.dwell_s else None
 
     def update(
         self,
@@ -80,3 +92,11 @@ class BooleanKind:
     def match(self, spec: Boolean, item: LiveObject, length_m: float, r_m: float, frame: Frame) -> Match:  # noqa: ARG002
         """Return an object of the result as users see it."""
         return Match(item, 0.0, length_m)
+
+
+def _dwell_ms(spec: Boolean) -> int:
+    """Return for how long an object must match; of a part of a millisecond, all of it."""
+    dwell_s = spec.dwell_s
+    if not (isinstance(dwell_s, int | float) and 0.0 <= dwell_s < math.inf):
+        raise invalid("spec.boolean.dwell_s", dwell_s, "a number of seconds, 0 or more")
+    return min(math.ceil(dwell_s * _MS_PER_S), _DWELL_MS_WRITTEN_MAX)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, TypeVar
 
 from nearcast.model import LiveObject, Match
+from nearcast.protocol.dwell import DwellTimers
 from nearcast.v1 import subscriptions_pb2
 from safe_region.frame import Frame
 from safe_region.region import Buffered
@@ -35,6 +36,9 @@ class Kind(Protocol[_Spec]):
 
     def region(self, spec: _Spec) -> Any:  # noqa: ANN401 - each kind has its own
         """Make the region of a subscription, which holds nothing yet."""
+
+    def dwell_timers(self, spec: _Spec, region: Any) -> DwellTimers | None:  # noqa: ANN401
+        """Make what counts how long objects match; None if they are in the result at once."""
 
     def update(
         self,

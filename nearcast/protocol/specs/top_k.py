@@ -68,6 +68,9 @@ class TopKKind:
         """Make the region of a subscription."""
         return AnchoredRegion(spec.k)
 
+    def dwell_timers(self, spec: TopK, region: AnchoredRegion) -> None:
+        """Objects are in the result at once."""
+
     def update(
         self,
         region: AnchoredRegion,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -26,6 +27,9 @@ from server.core.specs.range_table import RangeTable, plane_ranges
 from server.core.specs.ranges import checked_range, decoded_range, encoded_range
 from server.limits import Limits
 from server.model import Boolean, Clause, Slack
+
+DWELL_MS_MAX = 24 * 3_600_000
+"""A day: longer than objects live, mostly."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -50,6 +54,8 @@ class BooleanKind:
         self._dictionary = dictionary
         self._frame = frame
         self._ranges = RangeTable(matcher.subscriptions)
+        self._dwell_ms: dict[int, int] = {}
+        """By slot, of those that have a time to dwell."""
 
     @classmethod
     def checked(cls, spec: Boolean, limits: Limits, frame: Frame) -> Boolean:
@@ -67,7 +73,9 @@ class BooleanKind:
         where = checked_range(spec.range, limits, frame, is_moving=spec.is_moving)
         is_known = spec.is_moving or spec.region is RegionMode.ANCHORED
         require(is_known, "spec.region", spec.region.name, "ANCHORED, since the range does not move")
-        return Boolean(tuple(sorted(clauses)), where, spec.is_moving, spec.region)
+        limit = f"0 to {DWELL_MS_MAX}"
+        require(0 <= spec.dwell_ms <= DWELL_MS_MAX, "spec.boolean.dwell_ms", spec.dwell_ms, limit)
+        return replace(spec, clauses=tuple(sorted(clauses)), range=where)
 
     @classmethod
     def needs_exact_positions(cls, spec: Boolean) -> bool:
@@ -84,6 +92,8 @@ class BooleanKind:
         found = {"clauses": clauses, **encoded_range(spec.range), "moving": spec.is_moving}
         if spec.region is not RegionMode.ANCHORED:
             found["region"] = int(spec.region)
+        if spec.dwell_ms:
+            found["dwell_ms"] = spec.dwell_ms
         return _encode(found)
 
     def needs_exact_position(self, handle: int) -> bool:
@@ -102,6 +112,8 @@ class BooleanKind:
         self._matcher.subscribe(handles, self._columns(specs))
         slots = self._matcher.subscriptions.slots(handles)
         self._ranges.put(slots, [spec.range for spec in specs])
+        dwelling = zip(slots.tolist(), (spec.dwell_ms for spec in specs), strict=True)
+        self._dwell_ms.update((slot, dwell_ms) for slot, dwell_ms in dwelling if dwell_ms)
 
     def _columns(self, specs: Sequence[Boolean]) -> BooleanSpecs:
         """Return specs as the matcher takes them. Their keywords are held until given back."""
@@ -119,13 +131,15 @@ class BooleanKind:
         slot, keywords = self._slot(handle), list(_keywords(self._clauses(handle)))
         self._matcher.unsubscribe(np.array([handle], dtype=np.int64))
         self._ranges.remove(slot)
+        self._dwell_ms.pop(slot, None)
         self._dictionary.give_back(keywords)
 
     def spec(self, handle: int) -> Boolean:
         """Return what a subscription asks for."""
-        where = self._ranges.get(self._slot(handle))
+        slot = self._slot(handle)
+        where, dwell_ms = self._ranges.get(slot), self._dwell_ms.get(slot, 0)
         clauses = tuple(sorted(self._clauses(handle)))
-        return Boolean(clauses, where, self._is_moving(handle), self._region(handle))
+        return Boolean(clauses, where, self._is_moving(handle), self._region(handle), dwell_ms)
 
     def _clauses(self, handle: int) -> list[Clause]:
         rows = self._matcher.tables.expression(self._slot(handle))
@@ -175,4 +189,5 @@ def _decoded(found: Any) -> Boolean:  # noqa: ANN401 - JSON
         Clause(tuple(one["required"]), tuple(one.get("excluded", ()))) for one in found["clauses"]
     )
     where: Range = decoded_range(found)
-    return Boolean(clauses, where, bool(found["moving"]), RegionMode(found.get("region", 1)))
+    region, dwell_ms = RegionMode(found.get("region", 1)), int(found.get("dwell_ms", 0))
+    return Boolean(clauses, where, bool(found["moving"]), region, dwell_ms)
