@@ -1,8 +1,8 @@
 """Finders: what may begin and cease to match clauses, as they come and move and as objects come and go.
 
 There are two. One has a clause index, and asks the object index that all matchers share: objects lie in
-memory once, and a move costs two look-ups. The other has a moving index (`index.contracts.MovingIndex`),
-which keeps objects beside clauses, and looks only where a move makes a difference.
+memory once. The other has a moving index (`index.contracts.MovingIndex`),
+which keeps objects beside clauses. Both look only where a move makes a difference.
 
 What they find are candidates: whether a circle or a polygon holds an object is for the caller to see, and
 so is whether an object has keywords that it must not have.
@@ -19,6 +19,7 @@ import numpy as np
 from engine.objects import Objects
 from index.batches import Boxes, Ints, Matches, ObjectBatch
 from index.contracts import ClauseIndex, MovingIndex
+from index.paired.strips import strips_of
 from index.tables import SlotTable
 from index.tables.slots import Slots
 
@@ -89,12 +90,16 @@ class ClauseFinder:
         self._index.insert(clauses.astype(np.int64), boxes, required)
         return self._objects.near(required, boxes)
 
-    def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:  # noqa: ARG002
-        """Give clauses new boxes; return what lies in the new ones or in those before."""
+    def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:
+        """Give clauses new boxes; return what is in one of them and not the same in both.
+
+        An area that is another's affair now has a point in one of the strips that are asked for: if all
+        points that it has in the new box lay in `same`, it would match as before.
+        """
         self.place(clauses, boxes)
-        required = self._clauses.keyword_lists(clauses)
-        ceased, begun = self._objects.near(required, before), self._objects.near(required, boxes)
-        return np.concatenate([ceased[0], begun[0]]), np.concatenate([ceased[1], begun[1]])
+        strips, owners = strips_of(before, boxes, same)
+        which, objects = self._objects.near(self._clauses.keyword_lists(clauses[owners]), strips)
+        return owners[which], objects
 
     def place(self, clauses: Slots, boxes: Boxes) -> None:
         """Give clauses new boxes."""

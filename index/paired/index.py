@@ -22,6 +22,7 @@ from index.batches import Boxes, Floats, Ints, KeywordLists, Matches, Moves, Obj
 from index.contracts import ClauseIndex, InconsistentIndexError, PlaceIndex
 from index.paired import difference_kernels as kernels
 from index.paired.layout import CLAUSE_DTYPE, OBJECT_DTYPE
+from index.paired.strips import table_of
 from index.tables import SlotTable
 from index.tables.clauses import columns_of, validate_boxes, validate_clauses
 from index.tables.live_objects import LiveObjects
@@ -76,7 +77,7 @@ class PairedIndex:
         validate_boxes(ids, boxes)
         slots = self._boxes.distinct_slots(ids)
         rows = self._boxes.rows
-        old = _table_of(Boxes(*(rows[name][slots] for name in columns_of(boxes))))
+        old = table_of(Boxes(*(rows[name][slots] for name in columns_of(boxes))))
         for name, values in columns_of(boxes).items():
             rows[name][slots] = values
         self._clauses.move(ids, boxes)
@@ -148,8 +149,8 @@ class PairedIndex:
     def _changes(self, slots: Slots, old: Floats, boxes: Boxes, same: Boxes | None) -> Moves:
         """Return the live objects that clauses match in new boxes and not in old, and the reverse."""
         count = len(boxes)
-        inner = np.full((count, 4), _EVERYWHERE) if same is None else _table_of(same)
-        changes = kernels.Changes(old, _table_of(boxes), inner, self._beyond_m)
+        inner = np.full((count, 4), _EVERYWHERE) if same is None else table_of(same)
+        changes = kernels.Changes(old, table_of(boxes), inner, self._beyond_m)
         strips = np.empty((4, kernels.STRIPS_MAX * count))
         owners = np.empty(kernels.STRIPS_MAX * count, dtype=np.int64)
         strip_count = kernels.cut(changes, strips, owners)
@@ -175,8 +176,3 @@ class PairedIndex:
             left.ids,
         )
         return Moves(*(Matches(one.offsets, one.ids[: one.offsets[-1]]) for one in (entered, left)))
-
-
-def _table_of(boxes: Boxes) -> Floats:
-    """Return boxes as rows."""
-    return np.stack(list(columns_of(boxes).values()), axis=1)
