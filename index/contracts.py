@@ -254,8 +254,8 @@ class MovingIndex(Protocol):
         """Return how many clauses there are."""
 
 
-class ObjectIndex(Protocol):
-    """Tells what is best here."""
+class PlaceIndex(Protocol):
+    """Tells what lies in boxes."""
 
     def insert(self, objects: ObjectBatch) -> None:
         """Add objects.
@@ -273,20 +273,6 @@ class ObjectIndex(Protocol):
         ------
         KeyError
             If an id is not there, or twice in the batch. Nothing is removed.
-        """
-
-    def best(
-        self,
-        interests: InterestBatch,
-        x_m: Floats,
-        y_m: Floats,
-        count: Ints,
-        bound_m: Floats,
-    ) -> Ranking:
-        """For each interest at its position, the `count` objects of least (length, id).
-
-        Objects of a length above `bound_m` are left out; a caller that knows an upper bound of what it
-        looks for makes the search cheaper by it (infinity for none).
         """
 
     def within(self, required: KeywordLists, boxes: Boxes) -> Matches:
@@ -309,3 +295,21 @@ class ObjectIndex(Protocol):
         """
 
     def __len__(self) -> int: ...
+
+
+class ObjectIndex(PlaceIndex, Protocol):
+    """Tells what lies in boxes, and what is best here."""
+
+    def best(
+        self,
+        interests: InterestBatch,
+        x_m: Floats,
+        y_m: Floats,
+        count: Ints,
+        bound_m: Floats,
+    ) -> Ranking:
+        """For each interest at its position, the `count` objects of least (length, id).
+
+        Objects of a length above `bound_m` are left out; a caller that knows an upper bound of what it
+        looks for makes the search cheaper by it (infinity for none).
+        """

@@ -1,10 +1,11 @@
-"""Pairs: any clause index and any object index make a moving index.
+"""Pairs: any clause index and any index of places make a moving index.
 
 Operations: publish and retract are the clause index's `match`, and an insert or removal of the other.
-Insert is the object index's `within`; so is move, for the old box and for the new one: what is in one
-of the results and not in both is reported. That is how structures work that keep subscriptions and
-objects apart (AP+k- and AP+s-Tree of ap-tree.txt section 5.2), and how a clause index and an object index
-that know nothing of each other can be used for clauses that move.
+Insert is the object index's `within`. Move is its `within` for what the new box has and the old one has
+not, and the reverse: for strips, of all clauses at once (`difference_kernels`). That is the incremental
+evaluation of ap-tree.txt, Algorithm 6, for any structure that keeps subscriptions and objects apart: the
+AP+k- and AP+s-Tree, IQ+- and RQ+-Tree, SS- and KK-Index of section 5.2, and pairs of a clause index and
+an object index that know nothing of each other.
 
 Objects with areas: `within` knows their points. It is asked for boxes that are larger by the reach of
 the largest area since there was none; what it finds is tested by their boxes.
@@ -17,13 +18,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Boxes, Ints, KeywordLists, Matches, Moves, ObjectBatch
-from index.contracts import ClauseIndex, InconsistentIndexError, ObjectIndex
+from index.batches import Boxes, Floats, Ints, KeywordLists, Matches, Moves, ObjectBatch
+from index.contracts import ClauseIndex, InconsistentIndexError, PlaceIndex
+from index.paired import difference_kernels as kernels
 from index.paired.layout import CLAUSE_DTYPE, OBJECT_DTYPE
 from index.tables import SlotTable
 from index.tables.clauses import columns_of, validate_boxes, validate_clauses
 from index.tables.live_objects import LiveObjects
-from index.tables.matches import without
+from index.tables.slots import Slots
+
+_NOWHERE = (np.inf, np.inf, -np.inf, -np.inf)
+_EVERYWHERE = (-np.inf, -np.inf, np.inf, np.inf)
 
 
 class PairedIndex:
@@ -37,7 +42,7 @@ class PairedIndex:
         Tells which objects lie in a box. Empty.
     """
 
-    def __init__(self, clauses: ClauseIndex, objects: ObjectIndex) -> None:
+    def __init__(self, clauses: ClauseIndex, objects: PlaceIndex) -> None:
         self._clauses = clauses
         self._objects = objects
         self._boxes = SlotTable(CLAUSE_DTYPE)
@@ -62,22 +67,20 @@ class PairedIndex:
     def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> Matches:
         """Add clauses; return the live objects that each matches."""
         validate_clauses(ids, boxes, required)
-        self._boxes.append(ids, required, columns_of(boxes))
+        slots = self._boxes.append(ids, required, columns_of(boxes))
         self._clauses.insert(ids, boxes, required)
-        return self._within(required, boxes)
+        return self._changes(slots, np.full((len(ids), 4), _NOWHERE), boxes, None).entered
 
     def move(self, ids: Ints, boxes: Boxes, same: Boxes | None = None) -> Moves:
         """Give clauses new boxes; return what each matches before or after, and not both."""
         validate_boxes(ids, boxes)
         slots = self._boxes.distinct_slots(ids)
-        required, rows = self._boxes.keyword_lists(slots), self._boxes.rows
-        before = self._within(required, Boxes(*(rows[name][slots] for name in columns_of(boxes))))
+        rows = self._boxes.rows
+        old = _table_of(Boxes(*(rows[name][slots] for name in columns_of(boxes))))
         for name, values in columns_of(boxes).items():
             rows[name][slots] = values
         self._clauses.move(ids, boxes)
-        after = self._within(required, boxes)
-        unchanged = before if same is None else self._live.lying_within(same, before)
-        return Moves(without(after, unchanged), without(before, after))
+        return self._changes(slots, old, boxes, same)
 
     def remove(self, ids: Ints) -> None:
         """Remove clauses."""
@@ -142,26 +145,38 @@ class PairedIndex:
             )
             self._beyond_m = np.maximum(self._beyond_m, [one.max() for one in reach])
 
-    def _within(self, required: KeywordLists, boxes: Boxes) -> Matches:
-        """Return the live objects in boxes that have all keywords."""
-        asked = boxes
-        if self._beyond_m.any():
-            west, south, east, north = np.nextafter(self._beyond_m, np.inf).tolist()
-            asked = Boxes(
-                np.nextafter(boxes.x1_m - east, -np.inf),
-                np.nextafter(boxes.y1_m - north, -np.inf),
-                np.nextafter(boxes.x2_m + west, np.inf),
-                np.nextafter(boxes.y2_m + south, np.inf),
-            )
-        found = self._objects.within(required, asked)
+    def _changes(self, slots: Slots, old: Floats, boxes: Boxes, same: Boxes | None) -> Moves:
+        """Return the live objects that clauses match in new boxes and not in old, and the reverse."""
+        count = len(boxes)
+        inner = np.full((count, 4), _EVERYWHERE) if same is None else _table_of(same)
+        changes = kernels.Changes(old, _table_of(boxes), inner, self._beyond_m)
+        strips = np.empty((4, kernels.STRIPS_MAX * count))
+        owners = np.empty(kernels.STRIPS_MAX * count, dtype=np.int64)
+        strip_count = kernels.cut(changes, strips, owners)
+        owners = owners[:strip_count]
+        asked = Boxes(*(edge[:strip_count] for edge in strips))
+        found = self._objects.within(self._boxes.keyword_lists(slots[owners // 2]), asked)
         self._looked_at += len(found.ids)
-        rows = self._live.table.rows[self._live.table.slots(found.ids)]
-        of = np.repeat(np.arange(len(boxes)), np.diff(found.offsets))
-        kept = (
-            (rows["expiry_ms"] > self._live.now_ms)
-            & (rows["x1_m"] <= boxes.x2_m[of])
-            & (rows["x2_m"] >= boxes.x1_m[of])
-            & (rows["y1_m"] <= boxes.y2_m[of])
-            & (rows["y2_m"] >= boxes.y1_m[of])
+        table = self._live.table
+        now = np.array([self._live.now_ms], dtype=np.int64)
+        entered, left = (
+            Matches(np.zeros(count + 1, dtype=np.int64), np.empty(len(found.ids), dtype=np.int64))
+            for _ in range(2)
         )
-        return Matches.of(np.bincount(of[kept], minlength=len(boxes)), found.ids[kept])
+        kernels.sort_out(
+            changes,
+            kernels.Live(table.rows, table.ids.keys, table.ids.values, now),
+            owners,
+            found.offsets,
+            found.ids,
+            entered.offsets,
+            entered.ids,
+            left.offsets,
+            left.ids,
+        )
+        return Moves(*(Matches(one.offsets, one.ids[: one.offsets[-1]]) for one in (entered, left)))
+
+
+def _table_of(boxes: Boxes) -> Floats:
+    """Return boxes as rows."""
+    return np.stack(list(columns_of(boxes).values()), axis=1)
