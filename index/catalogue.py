@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from index.baselines.ap_plus_tree import ApPlusTree
 from index.baselines.ap_tree import ApTree
+from index.baselines.grid_files import KkClauses, KkObjects, SsClauses, SsObjects
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
+from index.baselines.quad_files import IqObjects, RqObjects
 from index.baselines.quad_inverted import QuadInverted
 from index.baselines.sq_tree import SqTree
 from index.contracts import ClauseIndex, MovingIndex, ObjectIndex, SubscriptionIndex
@@ -37,6 +39,8 @@ CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
     "ap-tree": ApTree,
     "iq-tree-subscriptions": QuadInverted,
     "rq-tree": InvertedQuad,
+    "ss-index": SsClauses,
+    "kk-index": KkClauses,
     "inverted-grid": InvertedGrid,
 }
 
@@ -45,6 +49,10 @@ MOVING_INDEXES: dict[str, Callable[[Square | None], MovingIndex]] = {
     "ap-plus-tree": ApPlusTree,
     "ap-plus-k": lambda square: PairedIndex(ApTree(square, follows_motion=True), IqfObjectIndex()),
     "ap-plus-s": lambda square: PairedIndex(ApTree(square, follows_motion=True), IqTreeObjectIndex()),
+    "iq-plus-tree": lambda square: PairedIndex(QuadInverted(square), IqObjects(square)),
+    "rq-plus-tree": lambda square: PairedIndex(InvertedQuad(square), RqObjects(square)),
+    "ss-index": lambda square: PairedIndex(SsClauses(square), SsObjects(square)),
+    "kk-index": lambda square: PairedIndex(KkClauses(square), KkObjects(square)),
     "pairs": lambda square: PairedIndex(InvertedGrid(square), IqfPlusObjectIndex()),
 }
 

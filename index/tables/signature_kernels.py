@@ -10,6 +10,7 @@ from index.batches import KeywordIds
 from safe_region.jit import leaf
 
 _BIT_COUNT = 62
+_SHORT_BIT_COUNT = 31
 _FACTOR = 0x9E3779B1  # times a keyword id, below 2**31, this stays below 2**63
 
 
@@ -25,4 +26,13 @@ def signature_of(keywords: KeywordIds) -> int:
     signature = 0
     for i in range(keywords.shape[0]):
         signature |= 1 << bit_of(keywords[i])
+    return signature
+
+
+@leaf
+def short_signature_of(keywords: KeywordIds) -> int:
+    """Bits of all keywords, 31 of them, for entries that have to be small. O(keywords)."""
+    signature = 0
+    for i in range(keywords.shape[0]):
+        signature |= 1 << (bit_of(keywords[i]) % _SHORT_BIT_COUNT)
     return signature

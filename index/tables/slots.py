@@ -149,16 +149,23 @@ class SlotTable:
         arrays = (self.rows, self.pool, self.places, self._free, self.ids.keys, self.ids.values)
         return sum(array.nbytes for array in arrays)
 
-    def check(self) -> None:
-        """Verify that ids, slots, holes and keyword lists agree."""
+    def check(self, taken: Slots | None = None) -> None:
+        """Verify that ids, slots, holes and keyword lists agree.
+
+        Parameters
+        ----------
+        taken
+            What `take` has returned, and `discard` has not been told of yet.
+        """
         self.ids.check()
         used = self.used()
-        if len(used) != len(self) or len(used) + self._free_count != self.end:
+        kept = used if taken is None else np.setdiff1d(used, taken, assume_unique=True)
+        if len(kept) != len(self) or len(used) + self._free_count != self.end:
             raise InconsistentIndexError("the table has lost count of its rows")
-        for slot, one in zip(used.tolist(), self.rows["id"][used].tolist(), strict=True):
+        for slot, one in zip(kept.tolist(), self.rows["id"][kept].tolist(), strict=True):
             if not self.ids.contains(one) or self.ids.find(np.array([one]))[0] != slot:
                 raise InconsistentIndexError(f"id {one} is not in its slot {slot}")
-        taken = 0
+        length = 0
         for slot in used.tolist():
             words = self.keywords(slot)
             start = int(self.rows["keyword_start"][slot])
@@ -166,8 +173,8 @@ class SlotTable:
                 raise InconsistentIndexError(f"keywords of slot {slot} lie outside the pool")
             if (np.diff(words) <= 0).any():
                 raise InconsistentIndexError(f"keywords of slot {slot} are not strictly increasing")
-            taken += len(words)
-        if taken + self._pool_garbage != self._pool_end:
+            length += len(words)
+        if length + self._pool_garbage != self._pool_end:
             raise InconsistentIndexError("the keyword pool has lost count of its garbage")
 
     def _reserve(self, row_count: int, pool_count: int) -> None:

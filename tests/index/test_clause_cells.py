@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from index.baselines.clause_cells import list_kernels, placing_kernels
+from index.baselines.clause_cells import placing_kernels
 from index.baselines.clause_cells.trees import ENTER, PASS, VERIFY
 from index.baselines.clause_cells.update_kernels import home_of
 from index.baselines.clause_cells.workload_kernels import LEVELS, SEEN_TOTAL, frequency_of, share_at
@@ -15,6 +15,7 @@ from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.quad_inverted import QuadInverted
 from index.contracts import InconsistentIndexError
 from index.square import Square
+from index.tables import float32_kernels
 from index.tables.quad_kernels import GROUP_END, GROUP_FREE_COUNT, NO_NODE
 from tests.index.boxes import AreaObject, Box, BoxDice, Clause, expected, insert, matched, move
 from tests.index.brute import ids
@@ -238,11 +239,11 @@ def test_far_outside_a_given_square(make):
 
 def test_float32_is_rounded_outwards():
     for value in (0.1, -0.1, 0.0, 1.0, 16_777_217.0, -16_777_217.0, 1e-50, -1e-50, 1e300, -1e300):
-        low, high = list_kernels.lower(value), list_kernels.upper(value)
+        low, high = float32_kernels.lower(value), float32_kernels.upper(value)
         assert low <= value <= high
         assert np.isinf(low) or float(np.float32(low)) == low
         assert np.isinf(high) or float(np.float32(high)) == high
-    assert list_kernels.lower(1.0) == list_kernels.upper(1.0) == 1.0
+    assert float32_kernels.lower(1.0) == float32_kernels.upper(1.0) == 1.0
 
 
 @BOTH

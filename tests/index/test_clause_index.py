@@ -11,6 +11,7 @@ from bench.ap_tree.dict_index import DictIndex
 from bench.ap_tree.numba_dict import NumbaDict
 from bench.ap_tree.strtree_index import StrtreeIndex
 from index.baselines.ap_tree import ApTree
+from index.baselines.grid_files import KkClauses, SsClauses
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.quad_inverted import QuadInverted
 from index.inverted_grid import InvertedGrid
@@ -38,6 +39,9 @@ FACTORIES = {
     "rq-tree": InvertedQuad,
     "rq-tree, tiny cells": lambda: InvertedQuad(lifetime=1e6),
     "rq-tree, given square": lambda: InvertedQuad(Square(3.0, -2.0, 16.0)),
+    "ss-index": lambda: SsClauses(side=4),
+    "kk-index": lambda: KkClauses(side=4),
+    "kk-index, given square": lambda: KkClauses(Square(3.0, -2.0, 16.0), side=9),
     "ap-tree": ApTree,
     "ap-tree-rebuilding": lambda: ApTree(fanout=4, leaf_max=3, drift_max=1e-6, change_share=0.05),
     "ap-tree-rarest-first": lambda: ApTree(fanout=9, leaf_max=8, is_rarest_first=True),

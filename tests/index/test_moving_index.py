@@ -9,9 +9,12 @@ import pytest
 
 from index.baselines.ap_plus_tree import ApPlusTree
 from index.baselines.ap_tree import ApTree
+from index.baselines.grid_files import KkClauses, KkObjects, SsClauses, SsObjects
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
+from index.baselines.quad_files import IqObjects, RqObjects
+from index.baselines.quad_inverted import QuadInverted
 from index.inverted_grid import InvertedGrid
 from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveClauseIndex, NaiveMovingIndex, NaiveObjectIndex
@@ -36,6 +39,10 @@ FACTORIES = {
     "ap-plus-tree, few copies": lambda: ApPlusTree(fanout=9, leaf_max=4, copies_max=3),
     "ap-plus-tree, many parts": lambda: ApPlusTree(leaf_max=4, copies_max=1_000),
     "rq-tree and iq-tree": lambda: PairedIndex(InvertedQuad(), IqTreeObjectIndex()),
+    "iq-plus-tree": lambda: PairedIndex(QuadInverted(lifetime=99.0), IqObjects(long=4)),
+    "rq-plus-tree": lambda: PairedIndex(InvertedQuad(lifetime=99.0), RqObjects(long=2)),
+    "ss-index": lambda: PairedIndex(SsClauses(side=4), SsObjects(side=5)),
+    "kk-index": lambda: PairedIndex(KkClauses(side=4), KkObjects(side=5)),
 }
 
 

@@ -1,4 +1,4 @@
-"""The contract of object indexes: what has all keywords and lies in a box."""
+"""The contract of indexes of places: what has all keywords and lies in a box."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from bench.retrieve.inverted_file import InvertedFile
+from index.baselines.grid_files import KkObjects, SsObjects
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
+from index.baselines.quad_files import IqObjects, RqObjects
 from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveObjectIndex
 from tests.index.boxes import Box, BoxDice, boxes_of
@@ -22,6 +24,10 @@ FACTORIES = {
     "iqf-plus": IqfPlusObjectIndex,
     "iqf-plus, nearly all keywords long": lambda: IqfPlusObjectIndex(1),
     "inverted-file": InvertedFile,
+    "iq-plus-tree": lambda: IqObjects(long=5),
+    "rq-plus-tree": lambda: RqObjects(long=3),
+    "ss-index": lambda: SsObjects(side=7),
+    "kk-index": lambda: KkObjects(side=5),
 }
 
 

@@ -5,10 +5,6 @@ Operations: enter O(1) amortised, leave O(entries of the list).
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from index.baselines.clause_cells.cell_kernels import (
     KEYWORD_FIRST,
     LIST_COUNT,
@@ -19,6 +15,7 @@ from index.baselines.clause_cells.cell_kernels import (
 )
 from index.baselines.clause_cells.layout import Cells
 from index.baselines.clause_cells.workload_kernels import DONE
+from index.tables.float32_kernels import lower, upper
 from index.tables.free_kernels import give_back_rows, take_rows
 from index.tables.id_map_kernels import LOAD_MAX, NO_VALUE, find, pop, put
 from index.tables.run_kernels import (
@@ -32,8 +29,6 @@ from index.tables.run_kernels import (
 from safe_region.jit import leaf
 
 NO_LIST = -1
-
-_LARGEST_M = float(np.finfo(np.float32).max)
 
 LISTS_FULL = -4
 LIST_KEYS_FULL = -5
@@ -69,23 +64,6 @@ def _make_list(cells: Cells, cell: int, keyword: int) -> int:
     cells.lists[number]["size_class"] = NO_RUN
     put(cells.list_keys, cells.list_values, list_key(cell, keyword), number)
     return number
-
-
-@leaf
-def lower(coordinate_m: float) -> float:
-    """Return a coordinate as float32, rounded down."""
-    if abs(coordinate_m) > _LARGEST_M:
-        return _LARGEST_M if coordinate_m > 0.0 else -math.inf
-    found = np.float32(coordinate_m)
-    if float(found) > coordinate_m:
-        found = np.nextafter(found, np.float32(-np.inf))
-    return float(found)
-
-
-@leaf
-def upper(coordinate_m: float) -> float:
-    """Return a coordinate as float32, rounded up."""
-    return -lower(-coordinate_m)
 
 
 @leaf

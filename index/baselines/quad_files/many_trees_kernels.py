@@ -1,0 +1,165 @@
+"""Objects in a quadtree of lists for each of their keywords: RQ+."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index.baselines.postings.entry_kernels import (
+    Frame,
+    frame_of,
+    scan,
+    signature_in,
+    write_object,
+)
+from index.baselines.postings.layout import (
+    GROUP_FREE,
+    LEVEL,
+    LIST_END,
+    LISTS_WANTED,
+    LONG,
+    NO_LIST,
+    NO_WORD,
+    ROW,
+    STEP,
+    Files,
+)
+from index.baselines.postings.list_kernels import (
+    NO_PLACE,
+    add_entry,
+    clear,
+    copy_entry,
+    found_or_made,
+    has_new_entries,
+)
+from index.baselines.postings.place_kernels import Span, span_of, stripe_of
+from index.baselines.postings.word_kernels import least_frequent, word_of
+from index.baselines.quad_files.cell_kernels import (
+    DEEP,
+    STACK_MAX,
+    Stack,
+    is_worth_parting,
+    push_children,
+    quarter_of,
+    start,
+)
+from index.batches import Ints
+from index.tables.free_kernels import take_rows
+from index.tables.slots import Slots
+from index.tables.within_kernels import Asked, Wanted, wanted_of
+from safe_region.jit import kernel, leaf
+
+_NO_CELL = 0
+"""A tree of lists has no other cells."""
+
+
+@leaf
+def _part(files: Files, number: int, level: int) -> bool:
+    """Give a list children; return whether there was room. Objects that are gone stay behind."""
+    meta = files.meta
+    if meta[GROUP_FREE] == NO_LIST and meta[LIST_END] + 4 > files.lists.shape[0]:
+        meta[LISTS_WANTED] = 4
+        return False
+    if not has_new_entries(files, int(files.lists[number]["count"])):
+        return False
+    children = take_rows(files.lists["start"], meta, GROUP_FREE, meta, LIST_END, 4)
+    for child in range(children, children + 4):
+        clear(files, child)
+    files.lists[number]["first_child"] = children
+    first = int(files.lists[number]["start"])
+    for place in range(first, first + int(files.lists[number]["count"])):
+        slot = files.entries.records[place]["slot"]
+        if not files.is_gone[slot]:
+            row = files.rows[slot]
+            column, line = stripe_of(files, row["x_m"], 0), stripe_of(files, row["y_m"], 1)
+            copy_entry(files, place, children + quarter_of(column, line, level + 1))
+    return True
+
+
+@leaf
+def _enter_word(
+    files: Files, slot: int, word: int, column: int, line: int, signature: int, cursor: Ints
+) -> bool:
+    """Enter an object under a keyword in all cells from the root down; return whether there was room."""
+    number = found_or_made(files, word, _NO_CELL)
+    if number == NO_LIST:
+        return False
+    level = 0
+    while True:
+        is_leaf = files.lists[number]["first_child"] == NO_LIST
+        if is_leaf and level < DEEP and files.lists[number]["count"] >= files.meta[LONG]:
+            if not _part(files, number, level):
+                return False
+            is_leaf = False
+        if level >= cursor[LEVEL]:
+            place = add_entry(files, number)
+            if place == NO_PLACE:
+                return False
+            write_object(files, place, slot, signature)
+            cursor[LEVEL] += 1
+        if is_leaf:
+            return True
+        level += 1
+        number = int(files.lists[number]["first_child"]) + quarter_of(column, line, level)
+
+
+@kernel
+def enter(files: Files, slots: Slots, cursor: Ints) -> bool:
+    """Enter objects whose keywords have been counted; return whether all are done."""
+    for i in range(cursor[ROW], slots.shape[0]):
+        row = files.rows[slots[i]]
+        column, line = stripe_of(files, row["x_m"], 0), stripe_of(files, row["y_m"], 1)
+        signature = signature_in(files, slots[i])
+        cursor[ROW] = i
+        while cursor[STEP] < row["keyword_count"]:
+            word = word_of(files, int(files.pool[row["keyword_start"] + cursor[STEP]]))
+            if not _enter_word(files, slots[i], word, column, line, signature, cursor):
+                return False
+            cursor[LEVEL] = 0
+            cursor[STEP] += 1
+        cursor[STEP] = 0
+    return True
+
+
+@leaf
+def _walk(
+    files: Files,
+    root: int,
+    span: Span,
+    wanted: Wanted,
+    frame: Frame,
+    stack: Stack,
+    found: Ints,
+    total: int,
+) -> int:
+    """Keep what is wanted of the cells that cost least; return how many there are now."""
+    depth = start(stack, root)
+    while depth > 0:
+        depth -= 1
+        number = int(stack[depth, 0])
+        first = int(files.lists[number]["first_child"])
+        count = int(files.lists[number]["count"])
+        if first != NO_LIST and is_worth_parting(
+            count, span, int(stack[depth, 1]), int(stack[depth, 2]), int(stack[depth, 3])
+        ):
+            depth = push_children(stack, depth, first, span)
+        else:
+            total = scan(files, number, wanted, frame, found, total)
+    return total
+
+
+@kernel
+def within(files: Files, asked: Asked, first_row: int, offsets: Ints, found: Ints) -> int:
+    """Answer rows from one on; return the first that found no room (see `index.tables.matches`)."""
+    stack = np.empty((STACK_MAX, 4), dtype=np.int32)
+    for i in range(first_row, asked.x1_m.shape[0]):
+        total = int(offsets[i])
+        wanted = wanted_of(asked, i)
+        word = least_frequent(files, wanted.words)
+        if word != NO_WORD:
+            root = int(files.words[word]["list"])
+            span = span_of(files, wanted.x1_m, wanted.y1_m, wanted.x2_m, wanted.y2_m)
+            total = _walk(files, root, span, wanted, frame_of(wanted), stack, found, total)
+        offsets[i + 1] = total
+        if total > found.shape[0]:
+            return i
+    return int(asked.x1_m.shape[0])
