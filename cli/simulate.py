@@ -48,6 +48,16 @@ def map_options(command: Callable[..., None]) -> Callable[..., None]:
 @map_options
 @click.option("--devices", type=int, default=500, show_default=True, help="Devices that drive.")
 @click.option("--seconds", type=int, default=600, show_default=True, help="Simulated time.")
+@click.option(
+    "--mobility", type=float, default=1.0, show_default=True, help="Share of the devices that drive."
+)
+@click.option(
+    "--velocity",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Times as fast as roads and classes allow.",
+)
 @click.option("--objects", type=int, default=3000, show_default=True, help="Objects alive at the start.")
 @click.option(
     "--arrivals-per-s",

@@ -88,15 +88,18 @@ def plan(
     until_s
         How long each has to be busy.
     parameters
-        Seed, shares of device classes and length of stops.
+        Seed, shares of device classes and of those that drive, how fast, and length of stops.
     """
     seed = parameters.seed
     classes = device_classes(device_numbers, parameters)
     paces = PACE_MIN + (1.0 - PACE_MIN) * uniforms(seed, TABLE, "pace", device_numbers)
+    paces *= parameters.velocity
     at_nodes = home_nodes(destinations, device_numbers, classes, seed)
     last_edges = _edges_into(graph)[at_nodes]
     clocks_s = np.zeros(len(device_numbers))
-    parts: list[_Legs] = []
+    still = np.flatnonzero(uniforms(seed, TABLE, "mobility", device_numbers) >= parameters.mobility)
+    parts = [_Legs(still, last_edges[still], np.zeros(len(still), np.bool_), until_s[still] + 1.0)]
+    clocks_s[still] = until_s[still] + 1.0
     low, high = STOP_SPREAD
     trip = 0
     while True:

@@ -46,6 +46,10 @@ class SimulationParameters:
         Epoch milliseconds of tick 0.
     car_share, bicycle_share
         Shares of the devices; the rest walks.
+    mobility
+        Share of the devices that drive; the others stay where they begin.
+    velocity
+        How many times as fast as roads and classes allow they drive.
     stop_s_mean
         Mean time a device stays at a destination.
     objects
@@ -91,6 +95,8 @@ class SimulationParameters:
     start_ms: int = 1_767_225_600_000
     car_share: float = 0.6
     bicycle_share: float = 0.2
+    mobility: float = 1.0
+    velocity: float = 1.0
     stop_s_mean: float = 45.0
     objects: int = 3_000
     arrivals_per_s: float = 2.0
@@ -173,6 +179,8 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "replaced_share": (0, 1),
     "subscriptions_per_device": (1, 100),
     "boolean_share": (0, 1),
+    "mobility": (0, 1),
+    "velocity": (0.01, 100),
     "subscription_keywords_max": (1, 16),
     "k_max": (1, 100),
     "alpha_min": (0.001, 0.999),

@@ -121,6 +121,19 @@ def test_most_devices_move_most_of_the_time(graph, destinations):
     assert 0.5 < (speeds > 0.0).mean() < 0.99
 
 
+def test_some_may_stay_and_the_others_be_faster(graph, destinations):
+    """Of those that drive the first leg is the same, and takes half as long."""
+    numbers, until_s = np.arange(200), np.full(200, 60.0)
+    plain = plan(graph, destinations, numbers, until_s, SMALL)
+    some = plan(graph, destinations, numbers, until_s, replace(SMALL, mobility=0.3, velocity=2.0))
+    first, few = plain.offsets[:-1], some.offsets[:-1]
+    drives = some.is_moving[few]
+    assert 0.2 < drives.mean() < 0.4
+    assert (some.ends_s[few[~drives]] > 60.0).all()
+    assert (some.edges[few[drives]] == plain.edges[first[drives]]).all()
+    assert some.ends_s[few[drives]] == pytest.approx(plain.ends_s[first[drives]] / 2.0)
+
+
 def test_trips_do_not_grow_with_the_map(graph, destinations, monkeypatch):
     def mean_m():
         numbers = np.arange(400)
