@@ -144,6 +144,7 @@ _LINE = (
     "objects_per_device_hour",
     "pushes_per_device_hour",
     "questions_per_device_hour",
+    "positions_per_device_hour",
     "server_us_per_device_s",
     "bytes_up",
     "bytes_down",

@@ -15,7 +15,7 @@ _BARS = {
     "figure-20": ("us_per_message_batch", "us_per_move_batch"),
     "figure-21": ("us_per_message_batch", "us_per_move_batch"),
 }
-_OF_DEVICES = ("server_us_per_device_s", "bytes_per_device_hour", "reports_per_device_hour")
+_OF_DEVICES = ("server_us_per_device_s", "bytes_per_device_hour", "positions_per_device_hour")
 _DEVICE_YS = {"figure-26": _OF_DEVICES, "figure-27": _OF_DEVICES}
 _LOGARITHMIC = {"area", "devices"}
 

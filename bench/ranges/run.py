@@ -112,6 +112,7 @@ class RangesRun:
             "reports_per_device_hour": round(traffic.reports / hours, 2),
             "objects_per_device_hour": round(traffic.objects / hours, 2),
             "pushes_per_device_hour": round(traffic.pushes / hours, 2),
+            "positions_per_device_hour": round((traffic.reports + traffic.answers) / hours, 2),
             "questions_per_device_hour": round(traffic.location_requests / hours, 2),
             "server_us_per_device_s": round(1e6 * self._engine.spent_s / device_seconds, 3),
             "bytes_up": round(up / hours, 1),
