@@ -18,7 +18,10 @@ SIDE = 1 << DEEP
 """Columns of the smallest cells."""
 
 PASS = 24
-"""What a cell on the way costs, in entries scanned."""
+"""What a cell on the way costs, in entries scanned.
+
+Counted for 200,000 objects and one of 300 keywords, two strips of 1 km by 70 m, in the IQ+-Tree: 381
+entries in 13.8 cells for 6, 389 in 12.9 for this, 444 in 11.1 for 96."""
 
 STACK_MAX = 3 * DEEP + 4
 """Cells that a walk keeps in mind."""
