@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from simulator import schemas
-from simulator.simulation import SimulationError, load, simulate
+from simulator.simulation import VERSION, SimulationError, load, simulate
 from tests.simulator.conftest import SMALL
 
 
@@ -44,7 +44,7 @@ def test_tables_have_their_schemas_and_order(simulation):
 
 def test_the_world_tells_what_was_simulated(simulation):
     found = json.loads((simulation.path / "world.json").read_text())
-    assert found["version"] == 2
+    assert found["version"] == VERSION
     assert found["seconds"] == SMALL.seconds
     assert found["parameters"]["k_max"] == SMALL.k_max
     area = simulation.world.area
@@ -72,7 +72,7 @@ def test_an_incomplete_simulation_is_refused(folder):
         load(folder)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"version": 2, "area": {}}'])
+@pytest.mark.parametrize("text", ["{", "[]", "{}", json.dumps({"version": VERSION, "area": {}})])
 def test_a_broken_world_is_refused(folder, text):
     (folder / "world.json").write_text(text)
     with pytest.raises(SimulationError, match=r"world\.json cannot be read"):
@@ -80,8 +80,8 @@ def test_a_broken_world_is_refused(folder, text):
 
 
 def test_another_version_is_refused(folder):
-    (folder / "world.json").write_text('{"version": 3}')
-    with pytest.raises(SimulationError, match="has version 3, this program reads 2"):
+    (folder / "world.json").write_text(json.dumps({"version": VERSION + 1}))
+    with pytest.raises(SimulationError, match=f"has version {VERSION + 1}, this program reads {VERSION}"):
         load(folder)
 
 
