@@ -12,8 +12,8 @@ from bench.ap_plus.run import EXPERIMENTS, VARIANTS, MovingRun, measure
 from bench.ap_plus.workload import ApPlusParameters, ApPlusWorkload
 from index.batches import Matches, Moves
 
-SMALL = ("--subscriptions=300", "--objects=400", "--timestamps=3", "--area=0.01")
-PARAMETERS = ApPlusParameters(300, 400, timestamps=3, area=0.01, singles=5)
+SMALL = ("--subscriptions=100", "--objects=200", "--timestamps=2", "--area=0.01")
+PARAMETERS = ApPlusParameters(150, 300, timestamps=3, area=0.01, singles=5)
 
 
 def quiet(_stage, _done, _total):
@@ -34,7 +34,7 @@ def test_every_experiment_runs(run_bench):
     assert {row["variant"] for row in with_devices} == set(DEVICE_VARIANTS)
     assert all(row["server_us_per_device_s"] > 0.0 for row in with_devices)
     rows = [row for row in rows if row["experiment"] in EXPERIMENTS]
-    assert all(row["timestamps"] == 3 for row in rows)
+    assert all(row["timestamps"] == 2 for row in rows)
     assert sum(row["changes_per_move"] for row in rows) > 0
     assert all("us_per_location_update" in row for row in rows if row["experiment"] == "figure-19")
 
@@ -43,7 +43,7 @@ def test_every_experiment_runs(run_bench):
 def test_every_variant_is_exact(city, roads, name):
     row = measure(name, city, roads, PARAMETERS, 60.0, quiet)
     assert (row["lists_audited"], row["mismatches"]) == (200, 0)
-    assert row["subscriptions"] == 300
+    assert row["subscriptions"] == 150
 
 
 def test_a_wrong_index_is_noticed(city, roads):

@@ -13,7 +13,7 @@ from bench.server.soak import is_flat, rise
 from bench.server.workload import Workload, sent_ns
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
 
-SMALL = ["--objects=500", "--seconds=0.3", "--rounds=1"]
+SMALL = ["--objects=500", "--seconds=0.2", "--rounds=1"]
 
 
 def check_single(row, devices):
@@ -29,15 +29,14 @@ def check_single(row, devices):
 
 
 def test_the_command_writes_rows_and_a_picture(run_bench):
-    names = ["shared", "fleet", "storm-connections", "storm-fleet"]
+    names = ["shared", "fleet", "storm-fleet"]
     rows = run_bench("server", "--devices=12", *(f"--variant={name}" for name in names), *SMALL)
     assert [row["variant"] for row in rows] == names
-    shared, fleet, apart, together = rows
-    for row in (apart, together):
-        assert row["hellos"] == row["snapshots_sent"] == row["lists_audited"] == 12
-        assert 0 <= row["storm_s"] <= row["exact_s_max"]
-        assert 0 < row["restart_s"] <= row["exact_s_p50"] <= row["exact_s_p99"] <= row["exact_s_max"]
-        assert row["k"] == 10
+    shared, fleet, storm = rows
+    assert storm["hellos"] == storm["snapshots_sent"] == storm["lists_audited"] == 12
+    assert 0 <= storm["storm_s"] <= storm["exact_s_max"]
+    assert 0 < storm["restart_s"] <= storm["exact_s_p50"] <= storm["exact_s_p99"] <= storm["exact_s_max"]
+    assert storm["k"] == 10
     check_single(shared, 12)
     assert fleet["accepted_per_s"] > 0
     assert fleet["reanchors_ratio"] > 0

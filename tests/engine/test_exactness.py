@@ -289,12 +289,12 @@ def run_all(kind: str, part: range) -> None:
     assert {name for name in SEEN[kind] if not seen[name]} == set()
 
 
-@pytest.mark.parametrize("part", seeds(20, 20), ids=named)
+@pytest.mark.parametrize("part", seeds(12, 12), ids=named)
 def test_every_list_equals_the_oracles(part):
     run_all("few", part)
 
 
-@pytest.mark.parametrize("part", seeds(10, 10), ids=named)
+@pytest.mark.parametrize("part", seeds(5, 5), ids=named)
 def test_every_list_of_a_crowd_equals_the_oracles(part):
     run_all("crowd", part)
 

@@ -512,7 +512,7 @@ class DeliveryRule(RuleBasedStateMachine):
 
 TestDeliveryRule = DeliveryRule.TestCase
 TestDeliveryRule.settings = settings(
-    max_examples=examples(60),
+    max_examples=examples(30),
     stateful_step_count=60,
     deadline=None,
     report_multiple_bugs=False,
