@@ -62,7 +62,8 @@ class ObjectBatch:
     """Objects: ids, plane positions in metres, keywords.
 
     An object with an area is at a point inside it, and has a box about it. `boxes` is None if all of them
-    are points.
+    are points. `norm2` is the sum of the squared weights of its keywords, for `Similarity.TFIDF`; None if
+    nobody will ask for that.
     """
 
     ids: Ints
@@ -70,9 +71,14 @@ class ObjectBatch:
     y_m: Floats
     keywords: KeywordLists
     boxes: Boxes | None = None
+    norm2: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def norms(self) -> Floats:
+        """Return `norm2`; the numbers of keywords, if there is none. O(objects)."""
+        return np.diff(self.keywords.offsets).astype(np.float64) if self.norm2 is None else self.norm2
 
     def extents(self) -> Boxes:
         """Return the boxes about all of them; that of a point is the point. O(1)."""
@@ -112,14 +118,31 @@ class ReachBatch:
 
 @dataclass(frozen=True, slots=True)
 class InterestBatch:
-    """What top-k subscriptions look for: keywords, similarity, and metres per text distance."""
+    """What top-k subscriptions look for: keywords, similarity, and metres per text distance.
+
+    Each has at least one keyword.
+    `squares` has the squared weight of each of `keywords.ids`, for `Similarity.TFIDF`. In a batch for a
+    subscription index either all interests are of TFIDF, or none; then it is None.
+    """
 
     weight_m: Floats
     similarity: npt.NDArray[np.int8]
     keywords: KeywordLists
+    squares: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.weight_m)
+
+    def all_squares(self) -> Floats:
+        """Return `squares`; ones, if there are none. O(keywords)."""
+        return np.ones(len(self.keywords.ids)) if self.squares is None else self.squares
+
+    def norms(self) -> Floats:
+        """Return the sum of the squared weights of each interest's keywords. O(keywords)."""
+        if not len(self):
+            return np.empty(0)
+        norms: Floats = np.add.reduceat(self.all_squares(), self.keywords.offsets[:-1])
+        return norms
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +201,11 @@ class Ranking:
             column[~is_other] = getattr(self, name)[kept]
             column[is_other] = getattr(other, name)
         return found
+
+
+def all_first_ids(first_id: Ints | None, count: int) -> Ints:
+    """Return `first_id`; ids that leave nothing out, if there are none."""
+    return np.full(count, np.iinfo(np.int64).min) if first_id is None else first_id
 
 
 def _offsets(counts: Ints) -> Ints:

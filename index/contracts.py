@@ -33,6 +33,9 @@ class SubscriptionIndex(Protocol):
     they share a keyword and (max(0, |a o| - radius_m) + r(o), o.id) < (reach_m, reach_id), compared as a
     pair: the least length that o can have for a device within radius_m of a. For an anchor, whose radius
     is 0, that is the length at the anchor.
+
+    An index is given interests of `Similarity.TFIDF` only, or none. In one with them a keyword has one
+    weight, and objects that are matched have their norms. Whoever changes weights makes another index.
     """
 
     def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:
@@ -298,7 +301,10 @@ class PlaceIndex(Protocol):
 
 
 class ObjectIndex(PlaceIndex, Protocol):
-    """Tells what lies in boxes, and what is best here."""
+    """Tells what lies in boxes, and what is best here.
+
+    Interests of `Similarity.TFIDF` may be asked for if all objects were inserted with their norms.
+    """
 
     def best(
         self,
@@ -307,9 +313,17 @@ class ObjectIndex(PlaceIndex, Protocol):
         y_m: Floats,
         count: Ints,
         bound_m: Floats,
+        first_id: Ints | None = None,
     ) -> Ranking:
         """For each interest at its position, the `count` objects of least (length, id).
 
-        Objects of a length above `bound_m` are left out; a caller that knows an upper bound of what it
-        looks for makes the search cheaper by it (infinity for none).
+        Parameters
+        ----------
+        interests, x_m, y_m, count
+            What is looked for, where, and how many.
+        bound_m
+            Objects of a greater length are left out; a caller that knows an upper bound of what it looks
+            for makes the search cheaper by it (infinity for none).
+        first_id
+            Objects of smaller ids are left out: they lie outside the window. None for no window at all.
         """

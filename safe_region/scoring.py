@@ -24,6 +24,18 @@ class Similarity(IntEnum):
     DICE = 2
     COSINE = 3
     """Set cosine: common / sqrt(|s| |o|)."""
+    TFIDF = 4
+    """Cosine of the two sets with a weight for each keyword, by how rare it is: tf-idf with tf = 1."""
+
+
+SET_SIMILARITIES = (Similarity.JACCARD, Similarity.DICE, Similarity.COSINE)
+"""Those for which keywords count alike."""
+
+WEIGHT_STEP = 2.0**-16
+"""Weights of keywords are multiples of this, and at least this."""
+WEIGHT_MAX = 32.0
+"""Largest weight of a keyword. Squares of weights are multiples of 2**-32 up to 2**10: sums of some
+thousand of them are exact in float64, in whatever order they are added."""
 
 
 REACH_SLACK = 1e-12
@@ -34,21 +46,24 @@ _DICE = int(Similarity.DICE)
 _COSINE = int(Similarity.COSINE)
 
 
-def text_distance(similarity: int, common: int, left: int, right: int) -> float:
+def text_distance(similarity: int, common: float, left: float, right: float) -> float:
     """One minus the similarity of two sets, in [0, 1].
+
+    A keyword counts for the square of its weight: that is 1, but for TFIDF, which is the set-cosine with
+    other weights.
 
     Parameters
     ----------
     similarity
         A `Similarity` as an integer.
     common
-        How many keywords the two sets share.
+        Sum of the squared weights of the keywords that the two sets share: their number, but for TFIDF.
     left, right
-        How many keywords each set has; both at least 1.
+        The same of each set; both above 0.
     """
     if similarity == _DICE:
         return 1.0 - 2.0 * common / (left + right)
-    if similarity == _COSINE:
+    if similarity >= _COSINE:
         return 1.0 - common / math.sqrt(float(left * right))
     return 1.0 - common / (left + right - common)
 

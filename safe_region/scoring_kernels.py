@@ -1,4 +1,4 @@
-"""The functions of `scoring`, compiled, and what only kernels need: counting common keywords."""
+"""The functions of `scoring`, compiled, and what only kernels need: what two lists of keywords share."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from safe_region import scoring
 from safe_region.jit import leaf
+
+_TFIDF = int(scoring.Similarity.TFIDF)
 
 text_distance = leaf(scoring.text_distance)
 length = leaf(scoring.length)
@@ -29,6 +31,35 @@ def common_count(left: npt.NDArray[np.int32], right: npt.NDArray[np.int32]) -> i
     while i < left.shape[0] and j < right.shape[0]:
         if left[i] == right[j]:
             common += 1
+            i += 1
+            j += 1
+        elif left[i] < right[j]:
+            i += 1
+        else:
+            j += 1
+    return common
+
+
+@leaf
+def norm_of(similarity: int, count: int, norm2: float) -> float:
+    """Return what `text_distance` takes for a set: how many keywords, or what their squares sum up to."""
+    return norm2 if similarity == _TFIDF else float(count)
+
+
+@leaf
+def common_square(
+    left: npt.NDArray[np.int32], squares: npt.NDArray[np.float64], right: npt.NDArray[np.int32]
+) -> float:
+    """Sum of the squared weights of the keywords that two strictly increasing id arrays share.
+
+    The weights are those of `left`, beside it. O(|left| + |right|).
+    """
+    i = 0
+    j = 0
+    common = 0.0
+    while i < left.shape[0] and j < right.shape[0]:
+        if left[i] == right[j]:
+            common += squares[i]
             i += 1
             j += 1
         elif left[i] < right[j]:

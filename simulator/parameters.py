@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from safe_region.scoring import Similarity
+from safe_region.scoring import SET_SIMILARITIES
 
 DEVICES_MAX = 1_000_000
 """Device ids have six digits."""
@@ -67,6 +67,8 @@ class SimulationParameters:
         Subscriptions of each device.
     boolean_share
         Share of the subscriptions that are boolean; the others are top-k.
+    window_share
+        Share of the subscriptions for which only the latest objects count.
     subscription_keywords_max, k_max
         Upper bounds; the numbers are uniform from 1.
     alpha_min, alpha_max
@@ -108,6 +110,7 @@ class SimulationParameters:
     replaced_share: float = 0.05
     subscriptions_per_device: int = 1
     boolean_share: float = 0.4
+    window_share: float = 0.3
     subscription_keywords_max: int = 5
     k_max: int = 10
     alpha_min: float = 0.05
@@ -133,7 +136,7 @@ class SimulationParameters:
             raise ParameterError(
                 f"period_ms is {self.period_ms}, must divide the run of {self.run_ms} ms"
             )
-        known = [one.name.lower() for one in Similarity]
+        known = [one.name.lower() for one in SET_SIMILARITIES]
         if self.similarity not in known:
             raise ParameterError(f"similarity is {self.similarity!r}, must be one of {', '.join(known)}")
         if self.name is not None and not self.name.strip():
@@ -179,6 +182,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "replaced_share": (0, 1),
     "subscriptions_per_device": (1, 100),
     "boolean_share": (0, 1),
+    "window_share": (0, 1),
     "mobility": (0, 1),
     "velocity": (0.01, 100),
     "subscription_keywords_max": (1, 16),

@@ -30,7 +30,7 @@ from index.catalogue import (
     SUBSCRIPTION_INDEXES,
 )
 from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.scoring import SET_SIMILARITIES, Similarity
 
 TRIAL = 1_000
 """Subscriptions of the run that tells how long a large one would take."""
@@ -135,7 +135,7 @@ EXPERIMENTS: dict[str, Callable[[LampsParameters], list[Setting]]] = {
     "figure-15": lambda base: _sweep(_THREE, base, "updates", (50, 100, 150, 200)),
     "figure-16": lambda base: _sweep(_THREE, base, "expired_share", (0.0, 0.1, 0.2, 0.3)),
     "figure-17": lambda base: _sweep(_THREE, base, "alpha", (0.1, 0.3, 0.5, 0.7, 0.9)),
-    "figure-18": lambda base: _sweep(("lamps",), base, "similarity", tuple(Similarity)),
+    "figure-18": lambda base: _sweep(("lamps",), base, "similarity", SET_SIMILARITIES),
 }
 """By name. Table 4 is `memory_bytes` of table 3; figures 9 and 11 are in `bench.lamps.structures`."""
 

@@ -46,7 +46,7 @@ class InvertedFile:
         self._lists: Rows = np.zeros(0, dtype=LIST_DTYPE)
         self._postings: Slots = np.zeros(_ROOM_MIN, dtype=np.int32)
         self._end = 0
-        self._common = np.zeros(0, dtype=np.int16)
+        self._common = np.zeros(0, dtype=np.float64)
         self._touched: Slots = np.zeros(0, dtype=np.int32)
 
     def __len__(self) -> int:
@@ -55,14 +55,13 @@ class InvertedFile:
     def insert(self, objects: ObjectBatch) -> None:
         """Add objects."""
         validate(objects)
-        slots = self._table.append(
-            objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m}
-        )
+        columns = {"x_m": objects.x_m, "y_m": objects.y_m, "norm2": objects.norms()}
+        slots = self._table.append(objects.ids, objects.keywords, columns)
         self._reserve(objects.keywords.ids)
         kernels.enter(self._file(), slots)
         room = len(self._table.rows)
         if room > len(self._common):
-            self._common = np.zeros(room, dtype=np.int16)
+            self._common = np.zeros(room, dtype=np.float64)
             self._touched = np.zeros(room, dtype=np.int32)
 
     def remove(self, ids: Ints) -> None:
@@ -78,12 +77,13 @@ class InvertedFile:
         y_m: Floats,
         count: Ints,
         bound_m: Floats,
+        first_id: Ints | None = None,
     ) -> Ranking:
         """For each interest at its position, the `count` objects of least (length, id)."""
         answers = Answers(np.minimum(count, len(self)), 0)
         kernels.best(
             self._file(),
-            asked_of(interests, x_m, y_m, bound_m),
+            asked_of(interests, x_m, y_m, bound_m, first_id),
             answers.arrays,
             self._common,
             self._touched,

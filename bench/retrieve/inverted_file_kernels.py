@@ -18,6 +18,7 @@ from index.tables.buckets.question_kernels import (
     kept_of,
     question_of,
     scratch_for,
+    share_of,
 )
 from index.tables.id_map_kernels import NO_VALUE, Values, find
 from index.tables.selection_kernels import offer
@@ -26,9 +27,9 @@ from index.tables.within_kernels import Asked as AskedWithin
 from index.tables.within_kernels import Wanted, is_wanted, wanted_of
 from index.tables.within_kernels import keep as keep_id
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import length, text_distance
+from safe_region.scoring_kernels import length
 
-Commons = npt.NDArray[np.int16]
+Commons = npt.NDArray[np.float64]
 
 LIST_DTYPE = np.dtype(
     [
@@ -113,20 +114,20 @@ def leave(file: File, slots: Slots) -> None:
 
 
 @leaf
-def count(file: File, words: KeywordIds, common: Commons, touched: Slots) -> int:
-    """Count how many of the words each object has; return how many objects have any."""
+def count(file: File, question: Question, common: Commons, touched: Slots) -> int:
+    """Add up the squared weights of the words that each object has; return how many have any."""
     touched_count = 0
-    for word in words:
-        one = find(file.keys, file.numbers, int(word))
+    for i in range(question.words.shape[0]):
+        one = find(file.keys, file.numbers, int(question.words[i]))
         if one == NO_VALUE:
             continue
         first = file.lists[one]["start"]
         for j in range(first, first + file.lists[one]["count"]):
             slot = file.postings[j]
-            if common[slot] == 0:
+            if common[slot] == 0.0:
                 touched[touched_count] = slot
                 touched_count += 1
-            common[slot] += 1
+            common[slot] += question.squares[i]
     return touched_count
 
 
@@ -134,12 +135,12 @@ def count(file: File, words: KeywordIds, common: Commons, touched: Slots) -> int
 def keep(file: File, question: Question, kept: Kept, common: Commons, touched: Slots) -> int:
     """Keep the best of the objects that were touched; return how many."""
     size = 0
-    word_count = question.words.shape[0]
     for slot in touched:
         row = file.objects[slot]
-        distance = text_distance(question.similarity, common[slot], word_count, row["keyword_count"])
-        common[slot] = 0
-        share = question.weight_m * distance
+        share = share_of(question, common[slot], row["keyword_count"], row["norm2"])
+        common[slot] = 0.0
+        if row["id"] < question.first_id:
+            continue
         here = length(question.x_m - row["x_m"], question.y_m - row["y_m"], share)
         if here <= question.bound_m:
             size = offer(kept.lengths, kept.ids, kept.shares, size, here, row["id"], share)
@@ -160,7 +161,7 @@ def best(file: File, asked: Asked, answered: Answered, common: Commons, touched:
     scratch = scratch_for(asked)
     for i in range(answered.sizes.shape[0]):
         question = question_of(asked, i, 0, scratch)
-        touched_count = count(file, question.words, common, touched)
+        touched_count = count(file, question, common, touched)
         kept = kept_of(answered, i)
         size = keep(file, question, kept, common, touched[:touched_count])
         close(answered, i, kept, size)

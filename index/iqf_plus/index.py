@@ -100,9 +100,8 @@ class IqfPlusObjectIndex:
             inserted.
         """
         validate(objects)
-        slots = self._table.append(
-            objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m}
-        )
+        columns = {"x_m": objects.x_m, "y_m": objects.y_m, "norm2": objects.norms()}
+        slots = self._table.append(objects.ids, objects.keywords, columns)
         cursor = np.zeros(2, dtype=np.int64)
         while True:
             status = kernels.insert(self._lists, self._objects(), slots, cursor)
@@ -129,13 +128,14 @@ class IqfPlusObjectIndex:
         y_m: Floats,
         count: Ints,
         bound_m: Floats,
+        first_id: Ints | None = None,
     ) -> Ranking:
         """For each interest at its position, the `count` objects of least (length, id)."""
         answers = Answers(np.minimum(count, len(self)), int(self._lists.meta[node_kernels.NODE_END]))
         kernels.best(
             self._lists,
             self._objects(),
-            asked_of(interests, x_m, y_m, bound_m),
+            asked_of(interests, x_m, y_m, bound_m, first_id),
             answers.arrays,
             answers.frontier,
         )

@@ -16,12 +16,12 @@ from index.iqf_plus.layout import Lists, Objects
 from index.iqf_plus.list_kernels import NARROW_MAX, NO_LIST, number_of, pair_key, wide_key
 from index.iqf_plus.mark_kernels import keyword_count_of
 from index.iqf_plus.node_kernels import INNER
-from index.tables.buckets.question_kernels import Kept, Question, least_share, limit_of
+from index.tables.buckets.question_kernels import Kept, Question, least_share, limit_of, share_of
 from index.tables.heap_kernels import Heap, pop, push
 from index.tables.quad_kernels import NO_NODE
 from index.tables.selection_kernels import offer
 from safe_region.jit import leaf
-from safe_region.scoring_kernels import length, text_distance
+from safe_region.scoring_kernels import length
 
 _ROUNDING = 1e-12
 """Relative tolerance of tests on distances, which are not rounded like lengths."""
@@ -52,27 +52,27 @@ def _reach2(limit_m: float, share_m: float, slack_m: float) -> float:
 
 
 @leaf
-def _common(question: Question, sought: Sought, words: KeywordIds) -> int:
-    """How many keywords are common; 0 if the object is offered elsewhere."""
+def _common(question: Question, sought: Sought, words: KeywordIds) -> float:
+    """Sum the squared weights of what is common; 0 if the object is offered elsewhere."""
     i = 0
     j = 0
-    common = 0
+    common = 0.0
     second = NONE
     while i < question.words.shape[0] and j < words.shape[0]:
         if question.words[i] == words[j]:
             rank = int(question.ranks[i])
             if rank < sought.rank:
-                return 0
+                return 0.0
             if sought.rank < rank < second and sought.long[rank]:
                 second = rank
-            common += 1
+            common += question.squares[i]
             i += 1
             j += 1
         elif question.words[i] < words[j]:
             i += 1
         else:
             j += 1
-    return common if sought.second in (ANY, second) else 0
+    return common if sought.second in (ANY, second) else 0.0
 
 
 @leaf
@@ -92,7 +92,6 @@ def _scan(
     floor = least_share(question, sought.most, keyword_min)
     limit = limit_of(question, kept, size)
     reach2 = _reach2(limit, floor, slack_m)
-    word_count = question.words.shape[0]
     for place in range(start, start + count):
         entry = lists.runs.records[place]
         dx = question.x_m - float(entry["x_m"])
@@ -112,12 +111,14 @@ def _scan(
         if away2 > _reach2(limit, share, slack_m):
             continue
         row = objects.rows[entry["slot"]]
+        if row["id"] < question.first_id:
+            continue
         first = row["keyword_start"]
         keyword_count = int(row["keyword_count"])
         common = _common(question, sought, objects.pool[first : first + keyword_count])
-        if common == 0:
+        if common == 0.0:
             continue
-        share = question.weight_m * text_distance(question.similarity, common, word_count, keyword_count)
+        share = share_of(question, common, keyword_count, row["norm2"])
         here = length(question.x_m - row["x_m"], question.y_m - row["y_m"], share)
         if here > limit:
             continue

@@ -9,10 +9,24 @@ import numpy.typing as npt
 
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.selection_kernels import drain, is_less, offer
-from safe_region.jit import kernel
-from safe_region.scoring_kernels import common_count, length, nearest_length, text_distance
+from safe_region.jit import kernel, leaf
+from safe_region.scoring_kernels import (
+    common_count,
+    common_square,
+    length,
+    nearest_length,
+    norm_of,
+    text_distance,
+)
 
 Rows = npt.NDArray[Any]
+
+
+@leaf
+def _weigh(words: KeywordIds, squares: Floats, weighed: Floats) -> None:
+    """Write the squared weight of each keyword, which are given by keyword id."""
+    for i in range(words.shape[0]):
+        weighed[i] = squares[words[i]]
 
 
 @kernel
@@ -24,10 +38,16 @@ def match(
     y_m: Floats,
     keyword_offsets: Ints,
     keyword_ids: KeywordIds,
+    norm2: Floats,
+    squares: Floats,
+    weighed: Floats,
     offsets: Ints,
     found: Ints,
 ) -> int:
     """Write the matches of each object as CSR; return how many there are.
+
+    `squares` has the squared weight of each keyword by its id; `weighed` is scratch for those of a
+    subscription.
 
     Fills `offsets` (objects + 1) always and `found` as far as it goes; the caller retries with a larger
     `found` when the return value exceeds its length. O(objects * subscriptions).
@@ -40,10 +60,14 @@ def match(
             row = subscriptions[slot]
             start = row["keyword_start"]
             count = row["keyword_count"]
-            common = common_count(pool[start : start + count], words)
-            if common == 0:
+            _weigh(pool[start : start + count], squares, weighed)
+            common = common_square(pool[start : start + count], weighed, words)
+            if common == 0.0:
                 continue
-            share = row["weight_m"] * text_distance(row["similarity"], common, count, words.shape[0])
+            similarity = row["similarity"]
+            left = norm_of(similarity, count, row["norm2"])
+            right = norm_of(similarity, words.shape[0], norm2[i])
+            share = row["weight_m"] * text_distance(similarity, common, left, right)
             nearest = nearest_length(row["x_m"] - x_m[i], row["y_m"] - y_m[i], row["radius_m"], share)
             if is_less(nearest, object_ids[i], row["reach_m"], row["reach_id"]):
                 if total < found.shape[0]:
@@ -61,9 +85,11 @@ def best(
     similarity: npt.NDArray[np.int8],
     keyword_offsets: Ints,
     keyword_ids: KeywordIds,
+    squares: Floats,
     x_m: Floats,
     y_m: Floats,
     bound_m: Floats,
+    first_id: Ints,
     starts: Ints,
     sizes: Ints,
     ids: Ints,
@@ -72,10 +98,14 @@ def best(
 ) -> None:
     """Write the best objects of interest i to `starts[i] : starts[i] + sizes[i]`, best first.
 
-    Room for each is `starts[i + 1] - starts[i]`. O(interests * objects).
+    `squares` has the squared weight of each of `keyword_ids`; room for each interest is
+    `starts[i + 1] - starts[i]`.
+    O(interests * objects).
     """
     for i in range(weight_m.shape[0]):
         words = keyword_ids[keyword_offsets[i] : keyword_offsets[i + 1]]
+        weighed = squares[keyword_offsets[i] : keyword_offsets[i + 1]]
+        left = norm_of(similarity[i], words.shape[0], weighed.sum())
         kept_lengths = lengths[starts[i] : starts[i + 1]]
         kept_ids = ids[starts[i] : starts[i + 1]]
         kept_shares = shares[starts[i] : starts[i + 1]]
@@ -84,10 +114,11 @@ def best(
             row = objects[slot]
             start = row["keyword_start"]
             count = row["keyword_count"]
-            common = common_count(words, pool[start : start + count])
-            if common == 0:
+            common = common_square(words, weighed, pool[start : start + count])
+            if common == 0.0 or row["id"] < first_id[i]:
                 continue
-            share = weight_m[i] * text_distance(similarity[i], common, words.shape[0], count)
+            right = norm_of(similarity[i], count, row["norm2"])
+            share = weight_m[i] * text_distance(similarity[i], common, left, right)
             here = length(x_m[i] - row["x_m"], y_m[i] - row["y_m"], share)
             if here <= bound_m[i]:
                 size = offer(kept_lengths, kept_ids, kept_shares, size, here, row["id"], share)

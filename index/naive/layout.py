@@ -9,6 +9,7 @@ OBJECT_DTYPE = np.dtype(
         ("id", np.int64),
         ("x_m", np.float64),
         ("y_m", np.float64),
+        ("norm2", np.float64),  # sum of the keywords' squared weights
         ("keyword_start", np.int64),  # first keyword id in the pool
         ("keyword_count", np.int32),
     ],
@@ -24,6 +25,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("reach_m", np.float64),
         ("reach_id", np.int64),
         ("weight_m", np.float64),  # metres per text distance
+        ("norm2", np.float64),  # sum of the keywords' squared weights
         ("keyword_start", np.int64),  # first keyword id in the pool
         ("keyword_count", np.int32),
         ("similarity", np.int8),

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, Ranking
+from index.batches import (
+    Boxes,
+    Floats,
+    InterestBatch,
+    Ints,
+    KeywordLists,
+    Matches,
+    ObjectBatch,
+    Ranking,
+    all_first_ids,
+)
 from index.naive import kernels
 from index.naive.layout import OBJECT_DTYPE
 from index.tables import SlotTable
@@ -26,7 +36,8 @@ class NaiveObjectIndex:
 
     def insert(self, objects: ObjectBatch) -> None:
         """Add objects. O(1) each, amortised."""
-        self._table.append(objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m})
+        columns = {"x_m": objects.x_m, "y_m": objects.y_m, "norm2": objects.norms()}
+        self._table.append(objects.ids, objects.keywords, columns)
 
     def remove(self, ids: Ints) -> None:
         """Remove objects. O(1) each, amortised."""
@@ -39,6 +50,7 @@ class NaiveObjectIndex:
         y_m: Floats,
         count: Ints,
         bound_m: Floats,
+        first_id: Ints | None = None,
     ) -> Ranking:
         """Rank every object for every interest."""
         rows = self._table.rows[: self._table.end]
@@ -55,9 +67,11 @@ class NaiveObjectIndex:
             interests.similarity,
             interests.keywords.offsets,
             interests.keywords.ids,
+            interests.all_squares(),
             x_m,
             y_m,
             bound_m,
+            all_first_ids(first_id, len(interests)),
             starts,
             sizes,
             ids,

@@ -11,6 +11,7 @@ from index.batches import InterestBatch, Ints, Matches, ObjectBatch, ReachBatch
 from index.naive import kernels
 from index.naive.layout import SUBSCRIPTION_DTYPE
 from index.tables import SlotTable
+from index.tables.keyword_weights import KeywordWeights
 
 _MATCHES_GUESS = 64
 """Room for matches at the first try; the kernel says what it needs if that is not enough."""
@@ -21,6 +22,7 @@ class NaiveSubscriptionIndex:
 
     def __init__(self) -> None:
         self._table = SlotTable(SUBSCRIPTION_DTYPE)
+        self._weights = KeywordWeights()
 
     def __len__(self) -> int:
         return len(self._table)
@@ -38,8 +40,10 @@ class NaiveSubscriptionIndex:
                 "reach_id": reaches.reach_id,
                 "weight_m": interests.weight_m,
                 "similarity": interests.similarity,
+                "norm2": interests.norms(),
             },
         )
+        self._weights.note(interests)
 
     def move(self, reaches: ReachBatch) -> None:
         """Change anchors and reaches. O(1) each."""
@@ -58,16 +62,21 @@ class NaiveSubscriptionIndex:
     def match(self, objects: ObjectBatch) -> Matches:
         """Test every subscription against every object."""
         offsets = np.zeros(len(objects) + 1, dtype=np.int64)
+        rows = self._table.rows[: self._table.end]
+        weighed = np.empty(int(rows["keyword_count"].max(initial=0)))
         found = np.empty(_MATCHES_GUESS, dtype=np.int64)
         while True:
             total = kernels.match(
-                self._table.rows[: self._table.end],
+                rows,
                 self._table.pool,
                 objects.ids,
                 objects.x_m,
                 objects.y_m,
                 objects.keywords.offsets,
                 objects.keywords.ids,
+                objects.norms(),
+                self._weights.squares,
+                weighed,
                 offsets,
                 found,
             )
@@ -77,7 +86,7 @@ class NaiveSubscriptionIndex:
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""
-        return self._table.memory_bytes()
+        return self._table.memory_bytes() + self._weights.squares.nbytes
 
     def check(self) -> None:
         """Verify the table."""

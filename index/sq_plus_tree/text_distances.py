@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from index.sq_plus_tree.layout import CLASS_OFFSETS, CLASSES, COMBINED_MAX, SIZE_MAX, Singles
-from safe_region.scoring import Similarity, text_distance
+from safe_region.scoring import SET_SIMILARITIES, text_distance
 
 LOOSE = 0
 """Stands for the number of common keywords where that may be any."""
@@ -22,9 +22,9 @@ def text_distances() -> Singles:
     which takes a tenth of a second, and only read.
     """
     table = np.zeros(
-        (SIZE_MAX + 1, COMBINED_MAX + 1, len(Similarity) + 1, SIZE_MAX + 1), dtype=np.float32
+        (SIZE_MAX + 1, COMBINED_MAX + 1, len(SET_SIMILARITIES) + 1, SIZE_MAX + 1), dtype=np.float32
     )
-    for similarity in Similarity:
+    for similarity in SET_SIMILARITIES:
         for size in range(1, SIZE_MAX + 1):
             for count in range(1, SIZE_MAX + 1):
                 most = min(size, count)

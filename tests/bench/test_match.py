@@ -13,7 +13,7 @@ from bench.match.run import VARIANTS, measure
 from bench.match.workload import MatchParameters, prepare
 from index.batches import Matches
 from index.naive import NaiveSubscriptionIndex
-from safe_region.scoring import Similarity
+from safe_region.scoring import SET_SIMILARITIES, Similarity
 
 SMALL = MatchParameters(subscriptions=400, objects=600, arrivals=60, moved=100, audited=60)
 
@@ -22,7 +22,7 @@ def quiet(_stage, _done, _total):
     """Nobody is told."""
 
 
-@pytest.fixture(scope="module", params=list(Similarity))
+@pytest.fixture(scope="module", params=SET_SIMILARITIES)
 def workload(request, city):
     return prepare(city, dataclasses.replace(SMALL, similarity=request.param), quiet)
 

@@ -15,8 +15,11 @@ from index.batches import InterestBatch, KeywordLists, ObjectBatch, ReachBatch
 from safe_region import oracle
 
 SIMILARITIES = {1: "jaccard", 2: "dice", 3: "cosine"}
+TFIDF = 4
 SIDE = 6
 VOCABULARY = 9
+WEIGHTS = {keyword: (3 * keyword % 7 + 1) * 0.75 for keyword in range(-9, 8_000)}
+"""Of keywords, for TFIDF: few, so that lengths tie."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Interest:
         """Text share of an object; None if it does not qualify."""
         if not self.keywords & one.keywords:
             return None
+        if self.similarity == TFIDF:
+            return self.weight_m * oracle.tfidf_distance(WEIGHTS, self.keywords, one.keywords)
         return self.weight_m * oracle.text_distance(
             SIMILARITIES[self.similarity], self.keywords, one.keywords
         )
@@ -69,10 +74,11 @@ class Anchored:
 
 
 class Dice:
-    """Random things from one seed."""
+    """Random things from one seed; interests of some similarities only."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, similarities: tuple[int, ...] = tuple(SIMILARITIES)) -> None:
         self.random = random.Random(seed)
+        self.similarities = similarities
 
     def words(self, most: int, vocabulary: int = VOCABULARY) -> frozenset[int]:
         return frozenset(self.random.sample(range(vocabulary), self.random.randint(1, most)))
@@ -86,7 +92,7 @@ class Dice:
     def interest(self) -> Interest:
         weight_m = self.random.choice((0.0, 1.0, 6.0, 60.0))
         most = self.random.choice((3, 4, 4, 7))
-        return Interest(weight_m, self.random.choice(list(SIMILARITIES)), self.words(most))
+        return Interest(weight_m, self.random.choice(self.similarities), self.words(most))
 
     def anchored(self, subscription_id: int, interest: Interest | None = None) -> Anchored:
         reach_m = self.random.choice((0.0, 2.0, 5.0, 13.0, 50.0, float("inf")))
@@ -111,14 +117,23 @@ def object_batch(objects: list[Object]) -> ObjectBatch:
         np.array([one.x_m for one in objects], dtype=np.float64),
         np.array([one.y_m for one in objects], dtype=np.float64),
         keyword_lists([one.keywords for one in objects]),
+        norm2=np.array(
+            [sum(WEIGHTS[word] ** 2 for word in one.keywords) for one in objects], dtype=np.float64
+        ),
     )
 
 
 def interest_batch(interests: list[Interest]) -> InterestBatch:
+    squares = [
+        WEIGHTS[word] ** 2 if one.similarity == TFIDF else 1.0
+        for one in interests
+        for word in sorted(one.keywords)
+    ]
     return InterestBatch(
         np.array([one.weight_m for one in interests], dtype=np.float64),
         np.array([one.similarity for one in interests], dtype=np.int8),
         keyword_lists([one.keywords for one in interests]),
+        np.array(squares, dtype=np.float64),
     )
 
 

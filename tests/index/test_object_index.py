@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,17 @@ from index.iqf_plus import IqfPlusObjectIndex
 from index.naive import NaiveObjectIndex
 from index.tables.buckets.question_kernels import COUNTED_MAX, Question, fill_least, least_share
 from safe_region.scoring import text_distance
-from tests.index.brute import SIMILARITIES, Dice, Interest, Object, ids, interest_batch, object_batch
+from tests.index.brute import (
+    SIMILARITIES,
+    TFIDF,
+    WEIGHTS,
+    Dice,
+    Interest,
+    Object,
+    ids,
+    interest_batch,
+    object_batch,
+)
 from tests.support.amounts import examples
 
 FACTORIES = {
@@ -27,32 +39,46 @@ FACTORIES = {
 }
 
 
+class Sought(NamedTuple):
+    interest: Interest
+    x_m: float
+    y_m: float
+    count: int
+    bound_m: float
+    first_id: int = -1_000
+
+
 @pytest.fixture(params=FACTORIES)
 def index(request):
     return FACTORIES[request.param]()
 
 
 def ask(index, location_requests):
-    """Questions are (interest, x, y, count, bound); answers lists of (length, id)."""
+    """Answers are lists of (length, id)."""
+    location_requests = [Sought(*one) for one in location_requests]
     found = index.best(
-        interest_batch([one[0] for one in location_requests]),
-        np.array([one[1] for one in location_requests], dtype=np.float64),
-        np.array([one[2] for one in location_requests], dtype=np.float64),
-        np.array([one[3] for one in location_requests], dtype=np.int64),
-        np.array([one[4] for one in location_requests], dtype=np.float64),
+        interest_batch([one.interest for one in location_requests]),
+        np.array([one.x_m for one in location_requests], dtype=np.float64),
+        np.array([one.y_m for one in location_requests], dtype=np.float64),
+        np.array([one.count for one in location_requests], dtype=np.int64),
+        np.array([one.bound_m for one in location_requests], dtype=np.float64),
+        np.array([one.first_id for one in location_requests], dtype=np.int64),
     )
     rows = [slice(found.offsets[i], found.offsets[i + 1]) for i in range(len(location_requests))]
-    for row, (interest, x_m, y_m, _, _) in zip(rows, location_requests, strict=True):
-        del x_m, y_m
+    for row, one in zip(rows, location_requests, strict=True):
         assert (found.r_m[row] <= found.length_m[row]).all()
-        assert (found.r_m[row] <= interest.weight_m).all()
+        assert (found.r_m[row] <= one.interest.weight_m).all()
     return [list(zip(found.length_m[row].tolist(), found.ids[row].tolist(), strict=True)) for row in rows]
 
 
 def expected(objects, location_requests):
     answers = []
-    for interest, x_m, y_m, count, bound in location_requests:
-        lengths = [(interest.length(x_m, y_m, one), one.object_id) for one in objects.values()]
+    for interest, x_m, y_m, count, bound, first_id in (Sought(*one) for one in location_requests):
+        lengths = [
+            (interest.length(x_m, y_m, one), one.object_id)
+            for one in objects.values()
+            if one.object_id >= first_id
+        ]
         found = sorted(pair for pair in lengths if pair[0] is not None and pair[0] <= bound)
         answers.append(found[:count])
     return answers
@@ -66,6 +92,7 @@ def location_requests(dice, count):
             dice.coordinate(),
             dice.random.choice((0, 1, 3, 10, 1_000)),
             dice.random.choice((float("inf"), float("inf"), 0.0, 5.0, 20.0)),
+            dice.random.choice((-5, -5, 3, 40, 200)),
         )
         for _ in range(count)
     ]
@@ -73,7 +100,7 @@ def location_requests(dice, count):
 
 @pytest.mark.parametrize("seed", range(examples(8)))
 def test_any_mix_of_operations(index, seed):
-    dice = Dice(seed)
+    dice = Dice(seed, (1, 2, 3, 4))
     there = {}
     next_id = 1
     ranked = 0
@@ -191,9 +218,11 @@ def test_few_and_many_keywords(index, most):
     index.insert(object_batch(list(there.values())))
     index.check()
     asked = []
-    for similarity in SIMILARITIES:
+    for similarity in (*SIMILARITIES, TFIDF):
         for weight_m in (0.0, 3.0, 50.0, 1e5):
             words = dice.random.choice(list(there.values())).keywords
+            if similarity == TFIDF:
+                words = frozenset({*words, 0, 1})
             for keywords in (words, frozenset(sorted(words)[:4]), frozenset({0, 1, 7_000})):
                 interest = Interest(weight_m, similarity, keywords)
                 asked.append((interest, dice.random.random() * 50, 20.0, 11, float("inf")))
@@ -415,8 +444,10 @@ def test_the_bound_never_exceeds_a_text_share_after_rounding():
     for similarity in SIMILARITIES:
         for own in (1, 2, 3, 5, 7, 16, 31, 64):
             table = np.empty((own + 1, COUNTED_MAX + 1))
-            question = Question(0.0, 0.0, 731.7, similarity, np.inf, words[:own], some, some, table)
-            fill_least(question)
+            question = Question(
+                0.0, 0.0, 731.7, similarity, np.inf, 0, words[:own], np.ones(own), own, some, some, table
+            )
+            fill_least(question, np.empty(own))
             for most in range(1, own + 1):
                 bounds = [least_share(question, most, least) for least in range(65)]
                 for count in range(1, 65):
@@ -425,3 +456,23 @@ def test_the_bound_never_exceeds_a_text_share_after_rounding():
                     assert bounds[0] <= share
                     assert bounds[count] <= share
                     assert bounds[count - 1] <= bounds[count]
+
+
+def test_the_bound_of_weights_never_exceeds_a_text_share():
+    """For any keywords that an object may have beside those that are common."""
+    dice = Dice(12)
+    some = np.zeros(1, dtype=np.int64)
+    for _ in range(2_000):
+        words = sorted(dice.words(8, 80))
+        squares = np.array([WEIGHTS[word] ** 2 * dice.random.choice((1.0, 2.0**-20)) for word in words])
+        table = np.empty((len(words) + 1, COUNTED_MAX + 1))
+        question = Question(
+            0.0, 0.0, 731.7, TFIDF, np.inf, 0, np.array(words, dtype=np.int32), squares, squares.sum(),
+            some, some, table,
+        )  # fmt: skip
+        fill_least(question, np.empty(len(words)))
+        common = dice.random.sample(range(len(words)), dice.random.randint(1, len(words)))
+        common_square = float(squares[common].sum())
+        others = dice.random.choice((0.0, 0.0, 1.5, 300.0))
+        share = 731.7 * text_distance(TFIDF, common_square, question.norm, common_square + others)
+        assert least_share(question, len(common), dice.random.randint(1, 20)) <= share

@@ -18,7 +18,7 @@ from index.sq_plus_tree.layout import (
     SIZE_MAX,
 )
 from index.sq_plus_tree.text_distances import LOOSE, class_distances, text_distances
-from safe_region.scoring import Similarity, text_distance
+from safe_region.scoring import SET_SIMILARITIES, text_distance
 from tests.index.brute import (
     Anchored,
     Dice,
@@ -200,7 +200,7 @@ def test_objects_of_very_many_keywords():
         assert matched(index, item) == expected(subscriptions, item)
 
 
-@pytest.mark.parametrize("similarity", list(Similarity))
+@pytest.mark.parametrize("similarity", SET_SIMILARITIES)
 def test_the_text_distance_of_a_class_is_the_least_in_it(similarity):
     exact = text_distances()
     least = class_distances(exact)

@@ -25,9 +25,19 @@ FACTORIES = {
 }
 
 
+WEIGHTED = (NaiveSubscriptionIndex,)
+"""Those that take interests of TFIDF."""
+MODELS = ((1, 2, 3), (4,))
+
+
 @pytest.fixture(params=FACTORIES)
 def index(request):
     return FACTORIES[request.param]()
+
+
+def weighted_or_skip(index, similarities):
+    if 4 in similarities and not isinstance(index, WEIGHTED):
+        pytest.skip("takes no interests of TFIDF")
 
 
 def insert(index, subscriptions):
@@ -47,9 +57,11 @@ def expected(subscriptions, objects):
     ]
 
 
+@pytest.mark.parametrize("similarities", MODELS, ids=["sets", "tf-idf"])
 @pytest.mark.parametrize("seed", range(examples(8)))
-def test_any_mix_of_operations(index, seed):
-    dice = Dice(seed)
+def test_any_mix_of_operations(index, seed, similarities):
+    weighted_or_skip(index, similarities)
+    dice = Dice(seed, similarities)
     there = {}
     next_id = 1
     matches = 0
@@ -97,9 +109,10 @@ def test_the_tie_is_decided_by_the_id(index):
     assert matched(index, [item]) == [[2]]
 
 
-@pytest.mark.parametrize("similarity", [1, 2, 3])
+@pytest.mark.parametrize("similarity", [1, 2, 3, 4])
 def test_many_keywords(index, similarity):
     """Up to 16 a subscription and 64 an object, so that they share many, in all classes of sizes."""
+    weighted_or_skip(index, (similarity,))
     dice = Dice(10 + similarity)
     there = {}
     for key in range(150):

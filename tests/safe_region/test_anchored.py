@@ -12,7 +12,7 @@ from safe_region.anchored import AnchoredRegion
 from safe_region.frame import Point
 from safe_region.polygon import boundary
 from safe_region.region import Buffered, inscribed_radius_m
-from safe_region.scoring import Similarity, text_distance, text_weight
+from safe_region.scoring import SET_SIMILARITIES, text_distance, text_weight
 from tests.support.amounts import examples
 
 MAXDIST_M = 34.0
@@ -32,7 +32,7 @@ def worlds(draw, *, line=False):
         oracle.OracleObject(i, x, y, keywords, 0, FOREVER_MS) for i, (x, y, keywords) in enumerate(places)
     ]
     alpha = draw(st.sampled_from((0.1, 0.5, 0.9, 0.999)))
-    similarity = draw(st.sampled_from(list(Similarity)))
+    similarity = draw(st.sampled_from(SET_SIMILARITIES))
     subscription = oracle.OracleSubscription(
         draw(words), draw(st.integers(1, 4)), alpha, similarity.name.lower()
     )
@@ -175,7 +175,7 @@ def test_what_expires_only_shrinks_the_region():
     assert not region.evaluate(0.0, 0.0, 100).exact, "fewer than k left and a finite reach"
 
 
-@given(st.sampled_from(list(Similarity)), words, words)
+@given(st.sampled_from(SET_SIMILARITIES), words, words)
 def test_text_distance_is_the_definitions_to_the_bit(similarity, left, right):
     common = len(left & right)
     ours = text_distance(int(similarity), common, len(left), len(right))

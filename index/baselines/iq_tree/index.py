@@ -67,9 +67,8 @@ class IqTreeObjectIndex:
             inserted.
         """
         validate(objects)
-        slots = self._table.append(
-            objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m}
-        )
+        columns = {"x_m": objects.x_m, "y_m": objects.y_m, "norm2": objects.norms()}
+        slots = self._table.append(objects.ids, objects.keywords, columns)
         if len(self) > self._squared_count * _CHANGE:
             self._squared_count = len(self)
             used = self._table.used()
@@ -100,6 +99,7 @@ class IqTreeObjectIndex:
         y_m: Floats,
         count: Ints,
         bound_m: Floats,
+        first_id: Ints | None = None,
     ) -> Ranking:
         """For each interest at its position, the `count` objects of least (length, id)."""
         answers = Answers(np.minimum(count, len(self)), self._trees.node_end())
@@ -108,7 +108,7 @@ class IqTreeObjectIndex:
             self._occurrences,
             self._objects(),
             self._root,
-            asked_of(interests, x_m, y_m, bound_m),
+            asked_of(interests, x_m, y_m, bound_m, first_id),
             answers.arrays,
             answers.frontier,
         )

@@ -107,9 +107,8 @@ class IqfObjectIndex:
             inserted.
         """
         validate(objects)
-        slots = self._table.append(
-            objects.ids, objects.keywords, {"x_m": objects.x_m, "y_m": objects.y_m}
-        )
+        columns = {"x_m": objects.x_m, "y_m": objects.y_m, "norm2": objects.norms()}
+        slots = self._table.append(objects.ids, objects.keywords, columns)
         cursor = np.zeros(2, dtype=np.int64)
         while True:
             status = kernels.insert(self._files, self._trees.arrays, self._objects(), slots, cursor)
@@ -138,6 +137,7 @@ class IqfObjectIndex:
         y_m: Floats,
         count: Ints,
         bound_m: Floats,
+        first_id: Ints | None = None,
     ) -> Ranking:
         """For each interest at its position, the `count` objects of least (length, id)."""
         answers = Answers(np.minimum(count, len(self)), self._trees.node_end())
@@ -145,7 +145,7 @@ class IqfObjectIndex:
             self._files,
             self._trees.arrays,
             self._objects(),
-            asked_of(interests, x_m, y_m, bound_m),
+            asked_of(interests, x_m, y_m, bound_m, first_id),
             answers.arrays,
             answers.frontier,
         )

@@ -17,6 +17,7 @@ OBJECT_DTYPE = np.dtype(
         ("id", np.int64),
         ("x_m", np.float64),
         ("y_m", np.float64),
+        ("norm2", np.float64),  # sum of the keywords' squared weights
         ("keyword_start", np.int64),  # first keyword id in the pool
         ("keyword_count", np.int32),
     ],

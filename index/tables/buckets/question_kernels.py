@@ -2,7 +2,9 @@
 
 `least_share` is Theorem 8 of lamps.txt for all three similarities: at i common keywords, Jaccard
 1 - i/|s|, Dice 1 - 2i/(|s|+i), set-cosine 1 - sqrt(i/|s|), each reached by an object that has no other
-keywords; an object that is known to have at least m > i keywords is farther.
+keywords; an object that is known to have at least m > i keywords is farther. With tf-idf it is
+1 - sqrt(c/n), c the sum of the i largest squared weights and n that of all, for lack of any bound on the
+weights of an object's other keywords.
 
 Operations: open a question O(keywords), close it O(n log n) for n kept.
 """
@@ -17,7 +19,13 @@ import numpy.typing as npt
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.selection_kernels import drain
 from safe_region.jit import array_leaf, leaf
-from safe_region.scoring_kernels import text_distance
+from safe_region.scoring import Similarity
+from safe_region.scoring_kernels import norm_of, text_distance
+
+_TFIDF = int(Similarity.TFIDF)
+
+_ROUNDING = 1e-12
+"""Of text distances of weights, which are not rounded as their bounds are."""
 
 COUNTED_MAX = 16
 """Objects of more keywords are taken for ones of so many where a bound is looked for."""
@@ -33,6 +41,9 @@ class Asked(NamedTuple):
     x_m: Floats
     y_m: Floats
     bound_m: Floats
+    squares: Floats
+    """Squared weights, beside the keywords."""
+    first_id: Ints
 
 
 class Answered(NamedTuple):
@@ -56,6 +67,7 @@ class Scratch(NamedTuple):
     ranks: Ints
     bits: Ints
     least_m: npt.NDArray[np.float64]
+    largest: Floats
 
 
 class Question(NamedTuple):
@@ -66,7 +78,10 @@ class Question(NamedTuple):
     weight_m: float
     similarity: int
     bound_m: float
+    first_id: int  # objects of smaller ids are left out
     words: KeywordIds  # strictly increasing
+    squares: Floats  # of each word, its squared weight
+    norm: float  # of all of them, as `text_distance` takes it
     ranks: Ints  # for each word, when its postings are looked through
     bits: Ints  # of the words that the index knows, by rank
     least_m: npt.NDArray[np.float64]  # `least_share` by common keywords and the object's, up to the last
@@ -81,8 +96,32 @@ class Kept(NamedTuple):
 
 
 @leaf
-def fill_least(question: Question) -> None:
-    """Fill `least_m`."""
+def _fill_least_weighted(question: Question, largest: Floats) -> None:
+    """Fill `least_m` of a question of TFIDF: of weights, the largest may be what is common."""
+    size = question.words.shape[0]
+    for i in range(size):
+        j = i
+        while j > 0 and largest[j - 1] < question.squares[i]:
+            largest[j] = largest[j - 1]
+            j -= 1
+        largest[j] = question.squares[i]
+    common_square = 0.0
+    for common in range(size + 1):
+        distance = 1.0
+        if common > 0:
+            common_square += largest[common - 1]
+            distance = text_distance(question.similarity, common_square, question.norm, common_square)
+        share = question.weight_m * max(0.0, distance - _ROUNDING)
+        for count in range(COUNTED_MAX + 1):
+            question.least_m[common, count] = share
+
+
+@leaf
+def fill_least(question: Question, largest: Floats) -> None:
+    """Fill `least_m`. `largest` is room for a number for each word."""
+    if question.similarity == _TFIDF:
+        _fill_least_weighted(question, largest)
+        return
     size = question.words.shape[0]
     for common in range(size + 1):
         for count in range(COUNTED_MAX + 1):
@@ -98,6 +137,13 @@ def least_share(question: Question, common: int, keyword_min: int) -> float:
     Every text distance that such an object can have is at least this one after rounding too.
     """
     return float(question.least_m[common, min(keyword_min, COUNTED_MAX)])
+
+
+@leaf
+def share_of(question: Question, common: float, keyword_count: int, norm2: float) -> float:
+    """Text share of an object, by the squared weights of what is common, and of all it has."""
+    norm = norm_of(question.similarity, keyword_count, norm2)
+    return float(question.weight_m * text_distance(question.similarity, common, question.norm, norm))
 
 
 @leaf
@@ -120,6 +166,7 @@ def scratch_for(asked: Asked) -> Scratch:
         np.zeros(most, dtype=np.int64),
         np.empty(most, dtype=np.int64),
         np.empty((most + 1, COUNTED_MAX + 1)),
+        np.empty(most),
     )
 
 
@@ -133,18 +180,23 @@ def words_of(asked: Asked, i: int) -> KeywordIds:
 def question_of(asked: Asked, i: int, known: int, scratch: Scratch) -> Question:
     """Return a question whose ranks, and bits of `known` keywords, are in the scratch."""
     words = words_of(asked, i)
+    squares = asked.squares[asked.keyword_offsets[i] : asked.keyword_offsets[i + 1]]
+    similarity = int(asked.similarity[i])
     question = Question(
         asked.x_m[i],
         asked.y_m[i],
         asked.weight_m[i],
-        int(asked.similarity[i]),
+        similarity,
         asked.bound_m[i],
+        asked.first_id[i],
         words,
+        squares,
+        norm_of(similarity, words.shape[0], squares.sum()),
         scratch.ranks[: words.shape[0]],
         scratch.bits[:known],
         scratch.least_m,
     )
-    fill_least(question)
+    fill_least(question, scratch.largest)
     return question
 
 

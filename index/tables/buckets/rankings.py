@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking
+from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking, all_first_ids
 from index.tables.buckets.question_kernels import Answered, Asked
 from index.tables.heap_kernels import Heap
 
@@ -30,11 +30,14 @@ def validate(objects: ObjectBatch) -> None:
         raise ValueError("a position is not finite")
 
 
-def asked_of(interests: InterestBatch, x_m: Floats, y_m: Floats, bound_m: Floats) -> Asked:
+def asked_of(
+    interests: InterestBatch, x_m: Floats, y_m: Floats, bound_m: Floats, first_id: Ints | None
+) -> Asked:
     """Arrays of a batch of questions, as kernels take them."""
     keywords = interests.keywords
     columns = (interests.weight_m, interests.similarity, keywords.offsets, keywords.ids)
-    return Asked(*columns, x_m, y_m, bound_m)
+    first_ids = all_first_ids(first_id, len(interests))
+    return Asked(*columns, x_m, y_m, bound_m, interests.all_squares(), first_ids)
 
 
 class Answers:

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from index.batches import KeywordIds
 from index.tables.buckets.layout import Objects
-from index.tables.buckets.question_kernels import Kept, Question, least_share, limit_of
+from index.tables.buckets.question_kernels import Kept, Question, least_share, limit_of, share_of
 from index.tables.selection_kernels import offer
 from safe_region.jit import leaf
-from safe_region.scoring_kernels import length, text_distance
+from safe_region.scoring_kernels import length
 
 _ROUNDING = 1e-12
 """Relative tolerance of tests on squared distances, which are not rounded like lengths."""
@@ -33,16 +33,16 @@ def reach_squared(limit_m: float, share_m: float) -> float:
 
 
 @leaf
-def common_from(question: Question, rank: int, words: KeywordIds) -> int:
-    """How many keywords are common; 0 if one of them has a lower rank: then this is a second meeting."""
+def common_from(question: Question, rank: int, words: KeywordIds) -> float:
+    """Sum the squared weights of what is common; 0 if any is of a lower rank, a second meeting."""
     i = 0
     j = 0
-    common = 0
+    common = 0.0
     while i < question.words.shape[0] and j < words.shape[0]:
         if question.words[i] == words[j]:
             if question.ranks[i] < rank:
-                return 0
-            common += 1
+                return 0.0
+            common += question.squares[i]
             i += 1
             j += 1
         elif question.words[i] < words[j]:
@@ -73,7 +73,6 @@ def scan(
     floor = least_share(question, most, keyword_min)
     limit = limit_of(question, kept, size)
     reach2 = reach_squared(limit, floor)
-    word_count = question.words.shape[0]
     for place in range(first, first + count):
         entry = entries[place]
         dx = question.x_m - entry["x_m"]
@@ -93,11 +92,13 @@ def scan(
         if share > limit or away2 > reach_squared(limit, share):
             continue
         row = objects.rows[entry["slot"]]
+        if row["id"] < question.first_id:
+            continue
         start = row["keyword_start"]
         common = common_from(question, rank, objects.pool[start : start + keyword_count])
-        if common == 0:
+        if common == 0.0:
             continue
-        share = question.weight_m * text_distance(question.similarity, common, word_count, keyword_count)
+        share = share_of(question, common, keyword_count, row["norm2"])
         here = length(dx, dy, share)
         if here > limit:
             continue
