@@ -31,10 +31,16 @@ class TimedEngine(Engine):
         with self._timed():
             return super().advance(now_ms, on_due)
 
-    def publish(self, objects: ObjectBatch, expiry_ms: Ints, rings: Rings | None = None) -> Published:
+    def publish(
+        self,
+        objects: ObjectBatch,
+        expiry_ms: Ints,
+        rings: Rings | None = None,
+        created_ms: Ints | None = None,
+    ) -> Published:
         """See `Engine.publish`."""
         with self._timed():
-            return super().publish(objects, expiry_ms, rings)
+            return super().publish(objects, expiry_ms, rings, created_ms)
 
     def evaluate(self, positions: Positions, retrieved: list[object | None] | None = None) -> Rows:
         """See `Engine.evaluate`."""

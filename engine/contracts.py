@@ -101,11 +101,14 @@ class Published(NamedTuple):
         Subscriptions whose bound is another: their devices must know even if nothing else changed.
     pending
         Subscriptions that wait for the position of their device before they can be decided, each once.
+    left
+        What has left buffers before that: it does not count any more in windows of so many objects.
     """
 
     changes: Rows
     rebound: Ints
     pending: Ints
+    left: Rows = np.empty(0, dtype=CHANGE_DTYPE)
 
 
 Specs_contra = TypeVar("Specs_contra", contravariant=True)
@@ -149,6 +152,12 @@ class Matcher(Protocol[Specs_contra]):
 
     def remove(self, slots: Slots, *, tell: bool) -> Rows:
         """Take objects out of all buffers, which are in the table still; return that, if it is told."""
+
+    def leave(self, slots: Slots, window: int, *, tell: bool) -> Rows:
+        """Take objects out of the buffers of subscriptions of a window: they do not count in it any more.
+
+        Returns that, if it is told.
+        """
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
         """Return ids and text shares of what the device of a subscription holds."""

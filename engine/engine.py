@@ -33,6 +33,7 @@ from engine.objects import Objects
 from engine.options import EngineOptions
 from engine.polygons import Rings
 from engine.top_k.matcher import TopKMatcher
+from engine.windows import Leaving
 from index.batches import Floats, Ints, ObjectBatch
 
 MATCHERS: dict[int, Callable[[Objects, EngineOptions], Matcher[Any]]] = {
@@ -81,7 +82,8 @@ class Engine:
     def advance(self, now_ms: int, on_due: Callable[[Ints], None] = lambda _due: None) -> Ints:
         """Set the time and remove what expires by it, from buffers too; return its ids.
 
-        Nobody is told: both sides know the expiry. `on_due` is called with the ids before they go.
+        Nobody is told: both sides know the expiry, and how long a window of so many milliseconds is.
+        `on_due` is called with the ids before they go.
 
         Raises
         ------
@@ -92,9 +94,16 @@ class Engine:
         if len(due):
             on_due(due)
             self._remove(due, tell=False)
+        self._let_go(self.objects.windows.due(now_ms), tell=False)
         return due
 
-    def publish(self, objects: ObjectBatch, expiry_ms: Ints, rings: Rings | None = None) -> Published:
+    def publish(
+        self,
+        objects: ObjectBatch,
+        expiry_ms: Ints,
+        rings: Rings | None = None,
+        created_ms: Ints | None = None,
+    ) -> Published:
         """Add objects.
 
         Parameters
@@ -105,12 +114,24 @@ class Engine:
             When each ends.
         rings
             A row for each, with one ring for a polygon; None if all areas are rectangles.
+        created_ms
+            When each was published; None for now.
         """
-        slots = self.objects.insert(objects, expiry_ms, rings)
+        left = self._let_go(self.objects.windows.leaving(objects.ids), tell=True)
+        slots = self.objects.insert(objects, expiry_ms, rings, created_ms)
         found = [matcher.publish(objects, slots) for matcher in self.matchers.values()]
-        if len(found) == 1:
-            return found[0]
-        return Published(*map(np.concatenate, zip(*found, strict=True)))
+        return Published(*map(np.concatenate, zip(*found, strict=True)))._replace(left=left)
+
+    def _let_go(self, leaving: list[Leaving], *, tell: bool) -> Rows:
+        """Take objects out of the buffers of those in whose windows they do not count any more."""
+        changes = [np.empty(0, dtype=CHANGE_DTYPE)]
+        for one in leaving:
+            if len(one.slots):
+                changes += [
+                    matcher.leave(one.slots, one.window, tell=tell) for matcher in self.matchers.values()
+                ]
+            self.objects.windows.let_go(one, self.now_ms)
+        return np.concatenate(changes)
 
     def remove(self, ids: Ints) -> Rows:
         """Remove live objects; return what left buffers."""

@@ -12,6 +12,7 @@ OBJECT_DTYPE = np.dtype(
         ("id", np.int64),
         ("x_m", np.float64),
         ("y_m", np.float64),
+        ("created_ms", np.int64),
         ("expiry_ms", np.int64),
         ("keyword_start", np.int64),  # first keyword id in the pool
         ("keyword_count", np.int32),

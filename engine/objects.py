@@ -11,7 +11,7 @@ from engine.areas import Areas
 from engine.expiries import Expiries
 from engine.layout import NO_HOLDING, OBJECT_DTYPE
 from engine.polygons import Rings
-from engine.turnover import Turnover
+from engine.windows import Windows
 from index.batches import Boxes, Ints, KeywordLists, ObjectBatch
 from index.contracts import InconsistentIndexError, ObjectIndex
 from index.tables import SlotTable
@@ -34,27 +34,39 @@ class Objects:
         self.index = index
         self.areas = Areas(area_index)
         self.now_ms = 0
-        self.arrivals = Turnover()
-        self.departures = Turnover()
+        self.windows = Windows(self.table)
         self._expiries = Expiries()
 
     def __len__(self) -> int:
         return len(self.table)
 
-    def insert(self, objects: ObjectBatch, expiry_ms: Ints, rings: Rings | None = None) -> Slots:
-        """Add objects; return their slots. `rings` has a row for each, with one ring for a polygon."""
+    def insert(
+        self,
+        objects: ObjectBatch,
+        expiry_ms: Ints,
+        rings: Rings | None = None,
+        created_ms: Ints | None = None,
+    ) -> Slots:
+        """Add objects, for which windows have made room; return their slots.
+
+        `rings` has a row for each, with one ring for a polygon; `created_ms` is the present time if it is
+        not given.
+        """
+        if created_ms is None:
+            created_ms = np.full(len(objects), self.now_ms, dtype=np.int64)
         slots = self.table.append(
             objects.ids,
             objects.keywords,
             {
                 "x_m": objects.x_m,
                 "y_m": objects.y_m,
+                "created_ms": created_ms,
                 "expiry_ms": expiry_ms,
                 "first_holding": np.full(len(objects), NO_HOLDING, dtype=np.int32),
             },
         )
         self._expiries.push(expiry_ms, objects.ids)
-        self.arrivals.note(self.now_ms, len(objects), len(self.table))
+        self.windows.arrived(objects.ids, self.now_ms)
         self.index.insert(objects)
         self.areas.insert(objects, slots, rings)
         return slots
@@ -63,7 +75,7 @@ class Objects:
         """Remove objects that no buffer holds any more."""
         self.index.remove(ids)
         self.areas.remove(ids, self.table.remove(ids))
-        self.departures.note(self.now_ms, len(ids), len(self.table))
+        self.windows.departed(ids, self.now_ms)
 
     def batch(self, slots: Slots) -> ObjectBatch:
         """Return live objects. O(keywords)."""
@@ -118,6 +130,7 @@ class Objects:
         self.table.check()
         self.index.check()
         self.areas.check(self.table)
+        self.windows.check(self.now_ms)
         if len(self.index) != len(self.table):
             raise InconsistentIndexError("the object index does not hold what is alive")
         if (self.table.rows["expiry_ms"][self.table.used()] <= self.now_ms).any():

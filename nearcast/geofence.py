@@ -23,7 +23,8 @@ class Geofence(NamedTuple):
     radius_m: float
     """On the ground; infinite if the device may go anywhere, 0 if it may not move."""
     until_ms: int
-    """Server time at which the next object that the device holds expires: look again. 0 for never."""
+    """Server time at which the next object that the device holds expires, or is too old for a window of
+    so many seconds: look again. 0 for never. What leaves a window of so many objects the server tells."""
 
 
 def ground_radius_m(frame: Frame, lat: float, radius_m: float) -> float:

@@ -43,6 +43,23 @@ class GeoObject:
 
 
 @dataclass(frozen=True, slots=True)
+class Last:
+    """A window: which of the live objects count, by their age.
+
+    Parameters
+    ----------
+    seconds
+        Those published less than so long ago. A device that is offline goes on to know which these are.
+    count
+        The last so many published, whatever has become of them. What has left such a window only the
+        server can tell, so without a stream results are not exact.
+    """
+
+    seconds: float | None = None
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TopK:
     """The k best objects, wherever the device is.
 
@@ -60,6 +77,9 @@ class TopK:
     region
         How the device keeps silent. With ELLIPSE, which is for comparison, it holds its result only,
         speaks more often and is asked where it is.
+    window
+        Which objects count, by their age: `Last(seconds=600)`, `Last(count=100_000)`; None for all that
+        are alive. With ANCHORED only.
     """
 
     keywords: Collection[str]
@@ -67,6 +87,7 @@ class TopK:
     alpha: float = 0.5
     similarity: Similarity = Similarity.JACCARD
     region: RegionMode = RegionMode.ANCHORED
+    window: Last | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +127,8 @@ class Boolean:
     dwell_s
         How long an object must have matched, wherever the device was meanwhile, before it is in the
         result; one that misses once begins anew. The device decides it, and stays silent.
+    window
+        Which objects count, by their age; None for all that are alive. With ANCHORED only.
     """
 
     expression: str | Collection[str] | Collection[Clause]
@@ -113,6 +136,7 @@ class Boolean:
     moving: bool = False
     region: RegionMode = RegionMode.ANCHORED
     dwell_s: float = 0.0
+    window: Last | None = None
 
 
 Spec = TopK | Boolean
@@ -166,6 +190,8 @@ class ChangeReason(Enum):
     RETRACTED = "retracted"
     REPLACED = "replaced"
     EXPIRED = "expired"
+    OUT_OF_WINDOW = "out of window"
+    """An object is too old for the subscription's window."""
     DWELLED = "dwelled"
     """An object has matched for as long as the subscription asks for."""
     RESUMED = "resumed"
@@ -201,8 +227,8 @@ class SubscriptionState(Enum):
     """No stream, and the device is inside its safe region: what is shown is the exact list of all that
     was known when the stream broke and is still alive. News do not arrive."""
     OFFLINE_STALE = "offline and stale"
-    """No stream, and the device has left its safe region, or too much has expired: what is shown is the
-    best of what it holds."""
+    """No stream, and the device has left its safe region, or too much has expired, or nobody tells what
+    has left a window of so many objects: what is shown is the best of what it holds."""
     ENDED = "ended"
     """Nothing keeps it any more; `Subscription.error` says why."""
 

@@ -8,8 +8,9 @@ many fractions as they have vertices (`oracle_plane`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 from safe_region import oracle_plane
 from safe_region.oracle_plane import OracleCircle, OracleExtent, OraclePolygon, OracleRectangle
@@ -24,13 +25,19 @@ __all__ = [
     "OracleRange",
     "OracleRectangle",
     "OracleSubscription",
+    "OracleWindow",
+    "does_count",
     "has_clause",
     "is_alive",
     "matching",
     "ranked",
     "text_distance",
+    "tfidf_distance",
     "top_k",
 ]
+
+
+Word = TypeVar("Word", str, int)
 
 
 class OracleObject(NamedTuple):
@@ -49,6 +56,16 @@ class OracleObject(NamedTuple):
     area: OracleRectangle | OraclePolygon | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OracleWindow:
+    """Which live objects count: those of the last milliseconds, the last so many published, or both."""
+
+    duration_ms: int | None = None
+    count: int | None = None
+    latest_id: int = 0
+    """The id published last, of whatever has become of it."""
+
+
 class OracleSubscription(NamedTuple):
     """A top-k subscription as the definition sees it."""
 
@@ -57,6 +74,7 @@ class OracleSubscription(NamedTuple):
     alpha: float
     similarity: str
     """One of "jaccard", "dice", "cosine"."""
+    window: OracleWindow = OracleWindow()
 
 
 class OracleClause(NamedTuple):
@@ -72,6 +90,7 @@ class OracleRange(NamedTuple):
     clauses: tuple[OracleClause, ...]
     range: OracleCircle | OracleRectangle | OracleExtent | OraclePolygon
     """Fixed in place; a circle or an extent without a centre is about the device."""
+    window: OracleWindow = OracleWindow()
 
 
 class OracleMatch(NamedTuple):
@@ -86,6 +105,13 @@ def is_alive(candidate: OracleObject, now_ms: int) -> bool:
     return candidate.created_ms <= now_ms < candidate.expiry_ms
 
 
+def does_count(window: OracleWindow, candidate: OracleObject, now_ms: int) -> bool:
+    """Whether a live object is young enough."""
+    if window.duration_ms is not None and now_ms >= candidate.created_ms + window.duration_ms:
+        return False
+    return window.count is None or candidate.object_id > window.latest_id - window.count
+
+
 def text_distance(similarity: str, left: frozenset[str], right: frozenset[str]) -> float:
     """One minus the similarity of two keyword sets."""
     common = len(left & right)
@@ -96,6 +122,16 @@ def text_distance(similarity: str, left: frozenset[str], right: frozenset[str]) 
     if similarity == "cosine":
         return 1.0 - common / math.sqrt(len(left) * len(right))
     raise ValueError(f"similarity is {similarity!r}, must be jaccard, dice or cosine")
+
+
+def tfidf_distance(weights: Mapping[Word, float], left: frozenset[Word], right: frozenset[Word]) -> float:
+    """One minus the cosine of two keyword sets, each keyword weighted by how rare it is.
+
+    The weights are a table's, which has one for every keyword of the two.
+    """
+    common = sum(weights[word] ** 2 for word in left & right)
+    norms = [sum(weights[word] ** 2 for word in words) for words in (left, right)]
+    return 1.0 - common / math.sqrt(norms[0] * norms[1])
 
 
 def ranked(
@@ -112,6 +148,8 @@ def ranked(
     found = []
     for candidate in objects:
         if wanted.isdisjoint(candidate.keywords) or not is_alive(candidate, now_ms):
+            continue
+        if not does_count(subscription.window, candidate, now_ms):
             continue
         dx = x_m - candidate.x_m
         dy = y_m - candidate.y_m
@@ -159,6 +197,8 @@ def matching(
     found = []
     for candidate in objects:
         if not is_alive(candidate, now_ms) or not has_clause(subscription.clauses, candidate.keywords):
+            continue
+        if not does_count(subscription.window, candidate, now_ms):
             continue
         if oracle_plane.is_within(wanted, (candidate.x_m, candidate.y_m), candidate.area):
             dx = center_x - candidate.x_m

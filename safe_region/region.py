@@ -33,7 +33,7 @@ class RegionMode(IntEnum):
 
 
 class Buffered(NamedTuple):
-    """An object in a buffer: its plane position, its text share in metres, the end of its life.
+    """An object in a buffer: its plane position, its text share in metres, and until when it counts.
 
     One with an area is at a point inside it, which counts for lengths.
     """

@@ -45,6 +45,12 @@ class Limits:
     """* Of a polygon, those of its holes included."""
     area_vertices_max: int = 64
     """* Of an object's area."""
+    window_ms_max: int = 366 * 24 * 3600 * 1000
+    """* Of a window of so much time."""
+    window_count_max: int = 100_000_000
+    """* Of a window of so many objects."""
+    windows_max: int = 64
+    """* Different windows that all subscriptions together have: each is looked after as objects come."""
     matches_max: int = 1000
     """* Objects in the result of a boolean subscription; beyond, those nearest are sent."""
     outbox_max: int = 256

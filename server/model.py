@@ -63,10 +63,24 @@ class LiveObject(NamedTuple):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which of the live objects count: those of the last milliseconds, or the last so many published."""
+
+    duration_ms: int = 0
+    count: int = 0
+
+
+NO_WINDOW = Window()
+"""All that are alive."""
+
+
 class Spec:
     """What a subscription asks for; its type is the kind."""
 
     __slots__ = ()
+
+    window: Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +92,7 @@ class TopK(Spec):
     alpha: float
     similarity: Similarity = Similarity.JACCARD
     region: RegionMode = RegionMode.ANCHORED
+    window: Window = NO_WINDOW
 
 
 class Clause(NamedTuple):
@@ -98,6 +113,7 @@ class Boolean(Spec):
     region: RegionMode = RegionMode.ANCHORED
     dwell_ms: int = 0
     """For how long an object must match before it is in the result: the device's affair."""
+    window: Window = NO_WINDOW
 
 
 class Place(NamedTuple):
@@ -128,6 +144,7 @@ class DropReason(IntEnum):
     OUT_OF_REACH = 1
     RETRACTED = 2
     REPLACED = 3
+    OUT_OF_WINDOW = 4
 
 
 class Reach(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -32,11 +33,13 @@ class PublishedObjects:
 
     frame: Frame
     objects: dict[int, oracle.OracleObject] = field(default_factory=dict)
+    latest_id: int = 0
     _id_of_key: dict[str, int] = field(default_factory=dict)
     _id_of_row: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def published(self, rows: Sequence[ObjectRow], ids: Sequence[int], now_ms: int) -> None:
         """Note objects that the server has accepted, replacements included."""
+        self.latest_id = max(self.latest_id, *ids) if ids else self.latest_id
         for row, object_id in zip(rows, ids, strict=True):
             replaced = self._id_of_key.get(row.object_key)
             if replaced is not None:
@@ -94,9 +97,8 @@ def audit_list(
 ) -> Mismatch | None:
     """Compare one list with the oracle's at the device's true position: ids, order and scores."""
     x_m, y_m = published.frame.project(lon, lat)
-    expected = expected_list(
-        subscription.spec, x_m, y_m, published.frame, published.objects.values(), now_ms
-    )
+    frame, objects, latest_id = published.frame, published.objects.values(), published.latest_id
+    expected = expected_list(subscription.spec, x_m, y_m, frame, objects, now_ms, latest_id)
     found = subscription.results()
     if subscription.state is SubscriptionState.TOO_MANY:
         if {match.object.id for match in found} <= {one.object_id for one, _ in expected}:
@@ -119,16 +121,27 @@ def expected_list(
     frame: Frame,
     objects: Iterable[oracle.OracleObject],
     now_ms: int,
+    latest_id: int,
 ) -> list[tuple[oracle.OracleMatch, float]]:
     """Return what the oracle says that a device is to show, with scores."""
+    window = oracle_window(spec, latest_id)
     if isinstance(spec, Boolean):
-        wanted = oracle_range(spec, frame)
+        wanted = oracle_range(spec, frame)._replace(window=window)
         return [(one, 0.0) for one in oracle.matching(wanted, x_m, y_m, objects, now_ms)]
     asked = oracle.OracleSubscription(
-        _normalised(spec.keywords), spec.k, spec.alpha, spec.similarity.name.lower()
+        _normalised(spec.keywords), spec.k, spec.alpha, spec.similarity.name.lower(), window
     )
     best = oracle.top_k(asked, x_m, y_m, frame.maxdist_m, objects, now_ms)
     return [(one, spec.alpha * one.length_m / frame.maxdist_m) for one in best]
+
+
+def oracle_window(spec: Spec, latest_id: int) -> oracle.OracleWindow:
+    """Return the window of a subscription as the oracle sees it."""
+    last = spec.window
+    if last is None:
+        return oracle.OracleWindow()
+    duration_ms = None if last.seconds is None else math.ceil(last.seconds * 1000.0)
+    return oracle.OracleWindow(duration_ms, last.count, latest_id)
 
 
 def oracle_range(spec: Boolean, frame: Frame) -> oracle.OracleRange:

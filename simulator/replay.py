@@ -98,6 +98,8 @@ class ReplayReport:
     audited: int = 0
     audited_boolean: int = 0
     """So many of them lists of boolean subscriptions."""
+    audited_windows: int = 0
+    """So many of them lists of subscriptions with a window."""
     mismatches: list[Mismatch] = field(default_factory=list)
 
     @property
@@ -268,6 +270,7 @@ class Replay:
                 )
                 self.report.audited += 1
                 self.report.audited_boolean += isinstance(subscription.spec, Boolean)
+                self.report.audited_windows += subscription.spec.window is not None
                 if mismatch is not None:
                     self.report.mismatches.append(mismatch)
 

@@ -15,7 +15,8 @@ subscriptions
     What each device subscribes to. Of kind `top_k` with keywords, k, alpha and similarity; of kind
     `boolean` with an expression and a range: `bounds` (lon_min, lat_min, lon_max, lat_max), or a circle
     of `radius_m` about `center` (lon, lat), or about the device if that is null, or a rectangle of
-    `extent_m` (width, height) about the device.
+    `extent_m` (width, height) about the device. Where one of `window_ms` and `window_count` is not null
+    only objects of the last milliseconds, or the last so many published, count.
 """
 
 from __future__ import annotations
@@ -103,6 +104,8 @@ SUBSCRIPTIONS = _with_nulls(
     ("center", _NUMBERS),
     ("radius_m", DoubleType()),
     ("extent_m", _NUMBERS),
+    ("window_ms", LongType()),
+    ("window_count", LongType()),
 )
 
 TABLES: dict[str, StructType] = {

@@ -32,7 +32,7 @@ from simulator.terrain import Terrain
 from simulator.trajectories import trajectories
 from simulator.workload import object_count, objects
 
-VERSION = 3
+VERSION = 4
 """Of the layout of the folder."""
 
 WORLD_FILE = "world.json"

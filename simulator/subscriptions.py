@@ -4,7 +4,8 @@ Top-k subscriptions follow section 7.1 of the Lamps paper: a uniform k and a uni
 ones follow section 5.1.1 of the AP-Tree paper: a range about the object whose words they take, its share
 of the service area uniform. Half of the ranges are rectangles that stay, a quarter circles that stay; the
 others move with the device, as circles or, every third, as rectangles. Most expressions want all words;
-some want one part of them or the other, some exclude an offer.
+some want one part of them or the other, some exclude an offer. Some subscriptions of both kinds have a
+window, half of these of time.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ _WIDER = 1.1
 RANGE_M_MAX = 50_000.0
 """A server takes no circle with a larger radius. In wide areas larger ranges, rectangles too, are as
 large as this one."""
+
+WINDOWS_S = (60, 300, 900)
+WINDOW_COUNTS = (300, 1_000, 3_000)
+"""Windows that subscriptions have: few different ones, as a server wants it."""
 
 _RECTANGLES = 0.5
 _FIXED_CIRCLES = 0.25
@@ -90,6 +95,22 @@ def subscriptions(
         F.when(~is_boolean, F.lit(parameters.similarity)).alias("similarity"),
         F.when(is_boolean, _expression()).alias("expression"),
         *_range(frame),
+        *_window(draw("window"), draw("length"), parameters),
+    )
+
+
+def _window(chosen: Column, length: Column, parameters: SimulationParameters) -> tuple[Column, ...]:
+    """Return the columns of windows: of time, of number, or neither."""
+    share = parameters.window_share
+    times, counts = (
+        F.array(*(F.lit(value).cast("long") for value in values))
+        for values in ([one * 1000 for one in WINDOWS_S], WINDOW_COUNTS)
+    )
+    window_ms = F.get(times, (length * F.lit(len(WINDOWS_S))).cast("int"))
+    window_count = F.get(counts, (length * F.lit(len(WINDOW_COUNTS))).cast("int"))
+    return (
+        F.when(chosen < share / 2.0, window_ms).alias("window_ms"),
+        F.when((chosen >= share / 2.0) & (chosen < share), window_count).alias("window_count"),
     )
 
 

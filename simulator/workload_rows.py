@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from nearcast import Boolean, Bounds, Circle, GeoObject, Rectangle, RegionMode, Spec, TopK
+from nearcast import Boolean, Bounds, Circle, GeoObject, Last, Rectangle, RegionMode, Spec, TopK
 from safe_region.scoring import Similarity
 
 
@@ -43,23 +43,39 @@ class SubscriptionRow(NamedTuple):
     center: list[float] | None
     radius_m: float | None
     extent_m: list[float] | None
+    window_ms: int | None
+    window_count: int | None
 
     def spec(self, region: RegionMode) -> Spec:
-        """Return what a device subscribes to; regions of top-k ones work as told."""
+        """Return what a device subscribes to; regions of top-k ones work as told.
+
+        Those of the mode ELLIPSE have no window.
+        """
         if self.expression is None:
             similarity = Similarity[str(self.similarity).upper()]
-            return TopK(
-                self.keywords or (), int(self.k or 0), float(self.alpha or 0.0), similarity, region
-            )
+            window = self._window() if region is RegionMode.ANCHORED else None
+            k, alpha = int(self.k or 0), float(self.alpha or 0.0)
+            return TopK(self.keywords or (), k, alpha, similarity, region, window)
+        where, is_moving = self._range()
+        return Boolean(self.expression, where, is_moving, window=self._window())
+
+    def _range(self) -> tuple[Bounds | Circle | Rectangle, bool]:
+        """Return where an object must be, and whether that moves."""
         if self.bounds is not None:
-            return Boolean(self.expression, Bounds(*self.bounds))
+            return Bounds(*self.bounds), False
         if self.extent_m is not None:
-            return Boolean(self.expression, Rectangle(*self.extent_m), moving=True)
+            return Rectangle(*self.extent_m), True
         radius_m = float(self.radius_m or 0.0)
         if self.center is None:
-            return Boolean(self.expression, Circle(radius_m), moving=True)
+            return Circle(radius_m), True
         lon, lat = self.center
-        return Boolean(self.expression, Circle(radius_m, (lon, lat)))
+        return Circle(radius_m, (lon, lat)), False
+
+    def _window(self) -> Last | None:
+        """Return which objects count; None for all that live."""
+        if self.window_ms is not None:
+            return Last(seconds=self.window_ms / 1000.0)
+        return None if self.window_count is None else Last(count=self.window_count)
 
 
 class Fix(NamedTuple):

@@ -94,7 +94,7 @@ class Anchors:
         costs = self._options.costs
         speed_mps = np.where(np.isnan(rows["speed_mps"]), costs.speed_mps, rows["speed_mps"])
         may_aim = may_aim & (rows["too_many"] == 0)
-        arrivals = self._objects.arrivals.per_object_s
+        arrivals = self._objects.windows.rates()[0][rows["window"]]
         return choose(rows, speed_mps, may_aim, arrivals, costs, self._options.matches_max)
 
 

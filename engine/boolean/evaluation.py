@@ -146,7 +146,9 @@ class Evaluation:
     def _capped_of(self, slot: int) -> Pairs:
         """Return what is held of a subscription that has too many."""
         table = self._objects.table
-        alive = self._tables.capped[slot][table.ids.present(self._tables.capped[slot])]
+        ids = self._tables.capped[slot]
+        window = self._subscriptions.rows["window"][slot]
+        alive = ids[table.ids.present(ids) & self._objects.windows.do_count(ids, window)]
         objects = np.sort(table.slots(alive)).astype(np.int64)
         unknown = np.zeros(len(objects))
         return Pairs(np.full(len(objects), slot, dtype=np.int64), objects, unknown, unknown)

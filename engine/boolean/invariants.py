@@ -59,8 +59,10 @@ def _expected(tables: BooleanTables, awake: Slots) -> tuple[set[tuple[int, int]]
     ]
     found: dict[bool | None, set[tuple[int, int]]] = {True: set(), False: set(), None: set()}
     for one in awake.tolist():
+        first_id = tables.objects.windows.first_ids[tables.subscriptions.rows["window"][one]]
         for slot, words in items:
-            if _is_asked_for(tables, one, words):
+            does_count = tables.objects.table.rows["id"][slot] >= first_id
+            if does_count and _is_asked_for(tables, one, words):
                 found[_is_in_range(tables, one, slot)].add((one, slot))
     return found[True], found[None]
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.polygons import Rings
+from engine.windows import Lasts
 from index.batches import Boxes, Floats, Ints, KeywordLists
 from safe_region.region import RegionMode
 
@@ -41,6 +42,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("ring_start", np.int32),  # of a polygon: the first of its rings
         ("match_count", np.int32),  # objects held or pending, if there are not too many
         ("ring_count", np.int16),
+        ("window", np.int16),  # number of its window
         ("clause_count", np.int8),
         ("shape", np.int8),
         ("region", np.int8),  # mode of the safe region
@@ -109,3 +111,5 @@ class BooleanSpecs(NamedTuple):
     ranges: Ranges
     region: npt.NDArray[np.int8]
     """Mode of each safe region (`RegionMode`): ANCHORED or, if the range moves, NEAREST."""
+    lasts: Lasts | None = None
+    """Their windows; None for no windows. None in the mode NEAREST."""

@@ -45,6 +45,7 @@ class BooleanMatcher:
     def __init__(self, objects: Objects, options: EngineOptions) -> None:
         self.tables = BooleanTables(objects, options)
         self.subscriptions = self.tables.subscriptions
+        self.windows = objects.windows
         self._objects = objects
         self._matches_max = options.matches_max
         self._evaluation = Evaluation(self.tables, options)
@@ -180,8 +181,16 @@ class BooleanMatcher:
 
     def remove(self, slots: Slots, *, tell: bool) -> Rows:
         """Take objects out of what is held. Who has too many is given others, if it is told."""
+        return self._take_out(self.tables.retracted(slots), slots, tell=tell)
+
+    def leave(self, slots: Slots, window: int, *, tell: bool) -> Rows:
+        """Take objects out of what is held of subscriptions of a window, as `remove` does."""
+        affected = self.tables.known(slots)
+        is_theirs = self.subscriptions.rows["window"][affected.rows] == window
+        return self._take_out(affected.part(is_theirs), slots, tell=tell)
+
+    def _take_out(self, affected: Pairs, slots: Slots, *, tell: bool) -> Rows:
         rows = self.subscriptions.rows
-        affected = self.tables.retracted(slots)
         is_capped = rows["too_many"][affected.rows] == 1
         left = affected.part(~is_capped)
         self._evaluation.count(left, -1)

@@ -59,7 +59,7 @@ def choose(
     rows: Rows,
     speed_mps: Floats,
     may_aim: Bools,
-    arrivals_per_object_s: float,
+    arrivals_per_object_s: Floats,
     costs: CostModel,
     matches_max: int,
 ) -> Choice:
@@ -72,6 +72,8 @@ def choose(
         that were not yet have a slack of 0 and no matches.
     speed_mps
         Of their devices.
+    arrivals_per_object_s
+        In the window of each.
     may_aim
         Whether it is known where a device is and which way it goes.
     """
@@ -87,7 +89,7 @@ def choose(
     held = density[:, None, None] * np.pi * reach_m * reach_m
     swept = density[:, None, None] * _uncovered(reach_m, distance_m) / distance_m
     cost = speed[:, None, None] * (costs.report / distance_m + costs.object * swept)
-    cost = cost + held * (costs.object * arrivals_per_object_s + costs.held)
+    cost = cost + held * (costs.object * arrivals_per_object_s[:, None, None] + costs.held)
     is_shift = np.broadcast_to(_AHEAD > 0.0, cost.shape)
     may_shift = may_aim[:, None, None] & (held < _MANY_SHARE * matches_max) & (slack_m >= _AIM_MIN_M)
     cost = np.where(is_shift & ~may_shift, np.inf, cost)

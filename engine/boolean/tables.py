@@ -25,6 +25,7 @@ from engine.boolean.pending import Pending
 from engine.objects import Objects
 from engine.options import EngineOptions
 from engine.polygons import Polygons
+from engine.windows import Lasts
 from index.batches import Boxes, Ints, KeywordIds, KeywordLists, Matches, ObjectBatch
 from index.tables import SlotTable
 from index.tables.slots import Slots
@@ -63,6 +64,7 @@ class BooleanTables:
         counts = np.diff(specs.clause_offsets)
         nothing = np.zeros(len(handles))
         boxes = ranges.boxes
+        lasts = specs.lasts or Lasts.none(len(handles))
         slots = self.subscriptions.append(
             handles,
             _united(specs),
@@ -80,6 +82,7 @@ class BooleanTables:
                 "anchored_ms": nothing,
                 "ring_start": self.polygons.append(ranges.rings),
                 "ring_count": np.diff(ranges.rings.offsets),
+                "window": self.objects.windows.take(lasts, self.objects.now_ms),
                 "match_count": nothing,
                 "clause_count": counts,
                 "shape": ranges.shape,
@@ -106,6 +109,7 @@ class BooleanTables:
         self.excluded.remove(ids[excluded != NOTHING])
         self.polygons.discard(int(rows["ring_count"][slots].sum()))
         self.subscriptions.remove(handles)
+        self.objects.windows.give_back(rows["window"][slots])
         if self.polygons.is_wasteful:
             used = self.subscriptions.used()
             columns = (rows[name][used].astype(np.int64) for name in ("ring_start", "ring_count"))
@@ -219,7 +223,10 @@ class BooleanTables:
         return self._matching(places, clauses, rows, slots[which]).of(distinct)
 
     def _matching(self, places: Places, clauses: Slots, rows: Ints, objects: Slots) -> Pairs:
-        """Return those pairs of a clause and an object that match, as pairs of a row and an object."""
+        """Return those pairs of a clause and an object that match, as pairs of a row and an object.
+
+        What does not count in the window of a subscription does not match it.
+        """
         distance_m, nearest_m = np.empty(len(clauses)), np.empty(len(clauses))
         table = self.objects.table
         pair_kernels.measure(
@@ -240,6 +247,8 @@ class BooleanTables:
             nearest_m,
         )
         kept = distance_m != pair_kernels.NO_MATCH
+        windows = self.subscriptions.rows["window"][places.slots][rows]
+        kept &= self.objects.windows.do_count(table.rows["id"][objects], windows)
         pairs = Pairs(rows[kept], objects[kept].astype(np.int64), distance_m[kept], nearest_m[kept])
         return pairs.part(np.unique(pairs.keys(), return_index=True)[1])
 

@@ -61,6 +61,27 @@ def remove_objects(objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slo
 
 
 @kernel
+def release_in_window(
+    objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slots, window: int, changes: Rows
+) -> int:
+    """Take objects out of the buffers of subscriptions of one window; tell as `remove_objects` does."""
+    told = 0
+    for i in range(gone.shape[0]):
+        slot = gone[i]
+        place = objects[slot]["first_holding"]
+        while place != NO_HOLDING:
+            owner = holdings[place]["owner"]
+            following = holdings[place]["next"]
+            if subscriptions[owner]["window"] == window:
+                if changes.shape[0]:
+                    handle = subscriptions[owner]["id"]
+                    told = _tell(changes, told, handle, objects[slot]["id"], 0.0, 1)
+                release(objects, subscriptions, holdings, place)
+            place = following
+    return told
+
+
+@kernel
 def count_holders(objects: Rows, holdings: Rows, slots: Slots) -> int:
     """How many buffers hold these objects, summed."""
     total = 0

@@ -62,8 +62,9 @@ class Costs(NamedTuple):
     held: float
     ahead: float
     speed_mps: float
-    arrivals_per_held_s: float
-    departures_per_held_s: float
+    arrivals_per_held_s: Floats
+    """By number of the window."""
+    departures_per_held_s: Floats
 
 
 class Known(NamedTuple):
@@ -134,7 +135,7 @@ def _learn(row: Row, now_ms: int, x_m: float, y_m: float, speed_mps: float, cost
     if not math.isnan(speed_mps):
         before = row["speed_mps"]
         row["speed_mps"] = speed_mps if math.isnan(before) else (before + speed_mps) / 2.0
-    expected = costs.arrivals_per_held_s
+    expected = costs.arrivals_per_held_s[row["window"]]
     if expected > 0.0:
         rate = (1.0 + row["arrivals"]) / (1.0 / expected + row["held_s"])
     elif row["held_s"] > 0.0:
@@ -168,6 +169,7 @@ def _best_at(
     margin_m: float,
     speed_mps: float,
     arrivals: float,
+    departures: float,
     costs: Costs,
 ) -> Option:
     """Choose how many to hold with an anchor so far ahead, about which `known` is in order.
@@ -194,7 +196,7 @@ def _best_at(
             reached_m = _BEYOND * about_m
             if ahead_m > 0.0:
                 reached_m = _KEEPS_ON * along_m + (1.0 - _KEEPS_ON) * reached_m
-            cost += costs.report * held * costs.departures_per_held_s / (held - k + 1)
+            cost += costs.report * held * departures / (held - k + 1)
             cost += speed_mps * (costs.report / reached_m + costs.object * known.swept[held - 1])
         if cost < best.cost:
             best = Option(cost, held, reach_m, reach_id)
@@ -270,6 +272,7 @@ def _take_cheapest(
     x_m, y_m, heading = moving.x_m[i], moving.y_m[i], moving.heading_rad[i]
     speed = costs.speed_mps if math.isnan(row["speed_mps"]) else float(row["speed_mps"])
     here_m = ranked.length_m[first + k - 1]
+    departures = costs.departures_per_held_s[row["window"]]
     longest = 0.0
     if not math.isinf(last_m) and not math.isnan(heading) and moving.margin_m[i] == 0.0:
         longest = costs.ahead * (last_m - here_m) / 2.0
@@ -287,7 +290,7 @@ def _take_cheapest(
         _order_at(known, count, ax, ay)
         option = _best_at(
             known, count, k, ahead_m, here_m, bound_m, moving.margin_m[i],
-            max(_SPEED_MIN_MPS, speed), arrivals, costs,
+            max(_SPEED_MIN_MPS, speed), arrivals, departures, costs,
         )  # fmt: skip
         if option.cost < best.cost:
             best = option

@@ -116,7 +116,10 @@ class Evaluation:
 
     def _within(self, slots: Slots, positions: Positions, count: Ints, bound_m: Floats) -> Ranking:
         interests = self._tables.interests(slots)
-        return self._objects.index.best(interests, positions.x_m, positions.y_m, count, bound_m)
+        first_ids = self._objects.windows.first_ids[self._subscriptions.rows["window"][slots]]
+        return self._objects.index.best(
+            interests, positions.x_m, positions.y_m, count, bound_m, first_ids
+        )
 
     def _choices(self, slots: Slots, rows: Rows, positions: Positions) -> list[Choice]:
         """Choose for subscriptions; look for more where the margin of a position needs it."""
@@ -245,8 +248,7 @@ class Evaluation:
                 model.held,
                 model.ahead,
                 model.speed_mps,
-                self._objects.arrivals.per_object_s,
-                self._objects.departures.per_object_s,
+                *self._objects.windows.rates(),
             ),
             Known.of(most),
             chosen,

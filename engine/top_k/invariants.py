@@ -75,8 +75,11 @@ def _ranked(tables: TopKTables, slot: int) -> Iterator[tuple[Pair, float]]:
     """Yield ((length at the anchor, id), r) of every live qualifying object."""
     row = tables.subscriptions.rows[slot]
     wanted = set(tables.subscriptions.keywords(slot).tolist())
+    first_id = tables.objects.windows.first_ids[row["window"]]
     for object_slot in tables.objects.table.used().tolist():
         item = tables.objects.table.rows[object_slot]
+        if item["id"] < first_id:
+            continue
         words = tables.objects.table.keywords(object_slot)
         common = len(wanted.intersection(words.tolist()))
         if common:

@@ -54,6 +54,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("keyword_count", np.int32),
         ("first_pending", np.int32),  # chain of objects that wait for the device's position (ELLIPSE)
         ("k", np.int16),
+        ("window", np.int16),  # number of its window
         ("extra", np.int16),  # b: how many objects beyond k the device is given
         ("base_extra", np.int16),  # what b is without a margin, or BY_COST
         ("similarity", np.int8),

@@ -26,6 +26,7 @@ from engine.top_k.evaluation import Choice, Evaluation
 from engine.top_k.invariants import check_top_k
 from engine.top_k.layout import BY_COST, ELLIPSE, NO_PENDING
 from engine.top_k.tables import TopKTables
+from engine.windows import Lasts
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking
 from index.tables.slots import Slots
 
@@ -39,6 +40,8 @@ class TopKSpecs(NamedTuple):
     """Mode of each safe region (`RegionMode`)."""
     extra: Ints | None = None
     """b of each anchored subscription; by default that of the options, or by cost."""
+    lasts: Lasts | None = None
+    """Their windows; None for no windows. None in the mode ELLIPSE."""
 
 
 class TopKMatcher:
@@ -56,6 +59,7 @@ class TopKMatcher:
         self.tables = TopKTables(objects, options.subscription_index())
         self.subscriptions = self.tables.subscriptions
         self.buffers = self.tables.buffers
+        self.windows = objects.windows
         self._objects = objects
         self._options = options
         self._evaluation = self.make_evaluation()
@@ -71,7 +75,8 @@ class TopKMatcher:
 
     def subscribe(self, handles: Ints, specs: TopKSpecs) -> None:
         """Make subscriptions known, parked; `evaluate` wakes them. Handles were never used before."""
-        interests, k, region, extra = specs
+        interests, k, region, extra, lasts = specs
+        windows = self._objects.windows.take(lasts or Lasts.none(len(handles)), self._objects.now_ms)
         if extra is None:
             chosen = self._options.buffer_extra
             extra = np.full(len(handles), BY_COST if chosen is None else chosen, dtype=np.int64)
@@ -83,6 +88,7 @@ class TopKMatcher:
                 "weight_m": interests.weight_m,
                 "similarity": interests.similarity,
                 "k": k,
+                "window": windows,
                 "extra": np.maximum(extra, 0),
                 "base_extra": extra,
                 "region": region,
@@ -101,7 +107,8 @@ class TopKMatcher:
     def unsubscribe(self, handles: Ints) -> None:
         """Forget subscriptions."""
         self.park(handles)
-        self.subscriptions.remove(handles)
+        slots = self.subscriptions.remove(handles)
+        self._objects.windows.give_back(self.subscriptions.rows["window"][slots])
 
     def park(self, handles: Ints) -> None:
         """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
@@ -185,7 +192,9 @@ class TopKMatcher:
     def search(self, specs: TopKSpecs, x_m: Floats, y_m: Floats) -> Ranking:
         """Return the k best at each place, now, for nobody in particular."""
         unbounded = np.full(len(specs.k), np.inf)
-        return self._objects.index.best(specs.interests, x_m, y_m, specs.k, unbounded)
+        lasts = specs.lasts or Lasts.none(len(specs.k))
+        first_ids = self._objects.windows.first_ids_of(lasts, self._objects.now_ms)
+        return self._objects.index.best(specs.interests, x_m, y_m, specs.k, unbounded, first_ids)
 
     # -- objects ---------------------------------------------------------------------------------
 
@@ -194,6 +203,10 @@ class TopKMatcher:
         matches = self.tables.index.match(objects)
         rows = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
         owners = self.subscriptions.slots(matches.ids)
+        counts = self._objects.windows.do_count(
+            objects.ids[rows], self.subscriptions.rows["window"][owners]
+        )
+        rows, owners = rows[counts], owners[counts]
         is_ellipse = self.subscriptions.rows["region"][owners] == ELLIPSE
         begun = self.tables.pending.note(
             self.subscriptions.rows, owners[is_ellipse], objects.ids[rows[is_ellipse]]
@@ -236,6 +249,16 @@ class TopKMatcher:
         changes = np.empty(count, dtype=CHANGE_DTYPE)
         buffer_kernels.remove_objects(objects, self.subscriptions.rows, holdings, slots, changes)
         return changes[np.argsort(changes["handle"], kind="stable")]
+
+    def leave(self, slots: Slots, window: int, *, tell: bool) -> Rows:
+        """Take objects out of the buffers of subscriptions of a window; return that, if it is told."""
+        holdings, objects = self.buffers.holdings, self._objects.table.rows
+        count = buffer_kernels.count_holders(objects, holdings, slots) if tell else 0
+        changes = np.empty(count, dtype=CHANGE_DTYPE)
+        told = buffer_kernels.release_in_window(
+            objects, self.subscriptions.rows, holdings, slots, window, changes
+        )
+        return changes[:told][np.argsort(changes["handle"][:told], kind="stable")]
 
     # -- for tests and operators -----------------------------------------------------------------
 

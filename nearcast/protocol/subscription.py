@@ -22,6 +22,7 @@ from nearcast.protocol.converters import live_object
 from nearcast.protocol.location import Location, SharedLocation
 from nearcast.protocol.report_policy import ReportPolicy
 from nearcast.protocol.specs import kind_of
+from nearcast.protocol.specs.windows import duration_ms
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
 from safe_region.areas import plane_area
 from safe_region.frame import Frame, Point
@@ -39,6 +40,7 @@ _ANSWERS = (subscriptions_pb2.CAUSE_SUBSCRIBED, subscriptions_pb2.CAUSE_REPORTED
 _REMOVALS = {
     subscriptions_pb2.DROP_REASON_RETRACTED: ChangeReason.RETRACTED,
     subscriptions_pb2.DROP_REASON_REPLACED: ChangeReason.REPLACED,
+    subscriptions_pb2.DROP_REASON_OUT_OF_WINDOW: ChangeReason.OUT_OF_WINDOW,
 }
 
 
@@ -81,6 +83,7 @@ class Subscription:
         self._dwell = self._kind.dwell_timers(spec, self.region)
         self.error: NearcastError | None = None
         self._host = host
+        self._duration_ms = duration_ms(spec.window)
         self._objects: dict[int, LiveObject] = {}
         self._watchers: set[_Watcher] = set()
         self._known = False  # the first delta has come
@@ -101,7 +104,9 @@ class Subscription:
             return self._state_in_sync()
         if host.is_online:
             return SubscriptionState.CATCHING_UP
-        is_covered = self._known and self._evaluate().exact
+        window = self.spec.window
+        is_counted = window is not None and window.count is not None
+        is_covered = self._known and not is_counted and self._evaluate().exact
         return SubscriptionState.OFFLINE if is_covered else SubscriptionState.OFFLINE_STALE
 
     def _state_in_sync(self) -> SubscriptionState:
@@ -227,14 +232,13 @@ class Subscription:
 
     def _forget_expired(self, now_ms: int) -> None:
         gone = self.region.forget_expired(now_ms)
-        for object_id in gone:
-            del self._objects[object_id]
+        reasons = {one: _reason_to_forget(self._objects.pop(one), now_ms) for one in gone}
         if self._dwell is not None:
             self._dwell.forget(gone)
         buffer = self.region.buffer
         self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
         self._policy.changed()
-        self.notice(ChangeReason.EXPIRED, dict.fromkeys(gone, ChangeReason.EXPIRED))
+        self.notice(ChangeReason.EXPIRED, reasons)
 
     def must_report(self) -> bool:
         """Whether the device must tell the server where it is. Usually O(1)."""
@@ -293,7 +297,10 @@ class Subscription:
 
     def _buffered(self, item: LiveObject, place: geometry_pb2.Point, r_m: float) -> Buffered:
         area = None if item.area is None else plane_area(item.area, self._host.frame)
-        return Buffered(item.id, place.x_m, place.y_m, r_m, item.expiry_ms, area)
+        end_ms = item.expiry_ms
+        if self._duration_ms:
+            end_ms = min(end_ms, item.created_ms + self._duration_ms)
+        return Buffered(item.id, place.x_m, place.y_m, r_m, end_ms, area)
 
     def _evaluate(self) -> Evaluation:
         host = self._host
@@ -301,6 +308,10 @@ class Subscription:
         now_ms = host.clock.now_ms()
         found: Evaluation = self.region.evaluate(point.x_m, point.y_m, now_ms, host.location.accuracy_m)
         return found
+
+
+def _reason_to_forget(item: LiveObject, now_ms: int) -> ChangeReason:
+    return ChangeReason.EXPIRED if item.expiry_ms <= now_ms else ChangeReason.OUT_OF_WINDOW
 
 
 class _Watcher:

@@ -104,7 +104,7 @@ class AttachRequest(_message.Message):
     def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., report: _Optional[_Union[Report, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("object_keywords_max", "subscription_keywords_max", "keyword_length_max", "k_max", "alpha_min", "alpha_max", "ttl_ms_max", "payload_bytes_max", "objects_per_request_max", "subscriptions_per_device_max", "devices_per_fleet_max", "name_length_max", "margin_m_max", "clauses_max", "clause_keywords_max", "range_m_max", "matches_max", "vertices_max", "area_vertices_max")
+    __slots__ = ("object_keywords_max", "subscription_keywords_max", "keyword_length_max", "k_max", "alpha_min", "alpha_max", "ttl_ms_max", "payload_bytes_max", "objects_per_request_max", "subscriptions_per_device_max", "devices_per_fleet_max", "name_length_max", "margin_m_max", "clauses_max", "clause_keywords_max", "range_m_max", "matches_max", "vertices_max", "area_vertices_max", "window_ms_max", "window_count_max", "windows_max")
     OBJECT_KEYWORDS_MAX_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTION_KEYWORDS_MAX_FIELD_NUMBER: _ClassVar[int]
     KEYWORD_LENGTH_MAX_FIELD_NUMBER: _ClassVar[int]
@@ -124,6 +124,9 @@ class Limits(_message.Message):
     MATCHES_MAX_FIELD_NUMBER: _ClassVar[int]
     VERTICES_MAX_FIELD_NUMBER: _ClassVar[int]
     AREA_VERTICES_MAX_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_MS_MAX_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_COUNT_MAX_FIELD_NUMBER: _ClassVar[int]
+    WINDOWS_MAX_FIELD_NUMBER: _ClassVar[int]
     object_keywords_max: int
     subscription_keywords_max: int
     keyword_length_max: int
@@ -143,7 +146,10 @@ class Limits(_message.Message):
     matches_max: int
     vertices_max: int
     area_vertices_max: int
-    def __init__(self, object_keywords_max: _Optional[int] = ..., subscription_keywords_max: _Optional[int] = ..., keyword_length_max: _Optional[int] = ..., k_max: _Optional[int] = ..., alpha_min: _Optional[float] = ..., alpha_max: _Optional[float] = ..., ttl_ms_max: _Optional[int] = ..., payload_bytes_max: _Optional[int] = ..., objects_per_request_max: _Optional[int] = ..., subscriptions_per_device_max: _Optional[int] = ..., devices_per_fleet_max: _Optional[int] = ..., name_length_max: _Optional[int] = ..., margin_m_max: _Optional[float] = ..., clauses_max: _Optional[int] = ..., clause_keywords_max: _Optional[int] = ..., range_m_max: _Optional[float] = ..., matches_max: _Optional[int] = ..., vertices_max: _Optional[int] = ..., area_vertices_max: _Optional[int] = ...) -> None: ...
+    window_ms_max: int
+    window_count_max: int
+    windows_max: int
+    def __init__(self, object_keywords_max: _Optional[int] = ..., subscription_keywords_max: _Optional[int] = ..., keyword_length_max: _Optional[int] = ..., k_max: _Optional[int] = ..., alpha_min: _Optional[float] = ..., alpha_max: _Optional[float] = ..., ttl_ms_max: _Optional[int] = ..., payload_bytes_max: _Optional[int] = ..., objects_per_request_max: _Optional[int] = ..., subscriptions_per_device_max: _Optional[int] = ..., devices_per_fleet_max: _Optional[int] = ..., name_length_max: _Optional[int] = ..., margin_m_max: _Optional[float] = ..., clauses_max: _Optional[int] = ..., clause_keywords_max: _Optional[int] = ..., range_m_max: _Optional[float] = ..., matches_max: _Optional[int] = ..., vertices_max: _Optional[int] = ..., area_vertices_max: _Optional[int] = ..., window_ms_max: _Optional[int] = ..., window_count_max: _Optional[int] = ..., windows_max: _Optional[int] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("frame", "time_ms", "virtual_time", "limits", "subscriptions", "version", "resumed", "lease_ms", "epoch")

@@ -15,7 +15,7 @@ class Similarity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SIMILARITY_JACCARD: _ClassVar[Similarity]
     SIMILARITY_DICE: _ClassVar[Similarity]
     SIMILARITY_COSINE: _ClassVar[Similarity]
-    SIMILARITY_TFIDF_COSINE: _ClassVar[Similarity]
+    SIMILARITY_TFIDF: _ClassVar[Similarity]
 
 class RegionMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -45,7 +45,7 @@ SIMILARITY_UNSPECIFIED: Similarity
 SIMILARITY_JACCARD: Similarity
 SIMILARITY_DICE: Similarity
 SIMILARITY_COSINE: Similarity
-SIMILARITY_TFIDF_COSINE: Similarity
+SIMILARITY_TFIDF: Similarity
 REGION_MODE_UNSPECIFIED: RegionMode
 REGION_MODE_ANCHORED: RegionMode
 REGION_MODE_ELLIPSE: RegionMode

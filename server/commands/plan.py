@@ -24,6 +24,8 @@ class Touches(NamedTuple):
     """Devices whose session or subscriptions it changes."""
     everything: bool = False
     """Whether it must be the last of its batch."""
+    new_window: bool = False
+    """Whether it brings a window that no subscription has had."""
 
 
 _NOTHING = Touches()
@@ -32,12 +34,13 @@ _NOTHING = Touches()
 class Touched:
     """What the plans of a batch touch together. Operations: O(what one plan touches)."""
 
-    __slots__ = ("_device_ids", "_keys", "_object_ids", "everything")
+    __slots__ = ("_device_ids", "_keys", "_new_window", "_object_ids", "everything")
 
     def __init__(self) -> None:
         self._keys: set[str] = set()
         self._object_ids: set[int] = set()
         self._device_ids: set[str] = set()
+        self._new_window = False
         self.everything = False
 
     def add(self, touches: Touches) -> None:
@@ -45,6 +48,7 @@ class Touched:
         self._keys |= touches.keys
         self._object_ids |= touches.object_ids
         self._device_ids |= touches.device_ids
+        self._new_window |= touches.new_window
         self.everything |= touches.everything
 
     def add_device(self, device_id: str) -> None:
@@ -57,6 +61,7 @@ class Touched:
             self._keys.isdisjoint(touches.keys)
             and self._object_ids.isdisjoint(touches.object_ids)
             and self._device_ids.isdisjoint(touches.device_ids)
+            and not (self._new_window and touches.new_window)
         )
 
 

@@ -77,6 +77,7 @@ class Planner:
                 found.append(error.with_traceback(None))  # which would hold `found`, a cycle
                 continue
             if not touched.is_disjoint(plan.touches):
+                self.give_back([plan])
                 break
             found.append(plan)
             touched.add(plan.touches)
@@ -84,6 +85,13 @@ class Planner:
             if touched.everything or mutation_count >= self._coordinator.limits.batch_rows_max:
                 break
         return found
+
+    def give_back(self, decisions: Sequence[Decision]) -> None:
+        """Give back the ids of objects that are not published after all: ids are without gaps."""
+        plans = (one for one in decisions if isinstance(one, Plan) and one.publication is not None)
+        ids = [item.object_id for one in plans if one.publication for item in one.publication.fresh]
+        if ids:
+            self._coordinator.give_back_object_ids(min(ids))
 
     def plan(self, command: c.DurableCommand) -> Plan:  # noqa: PLR0911 - one branch a command
         """Decide what a command will do.
@@ -206,13 +214,22 @@ class Planner:
                 f"subscription {len(session.handles) + 1} of the device",
                 f"at most {count_max} subscriptions a device",
             )
+        brings_window = not coordinator.matching.knows_window(spec.window)
+        if brings_window and coordinator.matching.window_count >= limits.windows_max:
+            raise RefusalError(
+                Reason.TOO_MANY,
+                "spec.window",
+                f"{limits.windows_max} different ones are in use",
+                f"one of these, or at most {limits.windows_max}",
+            )
         is_known = handle is not None and coordinator.matching.spec(handle) == spec
         row = PutSubscription(command.device_id, number, kind.number, kind.encoded(spec))
 
         def apply(batch: EvaluationBatch) -> None:
             coordinator.subscribe(session, number, spec, place, batch)
 
-        return Plan(apply, () if is_known else (row,), _device(command))
+        touches = _device(command)._replace(new_window=brings_window)
+        return Plan(apply, () if is_known else (row,), touches)
 
     def _plan_unsubscribe(self, command: c.Unsubscribe) -> Plan:
         session = attached_session(command)

@@ -94,6 +94,7 @@ class Coordinator:
                 if key
             )
             self.late_mutations.extend(DeleteObject(object_id) for object_id in objects.expired)
+        self.matching.begin_ids(found.next_object_id)
         for subscriptions in found.subscriptions:
             handles = self.matching.restore_subscriptions(subscriptions)
             self.sessions.park(subscriptions, handles)
@@ -109,10 +110,19 @@ class Coordinator:
         return now_ms
 
     def take_object_id(self) -> int:
-        """Return the next id. It is never given again, even if its object is refused after all."""
+        """Return the next id. Ids are without gaps: those of what is refused after all are given back."""
         object_id = self._next_object_id
         self._next_object_id += 1
         return object_id
+
+    @property
+    def latest_object_id(self) -> int:
+        """The id given last."""
+        return self._next_object_id - 1
+
+    def give_back_object_ids(self, first_id: int) -> None:
+        """Let ids be given again, from one on, of which nobody has heard."""
+        self._next_object_id = first_id
 
     # -- objects ---------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from server.core.keyword_dictionary import KeywordDictionary
 from server.core.object_table import ObjectTable, RemovedObject
 from server.core.specs import KINDS, Kind, kind_of_spec
 from server.errors import StoreError
-from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec
+from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
 
@@ -109,6 +109,7 @@ class MatchingService:
             expiry_ms = np.array([item.expiry_ms for item in objects], dtype=np.int64)
             published = self.engine.publish(batch, expiry_ms, rings)
             self.objects.put(objects)
+            self._note(published.left, Cause.PUBLISHED, DropReason.OUT_OF_WINDOW, deltas)
             self._note(published.changes, Cause.PUBLISHED, DropReason.OUT_OF_REACH, deltas)
             for handle in published.rebound.tolist():
                 deltas.setdefault(handle, self._delta(handle, Cause.PUBLISHED))
@@ -124,8 +125,12 @@ class MatchingService:
         areas = {rows[object_id]: area for object_id, area in columns.areas.items()}
         batch = ObjectBatch(columns.ids, x_m, y_m, keywords)
         batch, rings = with_areas(batch, areas, self.frame)
-        self.engine.publish(batch, columns.expiry_ms, rings)
+        self.engine.publish(batch, columns.expiry_ms, rings, columns.created_ms)
         self.objects.put_columns(columns)
+
+    def begin_ids(self, next_id: int) -> None:
+        """Say that all ids below one were given: windows of so many objects count what is gone."""
+        self.engine.objects.windows.next_id = next_id
 
     def retract(self, ids: Sequence[int]) -> list[Delta]:
         """Remove live objects."""
@@ -177,6 +182,15 @@ class MatchingService:
                 f"the store is damaged: a spec of kind {number}, of one of the devices {devices}, "
                 f"is not what was written: {error}"
             ) from error
+
+    @property
+    def window_count(self) -> int:
+        """How many different windows subscriptions have."""
+        return len(self.engine.objects.windows)
+
+    def knows_window(self, window: Window) -> bool:
+        """Whether some subscription has this window, or it is none."""
+        return self.engine.objects.windows.is_known(window.duration_ms, window.count)
 
     def unsubscribe(self, handle: int) -> None:
         """Forget a subscription."""

@@ -276,6 +276,7 @@ class CommandLoop:
             except StoreError as error:
                 _log.error("a batch of %d commands is refused: %s", len(entries), error)
                 self.gc_control.suspect()
+                self._planner.give_back(decisions)
                 decisions = [_unless_durable(plan) for plan in decisions]
         self._apply(entries, decisions)
         self._queue.done(entries)

@@ -20,7 +20,7 @@ from safe_region.jit.ahead import Report, compile_ahead
 from safe_region.region import RegionMode
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.matching_service import MatchingService, SearchRequest
-from server.model import Boolean, Cause, Clause, LiveObject, Place, Spec, TopK
+from server.model import Boolean, Cause, Clause, LiveObject, Place, Spec, TopK, Window
 
 _OBJECTS = 200
 _WORDS = tuple(f"word{number}" for number in range(6))
@@ -117,6 +117,8 @@ def warm_up(frame: Frame, options: EngineOptions) -> None:
     specs: tuple[Spec, ...] = (
         TopK(_WORDS[:2], 2, 0.5),
         TopK(_WORDS[:2], 2, 0.5, region=RegionMode.ELLIPSE),
+        TopK(_WORDS[:2], 2, 0.5, window=Window(duration_ms=_LATER_MS)),
+        TopK(_WORDS[:2], 2, 0.5, window=Window(count=20)),
         *_boolean_specs(lon, lat),
     )
     first, second, *others = (matching.subscribe(spec) for spec in specs)

@@ -9,7 +9,7 @@ from nearcast.v1 import subscriptions_pb2
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity, score_of
 from server.errors import Reason, RefusalError
-from server.model import Boolean, Bound, Clause, Reach, Spec, TopK
+from server.model import NO_WINDOW, Boolean, Bound, Clause, Reach, Spec, TopK, Window
 from server.transport.fields import choice, missing, unimplemented
 from server.transport.ranges import range_from, write_range
 
@@ -27,14 +27,17 @@ def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec:
         raise RefusalError(Reason.INVALID_FIELD, "spec.kind", "absent", f"one of {', '.join(_READERS)}")
     if kind not in _READERS:
         raise unimplemented(f"spec.{kind}", f"one of {', '.join(_READERS)}")
-    if message.HasField("window"):
-        raise unimplemented("spec.window", "absent: objects count until they expire")
     return _READERS[kind](message)
 
 
 def spec_message(spec: Spec) -> subscriptions_pb2.SubscriptionSpec:
     """Write what a subscription asks for."""
-    return _WRITERS[type(spec)](spec)
+    message = _WRITERS[type(spec)](spec)
+    if spec.window.duration_ms:
+        message.window.duration_ms = spec.window.duration_ms
+    elif spec.window.count:
+        message.window.count = spec.window.count
+    return message
 
 
 def write_bound(bound: Bound, message: subscriptions_pb2.Delta) -> None:
@@ -50,13 +53,33 @@ def score(spec: Spec, length_m: float, maxdist_m: float) -> float:
     return score_of(length_m, spec.alpha, maxdist_m) if isinstance(spec, TopK) else 0.0
 
 
+def _window_from(message: subscriptions_pb2.SubscriptionSpec) -> Window:
+    """Read which objects count.
+
+    Raises
+    ------
+    RefusalError
+        If there is a window of nothing.
+    """
+    if not message.HasField("window"):
+        return NO_WINDOW
+    last = message.window.WhichOneof("last")
+    if last is None:
+        raise RefusalError(Reason.INVALID_FIELD, "spec.window.last", "absent", "duration_ms or count")
+    value = getattr(message.window, last)
+    if value <= 0:
+        raise RefusalError(Reason.INVALID_FIELD, f"spec.window.{last}", value, "at least 1")
+    return Window(**{last: value})
+
+
 def _top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
     spec = message.top_k
-    if spec.similarity == subscriptions_pb2.SIMILARITY_TFIDF_COSINE:
-        raise unimplemented("spec.top_k.similarity", "JACCARD, DICE or COSINE", "TFIDF_COSINE")
+    if spec.similarity == subscriptions_pb2.SIMILARITY_TFIDF:
+        raise unimplemented("spec.top_k.similarity", "JACCARD, DICE or COSINE", "TFIDF")
     similarity = choice(Similarity, spec.similarity or Similarity.JACCARD, "spec.top_k.similarity")
     region = _region_from(message, RegionMode.ANCHORED, RegionMode.ELLIPSE)
-    return TopK(tuple(spec.keywords), spec.k, spec.alpha, similarity, region)
+    window = _window_from(message)
+    return TopK(tuple(spec.keywords), spec.k, spec.alpha, similarity, region, window)
 
 
 def _top_k_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
@@ -77,7 +100,8 @@ def _boolean_from(message: subscriptions_pb2.SubscriptionSpec) -> Boolean:
         raise missing(f"{field}.clauses")
     region = _region_from(message, RegionMode.ANCHORED, RegionMode.NEAREST)
     clauses = tuple(Clause(tuple(one.required), tuple(one.excluded)) for one in spec.clauses)
-    return Boolean(clauses, range_from(spec), spec.moving, region, spec.dwell_ms)
+    where, window = range_from(spec), _window_from(message)
+    return Boolean(clauses, where, spec.moving, region, spec.dwell_ms, window)
 
 
 def _boolean_message(spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:

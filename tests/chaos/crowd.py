@@ -1,7 +1,8 @@
 """Hundreds of devices: some alone on their connection, most in fleets, half of them behind a proxy.
 
 Every fifth is private, every fifth has poor fixes, every fifth reports ahead of the edge of its region.
-Of the subscriptions of those that are known exactly some are in the mode ELLIPSE.
+Of the subscriptions of those that are known exactly some are in the mode ELLIPSE; of the others some
+have a window.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import nearcast
 from nearcast import (
@@ -19,6 +20,7 @@ from nearcast import (
     Clause,
     Client,
     Device,
+    Last,
     Rectangle,
     RegionMode,
     Spec,
@@ -40,6 +42,8 @@ _STEP_DEG = 0.004
 _SUBSCRIPTIONS_MAX = 3
 
 _ASKED_SHARE = 0.2
+_WINDOW_SHARE = 0.3
+_WINDOWS = (Last(seconds=2.0), Last(seconds=20.0), Last(count=5), Last(count=50))
 _BOOLEAN_SHARE = 0.25
 _SPEED_MAX_MPS = 30.0
 
@@ -170,6 +174,8 @@ class Crowd:
         else:
             region = RegionMode.ELLIPSE if is_asked else RegionMode.ANCHORED
             spec = TopK(words, chance.randint(1, 10), chance.choice((0.3, 0.7, 0.95)), region=region)
+        if spec.region is RegionMode.ANCHORED and chance.random() < _WINDOW_SHARE:
+            spec = replace(spec, window=chance.choice(_WINDOWS))
         subscription = await member.device.subscribe(spec)
         member.specs[subscription.id] = spec
 

@@ -33,11 +33,13 @@ class PublishedObjects:
 
     frame: Frame
     objects: dict[int, Posted] = field(default_factory=dict)
+    latest_id: int = 0
     payloads: set[bytes] = field(default_factory=set)
     """Of all that was ever handed to the SDK: nothing else may be shown."""
 
     def posted(self, what: GeoObject, object_id: int, now_ms: int) -> None:
         """Note an acknowledged object; one of the same key is replaced."""
+        self.latest_id = max(self.latest_id, object_id)
         if object_id in self.objects:
             return
         old = next((one for one in self.objects.values() if one.what.key == what.key), None)
@@ -71,5 +73,5 @@ class PublishedObjects:
     ) -> list[int]:
         """Return the ids of the result at a place, by definition."""
         x_m, y_m = self.frame.project(lon, lat)
-        found = expected_list(spec, x_m, y_m, self.frame, candidates, now_ms)
+        found = expected_list(spec, x_m, y_m, self.frame, candidates, now_ms, self.latest_id)
         return [one.object_id for one, _ in found]

@@ -116,9 +116,9 @@ def test_nothing_is_looked_for_beyond_where_enough_was_seen(monkeypatch):
     asked = []
     best = line.engine.objects.index.best
 
-    def note(interests, x_m, y_m, count, bound_m):
+    def note(interests, x_m, y_m, count, bound_m, first_id):
         asked.extend(bound_m.tolist())
-        return best(interests, x_m, y_m, count, bound_m)
+        return best(interests, x_m, y_m, count, bound_m, first_id)
 
     monkeypatch.setattr(line.engine.objects.index, "best", note)
     line.evaluate(7, 3.0)

@@ -13,7 +13,7 @@ from safe_region.keywords import normalised_keyword
 from server.limits import Limits
 from simulator import schemas
 from simulator.parameters import SimulationParameters
-from simulator.subscriptions import subscriptions
+from simulator.subscriptions import WINDOW_COUNTS, WINDOWS_S, subscriptions
 from simulator.workload import OFFER_WORDS
 from simulator.workload_rows import subscription_rows
 from tests.simulator.conftest import SMALL
@@ -65,6 +65,20 @@ def test_every_device_has_its_subscriptions_of_both_kinds(wanted, boolean):
         for number in range(1, SMALL.subscriptions_per_device + 1)
     ]
     assert 0.25 < len(boolean) / len(wanted) < 0.75
+
+
+def test_some_subscriptions_of_both_kinds_have_a_window(wanted):
+    windows = Counter()
+    for row in wanted:
+        window = row.spec(RegionMode.ANCHORED).window
+        if window is not None:
+            assert window.seconds in {None, *WINDOWS_S}
+            assert window.count in {None, *WINDOW_COUNTS}
+            windows[row.kind, window.seconds is None] += 1
+        if row.kind == "top_k":
+            assert row.spec(RegionMode.ELLIPSE).window is None
+    assert len(windows) == 4
+    assert 0.25 < sum(windows.values()) / len(wanted) < 0.75
 
 
 def test_expressions_ask_for_words_of_some_object(simulation, boolean):

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import random
 
-from nearcast.model import Boolean, Clause, Spec, TopK
+from nearcast.model import Boolean, Clause, Last, Spec, TopK
 from safe_region.earth import Bounds, Circle, ObjectArea, Polygon, Range, Rectangle
 from safe_region.frame import Area, Frame
 from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
+from safe_region.scoring import SET_SIMILARITIES
 from safe_region.shapes import inner_point
 from server.model import NewObject
 
@@ -74,7 +74,8 @@ class Draws:
             where, is_moving = self._range()
             is_nearest = is_moving and not is_anchored and self._chance.random() < 0.3
             region = RegionMode.NEAREST if is_nearest else RegionMode.ANCHORED
-            return Boolean(self._clauses(), where, is_moving, region)
+            window = None if is_nearest else self.window()
+            return Boolean(self._clauses(), where, is_moving, region, window=window)
         return self.top_k(is_anchored=is_anchored)
 
     def _clauses(self) -> tuple[Clause, ...]:
@@ -103,14 +104,23 @@ class Draws:
         size = self._chance.choice((1.0, 2.0, 4.0))
         return _polygon(lon, lat, size, has_hole=self._chance.random() < 0.5), False
 
+    def window(self) -> Last | None:
+        """Return which objects count, for half of the subscriptions not all that live."""
+        kind = self._chance.choice(("none", "none", "seconds", "count"))
+        if kind == "seconds":
+            return Last(seconds=self._chance.choice((0.001, 0.004, 0.02, 5.0)))
+        return Last(count=self._chance.choice((1, 4, 15, 1000))) if kind == "count" else None
+
     def top_k(self, *, is_anchored: bool) -> TopK:
         """Return what a device asks for, in either mode unless it must be ANCHORED."""
+        region = self._chance.choice((RegionMode.ANCHORED, RegionMode.ELLIPSE)[: 1 if is_anchored else 2])
         return TopK(
             frozenset(self.words(4)),
             self._chance.choice((1, 2, 3, self._chance.randint(1, 20))),
             self._chance.choice((0.001, 0.5, 0.5, 0.999, self._chance.uniform(0.001, 0.999))),
-            self._chance.choice(list(Similarity)),
-            self._chance.choice((RegionMode.ANCHORED, RegionMode.ELLIPSE)[: 1 if is_anchored else 2]),
+            self._chance.choice(SET_SIMILARITIES),
+            region,
+            self.window() if region is RegionMode.ANCHORED else None,
         )
 
 

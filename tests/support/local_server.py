@@ -215,6 +215,11 @@ class LocalServer:
     def now_ms(self) -> int:
         return self._coordinator.matching.now_ms
 
+    @property
+    def latest_id(self) -> int:
+        """The id given last, when nothing is planned."""
+        return self._coordinator.latest_object_id
+
     def objects(self) -> Mapping[int, LiveObject]:
         """Return what is alive, by id."""
         return {item.object_id: item for item in self._coordinator.matching.objects.values()}

@@ -30,9 +30,11 @@ class State:
     now_ms: int = 0
     objects: dict[bytes, tuple[NewObject, int]] = field(default_factory=dict)
     """Each with the time at which it was created."""
+    latest_id: int = 0
+    """Of all that were published, which are numbered from 1 on."""
 
     def copy(self) -> State:
-        return State(self.now_ms, dict(self.objects))
+        return State(self.now_ms, dict(self.objects), self.latest_id)
 
     def apply(self, command: c.Command, payload_of: Mapping[int, bytes], frame: Frame) -> Reason | None:
         """Carry a command out by the definitions; return why it is to be refused, if it is."""
@@ -64,6 +66,7 @@ class State:
             if old is not None:
                 del self.objects[old.payload]
             self.objects[new.payload] = (new, self.now_ms)
+            self.latest_id += 1
         return None
 
     def _of_key(self, key: str) -> NewObject | None:
@@ -177,10 +180,12 @@ class Model:
     ) -> None:
         """A search waits for no commit of others: it is answered as of one of the states there were."""
         found = [one.item.object_id for one in ranked]
-        wanted = oracle_subscription(command.spec)
+        wanted, last = oracle_subscription(command.spec), command.spec.window
         point = self._frame.project(command.lon, command.lat)
         for state, id_of in states:
             objects = self._oracle_objects(state, id_of)
+            window = oracle.OracleWindow(last.duration_ms or None, last.count or None, state.latest_id)
+            wanted = wanted._replace(window=window)
             expected = oracle.top_k(wanted, *point, self._frame.maxdist_m, objects, state.now_ms)
             if (now_ms, found) == (state.now_ms, [one.object_id for one in expected]):
                 return

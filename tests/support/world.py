@@ -31,13 +31,13 @@ from index.catalogue import (
 from index.iqf_plus import IqfPlusObjectIndex
 from index.square import Square
 from nearcast.errors import Reason, RefusedError
-from nearcast.model import Boolean, SubscriptionState
+from nearcast.model import Boolean, Spec, SubscriptionState
 from nearcast.protocol.subscription import Subscription
 from safe_region import oracle
 from server import model as m
 from server.commands import command as c
 from server.limits import Limits
-from simulator.audit import oracle_range
+from simulator.audit import oracle_range, oracle_window
 from tests.support.draws import PLANE, SIDE, Draws
 from tests.support.links import Device, Link, Source
 from tests.support.local_server import LocalServer
@@ -264,7 +264,8 @@ class World:
         self.publishers[0].unread.append(c.AdvanceClock(self._asked_ms))
 
     def search(self) -> None:
-        spec = m.TopK(self.draws.words(4), self.random.randint(1, 9), 0.5)
+        window = self.random.choice((m.NO_WINDOW, m.Window(duration_ms=4), m.Window(count=7)))
+        spec = m.TopK(self.draws.words(4), self.random.randint(1, 9), 0.5, window=window)
         self.submit(c.Search(spec, *self.draws.position()))
 
     def forget(self, device: Device) -> None:
@@ -341,6 +342,7 @@ class World:
         await self.deliver()
         assert self.server.now_ms == self.model.now_ms
         assert set(self.server.objects()) == self.model.ids()
+        assert self.model.state.latest_id == self.server.latest_id
         outboxes = [stream.outbox for link in self.links for stream in link.streams()]
         most = self.server.limits.devices_per_fleet_max
         assert all(len(one.devices) <= most for one in outboxes)
@@ -362,7 +364,7 @@ class World:
             self.seen["lists too vague"] += 1
             return
         assert subscription.state is SubscriptionState.EXACT
-        wanted = oracle_subscription(spec)
+        wanted = oracle_subscription(spec)._replace(window=self._window(spec))
         place = (device.lon, device.lat)
         expected = oracle.top_k(wanted, *place, PLANE.maxdist_m, objects, self.model.now_ms)
         found = subscription.results()
@@ -371,13 +373,19 @@ class World:
             score = spec.alpha * best.length_m / PLANE.maxdist_m
             assert abs(match.score - score) <= 1e-9 * max(1.0, score)
 
+    def _window(self, spec: Spec) -> oracle.OracleWindow:
+        """Return which objects count."""
+        if spec.window is not None:
+            self.seen["lists compared, with a window"] += 1
+        return oracle_window(spec, self.model.state.latest_id)
+
     def _compare_range(
         self, device: Device, subscription: Subscription, objects: list[oracle.OracleObject]
     ) -> None:
         """Compare a list that has everything, or as much of it as the server sends."""
         spec, state = subscription.spec, subscription.state
         self.seen[f"ranges compared, {state.name}"] += 1
-        wanted = oracle_range(spec, PLANE)
+        wanted = oracle_range(spec, PLANE)._replace(window=self._window(spec))
         now_ms, limits = self.model.now_ms, self.server.limits
         matching = oracle.matching(wanted, device.lon, device.lat, objects, now_ms)
         expected = [one.object_id for one in matching]

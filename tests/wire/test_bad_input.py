@@ -299,10 +299,7 @@ def a_boolean(*clauses, region=0, **fields):
 
 
 NOT_BUILT = {
-    "spec.window": subscriptions_pb2.SubscriptionSpec(
-        top_k=a_spec().top_k, window=subscriptions_pb2.Window(count=10)
-    ),
-    "spec.top_k.similarity": a_spec(similarity=subscriptions_pb2.SIMILARITY_TFIDF_COSINE),
+    "spec.top_k.similarity": a_spec(similarity=subscriptions_pb2.SIMILARITY_TFIDF),
 }
 
 
@@ -319,6 +316,82 @@ async def test_what_is_not_built_yet_is_refused(stubs, server, field):
     check_details(failed.value, "UNIMPLEMENTED", field)
     assert state(server) == before
     device.cancel()
+
+
+def windowed(spec, region=0, **window):
+    return subscriptions_pb2.SubscriptionSpec(
+        **{spec.WhichOneof("kind"): getattr(spec, spec.WhichOneof("kind"))},
+        window=subscriptions_pb2.Window(**window),
+        region=region,
+    )
+
+
+BAD_WINDOWS = {
+    "of nothing": (windowed(a_spec()), "spec.window.last", "absent", "duration_ms or count"),
+    "of no time": (windowed(a_spec(), duration_ms=0), "spec.window.duration_ms", "0", "at least 1"),
+    "of less": (windowed(a_boolean(), duration_ms=-5), "spec.window.duration_ms", "-5", "at least 1"),
+    "of no objects": (windowed(a_boolean(), count=0), "spec.window.count", "0", "at least 1"),
+    "of fewer": (windowed(a_spec(), count=-1), "spec.window.count", "-1", "at least 1"),
+    "too long": (
+        windowed(a_spec(), duration_ms=367 * 86_400_000),
+        "spec.window.duration_ms",
+        str(367 * 86_400_000),
+        "1 to 31622400000",
+    ),
+    "too many": (
+        windowed(a_boolean(), count=2**62),
+        "spec.window.count",
+        str(2**62),
+        "1 to 100000000",
+    ),
+    "with an ellipse": (
+        windowed(a_spec(), subscriptions_pb2.REGION_MODE_ELLIPSE, count=5),
+        "spec.region",
+        "ELLIPSE",
+        "ANCHORED, since there is a window",
+    ),
+    "with the nearest": (
+        windowed(a_boolean(), subscriptions_pb2.REGION_MODE_NEAREST, count=5),
+        "spec.region",
+        "NEAREST",
+        "ANCHORED, since there is a window",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_WINDOWS)
+async def test_bad_windows(stubs, server, name):
+    spec, field, value, limit = BAD_WINDOWS[name]
+    device = await attached(stubs)
+    before = state(server)
+    error = (await tell(device, subscribe=subscribe(1, spec))).rejection.error
+    assert (error.reason, error.field) == (errors_pb2.ERROR_REASON_INVALID_FIELD, field)
+    assert (error.value, error.limit) == (value, limit)
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await stubs.devices.Search(device_service_pb2.SearchRequest(spec=spec, position=HERE))
+    check_details(failed.value, "INVALID_FIELD", field)
+    assert state(server) == before
+    device.cancel()
+
+
+async def test_more_different_windows_than_the_server_looks_after(stubs, server):
+    most = server.coordinator.limits.windows_max
+    device, other = await attached(stubs), await attached(stubs, device_id="other")
+    for number in range(1, most + 1):
+        await tell(device, subscribe=subscribe(number, windowed(a_spec(), count=number)))
+    before = state(server)
+    error = (
+        await tell(other, subscribe=subscribe(1, windowed(a_spec(), count=most + 1)))
+    ).rejection.error
+    assert (error.reason, error.field) == (errors_pb2.ERROR_REASON_TOO_MANY, "spec.window")
+    assert error.limit == f"one of these, or at most {most}"
+    assert state(server) == before
+    assert (await tell(other, subscribe=subscribe(2, windowed(a_spec(), count=3)))).delta.version == 1
+    await tell(device, unsubscribe=device_service_pb2.Unsubscribe(subscription_id=7))
+    answer = await tell(other, subscribe=subscribe(3, windowed(a_spec(), count=most + 1)))
+    assert answer.delta.version == 2
+    device.cancel()
+    other.cancel()
 
 
 AREAS = {

@@ -9,6 +9,7 @@ from nearcast.model import Boolean, Spec, TopK
 from nearcast.protocol.specs.boolean import BooleanKind
 from nearcast.protocol.specs.contract import Kind
 from nearcast.protocol.specs.top_k import TopKKind
+from nearcast.protocol.specs.windows import is_known
 from nearcast.v1 import subscriptions_pb2
 
 __all__ = ["Kind", "is_same_spec", "kind_of", "spec_from", "spec_message"]
@@ -42,9 +43,9 @@ def spec_message(spec: Spec) -> subscriptions_pb2.SubscriptionSpec:
 def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec | None:
     """Read what a subscription asks for; None if this SDK does not know it.
 
-    Another SDK may have made it: of another kind, with a window, or with a mode that came later.
+    Another SDK may have made it: of another kind, or with a window or a mode that came later.
     """
-    if message.HasField("window"):
+    if not is_known(message):
         return None
     name = message.WhichOneof("kind")
     return next((kind.read(message) for kind in _KINDS.values() if kind.name == name), None)

@@ -11,6 +11,7 @@ from nearcast.protocol.converters import keyword_list, plane_point
 from nearcast.protocol.dwell import DwellTimers
 from nearcast.protocol.specs.contract import dropped
 from nearcast.protocol.specs.ranges import range_from, write_range
+from nearcast.protocol.specs.windows import is_same_window, read_window, write_window
 from nearcast.v1 import subscriptions_pb2
 from safe_region.earth import Circle, Rectangle
 from safe_region.frame import Frame
@@ -42,9 +43,11 @@ class BooleanKind:
             dwell_ms=_dwell_ms(spec),
         )
         write_range(spec.range, message)
-        return subscriptions_pb2.SubscriptionSpec(
+        found = subscriptions_pb2.SubscriptionSpec(
             boolean=message, region=subscriptions_pb2.RegionMode.Name(int(spec.region))
         )
+        write_window(spec.window, found)
+        return found
 
     def read(self, message: subscriptions_pb2.SubscriptionSpec) -> Boolean | None:
         """Read what a subscription asks for; None if in a way that is not known here."""
@@ -56,12 +59,14 @@ class BooleanKind:
             Clause(frozenset(one.required), frozenset(one.excluded)) for one in boolean.clauses
         )
         region = RegionMode(message.region or RegionMode.ANCHORED)
-        return Boolean(clauses, where, boolean.moving, region, boolean.dwell_ms / _MS_PER_S)
+        dwell_s, window = boolean.dwell_ms / _MS_PER_S, read_window(message)
+        return Boolean(clauses, where, boolean.moving, region, dwell_s, window)
 
     def is_same(self, spec: Boolean, other: Boolean) -> bool:
         """Whether the server's normalised spec is what was asked for."""
         is_same_place = spec.range == other.range and spec.moving == other.moving
         is_same_place &= spec.region == other.region and _dwell_ms(spec) == _dwell_ms(other)
+        is_same_place &= is_same_window(spec.window, other.window)
         return is_same_place and set(clauses_of(spec.expression)) == set(other.expression)
 
     def region(self, spec: Boolean) -> FixedRegion:

@@ -7,6 +7,7 @@ from nearcast.model import LiveObject, Match, TopK
 from nearcast.protocol.converters import keyword_list, plane_point
 from nearcast.protocol.shapes import number
 from nearcast.protocol.specs.contract import dropped
+from nearcast.protocol.specs.windows import is_same_window, read_window, write_window
 from nearcast.v1 import subscriptions_pb2
 from safe_region.anchored import AnchoredRegion
 from safe_region.frame import Frame
@@ -34,7 +35,7 @@ class TopKKind:
             region = RegionMode(spec.region)
         except ValueError:
             raise invalid("spec.region", spec.region, "a RegionMode") from None
-        return subscriptions_pb2.SubscriptionSpec(
+        message = subscriptions_pb2.SubscriptionSpec(
             top_k=subscriptions_pb2.TopK(
                 keywords=keyword_list(spec.keywords, "spec.top_k.keywords"),
                 k=spec.k,
@@ -43,6 +44,8 @@ class TopKKind:
             ),
             region=subscriptions_pb2.RegionMode.Name(int(region)),
         )
+        write_window(spec.window, message)
+        return message
 
     def read(self, message: subscriptions_pb2.SubscriptionSpec) -> TopK | None:
         """Read what a subscription asks for; None if in a way that is not known here."""
@@ -52,7 +55,8 @@ class TopKKind:
             region = RegionMode(message.region or RegionMode.ANCHORED)
         except ValueError:
             return None
-        return TopK(frozenset(spec.keywords), spec.k, spec.alpha, similarity, region)
+        window = read_window(message)
+        return TopK(frozenset(spec.keywords), spec.k, spec.alpha, similarity, region, window)
 
     def is_same(self, spec: TopK, other: TopK) -> bool:
         """Whether the server's normalised spec is what was asked for."""
@@ -62,6 +66,7 @@ class TopKKind:
             and spec.alpha == other.alpha
             and spec.similarity == other.similarity
             and spec.region == other.region
+            and is_same_window(spec.window, other.window)
         )
 
     def region(self, spec: TopK) -> AnchoredRegion:

@@ -25,6 +25,13 @@ from server.core.keyword_dictionary import KeywordDictionary
 from server.core.specs.checks import checked_keywords, require
 from server.core.specs.range_table import RangeTable, plane_ranges
 from server.core.specs.ranges import checked_range, decoded_range, encoded_range
+from server.core.specs.windows import (
+    check_window,
+    decoded_window,
+    encoded_window,
+    lasts_of,
+    window_of,
+)
 from server.limits import Limits
 from server.model import Boolean, Clause, Slack
 
@@ -75,6 +82,7 @@ class BooleanKind:
         require(is_known, "spec.region", spec.region.name, "ANCHORED, since the range does not move")
         limit = f"0 to {DWELL_MS_MAX}"
         require(0 <= spec.dwell_ms <= DWELL_MS_MAX, "spec.boolean.dwell_ms", spec.dwell_ms, limit)
+        check_window(spec.window, spec.region, limits)
         return replace(spec, clauses=tuple(sorted(clauses)), range=where)
 
     @classmethod
@@ -94,11 +102,12 @@ class BooleanKind:
             found["region"] = int(spec.region)
         if spec.dwell_ms:
             found["dwell_ms"] = spec.dwell_ms
-        return _encode(found)
+        return _encode(found | encoded_window(spec.window))
 
     def needs_exact_position(self, handle: int) -> bool:
         """Whether the region ends where the result changes."""
-        return self._region(handle).needs_exact_position
+        region = int(self._matcher.subscriptions.rows["region"][self._slot(handle)])
+        return RegionMode(region).needs_exact_position
 
     def subscribe(self, handle: int, spec: Boolean) -> None:
         """Make a subscription known, parked."""
@@ -124,6 +133,7 @@ class BooleanKind:
             self._dictionary.take_all([clause.excluded for clause in clauses]),
             plane_ranges([spec.range for spec in specs], self._frame),
             np.array([spec.region for spec in specs], dtype=np.int8),
+            lasts_of([spec.window for spec in specs]),
         )
 
     def unsubscribe(self, handle: int) -> None:
@@ -139,17 +149,14 @@ class BooleanKind:
         slot = self._slot(handle)
         where, dwell_ms = self._ranges.get(slot), self._dwell_ms.get(slot, 0)
         clauses = tuple(sorted(self._clauses(handle)))
-        return Boolean(clauses, where, self._is_moving(handle), self._region(handle), dwell_ms)
+        row = self._matcher.subscriptions.rows[slot]
+        is_moving, region = bool(row["is_moving"]), RegionMode(int(row["region"]))
+        window = window_of(self._matcher.windows, int(row["window"]))
+        return Boolean(clauses, where, is_moving, region, dwell_ms, window)
 
     def _clauses(self, handle: int) -> list[Clause]:
         rows = self._matcher.tables.expression(self._slot(handle))
         return [Clause(*map(self._dictionary.row, row)) for row in rows]
-
-    def _is_moving(self, handle: int) -> bool:
-        return bool(self._matcher.subscriptions.rows["is_moving"][self._slot(handle)])
-
-    def _region(self, handle: int) -> RegionMode:
-        return RegionMode(int(self._matcher.subscriptions.rows["region"][self._slot(handle)]))
 
     def _slot(self, handle: int) -> int:
         return int(self._matcher.subscriptions.slots(np.array([handle], dtype=np.int64))[0])
@@ -190,4 +197,4 @@ def _decoded(found: Any) -> Boolean:  # noqa: ANN401 - JSON
     )
     where: Range = decoded_range(found)
     region, dwell_ms = RegionMode(found.get("region", 1)), int(found.get("dwell_ms", 0))
-    return Boolean(clauses, where, bool(found["moving"]), region, dwell_ms)
+    return Boolean(clauses, where, bool(found["moving"]), region, dwell_ms, decoded_window(found))

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.contracts import TOP_K
 from engine.top_k.matcher import TopKMatcher, TopKSpecs
+from engine.windows import Lasts
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, Ranking
 from index.tables.growth import longer
 from safe_region.frame import Frame
@@ -22,8 +23,12 @@ from safe_region.region import RegionMode
 from safe_region.scoring import Similarity, text_weight
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.specs.checks import checked_keywords, require
+from server.core.specs.windows import check_window, lasts_of, window_of
 from server.limits import Limits
-from server.model import Reach, TopK
+from server.model import NO_WINDOW, Reach, TopK, Window
+
+_FIELDS = 5
+"""Of a spec that is written; windows are behind them."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -46,6 +51,7 @@ class TopKKind:
     def __init__(self, matcher: TopKMatcher, dictionary: KeywordDictionary, frame: Frame) -> None:
         self._matcher = matcher
         self._table = matcher.subscriptions
+        self._windows = matcher.windows
         self._dictionary = dictionary
         self._frame = frame
         self._alpha: Floats = np.zeros(16)
@@ -73,6 +79,7 @@ class TopKKind:
             limits.subscription_keywords_max,
             limits.keyword_length_max,
         )
+        check_window(spec.window, spec.region, limits)
         return replace(spec, keywords=keywords)
 
     @classmethod
@@ -82,8 +89,11 @@ class TopKKind:
 
     @classmethod
     def encoded(cls, spec: TopK) -> str:
-        """Write a spec as JSON: [keywords, k, alpha, similarity, region]."""
-        return _encode([spec.keywords, spec.k, spec.alpha, int(spec.similarity), int(spec.region)])
+        """Write a spec as JSON: [keywords, k, alpha, similarity, region], a window if there is one."""
+        found: list[object] = [spec.keywords, spec.k, spec.alpha, int(spec.similarity), int(spec.region)]
+        if spec.window != NO_WINDOW:
+            found.append([spec.window.duration_ms, spec.window.count])
+        return _encode(found)
 
     def needs_exact_position(self, handle: int) -> bool:
         """Whether the server has to know where the device of a subscription is. O(1)."""
@@ -92,21 +102,29 @@ class TopKKind:
     def subscribe(self, handle: int, spec: TopK) -> None:
         """Make a subscription known, parked."""
         keywords = KeywordLists.of([self._dictionary.take(spec.keywords)])
-        self._subscribe(np.array([handle], dtype=np.int64), [spec.alpha], keywords, _columns([spec]))
+        lasts = lasts_of([spec.window])
+        self._subscribe(
+            np.array([handle], dtype=np.int64), [spec.alpha], keywords, _columns([spec]), lasts
+        )
 
     def restore(self, handles: Ints, specs: Sequence[Any]) -> None:
         """Make many subscriptions known, parked; specs as `encoded` wrote them, read as JSON."""
-        words, k, alpha, similarity, region = zip(*specs, strict=True)
+        windows = [Window(*spec[_FIELDS]) if len(spec) > _FIELDS else NO_WINDOW for spec in specs]
+        words, k, alpha, similarity, region = zip(*(spec[:_FIELDS] for spec in specs), strict=True)
         numbers = tuple(np.array(column, dtype=np.int64) for column in (k, similarity, region))
-        self._subscribe(handles, alpha, self._dictionary.take_all(words), numbers)
+        self._subscribe(handles, alpha, self._dictionary.take_all(words), numbers, lasts_of(windows))
 
     def _subscribe(
-        self, handles: Ints, alpha: Sequence[float], keywords: KeywordLists, numbers: tuple[Ints, ...]
+        self,
+        handles: Ints,
+        alpha: Sequence[float],
+        keywords: KeywordLists,
+        numbers: tuple[Ints, ...],
+        lasts: Lasts,
     ) -> None:
         k, similarity, region = numbers
-        self._matcher.subscribe(
-            handles, TopKSpecs(self._interests(alpha, similarity, keywords), k, region)
-        )
+        interests = self._interests(alpha, similarity, keywords)
+        self._matcher.subscribe(handles, TopKSpecs(interests, k, region, lasts=lasts))
         self._alpha = longer(self._alpha, self._table.end)
         self._alpha[self._table.slots(handles)] = alpha
 
@@ -132,6 +150,7 @@ class TopKKind:
             float(self._alpha[slot]),
             Similarity(int(row["similarity"])),
             RegionMode(int(row["region"])),
+            window_of(self._windows, int(row["window"])),
         )
 
     def _slot(self, handle: int) -> int:
@@ -152,7 +171,8 @@ class TopKKind:
         k, similarity, region = _columns(specs)
         keywords = KeywordLists.of([self._dictionary.take(row) for row in words])
         interests = self._interests([spec.alpha for spec in specs], similarity, keywords)
-        ranking = self._matcher.search(TopKSpecs(interests, k, region), x_m, y_m)
+        lasts = lasts_of([spec.window for spec in specs])
+        ranking = self._matcher.search(TopKSpecs(interests, k, region, lasts=lasts), x_m, y_m)
         for row in words:
             self._dictionary.give_back(row)
         return ranking

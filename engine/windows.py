@@ -1,0 +1,247 @@
+"""Windows: which of the live objects count for a subscription.
+
+A window is the last so many milliseconds, or the last so many objects published. Ids of objects increase
+with the order in which they were published, without gaps, so a window is all ids from some first one on:
+what is gone keeps its number, and nothing ever comes back into a window. Subscriptions name their window
+by a number; 0 stands for none, in which everything counts that is alive.
+
+Of each window is kept how often objects come into it and leave it, as of all that is alive: a window of
+so many seconds must cost what lifetimes cost that end at the same moments.
+
+Operations: O(1) an object and window, amortised; a window that is new is O(live objects).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine import window_kernels as kernels
+from engine.turnover import Turnover
+from index.batches import Floats, Ints
+from index.contracts import InconsistentIndexError
+from index.tables import SlotTable
+from index.tables.slots import Slots
+
+Numbers = npt.NDArray[np.int16]
+
+NO_WINDOW = 0
+"""The number of none: what is alive counts."""
+
+_ROOM_MIN = 8
+_EVERYTHING = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True)
+class Lasts:
+    """Windows that subscriptions ask for, a row each; 0 where it is none of the kind."""
+
+    duration_ms: Ints
+    count: Ints
+
+    @classmethod
+    def none(cls, rows: int) -> Lasts:
+        """Return what asks for none."""
+        return cls(np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64))
+
+
+class Leaving(NamedTuple):
+    """Live objects that leave a window, and the first id that counts in it then."""
+
+    window: int
+    first_id: int
+    slots: Slots
+
+
+class Windows:
+    """The windows of all subscriptions.
+
+    Parameters
+    ----------
+    table
+        The live objects, with `created_ms`.
+    """
+
+    def __init__(self, table: SlotTable) -> None:
+        self.next_id = 0
+        """Above every id published."""
+        self.first_ids: Ints = np.full(_ROOM_MIN, _EVERYTHING, dtype=np.int64)
+        """By number: objects of smaller ids do not count."""
+        self._table = table
+        self._duration_ms: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
+        self._count: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
+        self._users: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
+        self._alive: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
+        self._arrivals = [Turnover()]
+        self._departures = [Turnover()]
+        self._number_of: dict[tuple[int, int], int] = {(0, 0): NO_WINDOW}
+
+    def __len__(self) -> int:
+        """Return how many different windows subscriptions have."""
+        return len(self._number_of) - 1
+
+    def is_known(self, duration_ms: int, count: int) -> bool:
+        """Whether some subscription has this window."""
+        return (duration_ms, count) in self._number_of
+
+    def last(self, number: int) -> tuple[int, int]:
+        """Return the milliseconds, and the number of objects, of a window; 0 for what it is not."""
+        return int(self._duration_ms[number]), int(self._count[number])
+
+    # -- whose they are --------------------------------------------------------------------------
+
+    def take(self, lasts: Lasts, now_ms: int) -> Numbers:
+        """Return the numbers of windows, for one subscription more each."""
+        numbers = np.zeros(len(lasts.count), dtype=np.int16)
+        asked = np.flatnonzero((lasts.duration_ms != 0) | (lasts.count != 0))
+        for row in asked.tolist():
+            key = int(lasts.duration_ms[row]), int(lasts.count[row])
+            number = self._number_of.get(key)
+            numbers[row] = self._begin(key, now_ms) if number is None else number
+            self._users[numbers[row]] += 1
+        return numbers
+
+    def give_back(self, numbers: Numbers) -> None:
+        """Note that subscriptions have ended."""
+        for number in numbers[numbers != NO_WINDOW].tolist():
+            self._users[number] -= 1
+            if self._users[number] == 0:
+                del self._number_of[int(self._duration_ms[number]), int(self._count[number])]
+
+    def _begin(self, key: tuple[int, int], now_ms: int) -> int:
+        """Return the number of a window that nobody had."""
+        taken = set(self._number_of.values())
+        number = next(one for one in range(1, len(taken) + 1) if one not in taken)
+        if number >= len(self.first_ids):
+            for name in ("first_ids", "_duration_ms", "_count", "_users", "_alive"):
+                column = getattr(self, name)
+                setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
+        if number == len(self._arrivals):
+            self._arrivals.append(Turnover())
+            self._departures.append(Turnover())
+        self._arrivals[number], self._departures[number] = Turnover(), Turnover()
+        self._duration_ms[number], self._count[number] = key
+        self._number_of[key] = number
+        self.first_ids[number] = self.first_id(*key, now_ms)
+        ids = self._table.rows["id"][self._table.used()]
+        self._alive[number] = np.count_nonzero(ids >= self.first_ids[number])
+        return number
+
+    def first_id(self, duration_ms: int, count: int, now_ms: int) -> int:
+        """Return the first id that counts in a window. O(live objects) of one by time."""
+        if count:
+            return self.next_id - count
+        if not duration_ms:
+            return int(_EVERYTHING)
+        rows = self._table.rows[self._table.used()]
+        young = rows["id"][rows["created_ms"] > now_ms - duration_ms]
+        return int(young.min(initial=self.next_id))
+
+    # -- what comes and goes ---------------------------------------------------------------------
+
+    def leaving(self, ids: Ints) -> list[Leaving]:
+        """Return what leaves windows as objects are published, which are not in the table yet."""
+        next_id = max(self.next_id, int(ids.max(initial=0)) + 1)
+        counts = ((number, int(self._count[number])) for number in self._numbers())
+        return [self._leaving(number, next_id - count) for number, count in counts if count]
+
+    def due(self, now_ms: int) -> list[Leaving]:
+        """Return what leaves windows of so many milliseconds by a time."""
+        found = []
+        for number in self._numbers():
+            duration_ms = int(self._duration_ms[number])
+            if duration_ms:
+                first_id = kernels.first_younger(
+                    self._table.rows,
+                    self._table.ids.keys,
+                    self._table.ids.values,
+                    int(self.first_ids[number]),
+                    self.next_id,
+                    now_ms - duration_ms,
+                )
+                found.append(self._leaving(number, first_id))
+        return found
+
+    def _leaving(self, number: int, first_id: int) -> Leaving:
+        before = int(self.first_ids[number])
+        ids = np.arange(before, max(before, min(first_id, self.next_id)))
+        ids = ids[self._table.ids.present(ids)] if len(ids) else ids
+        return Leaving(number, max(before, first_id), self._table.slots(ids))
+
+    def let_go(self, leaving: Leaving, now_ms: int) -> None:
+        """Let objects leave a window, whose subscriptions hold them no more."""
+        self.first_ids[leaving.window] = leaving.first_id
+        self._count_out(leaving.window, len(leaving.slots), now_ms)
+
+    def arrived(self, ids: Ints, now_ms: int) -> None:
+        """Note new objects, which are in the table."""
+        self.next_id = max(self.next_id, int(ids.max(initial=0)) + 1)
+        self._arrivals[NO_WINDOW].note(now_ms, len(ids), len(self._table))
+        for number in self._numbers():
+            count = int(np.count_nonzero(ids >= self.first_ids[number]))
+            self._alive[number] += count
+            self._arrivals[number].note(now_ms, count, int(self._alive[number]))
+
+    def departed(self, ids: Ints, now_ms: int) -> None:
+        """Note objects that are gone from the table."""
+        self._departures[NO_WINDOW].note(now_ms, len(ids), len(self._table))
+        for number in self._numbers():
+            self._count_out(number, int(np.count_nonzero(ids >= self.first_ids[number])), now_ms)
+
+    def _count_out(self, number: int, count: int, now_ms: int) -> None:
+        if count:
+            self._alive[number] -= count
+            self._departures[number].note(now_ms, count, int(self._alive[number]))
+
+    def _numbers(self) -> list[int]:
+        return [number for number in self._number_of.values() if number != NO_WINDOW]
+
+    # -- what follows ----------------------------------------------------------------------------
+
+    def first_ids_of(self, lasts: Lasts, now_ms: int) -> Ints:
+        """Return the first id that counts in each window, whether subscriptions have it or not."""
+        keys = list(zip(lasts.duration_ms.tolist(), lasts.count.tolist(), strict=True))
+        found = {}
+        for key in dict.fromkeys(keys):
+            number = self._number_of.get(key)
+            known = None if number is None else int(self.first_ids[number])
+            found[key] = self.first_id(*key, now_ms) if known is None else known
+        return np.array([found[key] for key in keys], dtype=np.int64)
+
+    def do_count(self, ids: Ints, numbers: Numbers) -> npt.NDArray[np.bool_]:
+        """Whether each object counts in the window beside it."""
+        found: npt.NDArray[np.bool_] = ids >= self.first_ids[numbers]
+        return found
+
+    def rates(self) -> tuple[Floats, Floats]:
+        """Return arrivals, and departures, per object that counts and second, by number."""
+        found = np.zeros((2, len(self.first_ids)))
+        for number in self._number_of.values():
+            found[0, number] = self._arrivals[number].per_object_s
+            found[1, number] = self._departures[number].per_object_s
+        return found[0], found[1]
+
+    def check(self, now_ms: int) -> None:
+        """Verify every window from its definition. O(windows * objects).
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+        rows = self._table.rows[self._table.used()]
+        for (duration_ms, count), number in self._number_of.items():
+            counts = np.ones(len(rows), dtype=np.bool_)
+            if count:
+                counts &= rows["id"] >= self.next_id - count
+            if duration_ms:
+                counts &= rows["created_ms"] > now_ms - duration_ms
+            if not np.array_equal(counts, rows["id"] >= self.first_ids[number]):
+                raise InconsistentIndexError(f"window {number} does not begin where it should")
+            if number != NO_WINDOW and self._alive[number] != counts.sum():
+                raise InconsistentIndexError(f"window {number} has lost count of its objects")
+        if (rows["id"] >= self.next_id).any():
+            raise InconsistentIndexError("an object has an id that was not published")

@@ -1,0 +1,55 @@
+"""Windows of subscriptions of all kinds: checked, as arrays, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.windows import Lasts, Windows
+from safe_region.region import RegionMode
+from server.core.specs.checks import require
+from server.limits import Limits
+from server.model import NO_WINDOW, Window
+
+
+def check_window(window: Window, region: RegionMode, limits: Limits) -> None:
+    """Refuse a window that is out of limits, or with a region that knows none.
+
+    Raises
+    ------
+    RefusalError
+        Naming the field that is out of its limits.
+    """
+    if window == NO_WINDOW:
+        return
+    for field, value, most in (
+        ("duration_ms", window.duration_ms, limits.window_ms_max),
+        ("count", window.count, limits.window_count_max),
+    ):
+        require(0 <= value <= most, f"spec.window.{field}", value, f"1 to {most}")
+    limit = "ANCHORED, since there is a window"
+    require(region is RegionMode.ANCHORED, "spec.region", region.name, limit)
+
+
+def lasts_of(windows: Sequence[Window]) -> Lasts:
+    """Return windows as matchers take them."""
+    durations = np.array([one.duration_ms for one in windows], dtype=np.int64)
+    return Lasts(durations, np.array([one.count for one in windows], dtype=np.int64))
+
+
+def window_of(windows: Windows, number: int) -> Window:
+    """Return the window of a number."""
+    return Window(*windows.last(number))
+
+
+def encoded_window(window: Window) -> dict[str, int]:
+    """Write a window as fields of JSON, none if there is none."""
+    found = {"window_duration_ms": window.duration_ms, "window_count": window.count}
+    return {name: value for name, value in found.items() if value}
+
+
+def decoded_window(found: dict[str, Any]) -> Window:
+    """Read a window as it was written."""
+    return Window(int(found.get("window_duration_ms", 0)), int(found.get("window_count", 0)))
