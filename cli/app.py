@@ -9,6 +9,7 @@ import click
 from cli.bench import bench
 from cli.compile import compile_
 from cli.demo import demo
+from cli.idf import idf
 from cli.replay import replay
 from cli.serve import serve
 from cli.simulate import simulate
@@ -24,6 +25,7 @@ def app() -> None:
 
 app.add_command(serve)
 app.add_command(compile_)
+app.add_command(idf)
 app.add_command(status)
 app.add_command(simulate)
 app.add_command(replay)

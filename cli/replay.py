@@ -124,6 +124,7 @@ def figures(report: ReplayReport) -> dict[str, float]:
         "publish_to_device_p99_ms": round(report.latency_ms(0.99), 2),
         "audited_lists": report.audited,
         "audited_boolean_lists": report.audited_boolean,
+        "audited_lists_by_tfidf": report.audited_weighed,
         "audited_lists_with_windows": report.audited_windows,
         "mismatches": len(report.mismatches),
     }

@@ -87,6 +87,13 @@ def map_options(command: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="Share of the subscriptions that have a window: only the latest objects count.",
 )
+@click.option(
+    "--tfidf-share",
+    type=float,
+    default=0.2,
+    show_default=True,
+    help="Share of the top-k subscriptions that compare texts by tf-idf, the others by Jaccard.",
+)
 @click.option("--k-max", type=int, default=10, show_default=True, help="k is 1 to this.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Same seed, same rows.")
 def simulate(out: Path, **parameters: Any) -> None:  # noqa: ANN401

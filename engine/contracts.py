@@ -165,6 +165,9 @@ class Matcher(Protocol[Specs_contra]):
     def bounds(self, handles: Ints) -> Bounds:
         """Return how far what devices hold is right."""
 
+    def outdated(self, count: int) -> Positions:
+        """Return where some subscriptions, at most so many, were evaluated by weights of before."""
+
     def search(self, specs: Specs_contra, x_m: Floats, y_m: Floats) -> Ranking:
         """Return the results of subscriptions at one place each, now, for nobody in particular."""
 

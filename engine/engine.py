@@ -60,7 +60,7 @@ class Engine:
         matchers: Mapping[int, Callable[[Objects, EngineOptions], Matcher[Any]]] = MATCHERS,
     ) -> None:
         self.options = options or EngineOptions()
-        self.objects = Objects(self.options.object_index(), self.options.object_index())
+        self.objects = Objects(self.options.object_index, self.options.object_index())
         self.matchers = {kind: make(self.objects, self.options) for kind, make in matchers.items()}
 
     @property
@@ -121,6 +121,43 @@ class Engine:
         slots = self.objects.insert(objects, expiry_ms, rings, created_ms)
         found = [matcher.publish(objects, slots) for matcher in self.matchers.values()]
         return Published(*map(np.concatenate, zip(*found, strict=True)))._replace(left=left)
+
+    # -- weights ---------------------------------------------------------------------------------
+
+    @property
+    def generation(self) -> int:
+        """Of the weights by which subscriptions are evaluated; 0 for none."""
+        weights = self.objects.weights
+        return weights.generations[weights.current]
+
+    def begin_weights(self, generation: int, squares: Floats) -> None:
+        """Begin to let other weights of keywords come into force; `reweigh` goes on with it.
+
+        Parameters
+        ----------
+        generation
+            Its number, above 0.
+        squares
+            Squared weights by keyword.
+        """
+        self.objects.begin_weights(generation, squares)
+
+    def reweigh(self, count: int) -> Positions | None:
+        """Go on to let other weights come into force, for so many objects or subscriptions.
+
+        Returns
+        -------
+        Positions or None
+            Subscriptions that the caller is to evaluate anew, there where they were; None at the end.
+        """
+        if not self.objects.fill(count):
+            nothing = np.empty(0, dtype=np.int64)
+            return Positions(nothing, np.empty(0), np.empty(0))
+        for matcher in self.matchers.values():
+            outdated = matcher.outdated(count)
+            if len(outdated.handles):
+                return outdated
+        return None
 
     def _let_go(self, leaving: list[Leaving], *, tell: bool) -> Rows:
         """Take objects out of the buffers of those in whose windows they do not count any more."""

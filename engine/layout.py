@@ -12,6 +12,8 @@ OBJECT_DTYPE = np.dtype(
         ("id", np.int64),
         ("x_m", np.float64),
         ("y_m", np.float64),
+        ("norm2_0", np.float64),  # sum of the keywords' squared weights, by slot of these
+        ("norm2_1", np.float64),
         ("created_ms", np.int64),
         ("expiry_ms", np.int64),
         ("keyword_start", np.int64),  # first keyword id in the pool

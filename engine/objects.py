@@ -5,14 +5,18 @@ Operations (per object, beyond the index): insert and remove O(1), expiry O(log 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
 from engine.areas import Areas
 from engine.expiries import Expiries
 from engine.layout import NO_HOLDING, OBJECT_DTYPE
 from engine.polygons import Rings
+from engine.weights import SLOTS, Refill, Weights
 from engine.windows import Windows
-from index.batches import Boxes, Ints, KeywordLists, ObjectBatch
+from index.batches import Boxes, Floats, Ints, KeywordLists, ObjectBatch
 from index.contracts import InconsistentIndexError, ObjectIndex
 from index.tables import SlotTable
 from index.tables.slots import Slots
@@ -23,15 +27,19 @@ class Objects:
 
     Parameters
     ----------
-    index
-        Where the best and the nearest are found, by their points.
+    make_index
+        What makes an index where the best and the nearest are found, by their points.
     area_index
         Where those are found that have areas.
     """
 
-    def __init__(self, index: ObjectIndex, area_index: ObjectIndex) -> None:
+    def __init__(self, make_index: Callable[[], ObjectIndex], area_index: ObjectIndex) -> None:
         self.table = SlotTable(OBJECT_DTYPE)
-        self.index = index
+        self.weights = Weights()
+        self.index = make_index()
+        self._make_index = make_index
+        self._coming: tuple[ObjectIndex, Refill] | None = None
+        """What is to take the place of the index, with the weights that come."""
         self.areas = Areas(area_index)
         self.now_ms = 0
         self.windows = Windows(self.table)
@@ -54,12 +62,15 @@ class Objects:
         """
         if created_ms is None:
             created_ms = np.full(len(objects), self.now_ms, dtype=np.int64)
+        norms = self.norms(objects)
         slots = self.table.append(
             objects.ids,
             objects.keywords,
             {
                 "x_m": objects.x_m,
                 "y_m": objects.y_m,
+                "norm2_0": norms[:, 0],
+                "norm2_1": norms[:, 1],
                 "created_ms": created_ms,
                 "expiry_ms": expiry_ms,
                 "first_holding": np.full(len(objects), NO_HOLDING, dtype=np.int32),
@@ -67,15 +78,56 @@ class Objects:
         )
         self._expiries.push(expiry_ms, objects.ids)
         self.windows.arrived(objects.ids, self.now_ms)
-        self.index.insert(objects)
+        self.index.insert(replace(objects, norm2=norms[:, self.weights.current].copy()))
+        if self._coming is not None:
+            self._coming[0].insert(replace(objects, norm2=norms[:, self.weights.other].copy()))
         self.areas.insert(objects, slots, rings)
         return slots
 
     def remove(self, ids: Ints) -> None:
         """Remove objects that no buffer holds any more."""
         self.index.remove(ids)
+        if self._coming is not None:
+            self._coming[0].remove(ids[self._coming[1].has(ids)])
         self.areas.remove(ids, self.table.remove(ids))
         self.windows.departed(ids, self.now_ms)
+
+    # -- weights ---------------------------------------------------------------------------------
+
+    def norms(self, objects: ObjectBatch) -> Floats:
+        """Return the sum of the squared weights of each object's keywords, by object and slot."""
+        return np.stack([self.weights.norms(objects.keywords, slot) for slot in range(SLOTS)], axis=1)
+
+    def norms_of(self, slots: Slots) -> Floats:
+        """Return the same of live objects."""
+        rows = self.table.rows
+        return np.stack([rows[f"norm2_{slot}"][slots] for slot in range(SLOTS)], axis=1)
+
+    def begin_weights(self, generation: int, squares: Floats) -> None:
+        """Begin to let other weights come into force, given by keyword; `fill` goes on."""
+        self.weights.put_generation(generation, squares)
+        used, slot = self.table.used(), self.weights.other
+        rows = self.table.rows
+        rows[f"norm2_{slot}"][used] = self.weights.norms(self.table.keyword_lists(used), slot)
+        self._coming = self._make_index(), Refill(np.sort(rows["id"][used]), self.windows.next_id)
+
+    def fill(self, count: int) -> bool:
+        """Fill some objects into the index that comes; return whether there is none any more.
+
+        With the last of them it takes its place, and the weights that came are in force.
+        """
+        if self._coming is None:
+            return True
+        index, refill = self._coming
+        ids = refill.take(count)
+        if not len(ids):
+            self.index, self._coming = index, None
+            self.weights.current = self.weights.other
+            return True
+        slots = self.table.slots(ids[self.table.ids.present(ids)])
+        norm2 = self.table.rows[f"norm2_{self.weights.other}"][slots]
+        index.insert(replace(self.batch(slots), norm2=norm2))
+        return False
 
     def batch(self, slots: Slots) -> ObjectBatch:
         """Return live objects. O(keywords)."""
@@ -116,8 +168,9 @@ class Objects:
 
     def memory_bytes(self) -> int:
         """Size of the table, the index and the queue of expiries."""
-        parts = (self.table, self.index, self._expiries, self.areas)
-        return sum(part.memory_bytes() for part in parts)
+        parts = (self.table, self.index, self._expiries, self.areas, self.weights)
+        coming = 0 if self._coming is None else self._coming[0].memory_bytes()
+        return coming + sum(part.memory_bytes() for part in parts)
 
     def check(self) -> None:
         """Verify table and index.

@@ -46,8 +46,8 @@ class EngineOptions:
     buffer_extra
         b: how many objects beyond k a device is given. More of them, fewer reports and more objects
         sent. None to choose it by cost, for each subscription, at each anchor.
-    object_index, subscription_index, clause_index
-        What makes the indexes.
+    object_index, subscription_index, clause_index, weighted_index
+        What makes the indexes; the last is of subscriptions whose text similarity is TFIDF.
     costs
         What the choice weighs.
     margin_extra_max
@@ -70,4 +70,5 @@ class EngineOptions:
     matches_max: int = 1000
     range_slack: float | None = None
     clause_index: Callable[[], ClauseIndex] = NaiveClauseIndex
+    weighted_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
     moving_index: Callable[[], MovingIndex] | None = None

@@ -33,6 +33,7 @@ from nearcast.protocol.subscription import Subscription
 from nearcast.publisher import Publisher
 from nearcast.transport.channel import Tls
 from safe_region.earth import Bounds, Circle, Polygon, Rectangle
+from safe_region.idf import IdfError, IdfTable
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 
@@ -51,6 +52,8 @@ __all__ = [
     "Fleet",
     "GeoObject",
     "Geofence",
+    "IdfError",
+    "IdfTable",
     "Last",
     "LiveObject",
     "Match",

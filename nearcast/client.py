@@ -12,7 +12,7 @@ from typing import Any
 from nearcast.device import Device
 from nearcast.model import Match, ServerStatus, Spec
 from nearcast.protocol.clock import Clock
-from nearcast.protocol.converters import live_object, server_status
+from nearcast.protocol.converters import idf_parts, live_object, server_status
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.location import Location
 from nearcast.protocol.shapes import position_message
@@ -23,6 +23,7 @@ from nearcast.transport.channel import Channel, Tls
 from nearcast.transport.codec import FLEET, SINGLE, Codec
 from nearcast.transport.device_stream import DeviceStream
 from nearcast.v1 import control_service_pb2, device_service_pb2
+from safe_region.idf import IdfTable
 
 _NONCE_BYTES = 16
 _KEEPALIVE_S = 30.0
@@ -142,6 +143,20 @@ class Client:
         self.clock.is_virtual = True
         self.clock.observe(response.time_ms)
         self._pass_time()
+
+    async def set_idf(self, table: IdfTable) -> int:
+        """Let another table of weights of keywords come into force, for `Similarity.TFIDF`.
+
+        It is durable on return; its generation is returned. The server then weighs anew what it holds, in
+        the background; a subscription's list is exact by the table of its `idf_generation`.
+
+        Raises
+        ------
+        RefusedError
+            If one is coming into force already, or a weight is out of its limits.
+        """
+        response = await self._call(self._channel.control.SetIdf, idf_parts(table))
+        return int(response.generation)
 
     async def status(self) -> ServerStatus:
         """Return what the server is doing and what it has counted; it tells that in every state."""

@@ -195,6 +195,8 @@ class ChangeReason(Enum):
     DWELLED = "dwelled"
     """An object has matched for as long as the subscription asks for."""
     RESUMED = "resumed"
+    REWEIGHED = "reweighed"
+    """Another table of weights of keywords has come into force."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ many fractions as they have vertices (`oracle_plane`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -73,7 +73,9 @@ class OracleSubscription(NamedTuple):
     k: int
     alpha: float
     similarity: str
-    """One of "jaccard", "dice", "cosine"."""
+    """One of "jaccard", "dice", "cosine"; "tfidf" with `weights`."""
+    weights: Callable[[str], float] | None = None
+    """What a keyword weighs; None for 1."""
     window: OracleWindow = OracleWindow()
 
 
@@ -134,6 +136,14 @@ def tfidf_distance(weights: Mapping[Word, float], left: frozenset[Word], right: 
     return 1.0 - common / math.sqrt(norms[0] * norms[1])
 
 
+def _distance(subscription: OracleSubscription, keywords: frozenset[str]) -> float:
+    if subscription.similarity != "tfidf":
+        return text_distance(subscription.similarity, subscription.keywords, keywords)
+    weigh = subscription.weights or (lambda _word: 1.0)
+    words = subscription.keywords | keywords
+    return tfidf_distance({word: weigh(word) for word in words}, subscription.keywords, keywords)
+
+
 def ranked(
     subscription: OracleSubscription,
     x_m: float,
@@ -153,7 +163,7 @@ def ranked(
             continue
         dx = x_m - candidate.x_m
         dy = y_m - candidate.y_m
-        r = weight * text_distance(subscription.similarity, wanted, candidate.keywords)
+        r = weight * _distance(subscription, candidate.keywords)
         found.append(OracleMatch(math.sqrt(dx * dx + dy * dy) + r, candidate.object_id))
     found.sort()
     return found

@@ -12,7 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine import CostModel, EngineOptions
-from index.catalogue import CLAUSE_INDEXES, MOVING_INDEXES, OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from index.catalogue import (
+    CLAUSE_INDEXES,
+    MOVING_INDEXES,
+    OBJECT_INDEXES,
+    SUBSCRIPTION_INDEXES,
+    weighted_index,
+)
 from index.square import Square
 from index.tables.growth import reserve
 from safe_region.frame import Frame
@@ -158,6 +164,7 @@ def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> E
     low = frame.project(settings.area.lon_min, settings.area.lat_min)
     square = Square(0.0, 0.0, max(-low.x_m, -low.y_m))
     subscription_index = SUBSCRIPTION_INDEXES[settings.subscription_index]
+    weighted = weighted_index(settings.subscription_index)
     clause_index = CLAUSE_INDEXES[settings.clause_index]
     moving_index = MOVING_INDEXES.get(settings.moving_index)
     return EngineOptions(
@@ -174,6 +181,7 @@ def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> E
         margin_extra_max=settings.margin_buffer_max,
         object_index=OBJECT_INDEXES[settings.object_index],
         subscription_index=lambda: subscription_index(square),
+        weighted_index=lambda: weighted(square),
         clause_index=lambda: clause_index(square),
         moving_index=None if moving_index is None else lambda: moving_index(square),
     )

@@ -136,6 +136,7 @@ class Cause(IntEnum):
     RETRACTED = 4
     REPLACED = 5
     RESUMED = 6
+    REWEIGHED = 7
 
 
 class DropReason(IntEnum):
@@ -152,6 +153,8 @@ class Reach(NamedTuple):
 
     length_m: float
     object_id: int
+    idf_generation: int = 0
+    """Of the weights that text shares are by; 0 if keywords count alike."""
 
 
 class Slack(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nearcast import (
@@ -20,6 +20,7 @@ from nearcast import (
 from nearcast.expressions import clauses_of
 from safe_region import oracle
 from safe_region.frame import Frame
+from safe_region.idf import IdfTable
 from safe_region.keywords import normalised_keyword
 from simulator.workload_rows import ObjectRow
 
@@ -34,6 +35,8 @@ class PublishedObjects:
     frame: Frame
     objects: dict[int, oracle.OracleObject] = field(default_factory=dict)
     latest_id: int = 0
+    tables: dict[int, IdfTable] = field(default_factory=lambda: {0: IdfTable({})})
+    """Tables of weights of keywords by generation."""
     _id_of_key: dict[str, int] = field(default_factory=dict)
     _id_of_row: dict[tuple[str, int], int] = field(default_factory=dict)
 
@@ -98,7 +101,8 @@ def audit_list(
     """Compare one list with the oracle's at the device's true position: ids, order and scores."""
     x_m, y_m = published.frame.project(lon, lat)
     frame, objects, latest_id = published.frame, published.objects.values(), published.latest_id
-    expected = expected_list(subscription.spec, x_m, y_m, frame, objects, now_ms, latest_id)
+    weigh = published.tables[subscription.idf_generation].weight
+    expected = expected_list(subscription.spec, x_m, y_m, frame, objects, now_ms, latest_id, weigh)
     found = subscription.results()
     if subscription.state is SubscriptionState.TOO_MANY:
         if {match.object.id for match in found} <= {one.object_id for one, _ in expected}:
@@ -122,6 +126,7 @@ def expected_list(
     objects: Iterable[oracle.OracleObject],
     now_ms: int,
     latest_id: int,
+    weigh: Callable[[str], float] | None = None,
 ) -> list[tuple[oracle.OracleMatch, float]]:
     """Return what the oracle says that a device is to show, with scores."""
     window = oracle_window(spec, latest_id)
@@ -129,7 +134,7 @@ def expected_list(
         wanted = oracle_range(spec, frame)._replace(window=window)
         return [(one, 0.0) for one in oracle.matching(wanted, x_m, y_m, objects, now_ms)]
     asked = oracle.OracleSubscription(
-        _normalised(spec.keywords), spec.k, spec.alpha, spec.similarity.name.lower(), window
+        _normalised(spec.keywords), spec.k, spec.alpha, spec.similarity.name.lower(), weigh, window
     )
     best = oracle.top_k(asked, x_m, y_m, frame.maxdist_m, objects, now_ms)
     return [(one, spec.alpha * one.length_m / frame.maxdist_m) for one in best]

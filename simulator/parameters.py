@@ -75,6 +75,8 @@ class SimulationParameters:
         Preferences are uniform in (0, 1), then clamped to these.
     similarity
         Text similarity of top-k subscriptions: jaccard, dice or cosine.
+    tfidf_share
+        Share of the top-k subscriptions that compare texts by tf-idf instead.
     range_area_min, range_area_max
         Ranges of boolean subscriptions, as shares of the service area: uniform between them.
 
@@ -116,6 +118,7 @@ class SimulationParameters:
     alpha_min: float = 0.05
     alpha_max: float = 0.95
     similarity: str = "jaccard"
+    tfidf_share: float = 0.2
     range_area_min: float = 0.0001
     range_area_max: float = 0.01
 
@@ -183,6 +186,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "subscriptions_per_device": (1, 100),
     "boolean_share": (0, 1),
     "window_share": (0, 1),
+    "tfidf_share": (0, 1),
     "mobility": (0, 1),
     "velocity": (0.01, 100),
     "subscription_keywords_max": (1, 16),

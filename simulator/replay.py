@@ -98,6 +98,8 @@ class ReplayReport:
     audited: int = 0
     audited_boolean: int = 0
     """So many of them lists of boolean subscriptions."""
+    audited_weighed: int = 0
+    """So many of them lists of top-k subscriptions by weights of keywords."""
     audited_windows: int = 0
     """So many of them lists of subscriptions with a window."""
     mismatches: list[Mismatch] = field(default_factory=list)
@@ -147,6 +149,8 @@ class Replay:
         self._publications = by_tick(rows, world.period_ms)
         self._retractions = retractions_by_tick(rows, world.period_ms)
         self._published = PublishedObjects(Frame.of(world.area))
+        is_weighed = any(row.similarity == "tfidf" for row in self._subscription_rows)
+        self._idf_table = simulation.idf_table() if is_weighed else None
         self._devices: dict[str, Device] = {}
         self._subscriptions: dict[str, list[Subscription]] = {}
         self._watchers: list[asyncio.Task[None]] = []
@@ -171,6 +175,9 @@ class Replay:
             self._publisher = self._client.publisher()
             await self._client.advance_clock(self._now_ms(0))
             await self._publish(0)
+            if self._idf_table is not None:
+                generation = await self._client.set_idf(self._idf_table)
+                self._published.tables[generation] = self._idf_table
             await self._attach(stack)
             await self._client.sync()
             self._audit(0)
@@ -271,6 +278,7 @@ class Replay:
                 self.report.audited += 1
                 self.report.audited_boolean += isinstance(subscription.spec, Boolean)
                 self.report.audited_windows += subscription.spec.window is not None
+                self.report.audited_weighed += subscription.idf_generation > 0
                 if mismatch is not None:
                     self.report.mismatches.append(mismatch)
 

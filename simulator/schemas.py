@@ -17,6 +17,8 @@ subscriptions
     of `radius_m` about `center` (lon, lat), or about the device if that is null, or a rectangle of
     `extent_m` (width, height) about the device. Where one of `window_ms` and `window_count` is not null
     only objects of the last milliseconds, or the last so many published, count.
+idf
+    How many of the objects have each keyword: what weights of the similarity `tfidf` are made from.
 """
 
 from __future__ import annotations
@@ -108,12 +110,15 @@ SUBSCRIPTIONS = _with_nulls(
     ("window_count", LongType()),
 )
 
+IDF = _table(("keyword", StringType()), ("objects", LongType()))
+
 TABLES: dict[str, StructType] = {
     "roads": ROADS,
     "places": PLACES,
     "trajectories": TRAJECTORIES,
     "objects": OBJECTS,
     "subscriptions": SUBSCRIPTIONS,
+    "idf": IDF,
 }
 """Every table by the name of its folder."""
 

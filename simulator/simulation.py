@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from safe_region.frame import Area, Frame
+from safe_region.idf import IdfTable
 from simulator import schemas
 from simulator.city import generate_city
 from simulator.destinations import Destinations
@@ -30,7 +31,7 @@ from simulator.spark import SHUFFLE_PARTITIONS, spark_session
 from simulator.subscriptions import subscriptions
 from simulator.terrain import Terrain
 from simulator.trajectories import trajectories
-from simulator.workload import object_count, objects
+from simulator.workload import keyword_counts, object_count, objects
 
 VERSION = 4
 """Of the layout of the folder."""
@@ -44,6 +45,7 @@ _SORT_KEYS = {
     "trajectories": ("tick", "device_id"),
     "objects": ("publish_ms", "object_key"),
     "subscriptions": ("device_id", "subscription_id"),
+    "idf": ("keyword",),
 }
 
 
@@ -94,6 +96,12 @@ class Simulation:
     trajectories: pa.Table
     objects: pa.Table
     subscriptions: pa.Table
+    idf: pa.Table
+
+    def idf_table(self) -> IdfTable:
+        """Return what keywords weigh, by how many of the objects have each."""
+        words, counts = (self.idf.column(name).to_pylist() for name in ("keyword", "objects"))
+        return IdfTable.of_counts(self.objects.num_rows, dict(zip(words, counts, strict=True)))
 
 
 def simulate(
@@ -171,16 +179,18 @@ def _write_frames(
     devices = numbers(parameters.devices)
     _write_frame(trajectories(devices, graph, destinations, parameters), "trajectories", out_dir)
     report("trajectories", 1, 1)
-    report("workload", 0, 2)
+    report("workload", 0, 3)
     place_frame = spark.read.schema(schemas.PLACES).parquet(str(out_dir / "places"))
     keys = numbers(object_count(parameters))
     published = objects(place_frame, terrain.places.num_rows, keys, parameters)
     _write_frame(published, "objects", out_dir)
-    report("workload", 1, 2)
+    report("workload", 1, 3)
     written = spark.read.schema(schemas.OBJECTS).parquet(str(out_dir / "objects"))
     wanted = numbers(parameters.devices * parameters.subscriptions_per_device)
     _write_frame(subscriptions(written, wanted, frame, parameters), "subscriptions", out_dir)
-    report("workload", 2, 2)
+    report("workload", 2, 3)
+    _write_frame(keyword_counts(written), "idf", out_dir)
+    report("workload", 3, 3)
 
 
 def _clear(out_dir: Path) -> None:

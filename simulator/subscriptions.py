@@ -92,7 +92,9 @@ def subscriptions(
         F.when(~is_boolean, F.col("words")).alias("keywords"),
         F.when(~is_boolean, (draw("k") * F.lit(parameters.k_max)).cast("int") + 1).alias("k"),
         F.when(~is_boolean, alpha).alias("alpha"),
-        F.when(~is_boolean, F.lit(parameters.similarity)).alias("similarity"),
+        F.when(~is_boolean & (draw("weighed") < parameters.tfidf_share), "tfidf")
+        .when(~is_boolean, parameters.similarity)
+        .alias("similarity"),
         F.when(is_boolean, _expression()).alias("expression"),
         *_range(frame),
         *_window(draw("window"), draw("length"), parameters),

@@ -77,6 +77,12 @@ def objects(
     return _worded(_versions(firsts, parameters), places, parameters)
 
 
+def keyword_counts(published: DataFrame) -> DataFrame:
+    """Return how many of the objects have each keyword."""
+    words = published.select(F.explode(F.array_distinct("keywords")).alias("keyword"))
+    return words.groupBy("keyword").agg(F.count("*").alias("objects"))
+
+
 def _firsts(numbers: DataFrame, place_count: int, parameters: SimulationParameters) -> DataFrame:
     """First publications: when, where, for how long, and whether taken back or replaced."""
     row = F.col("id")

@@ -49,10 +49,12 @@ class SubscriptionRow(NamedTuple):
     def spec(self, region: RegionMode) -> Spec:
         """Return what a device subscribes to; regions of top-k ones work as told.
 
-        Those of the mode ELLIPSE have no window.
+        Those of the mode ELLIPSE have no window, and compare texts without weights.
         """
         if self.expression is None:
             similarity = Similarity[str(self.similarity).upper()]
+            if similarity is Similarity.TFIDF and region is not RegionMode.ANCHORED:
+                similarity = Similarity.COSINE
             window = self._window() if region is RegionMode.ANCHORED else None
             k, alpha = int(self.k or 0), float(self.alpha or 0.0)
             return TopK(self.keywords or (), k, alpha, similarity, region, window)

@@ -72,7 +72,7 @@ def figure_11(data: Dataset, base: LampsParameters, progress: Progress) -> list[
         lamps = Lamps(variant, data, STILL_M, parameters)
         lamps.build(progress)
         lamps.compare_sample(0)
-        tree = top_k_of(lamps.engine).tables.index
+        tree = top_k_of(lamps.engine).tables.indexes.alike
         assert isinstance(tree, SqTree)  # noqa: S101 - made two lines above
         seen = data.objects(_OBJECTS_SEEN, 1, np.random.default_rng([base.seed, 11]))
         rows.append(

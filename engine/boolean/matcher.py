@@ -123,6 +123,10 @@ class BooleanMatcher:
         slack_m = np.where(is_whole, np.inf, rows["slack_m"])
         return Bounds(rows["x_m"], rows["y_m"], slack_m, rows["too_many"].astype(np.int64))
 
+    def outdated(self, count: int) -> Positions:  # noqa: ARG002
+        """Weights of keywords do not matter."""
+        return Positions(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
+
     def search(self, specs: BooleanSpecs, x_m: Floats, y_m: Floats) -> Ranking:
         """Return what matches at each place, nearest to the middle of the range first."""
         count = len(x_m)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from engine.top_k.chain_kernels import hold, release
 from engine.top_k.choice_kernels import Chosen
-from engine.top_k.layout import NO_HOLDING, Row, Rows
+from engine.top_k.layout import NO_HOLDING, TFIDF, Row, Rows
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import drain, is_less, offer
@@ -22,13 +22,38 @@ Slots = npt.NDArray[np.int32]
 
 
 @leaf
-def share_of(subscription: Row, pool: KeywordIds, item: Row, object_pool: KeywordIds) -> float:
+def _weighed_share(
+    subscription: Row, words: KeywordIds, item: Row, object_words: KeywordIds, squares: Floats
+) -> float:
+    """Text share of an object by the weights that a subscription was evaluated by."""
+    slot = subscription["index"] - 1
+    norm2 = 0.0
+    common = 0.0
+    j = 0
+    for i in range(words.shape[0]):
+        square = squares[words[i], slot]
+        norm2 += square
+        while j < object_words.shape[0] and object_words[j] < words[i]:
+            j += 1
+        if j < object_words.shape[0] and object_words[j] == words[i]:
+            common += square
+    object_norm2 = item["norm2_0"] if slot == 0 else item["norm2_1"]
+    distance = text_distance(subscription["similarity"], common, norm2, object_norm2)
+    return float(subscription["weight_m"] * distance)
+
+
+@leaf
+def share_of(
+    subscription: Row, pool: KeywordIds, item: Row, object_pool: KeywordIds, squares: Floats
+) -> float:
     """Text share of an object for a subscription; they share a keyword."""
     start, count = subscription["keyword_start"], subscription["keyword_count"]
     object_start, object_count = item["keyword_start"], item["keyword_count"]
-    common = common_count(
-        pool[start : start + count], object_pool[object_start : object_start + object_count]
-    )
+    words = pool[start : start + count]
+    object_words = object_pool[object_start : object_start + object_count]
+    if subscription["similarity"] == TFIDF:
+        return _weighed_share(subscription, words, item, object_words, squares)
+    common = common_count(words, object_words)
     distance = text_distance(subscription["similarity"], common, count, object_count)
     return float(subscription["weight_m"] * distance)
 
@@ -104,11 +129,12 @@ def clear(objects: Rows, subscriptions: Rows, holdings: Rows, slots: Slots) -> N
 
 
 @leaf
-def _holds(objects: Rows, holdings: Rows, start: int, end: int, object_id: int) -> bool:
-    for place in range(start, end):  # noqa: SIM110 - a kernel
+def _place_of(objects: Rows, holdings: Rows, start: int, end: int, object_id: int) -> int:
+    """Return the holding of an object in a stretch, or NO_HOLDING."""
+    for place in range(start, end):
         if objects[holdings[place]["object"]]["id"] == object_id:
-            return True
-    return False
+            return place
+    return NO_HOLDING
 
 
 @leaf
@@ -173,7 +199,10 @@ def settle(
         start = row["buffer_start"]
         kept_end = start + row["buffer_count"]
         for j in range(begin, end):
-            if not _holds(objects, holdings, start, kept_end, chosen.ids[j]):
+            place = _place_of(objects, holdings, start, kept_end, chosen.ids[j])
+            if place != NO_HOLDING:
+                holdings[place]["r_m"] = chosen.r_m[j]  # another one only by other weights
+            else:
                 object_slot = find(id_keys, id_values, chosen.ids[j])
                 hold(objects, subscriptions, holdings, slot, object_slot, chosen.r_m[j])
                 told = _tell(changes, told, row["id"], chosen.ids[j], chosen.r_m[j], 0)
@@ -186,6 +215,7 @@ def admit(
     object_pool: KeywordIds,
     subscriptions: Rows,
     pool: KeywordIds,
+    squares: Floats,
     holdings: Rows,
     slots: Slots,
     new_slots: Slots,
@@ -217,14 +247,14 @@ def admit(
         if subscriptions[slot]["buffer_count"] + end - begin > room:
             keep = subscriptions[slot]["k"] + subscriptions[slot]["extra"]
             _lower_reach(
-                objects, object_pool, subscriptions, pool, holdings, slot,
+                objects, object_pool, subscriptions, pool, squares, holdings, slot,
                 new_slots[begin:end], lengths[: keep + 1], ids[: keep + 1], shares[: keep + 1],
             )  # fmt: skip
             moved[moved_count] = slot
             moved_count += 1
             told = _drop_beyond(objects, subscriptions, holdings, slot, changes, told)
         for i in range(begin, end):
-            r_m = share_of(subscriptions[slot], pool, objects[new_slots[i]], object_pool)
+            r_m = share_of(subscriptions[slot], pool, objects[new_slots[i]], object_pool, squares)
             if _is_below(objects[new_slots[i]], subscriptions[slot], r_m):
                 hold(objects, subscriptions, holdings, slot, new_slots[i], r_m)
                 subscriptions[slot]["arrivals"] += 1
@@ -251,6 +281,7 @@ def _lower_reach(
     object_pool: KeywordIds,
     subscriptions: Rows,
     pool: KeywordIds,
+    squares: Floats,
     holdings: Rows,
     slot: int,
     new_slots: Slots,
@@ -267,7 +298,7 @@ def _lower_reach(
         size = offer(lengths, ids, shares, size, at_anchor, item["id"], 0.0)
     for i in range(new_slots.shape[0]):
         item = objects[new_slots[i]]
-        r_m = share_of(subscriptions[slot], pool, item, object_pool)
+        r_m = share_of(subscriptions[slot], pool, item, object_pool, squares)
         at_anchor = _length_at_anchor(item, subscriptions[slot], r_m)
         size = offer(lengths, ids, shares, size, at_anchor, item["id"], 0.0)
     drain(lengths, ids, shares, size)

@@ -165,6 +165,7 @@ class Evaluation:
             self._objects.table.ids.values,
             rows,
             self._subscriptions.pool,
+            self._objects.weights.squares,
             self._tables.buffers.holdings,
             slots,
             positions.x_m,
@@ -207,11 +208,24 @@ class Evaluation:
             chosen,
             changes,
         )
-        if len(woken):
-            self._tables.index.insert(self._tables.reaches(woken), self._tables.interests(woken))
-        if len(others):
-            self._tables.index.move(self._tables.reaches(others))
+        self._index(woken, others)
         return changes[:told]
+
+    def _index(self, woken: Slots, others: Slots) -> None:
+        """Tell the subscription indexes where subscriptions are now, and in which they belong."""
+        rows, indexes = self._subscriptions.rows, self._tables.indexes
+        numbers = self._tables.index_numbers(others)
+        changes = rows["index"][others] != numbers
+        if changes.any():
+            outdated = others[changes]
+            indexes.remove(rows["id"][outdated], rows["index"][outdated])
+            woken, others = np.concatenate([woken, outdated]), others[~changes]
+        if len(woken):
+            rows["index"][woken] = self._tables.index_numbers(woken)
+            reaches, interests = self._tables.reaches(woken), self._tables.interests(woken)
+            indexes.insert(reaches, interests, rows["index"][woken])
+        if len(others):
+            indexes.move(self._tables.reaches(others), rows["index"][others])
 
     def choose(self, slots: Slots, rows: Rows, positions: Positions, ranking: Ranking) -> Choice:
         """Decide anchors, reaches and buffers; `rows` are copies, which learn."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import Any
 
-from engine.top_k.layout import ELLIPSE, NO_HOLDING, NO_PENDING
+from engine.top_k.layout import ELLIPSE, NO_HOLDING, NO_PENDING, TFIDF
 from engine.top_k.tables import TopKTables
 from index.contracts import InconsistentIndexError
 from safe_region.scoring import length, text_distance
@@ -22,11 +23,11 @@ def check_top_k(tables: TopKTables) -> None:
         Naming what does not hold.
     """
     tables.subscriptions.check()
-    tables.index.check()
+    tables.indexes.check()
     rows = tables.subscriptions.rows
     used = tables.subscriptions.used()
     awake = used[rows["is_awake"][used] == 1]
-    if len(tables.index) != len(awake):
+    if len(tables.indexes) != len(awake):
         raise InconsistentIndexError("the subscription index does not hold what is awake")
     room = int(rows["buffer_room"][awake].sum()) + tables.buffers.free_count()
     if room != tables.buffers.end or rows["buffer_room"][used].sum() != rows["buffer_room"][awake].sum():
@@ -80,15 +81,23 @@ def _ranked(tables: TopKTables, slot: int) -> Iterator[tuple[Pair, float]]:
         item = tables.objects.table.rows[object_slot]
         if item["id"] < first_id:
             continue
-        words = tables.objects.table.keywords(object_slot)
-        common = len(wanted.intersection(words.tolist()))
+        words = tables.objects.table.keywords(object_slot).tolist()
+        common = wanted.intersection(words)
         if common:
-            distance = text_distance(int(row["similarity"]), common, len(wanted), len(words))
+            masses = (_mass(tables, row, one) for one in (common, wanted, words))
+            distance = text_distance(int(row["similarity"]), *masses)
             r_m = float(row["weight_m"]) * distance
             here = length(
                 float(row["x_m"]) - float(item["x_m"]), float(row["y_m"]) - float(item["y_m"]), r_m
             )
             yield (here, int(item["id"])), r_m
+
+
+def _mass(tables: TopKTables, row: Any, words: Collection[int]) -> float:  # noqa: ANN401 - a row
+    """Return what keywords count for together: their number, or the sum of their squared weights."""
+    if row["similarity"] != TFIDF:
+        return len(words)
+    return sum(float(tables.objects.weights.squares[word, row["index"] - 1]) for word in words)
 
 
 def _check_buffer(tables: TopKTables, slot: int) -> None:

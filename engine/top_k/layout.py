@@ -9,6 +9,7 @@ import numpy as np
 from engine.contracts import Rows
 from engine.layout import NO_HOLDING
 from safe_region.region import RegionMode
+from safe_region.scoring import Similarity
 
 __all__ = [
     "BY_COST",
@@ -18,6 +19,7 @@ __all__ = [
     "NO_PENDING",
     "PENDING_DTYPE",
     "SUBSCRIPTION_DTYPE",
+    "TFIDF",
     "Row",
     "Rows",
 ]
@@ -32,7 +34,8 @@ NO_PENDING = -1
 """Ends a chain of objects that wait."""
 
 ELLIPSE = int(RegionMode.ELLIPSE)
-"""A constant for kernels."""
+TFIDF = int(Similarity.TFIDF)
+"""Constants for kernels."""
 
 SUBSCRIPTION_DTYPE = np.dtype(
     [
@@ -60,6 +63,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("similarity", np.int8),
         ("region", np.int8),
         ("is_awake", np.int8),
+        ("index", np.int8),  # number of the subscription index that it is in, hence of its weights
     ],
     align=True,
 )

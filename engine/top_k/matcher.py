@@ -24,7 +24,7 @@ from engine.options import EngineOptions
 from engine.top_k import buffer_kernels
 from engine.top_k.evaluation import Choice, Evaluation
 from engine.top_k.invariants import check_top_k
-from engine.top_k.layout import BY_COST, ELLIPSE, NO_PENDING
+from engine.top_k.layout import BY_COST, ELLIPSE, NO_PENDING, TFIDF
 from engine.top_k.tables import TopKTables
 from engine.windows import Lasts
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking
@@ -56,10 +56,11 @@ class TopKMatcher:
     """
 
     def __init__(self, objects: Objects, options: EngineOptions) -> None:
-        self.tables = TopKTables(objects, options.subscription_index())
+        self.tables = TopKTables(objects, options)
         self.subscriptions = self.tables.subscriptions
         self.buffers = self.tables.buffers
         self.windows = objects.windows
+        self.weights = objects.weights
         self._objects = objects
         self._options = options
         self._evaluation = self.make_evaluation()
@@ -98,6 +99,7 @@ class TopKMatcher:
                 "held_s": np.zeros(len(handles), dtype=np.float32),
                 "ample_m": np.full(len(handles), np.inf, dtype=np.float32),
                 "is_awake": np.zeros(len(handles), dtype=np.int8),
+                "index": np.zeros(len(handles), dtype=np.int8),
                 "buffer_count": np.zeros(len(handles), dtype=np.int32),
                 "buffer_room": np.zeros(len(handles), dtype=np.int32),
                 "first_pending": np.full(len(handles), NO_PENDING, dtype=np.int32),
@@ -117,7 +119,7 @@ class TopKMatcher:
         slots = slots[rows["is_awake"][slots] == 1]
         if not len(slots):
             return
-        self.tables.index.remove(rows["id"][slots])
+        self.tables.indexes.remove(rows["id"][slots], rows["index"][slots])
         buffer_kernels.clear(self._objects.table.rows, rows, self.buffers.holdings, slots)
         self.buffers.give_back(rows, slots)
         rows["is_awake"][slots] = 0
@@ -189,18 +191,33 @@ class TopKMatcher:
         found: np.void = self.tables.rows(np.array([handle], dtype=np.int64))[0]
         return found
 
+    def generation(self, handle: int) -> int:
+        """Return that of the weights a subscription was evaluated by; 0 if its keywords count alike."""
+        number = int(self.row(handle)["index"])
+        return self.weights.generations[number - 1] if number else 0
+
     def search(self, specs: TopKSpecs, x_m: Floats, y_m: Floats) -> Ranking:
         """Return the k best at each place, now, for nobody in particular."""
         unbounded = np.full(len(specs.k), np.inf)
         lasts = specs.lasts or Lasts.none(len(specs.k))
         first_ids = self._objects.windows.first_ids_of(lasts, self._objects.now_ms)
-        return self._objects.index.best(specs.interests, x_m, y_m, specs.k, unbounded, first_ids)
+        interests = self.tables.weighed(specs.interests)
+        return self._objects.index.best(interests, x_m, y_m, specs.k, unbounded, first_ids)
+
+    def outdated(self, count: int) -> Positions:
+        """Return where some subscriptions, at most so many, were evaluated by weights of before."""
+        used = self.subscriptions.used()
+        rows = self.subscriptions.rows
+        awake = used[(rows["is_awake"][used] == 1) & (rows["similarity"][used] == TFIDF)]
+        found = rows[awake[rows["index"][awake] != self.tables.index_numbers(awake)][:count]]
+        handles, x_m, y_m = (found[name].copy() for name in ("id", "x_m", "y_m"))
+        return Positions(handles, x_m, y_m, speed_mps=found["speed_mps"].astype(np.float64))
 
     # -- objects ---------------------------------------------------------------------------------
 
     def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
         """Take note of new objects, which are in the table already."""
-        matches = self.tables.index.match(objects)
+        matches = self.tables.indexes.match(objects, self._objects.norms_of(slots))
         rows = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
         owners = self.subscriptions.slots(matches.ids)
         counts = self._objects.windows.do_count(
@@ -229,6 +246,7 @@ class TopKMatcher:
             self._objects.table.pool,
             rows,
             self.subscriptions.pool,
+            self._objects.weights.squares,
             self.buffers.holdings,
             owners[order],
             new_slots[order],
@@ -239,7 +257,8 @@ class TopKMatcher:
             np.empty(room),
         )
         if moved_count:
-            self.tables.index.move(self.tables.reaches(moved[:moved_count]))
+            lowered = moved[:moved_count]
+            self.tables.indexes.move(self.tables.reaches(lowered), rows["index"][lowered])
         return changes[:told], rows["id"][moved[:moved_count]]
 
     def remove(self, slots: Slots, *, tell: bool) -> Rows:
@@ -264,7 +283,7 @@ class TopKMatcher:
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""
-        parts = (self.subscriptions, self.buffers, self.tables.pending, self.tables.index)
+        parts = (self.subscriptions, self.buffers, self.tables.pending, self.tables.indexes)
         return sum(part.memory_bytes() for part in parts)
 
     def check(self) -> None:

@@ -110,6 +110,7 @@ def resolve(
     id_values: Values,
     subscriptions: Rows,
     pool: KeywordIds,
+    squares: Floats,
     holdings: Rows,
     slots: Slots,
     x_m: Floats,
@@ -153,7 +154,7 @@ def resolve(
             if object_slot == NO_VALUE or _is_held(holdings, subscription, object_slot):
                 continue  # it has gone, or come otherwise
             item = objects[object_slot]
-            r_m = share_of(subscription, pool, item, object_pool)
+            r_m = share_of(subscription, pool, item, object_pool, squares)
             here = length(x_m[i] - item["x_m"], y_m[i] - item["y_m"], r_m)
             size = offer(kept_lengths, kept_ids, kept_shares, size, here, item["id"], r_m)
             if is_less(here, item["id"], worst, worst_id):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from itertools import islice
 
 from nearcast.errors import invalid
 from nearcast.model import GeoObject, LiveObject, ServerState, ServerStatus
 from nearcast.protocol.shapes import area_from, area_message, number, position_message
 from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2
 from safe_region.frame import Area, Frame, Point
+from safe_region.idf import IdfTable
 
+_WORDS_PER_PART = 50_000
+"""Of a table of weights: a megabyte or two."""
 _TTL_S_MAX = 2**50 / 1000
 
 
@@ -96,6 +100,14 @@ def frame(message: geometry_pb2.Frame) -> Frame:
         message.y_m_per_deg,
         message.maxdist_m,
     )
+
+
+def idf_parts(table: IdfTable) -> Iterator[control_service_pb2.SetIdfRequest]:
+    """Write a table of weights in parts that fit into messages."""
+    yield control_service_pb2.SetIdfRequest(unknown_weight=table.unknown)
+    words = iter(table.weights.items())
+    while part := dict(islice(words, _WORDS_PER_PART)):
+        yield control_service_pb2.SetIdfRequest(weights=part)
 
 
 def server_status(response: control_service_pb2.StatusResponse) -> ServerStatus:

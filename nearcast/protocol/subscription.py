@@ -35,6 +35,7 @@ _REASONS = {
     subscriptions_pb2.CAUSE_RETRACTED: ChangeReason.RETRACTED,
     subscriptions_pb2.CAUSE_REPLACED: ChangeReason.REPLACED,
     subscriptions_pb2.CAUSE_RESUMED: ChangeReason.RESUMED,
+    subscriptions_pb2.CAUSE_REWEIGHED: ChangeReason.REWEIGHED,
 }
 _ANSWERS = (subscriptions_pb2.CAUSE_SUBSCRIBED, subscriptions_pb2.CAUSE_REPORTED)
 _REMOVALS = {
@@ -82,6 +83,8 @@ class Subscription:
         self.region = self._kind.region(spec)
         self._dwell = self._kind.dwell_timers(spec, self.region)
         self.error: NearcastError | None = None
+        self.idf_generation = 0
+        """Of the table of weights that the result is by, for Similarity.TFIDF; 0 without any."""
         self._host = host
         self._duration_ms = duration_ms(spec.window)
         self._objects: dict[int, LiveObject] = {}
@@ -192,6 +195,7 @@ class Subscription:
             self._objects[found.id] = found
             added.append(self._buffered(found, item.point, entry.r_m))
         self._kind.update(self.region, delta, added, self._host.matches_max)
+        self.idf_generation = delta.reach.idf_generation
         buffer = self.region.buffer
         self._objects = {key: one for key, one in self._objects.items() if key in buffer}
         self._known = True

@@ -18,6 +18,27 @@ SERVER_STATE_RECOVERING: ServerState
 SERVER_STATE_SERVING: ServerState
 SERVER_STATE_DRAINING: ServerState
 
+class SetIdfRequest(_message.Message):
+    __slots__ = ("weights", "unknown_weight")
+    class WeightsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    weights: _containers.ScalarMap[str, float]
+    unknown_weight: float
+    def __init__(self, weights: _Optional[_Mapping[str, float]] = ..., unknown_weight: _Optional[float] = ...) -> None: ...
+
+class SetIdfResponse(_message.Message):
+    __slots__ = ("generation",)
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    def __init__(self, generation: _Optional[int] = ...) -> None: ...
+
 class SyncRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

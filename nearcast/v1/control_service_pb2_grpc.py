@@ -45,6 +45,11 @@ class ControlServiceStub:
                 request_serializer=nearcast_dot_v1_dot_control__service__pb2.AdvanceClockRequest.SerializeToString,
                 response_deserializer=nearcast_dot_v1_dot_control__service__pb2.AdvanceClockResponse.FromString,
                 _registered_method=True)
+        self.SetIdf = channel.stream_unary(
+                '/nearcast.v1.ControlService/SetIdf',
+                request_serializer=nearcast_dot_v1_dot_control__service__pb2.SetIdfRequest.SerializeToString,
+                response_deserializer=nearcast_dot_v1_dot_control__service__pb2.SetIdfResponse.FromString,
+                _registered_method=True)
         self.Status = channel.unary_unary(
                 '/nearcast.v1.ControlService/Status',
                 request_serializer=nearcast_dot_v1_dot_control__service__pb2.StatusRequest.SerializeToString,
@@ -70,6 +75,15 @@ class ControlServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetIdf(self, request_iterator, context):
+        """Lets another table of weights of keywords come into force, for SIMILARITY_TFIDF. Answered when it is durable. From
+        then on objects and subscriptions are weighed anew in the background; each device is sent a snapshot
+        (CAUSE_REWEIGHED) when it is its turn, and its list is exact by the table that it names. One at a time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Status(self, request, context):
         """What the server is doing, how much there is, and what it has counted. Answered in every state.
         """
@@ -89,6 +103,11 @@ def add_ControlServiceServicer_to_server(servicer, server):
                     servicer.AdvanceClock,
                     request_deserializer=nearcast_dot_v1_dot_control__service__pb2.AdvanceClockRequest.FromString,
                     response_serializer=nearcast_dot_v1_dot_control__service__pb2.AdvanceClockResponse.SerializeToString,
+            ),
+            'SetIdf': grpc.stream_unary_rpc_method_handler(
+                    servicer.SetIdf,
+                    request_deserializer=nearcast_dot_v1_dot_control__service__pb2.SetIdfRequest.FromString,
+                    response_serializer=nearcast_dot_v1_dot_control__service__pb2.SetIdfResponse.SerializeToString,
             ),
             'Status': grpc.unary_unary_rpc_method_handler(
                     servicer.Status,
@@ -151,6 +170,33 @@ class ControlService:
             '/nearcast.v1.ControlService/AdvanceClock',
             nearcast_dot_v1_dot_control__service__pb2.AdvanceClockRequest.SerializeToString,
             nearcast_dot_v1_dot_control__service__pb2.AdvanceClockResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetIdf(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/nearcast.v1.ControlService/SetIdf',
+            nearcast_dot_v1_dot_control__service__pb2.SetIdfRequest.SerializeToString,
+            nearcast_dot_v1_dot_control__service__pb2.SetIdfResponse.FromString,
             options,
             channel_credentials,
             insecure,

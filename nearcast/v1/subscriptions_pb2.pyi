@@ -33,6 +33,7 @@ class Cause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CAUSE_RETRACTED: _ClassVar[Cause]
     CAUSE_REPLACED: _ClassVar[Cause]
     CAUSE_RESUMED: _ClassVar[Cause]
+    CAUSE_REWEIGHED: _ClassVar[Cause]
 
 class DropReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -57,6 +58,7 @@ CAUSE_PUBLISHED: Cause
 CAUSE_RETRACTED: Cause
 CAUSE_REPLACED: Cause
 CAUSE_RESUMED: Cause
+CAUSE_REWEIGHED: Cause
 DROP_REASON_UNSPECIFIED: DropReason
 DROP_REASON_OUT_OF_REACH: DropReason
 DROP_REASON_RETRACTED: DropReason
@@ -128,12 +130,14 @@ class Subscription(_message.Message):
     def __init__(self, subscription_id: _Optional[int] = ..., spec: _Optional[_Union[SubscriptionSpec, _Mapping]] = ...) -> None: ...
 
 class Reach(_message.Message):
-    __slots__ = ("length_m", "object_id")
+    __slots__ = ("length_m", "object_id", "idf_generation")
     LENGTH_M_FIELD_NUMBER: _ClassVar[int]
     OBJECT_ID_FIELD_NUMBER: _ClassVar[int]
+    IDF_GENERATION_FIELD_NUMBER: _ClassVar[int]
     length_m: float
     object_id: int
-    def __init__(self, length_m: _Optional[float] = ..., object_id: _Optional[int] = ...) -> None: ...
+    idf_generation: int
+    def __init__(self, length_m: _Optional[float] = ..., object_id: _Optional[int] = ..., idf_generation: _Optional[int] = ...) -> None: ...
 
 class Slack(_message.Message):
     __slots__ = ("slack_m", "too_many")

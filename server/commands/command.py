@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from safe_region.idf import IdfTable
 from server.model import NewObject, Place, Spec
 from server.session import Outbox, RefusedCommand, Session
 
@@ -41,6 +42,13 @@ class AdvanceClock:
     """Set the virtual time."""
 
     time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetIdf:
+    """Let another table of weights of keywords come into force. Answered by its generation."""
+
+    table: IdfTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +137,7 @@ class Ping(NamedTuple):
 
 VolatileCommand = Hello | Detach | Report | Ack | Ping | Search
 """Commands that need no disk, and concern nobody but their own device."""
-DurableCommand = Publish | Retract | AdvanceClock | Forget | Sync | Subscribe | Unsubscribe
+DurableCommand = Publish | Retract | AdvanceClock | SetIdf | Forget | Sync | Subscribe | Unsubscribe
 """Commands that may have to be on disk before they are answered, and `Sync`, which waits for those."""
 DeviceCommand = Hello | Detach | Subscribe | Unsubscribe | Report | Ack | Ping
 Command = VolatileCommand | DurableCommand

@@ -33,6 +33,7 @@ from server.store.mutations import (
     DeleteObject,
     DeleteSubscription,
     Mutation,
+    PutIdf,
     PutObject,
     PutSubscription,
     SetLastSeen,
@@ -112,6 +113,8 @@ class Planner:
                 return self._plan_unsubscribe(command)
             case c.AdvanceClock():
                 return self._plan_advance(command)
+            case c.SetIdf():
+                return self._plan_idf(command)
             case c.Forget():
                 return self._plan_forget(command)
             case c.Sync():
@@ -183,6 +186,20 @@ class Planner:
             (SetTime(command.time_ms),),
             Touches(everything=True),
         )
+
+    def _plan_idf(self, command: c.SetIdf) -> Plan:
+        matching = self._coordinator.matching
+        if matching.is_reweighing:
+            raise RefusalError(
+                Reason.TOO_MANY, "idf", f"{matching.generation} is coming into force", "one at a time"
+            )
+        generation = matching.generation + 1
+
+        def apply(_batch: EvaluationBatch) -> int:
+            matching.begin_weights(generation, command.table)
+            return generation
+
+        return Plan(apply, (PutIdf(generation, command.table),), Touches(everything=True))
 
     def _plan_forget(self, command: c.Forget) -> Plan:
         sessions = self._coordinator.sessions

@@ -35,6 +35,9 @@ from server.session import (
 from server.session.leases import Leases
 from server.store.mutations import DeleteObject, Mutation, Recovered, SetLastSeen
 
+_REWEIGHED = 500
+"""Objects or subscriptions at a time: some ten milliseconds."""
+
 
 class Coordinator:
     """All devices, all objects.
@@ -86,6 +89,8 @@ class Coordinator:
         """Take over what a store holds. Subscriptions come back parked."""
         self.matching.advance(found.time_ms)
         self._next_object_id = found.next_object_id
+        if found.idf is not None:
+            self.matching.restore_weights(found.idf.generation, found.idf.table)
         for objects in found.objects:
             self.matching.restore_objects(objects)
             self.id_of_key.update(
@@ -270,6 +275,12 @@ class Coordinator:
         if batch:
             self.location_requests.answered(batch.places)
             self._route(self.matching.evaluate(batch, retrieved))
+
+    def reweigh(self) -> bool:
+        """Go on to let a table of weights come into force; return whether there is more to do."""
+        if self.matching.is_reweighing:
+            self._route(self.matching.reweigh(_REWEIGHED))
+        return self.matching.is_reweighing
 
     def take(self, outbox: Outbox, count_max: int) -> list[tuple[str, Event]]:
         """Take what is to be sent on a stream, oldest first."""

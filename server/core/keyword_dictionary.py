@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
 
 import numpy as np
@@ -12,9 +12,16 @@ from index.batches import KeywordIds, KeywordLists
 
 
 class KeywordDictionary:
-    """Numbers for keywords. `take` and `give_back` O(1) a keyword, plus sorting the few numbers."""
+    """Numbers for keywords. `take` and `give_back` O(1) a keyword, plus sorting the few numbers.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    on_new
+        Is told the number that a keyword is given, and the keyword.
+    """
+
+    def __init__(self, on_new: Callable[[int, str], None] = lambda _number, _word: None) -> None:
+        self._on_new = on_new
         self._number_of: dict[str, int] = {}
         self._uses: dict[str, int] = {}
         self._words: list[str] = []
@@ -43,7 +50,12 @@ class KeywordDictionary:
                 self._words.append(word)
             self._number_of[word] = number
             self._uses[word] = 0
+            self._on_new(number, word)
         return number
+
+    def vocabulary(self) -> list[str]:
+        """Return a keyword for each number; those of numbers that are free do not matter."""
+        return self._words
 
     def take_all(self, rows: Sequence[Sequence[str]]) -> KeywordLists:
         """Take the keywords of many rows, each without repetitions."""

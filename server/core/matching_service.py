@@ -15,8 +15,10 @@ import numpy as np
 
 from engine import Engine, EngineOptions, Positions
 from engine.contracts import Rows, handle_of, kind_of
+from engine.weights import SLOTS
 from index.batches import Floats, Ints, KeywordLists, ObjectBatch
 from safe_region.frame import Frame, Point
+from safe_region.idf import IdfTable
 from server.core.area_columns import with_areas
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.keyword_dictionary import KeywordDictionary
@@ -66,7 +68,11 @@ class MatchingService:
         self.engine = Engine(options)
         self.located: list[int] = []
         """Handles whose devices have to say where they are; whoever asks them empties it."""
-        self._dictionary = KeywordDictionary()
+        self._tables: list[IdfTable | None] = [None] * SLOTS
+        """Weights of keywords, by slot of the engine's."""
+        self.is_reweighing = False
+        """Whether a table of weights is coming into force."""
+        self._dictionary = KeywordDictionary(self._weigh)
         self.objects = ObjectTable(self.engine.objects.table, self._dictionary)
         self._kinds: dict[int, Kind[Any]] = {
             kind.number: kind(self.engine.matchers[kind.number], self._dictionary, frame)
@@ -144,6 +150,42 @@ class MatchingService:
         if ids:
             self.objects.take(ids)
             self._note(self.engine.remove(np.array(ids, dtype=np.int64)), cause, reason, deltas)
+
+    # -- weights of keywords ---------------------------------------------------------------------
+
+    @property
+    def generation(self) -> int:
+        """Of the latest table of weights; 0 if there was none."""
+        return max(self.engine.objects.weights.generations)
+
+    def _weigh(self, number: int, word: str) -> None:
+        """Let the engine know what a keyword weighs that has a number now."""
+        if any(self._tables):
+            squares = [1.0 if table is None else table.weight(word) ** 2 for table in self._tables]
+            self.engine.objects.weights.put(number, (squares[0], squares[1]))
+
+    def restore_weights(self, generation: int, table: IdfTable) -> None:
+        """Take over a table while there are no keywords."""
+        weights = self.engine.objects.weights
+        weights.generations[weights.current] = generation
+        self._tables[weights.current] = table
+
+    def begin_weights(self, generation: int, table: IdfTable) -> None:
+        """Begin to let a table come into force; `reweigh` goes on. O(objects)."""
+        self._tables[self.engine.objects.weights.other] = table
+        squares = [table.weight(word) ** 2 for word in self._dictionary.vocabulary()]
+        self.engine.begin_weights(generation, np.array(squares, dtype=np.float64))
+        self.is_reweighing = True
+
+    def reweigh(self, count: int) -> list[Delta]:
+        """Go on with it, for so many objects or subscriptions: what these hold is weighed anew."""
+        positions = self.engine.reweigh(count)
+        if positions is None:
+            self.is_reweighing = False
+            return []
+        self.engine.evaluate(positions)
+        snapshots = (self._snapshot(one, Cause.REWEIGHED) for one in positions.handles.tolist())
+        return self._complete({delta.handle: delta for delta in snapshots})
 
     # -- subscriptions ---------------------------------------------------------------------------
 
@@ -309,7 +351,7 @@ class MatchingService:
         rows = zip(deltas.items(), *(column.tolist() for column in columns), strict=True)
         for (handle, delta), x_m, y_m, bound_m, bound_id in rows:
             delta.anchor = Point(x_m, y_m)
-            delta.bound = self._kind(handle).bound(bound_m, bound_id)
+            delta.bound = self._kind(handle).bound(handle, bound_m, bound_id)
         return list(deltas.values())
 
     def check(self) -> None:

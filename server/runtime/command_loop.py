@@ -195,7 +195,8 @@ class CommandLoop:
                 len(self.coordinator.late_mutations) >= _LATE_MAX
             ):
                 await self._clean()
-            if not self._queue:
+            is_reweighing = self.coordinator.reweigh()
+            if not self._queue and not is_reweighing:
                 self._arrived.clear()
             self._wake_sync_waiters()
             self.gc_control.rest()

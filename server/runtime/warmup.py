@@ -13,11 +13,19 @@ from functools import partial
 from typing import NamedTuple
 
 from engine import EngineOptions
-from index.catalogue import CLAUSE_INDEXES, MOVING_INDEXES, OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from index.catalogue import (
+    CLAUSE_INDEXES,
+    MOVING_INDEXES,
+    OBJECT_INDEXES,
+    SUBSCRIPTION_INDEXES,
+    weighted_index,
+)
 from safe_region.earth import Bounds, Circle, Polygon, Range, Rectangle
 from safe_region.frame import Area, Frame
+from safe_region.idf import IdfTable
 from safe_region.jit.ahead import Report, compile_ahead
 from safe_region.region import RegionMode
+from safe_region.scoring import Similarity
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.matching_service import MatchingService, SearchRequest
 from server.model import Boolean, Cause, Clause, LiveObject, Place, Spec, TopK, Window
@@ -75,6 +83,7 @@ def _options(objects: str, subscriptions: str, clauses: str, moving: str) -> Eng
         OBJECT_INDEXES[objects],
         partial(SUBSCRIPTION_INDEXES[subscriptions], None),
         clause_index=partial(CLAUSE_INDEXES[clauses], None),
+        weighted_index=partial(weighted_index(subscriptions), None),
         moving_index=None if moving_index is None else partial(moving_index, None),
     )
 
@@ -119,11 +128,15 @@ def warm_up(frame: Frame, options: EngineOptions) -> None:
         TopK(_WORDS[:2], 2, 0.5, region=RegionMode.ELLIPSE),
         TopK(_WORDS[:2], 2, 0.5, window=Window(duration_ms=_LATER_MS)),
         TopK(_WORDS[:2], 2, 0.5, window=Window(count=20)),
+        TopK(_WORDS[:2], 2, 0.5, Similarity.TFIDF),
         *_boolean_specs(lon, lat),
     )
     first, second, *others = (matching.subscribe(spec) for spec in specs)
     matching.publish([item(number) for number in range(1, _OBJECTS)])
     matching.evaluate(batch(dict.fromkeys((first, second, *others), place(1))))
+    matching.begin_weights(1, IdfTable({_WORDS[0]: 2.0}))
+    while matching.is_reweighing:
+        matching.reweigh(_OBJECTS)
     moved = batch({first: _uncertain(place(50)), second: place(50)})
     matching.evaluate(moved, matching.retrieve(moved))
     matching.publish([item(50 + number)._replace(object_id=_OBJECTS + number) for number in range(40)])

@@ -18,7 +18,12 @@ from safe_region.frame import Area
 from server.errors import StoreError
 from server.store import migrations, opening, reading, schema
 from server.store.areas import decoded_area
-from server.store.checksums import heard_checksum, object_checksum, subscription_checksum
+from server.store.checksums import (
+    heard_checksum,
+    idf_checksum,
+    object_checksum,
+    subscription_checksum,
+)
 
 Progress = Callable[[str, int, int], None]
 """Is told a stage, how much of it is done, and how much there is."""
@@ -118,6 +123,7 @@ def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterato
         _subscription_wrong,
         progress,
     )
+    yield from _rows(database, "idf", reading.IDF, idf_checksum, _idf_wrong, progress)
     for device_id, heard_ms, checksum in database.execute(_HEARD):
         if heard_checksum(device_id, heard_ms) != checksum or heard_ms > time_ms:
             yield f"when device {device_id!r} was heard of last is not what was written"
@@ -215,6 +221,13 @@ def _subscription_wrong(_device_id: str, subscription_id: int, kind: int, spec: 
         return f"is of kind {kind}, below 0"
     if not reading.is_json(spec):
         return f"has the spec {spec!r}, which is no JSON"
+    return None
+
+
+def _idf_wrong(generation: int, packed: bytes) -> str | None:
+    if generation < 1:
+        return f"has the generation {generation}, below 1"
+    reading.unpacked_idf(packed)
     return None
 
 

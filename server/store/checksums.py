@@ -7,6 +7,7 @@ import struct
 from zlib import crc32
 
 _OBJECT = struct.Struct("<qddqq")
+_GENERATION = struct.Struct("<q")
 _SUBSCRIPTION = struct.Struct("<qq")
 
 
@@ -36,6 +37,11 @@ def object_checksum(
 def subscription_checksum(device_id: str, subscription_id: int, kind: int, spec: str) -> int:
     """Return that of a subscription; its spec as it is stored."""
     return crc32(f"{spec}\0{device_id}".encode(), crc32(_SUBSCRIPTION.pack(subscription_id, kind)))
+
+
+def idf_checksum(generation: int, weights: bytes) -> int:
+    """Return that of a table of weights, as it is stored."""
+    return crc32(weights, crc32(_GENERATION.pack(generation)))
 
 
 def heard_checksum(device_id: str, heard_ms: int) -> int:

@@ -1,6 +1,6 @@
 """How a store of an older version becomes one of the next: in the transaction that opens it. O(rows).
 
-Versions 1 and 2 have no checksums: what they hold is taken as it is. A store of version 3 or 4 is
+Versions 1 and 2 have no checksums: what they hold is taken as it is. A store of version 3 to 5 is
 verified as a whole first: for a damaged row no new checksum is made, it is named, and the file stays as
 it was.
 """
@@ -99,6 +99,17 @@ _FROM_4 = (
     *schema.triggers_3("objects"),
 )
 
+_CREATE_5 = (
+    schema.META_3,
+    schema.OBJECTS_5,
+    schema.SUBSCRIPTIONS_4,
+    schema.TOTALS_3,
+    *schema.triggers_3("objects"),
+    *schema.triggers_3("subscriptions"),
+)
+
+_FROM_5 = (schema.IDF_6, schema.IDF_TOTALS_6, *schema.triggers_3("idf"))
+
 _OBJECTS_3 = (
     "SELECT checksum, object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key "
     "FROM objects ORDER BY object_id"
@@ -109,6 +120,8 @@ _ROWS_3 = (
     "heard_checksum FROM {table} ORDER BY device_id, subscription_id"
 )
 _PUT_4 = "INSERT INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+_CREATE = {3: _CREATE_3, 4: _CREATE_4, 5: _CREATE_5}
 
 _TOP_K = 0
 """The kind of all subscriptions up to version 3."""
@@ -129,6 +142,7 @@ def migrate(database: sqlite3.Connection, version: int) -> None:
         2: _from_2,
         3: _from_3,
         4: _from_4,
+        5: _from_5,
     }
     for older in range(version, schema.SCHEMA_VERSION):
         steps[older](database)
@@ -146,11 +160,14 @@ def verify(database: sqlite3.Connection, version: int) -> None:
     if version < 3:  # noqa: PLR2004 - which had no checksums
         return
     is_old = version < 4  # noqa: PLR2004 - which has kinds of subscriptions
-    reading.require_tables(database, schema.tables(_CREATE_3 if is_old else _CREATE_4))
+    has_areas = version > 4  # noqa: PLR2004
+    reading.require_tables(database, schema.tables(_CREATE[version]))
     reading.require_settings(database)
     query = _ROWS_3.format(table="subscriptions") if is_old else reading.SUBSCRIPTIONS
     checksum_of: Callable[..., int] = _whole_checksum_3 if is_old else checksums.subscription_checksum
-    for _ in reading.slices(database, "objects", _OBJECTS_3, _object_checksum_3):
+    objects = reading.OBJECTS if has_areas else _OBJECTS_3
+    object_checksum: Callable[..., int] = checksums.object_checksum if has_areas else _object_checksum_3
+    for _ in reading.slices(database, "objects", objects, object_checksum):
         pass
     for _ in reading.slices(database, "subscriptions", query, checksum_of):
         pass
@@ -183,6 +200,13 @@ def _from_4(database: sqlite3.Connection) -> None:
     """Let objects have areas."""
     verify(database, 4)
     for statement in _FROM_4:
+        database.execute(statement)
+
+
+def _from_5(database: sqlite3.Connection) -> None:
+    """Let keywords have weights: there are none yet."""
+    verify(database, 5)
+    for statement in _FROM_5:
         database.execute(statement)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from index.batches import Floats, Ints
 from safe_region.earth import ObjectArea
+from safe_region.idf import IdfTable
 from server.model import LiveObject
 
 
@@ -58,7 +59,17 @@ class SetTime:
     time_ms: int
 
 
-Mutation = PutObject | DeleteObject | PutSubscription | DeleteSubscription | SetLastSeen | SetTime
+@dataclass(frozen=True, slots=True)
+class PutIdf:
+    """A table of weights of keywords, in place of any before."""
+
+    generation: int
+    table: IdfTable
+
+
+Mutation = (
+    PutObject | DeleteObject | PutSubscription | DeleteSubscription | SetLastSeen | SetTime | PutIdf
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,5 +113,6 @@ class Recovered:
 
     time_ms: int
     next_object_id: int
+    idf: PutIdf | None
     objects: Iterator[ObjectColumns]
     subscriptions: Iterator[SubscriptionColumns]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import struct
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,11 +14,18 @@ import numpy as np
 
 from index.batches import Floats, Ints
 from safe_region.earth import ObjectArea
+from safe_region.idf import IdfError, IdfTable
 from server.errors import StoreError
 from server.store import schema
 from server.store.areas import decoded_area
-from server.store.checksums import heard_checksum, meta_checksum, object_checksum, subscription_checksum
-from server.store.mutations import ObjectColumns, SubscriptionColumns
+from server.store.checksums import (
+    heard_checksum,
+    idf_checksum,
+    meta_checksum,
+    object_checksum,
+    subscription_checksum,
+)
+from server.store.mutations import ObjectColumns, PutIdf, SubscriptionColumns
 
 _SLICE = 20_000
 """Rows read at once: bounds the memory beside what they become."""
@@ -30,6 +38,7 @@ SUBSCRIPTIONS = (
     "SELECT checksum, device_id, subscription_id, kind, spec FROM subscriptions "
     "ORDER BY device_id, subscription_id"
 )
+IDF = "SELECT checksum, generation, weights FROM idf ORDER BY generation"
 _EXPIRY = 6
 """Column of OBJECTS."""
 _OVERDUE = (
@@ -38,7 +47,7 @@ _OVERDUE = (
     "GROUP BY device_id HAVING latest_ms < ? LIMIT ?"
 )
 
-_SETTINGS = "SELECT name, value, checksum FROM meta WHERE name NOT IN ('objects', 'subscriptions')"
+_SETTINGS = "SELECT name, value, checksum FROM meta WHERE name NOT IN ('objects', 'subscriptions', 'idf')"
 
 Rows = list[tuple[Any, ...]]
 
@@ -82,6 +91,29 @@ def objects(database: sqlite3.Connection, path: str, time_ms: int) -> Iterator[O
                 _areas(ids, areas),
                 expired,
             )
+
+
+def idf(database: sqlite3.Connection) -> PutIdf | None:
+    """Read the table of weights of keywords, if there is one.
+
+    Raises
+    ------
+    Damage
+        If it is not what was written, or lost.
+    """
+    found = None
+    for rows in slices(database, "idf", IDF, idf_checksum):
+        for _, generation, packed in rows:
+            found = PutIdf(generation, unpacked_idf(packed))
+    return found
+
+
+def unpacked_idf(packed: bytes) -> IdfTable:
+    """Read a table as it is stored. Raises Damage if it is none."""
+    try:
+        return IdfTable.from_json(zlib.decompress(packed).decode())
+    except (zlib.error, IdfError, UnicodeError) as error:
+        raise Damage(f"the table of weights cannot be read: {error}") from None
 
 
 def subscriptions(database: sqlite3.Connection, path: str) -> Iterator[SubscriptionColumns]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 APPLICATION_ID = 0x6E656172
 """Marks the file as ours in SQLite's header: "near" in ASCII."""
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Raised by every change of the tables below."""
 
 META_3 = """
@@ -69,6 +69,16 @@ CREATE TABLE subscriptions (
 ) WITHOUT ROWID
 """
 
+IDF_6 = """
+CREATE TABLE idf (
+    generation INTEGER PRIMARY KEY,
+    checksum INTEGER NOT NULL,  -- of all other columns
+    weights BLOB NOT NULL       -- what keywords weigh, JSON, compressed
+)
+"""
+
+IDF_TOTALS_6 = "INSERT INTO meta VALUES ('idf', 0, 0)"
+
 TOTALS_3 = "INSERT INTO meta VALUES ('objects', 0, 0), ('subscriptions', 0, 0)"
 
 _TRIGGER_3 = """
@@ -91,9 +101,12 @@ CREATE = (
     META_3,
     OBJECTS_5,
     SUBSCRIPTIONS_4,
+    IDF_6,
     TOTALS_3,
+    IDF_TOTALS_6,
     *triggers_3("objects"),
     *triggers_3("subscriptions"),
+    *triggers_3("idf"),
 )
 """Makes a store of this version."""
 

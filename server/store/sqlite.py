@@ -13,6 +13,7 @@ import contextlib
 import json
 import sqlite3
 import threading
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -22,11 +23,12 @@ from server.errors import StoreError
 from server.model import LiveObject
 from server.store import opening, reading, schema
 from server.store.areas import encoded_area
-from server.store.checksums import heard_checksum, object_checksum, subscription_checksum
+from server.store.checksums import heard_checksum, idf_checksum, object_checksum, subscription_checksum
 from server.store.mutations import (
     DeleteObject,
     DeleteSubscription,
     Mutation,
+    PutIdf,
     PutObject,
     PutSubscription,
     Recovered,
@@ -48,6 +50,8 @@ _GIVEN_BACK = 64
 
 _encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
+_DELETE_IDF = "DELETE FROM idf"
+_PUT_IDF = "INSERT INTO idf VALUES (?, ?, ?)"
 _DELETE_OBJECT = "DELETE FROM objects WHERE object_id = ?"
 _PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE_SUBSCRIPTION = "DELETE FROM subscriptions WHERE device_id = ? AND subscription_id = ?"
@@ -100,9 +104,11 @@ class SqliteStore:
         with reading.damage_named(self.path):
             time_ms = int(opening.meta(self._database, self.path, schema.META_TIME))
             next_object_id = int(opening.meta(self._database, self.path, schema.META_NEXT_ID))
+            idf = reading.idf(self._database)
         return Recovered(
             time_ms,
             next_object_id,
+            idf,
             reading.objects(self._database, self.path, time_ms),
             reading.subscriptions(self._database, self.path),
         )
@@ -160,6 +166,11 @@ class SqliteStore:
             write(_PUT_OBJECT, [_object_values(item) for item in puts])
             highest = max(item.object_id for item in puts)
             opening.put_meta(self._database, schema.META_NEXT_ID, str(highest + 1))
+        for one in _of(mutations, PutIdf):
+            self._database.execute(_DELETE_IDF)
+            packed = zlib.compress(one.table.as_json().encode())
+            values = (one.generation, idf_checksum(one.generation, packed), packed)
+            self._database.execute(_PUT_IDF, values)
         if ended:
             write(_DELETE_SUBSCRIPTION, [(one.device_id, one.subscription_id) for one in ended])
         if standing:

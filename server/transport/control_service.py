@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import fields
 
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
+from safe_region.idf import WORDS_MAX, IdfError, IdfTable
 from server.commands import command as c
-from server.errors import RefusalError
+from server.errors import Reason, RefusalError
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 from server.transport.admission import Admission, Context
@@ -15,7 +17,7 @@ from server.transport.device_service import DeviceServicer
 
 
 class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
-    """Sync, AdvanceClock, Status."""
+    """Sync, AdvanceClock, SetIdf, Status."""
 
     def __init__(self, command_loop: CommandLoop, admission: Admission, devices: DeviceServicer) -> None:
         self._command_loop = command_loop
@@ -46,6 +48,20 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
             await self._admission.refuse(context, error)
         return control_service_pb2.AdvanceClockResponse(time_ms=time_ms)
 
+    async def SetIdf(  # noqa: N802
+        self,
+        requests: AsyncIterator[control_service_pb2.SetIdfRequest],
+        context: Context,
+    ) -> control_service_pb2.SetIdfResponse:
+        """Let another table of weights of keywords come into force."""
+        try:
+            self._admission.require(context)
+            table = await _table_from(requests)
+            generation = await self._command_loop.execute(c.SetIdf(table))
+        except RefusalError as error:
+            await self._admission.refuse(context, error)
+        return control_service_pb2.SetIdfResponse(generation=generation)
+
     async def Status(  # noqa: N802
         self, _request: control_service_pb2.StatusRequest, context: Context
     ) -> control_service_pb2.StatusResponse:
@@ -73,7 +89,36 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
             "subscriptions": coordinator.router.subscription_count,
             "objects": len(coordinator.matching.objects),
             "streams": len(outboxes),
+            "idf_generation": coordinator.matching.generation,
+            "idf_coming_into_force": int(coordinator.matching.is_reweighing),
             "commands_waiting": self._command_loop.waiting_count,
             "events_waiting": sum(one.queued_count - one.written_count for one in outboxes),
             **coordinator.counters.times(),
         }
+
+
+async def _table_from(requests: AsyncIterator[control_service_pb2.SetIdfRequest]) -> IdfTable:
+    """Read a table of weights, part by part.
+
+    Raises
+    ------
+    RefusalError
+        Naming what is wrong.
+    """
+    weights: dict[str, float] = {}
+    unknown = 1.0
+    async for part in requests:
+        twice = next((word for word in part.weights if word in weights), None)
+        if twice is not None:
+            limit = "in one part of the table"
+            raise RefusalError(Reason.INVALID_FIELD, f"weights[{twice!r}]", "there again", limit)
+        weights.update(part.weights)
+        if len(weights) > WORDS_MAX:
+            limit = f"at most {WORDS_MAX} keywords"
+            raise RefusalError(Reason.INVALID_FIELD, "weights", f"{len(weights)} keywords", limit)
+        if part.HasField("unknown_weight"):
+            unknown = part.unknown_weight
+    try:
+        return await asyncio.to_thread(IdfTable, weights, unknown)
+    except IdfError as error:
+        raise RefusalError(Reason.INVALID_FIELD, error.field, error.value, error.limit) from error

@@ -43,7 +43,9 @@ def spec_message(spec: Spec) -> subscriptions_pb2.SubscriptionSpec:
 def write_bound(bound: Bound, message: subscriptions_pb2.Delta) -> None:
     """Write how far what a device holds is right."""
     if isinstance(bound, Reach):
-        message.reach.length_m, message.reach.object_id = bound
+        message.reach.length_m, message.reach.object_id = bound.length_m, bound.object_id
+        if bound.idf_generation:
+            message.reach.idf_generation = bound.idf_generation
     else:
         message.slack.slack_m, message.slack.too_many = bound
 
@@ -74,8 +76,6 @@ def _window_from(message: subscriptions_pb2.SubscriptionSpec) -> Window:
 
 def _top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
     spec = message.top_k
-    if spec.similarity == subscriptions_pb2.SIMILARITY_TFIDF:
-        raise unimplemented("spec.top_k.similarity", "JACCARD, DICE or COSINE", "TFIDF")
     similarity = choice(Similarity, spec.similarity or Similarity.JACCARD, "spec.top_k.similarity")
     region = _region_from(message, RegionMode.ANCHORED, RegionMode.ELLIPSE)
     window = _window_from(message)

@@ -130,6 +130,8 @@ async def test_the_conversation_is_what_a_server_says():
             operation = name.removesuffix("Request").removesuffix("Response")
             if who == "client" and operation in streams:
                 await streams[operation].write(message)
+            elif who == "client" and operation == "SetIdf":
+                answers[operation] = await control.SetIdf([message])
             elif who == "client":
                 answers[operation] = await calls[operation](message)
             elif who == "server":

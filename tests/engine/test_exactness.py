@@ -28,6 +28,7 @@ ACTS = {
     "retract": 6,
     "advance": 8,
     "search": 2,
+    "set idf": 1,
     "forget": 1,
     "subscribe": 5,
     "unsubscribe": 2,
@@ -58,6 +59,7 @@ def act(world: World, kind: str) -> None:
         "retract": world.retract,
         "advance": world.advance,
         "search": world.search,
+        "set idf": world.set_idf,
         "forget": lambda: world.forget(device),
         "subscribe": lambda: world.subscribe(device),
         "unsubscribe": lambda: world.unsubscribe(device),
@@ -259,6 +261,7 @@ SEEN = {
     "few": (
         *("ranges compared, EXACT", "ranges compared, TOO_MANY"),
         *("lists compared, ANCHORED", "lists compared, ELLIPSE", "lists compared, with a window"),
+        "lists compared, with weights",
         *("publications that share a commit", "publications matched as one batch"),
         *("devices that share a commit", "refusals in the middle of a batch"),
         *("reports answered during a commit", "reports superseded"),

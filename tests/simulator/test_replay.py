@@ -48,6 +48,7 @@ async def test_every_list_is_exact_and_hardly_anybody_speaks(simulation, server)
     assert report.audited == lists * (1 + len(set(range(AUDIT_EVERY, ticks, AUDIT_EVERY)) | {ticks}))
     assert 0 < report.audited_boolean < report.audited
     assert 0 < report.audited_windows < report.audited
+    assert 0 < report.audited_weighed < report.audited - report.audited_boolean
     assert report.fixed_devices > 0
     assert report.reports_of_fixed == 0
     assert report.counters.moves == report.devices * ticks
@@ -100,6 +101,7 @@ async def test_the_audit_notices_a_wrong_order(simulation, server):
         id = subscription.id
         spec = subscription.spec
         state = subscription.state
+        idf_generation = subscription.idf_generation
 
         @staticmethod
         def results():

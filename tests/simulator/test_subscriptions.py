@@ -55,7 +55,9 @@ def test_k_and_alpha_are_spread_within_their_bounds(top_k):
     # Clamped, not rescaled: about three fifths lie strictly between.
     between = sum(SMALL.alpha_min < alpha < SMALL.alpha_max for alpha in alphas)
     assert 0.25 < between / len(alphas) < 0.95
-    assert {row.similarity for row in top_k} == {"jaccard"}
+    weighed = sum(row.similarity == "tfidf" for row in top_k)
+    assert {row.similarity for row in top_k} == {"jaccard", "tfidf"}
+    assert 0.25 < weighed / len(top_k) < 0.75
 
 
 def test_every_device_has_its_subscriptions_of_both_kinds(wanted, boolean):

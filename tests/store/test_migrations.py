@@ -104,6 +104,14 @@ def test_what_version_4_was_is_as_its_server_made_it(path):
     assert {plain(sql) for (sql,) in rows} == created
 
 
+def test_what_version_5_was_is_as_its_server_made_it(path):
+    """Version 4 becomes one of it first."""
+    older(path, 5)
+    rows = sqlite3.connect(path).execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    created = {plain(one) for one in migrations._CREATE_5 if not one.startswith("INSERT")}
+    assert {plain(sql) for (sql,) in rows} == created
+
+
 def test_an_object_of_version_4_may_be_replaced_by_one_with_an_area(path):
     """Totals go up and down with what was carried over, and with what is new."""
     older(path, 4)

@@ -10,8 +10,9 @@ import random
 from nearcast.model import Boolean, Clause, Last, Spec, TopK
 from safe_region.earth import Bounds, Circle, ObjectArea, Polygon, Range, Rectangle
 from safe_region.frame import Area, Frame
+from safe_region.idf import IdfTable
 from safe_region.region import RegionMode
-from safe_region.scoring import SET_SIMILARITIES
+from safe_region.scoring import SET_SIMILARITIES, Similarity
 from safe_region.shapes import inner_point
 from server.model import NewObject
 
@@ -104,6 +105,11 @@ class Draws:
         size = self._chance.choice((1.0, 2.0, 4.0))
         return _polygon(lon, lat, size, has_hole=self._chance.random() < 0.5), False
 
+    def idf_table(self) -> IdfTable:
+        """Return a table of weights, of some words."""
+        weights = {word: self._chance.choice((0.25, 1.0, 1.5, 3.0, 2.0**-16, 32.0)) for word in WORDS[:6]}
+        return IdfTable(weights, self._chance.choice((0.5, 2.0)))
+
     def window(self) -> Last | None:
         """Return which objects count, for half of the subscriptions not all that live."""
         kind = self._chance.choice(("none", "none", "seconds", "count"))
@@ -114,11 +120,13 @@ class Draws:
     def top_k(self, *, is_anchored: bool) -> TopK:
         """Return what a device asks for, in either mode unless it must be ANCHORED."""
         region = self._chance.choice((RegionMode.ANCHORED, RegionMode.ELLIPSE)[: 1 if is_anchored else 2])
+        is_weighed = region is RegionMode.ANCHORED and self._chance.random() < 0.3
+        similarity = Similarity.TFIDF if is_weighed else self._chance.choice(SET_SIMILARITIES)
         return TopK(
             frozenset(self.words(4)),
             self._chance.choice((1, 2, 3, self._chance.randint(1, 20))),
             self._chance.choice((0.001, 0.5, 0.5, 0.999, self._chance.uniform(0.001, 0.999))),
-            self._chance.choice(SET_SIMILARITIES),
+            similarity,
             region,
             self.window() if region is RegionMode.ANCHORED else None,
         )

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from engine import EngineOptions
 from nearcast.v1 import device_service_pb2
 from safe_region.frame import Frame
+from safe_region.idf import IdfTable
 from server.commands import command as c
 from server.commands.validation import checked_report
 from server.core.coordinator import Coordinator
@@ -214,6 +215,11 @@ class LocalServer:
     @property
     def now_ms(self) -> int:
         return self._coordinator.matching.now_ms
+
+    def idf(self) -> tuple[int, IdfTable]:
+        """Return the generation of the latest table of weights, and the table."""
+        found = self.store.recover().idf
+        return (0, IdfTable({})) if found is None else (found.generation, found.table)
 
     @property
     def latest_id(self) -> int:

@@ -27,6 +27,7 @@ from index.catalogue import (
     NO_INDEX,
     OBJECT_INDEXES,
     SUBSCRIPTION_INDEXES,
+    weighted_index,
 )
 from index.iqf_plus import IqfPlusObjectIndex
 from index.square import Square
@@ -34,6 +35,8 @@ from nearcast.errors import Reason, RefusedError
 from nearcast.model import Boolean, Spec, SubscriptionState
 from nearcast.protocol.subscription import Subscription
 from safe_region import oracle
+from safe_region.idf import IdfTable
+from safe_region.scoring import Similarity
 from server import model as m
 from server.commands import command as c
 from server.limits import Limits
@@ -52,7 +55,7 @@ FEW_ENTRIES = 6
 def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
     """Return how the engine works: in three of four runs as in production, else with other indexes."""
     square = None if seed % 2 else Square(0.0, 0.0, float(SIDE))
-    subscription_index = SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX]
+    subscription_name = DEFAULT_SUBSCRIPTION_INDEX
     object_index = OBJECT_INDEXES[DEFAULT_OBJECT_INDEX]
     clause_index = CLAUSE_INDEXES[DEFAULT_CLAUSE_INDEX]
     moving_index = MOVING_INDEXES.get(DEFAULT_MOVING_INDEX)
@@ -60,7 +63,7 @@ def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
         object_index = lambda: IqfPlusObjectIndex(FEW_ENTRIES)  # noqa: E731 - a factory as the others are
     elif seed % 4 == 3:
         number, subscription_names = seed // 4, sorted(SUBSCRIPTION_INDEXES)
-        subscription_index = SUBSCRIPTION_INDEXES[subscription_names[number % len(subscription_names)]]
+        subscription_name = subscription_names[number % len(subscription_names)]
         clause_names = sorted(CLAUSE_INDEXES)
         clause_index = CLAUSE_INDEXES[clause_names[number % len(clause_names)]]
         moving_names = [NO_INDEX, *sorted(MOVING_INDEXES)]
@@ -69,6 +72,8 @@ def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
         object_index = OBJECT_INDEXES[object_names[number % len(object_names)]]
         if buffer_extra is None:
             buffer_extra = (0, 1, None, 3)[number // 2 % 4]
+    subscription_index = SUBSCRIPTION_INDEXES[subscription_name]
+    weighted = weighted_index(subscription_name)
     costs = CostModel(extra_max=(6, 2, 32)[seed % 3], speed_mps=1.0)
     margin_extra_max = 4 if seed % 5 == 1 else 200  # in some runs margins cannot be covered
     return EngineOptions(
@@ -79,6 +84,7 @@ def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
         margin_extra_max,
         matches_max=(3, 1000)[seed % 2],
         clause_index=lambda: clause_index(square),
+        weighted_index=lambda: weighted(square),
         moving_index=None if moving_index is None else lambda: moving_index(square),
     )
 
@@ -128,6 +134,8 @@ class World:
         self.links: list[Link] = []
         self.seen: Counter[str] = Counter()
         """What has been compared, and how often what depends on time and threads has happened."""
+        self.tables = {0: IdfTable({})}
+        """Tables of weights by generation."""
         self._asked_ms = EPOCH_MS
         self._device_count = 0
         self.publishers[0].unread.append(c.AdvanceClock(EPOCH_MS))
@@ -150,6 +158,10 @@ class World:
             link.lose_server()
         self.server.start()
         self.seen["times killed"] += 1
+        generation, table = self.server.idf()
+        given = [one.command.table for one in self.model.submitted if isinstance(one.command, c.SetIdf)]
+        assert table in [*self.tables.values(), *given], "what is in force was never given"
+        self.tables[generation] = table
         unanswered_count = self.model.recover(self.server.objects(), self.server.now_ms)
         self.seen["commands that were durable and never answered"] += unanswered_count
 
@@ -268,6 +280,10 @@ class World:
         spec = m.TopK(self.draws.words(4), self.random.randint(1, 9), 0.5, window=window)
         self.submit(c.Search(spec, *self.draws.position()))
 
+    def set_idf(self) -> None:
+        """Let another table of weights come into force, unless one is."""
+        self.submit(c.SetIdf(self.draws.idf_table()))
+
     def forget(self, device: Device) -> None:
         """End the subscriptions of a device, if it is away."""
         self.submit(c.Forget((device.id,)))
@@ -299,6 +315,8 @@ class World:
         for one in self.model.settle():
             if one.reply.exception() is not None:
                 is_refused = True
+            elif isinstance(one.command, c.SetIdf):
+                self.tables[one.reply.result()] = one.command.table
             elif isinstance(one.command, c.Publish):
                 before, batch = batch, self.server.batch_of(max(one.reply.result()))
                 if before is not None and before.commit == batch.commit:
@@ -364,7 +382,10 @@ class World:
             self.seen["lists too vague"] += 1
             return
         assert subscription.state is SubscriptionState.EXACT
-        wanted = oracle_subscription(spec)._replace(window=self._window(spec))
+        table = self.tables[subscription.idf_generation]
+        wanted = oracle_subscription(spec)._replace(window=self._window(spec), weights=table.weight)
+        if spec.similarity is Similarity.TFIDF and subscription.idf_generation:
+            self.seen["lists compared, with weights"] += 1
         place = (device.lon, device.lat)
         expected = oracle.top_k(wanted, *place, PLANE.maxdist_m, objects, self.model.now_ms)
         found = subscription.results()

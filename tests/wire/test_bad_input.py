@@ -298,24 +298,31 @@ def a_boolean(*clauses, region=0, **fields):
     return subscriptions_pb2.SubscriptionSpec(boolean=boolean, region=region)
 
 
-NOT_BUILT = {
-    "spec.top_k.similarity": a_spec(similarity=subscriptions_pb2.SIMILARITY_TFIDF),
+BAD_WEIGHTS = {
+    "not a number": ([{"weights": {"tea": math.nan}}], "weights['tea']", "nan"),
+    "negative": ([{"weights": {"a": 1.0}}, {"weights": {"tea": -2.0}}], "weights['tea']", "-2.0"),
+    "too heavy": ([{"weights": {"tea": 32.5}}], "weights['tea']", "32.5"),
+    "not normalised": ([{"weights": {"Tea": 1.0}}], "weights", "of 'Tea'"),
+    "there again": ([{"weights": {"tea": 1.0}}] * 2, "weights['tea']", "there again"),
+    "unknown of nothing": ([{"unknown_weight": 0.0}], "unknown", "0.0"),
 }
 
 
-@pytest.mark.parametrize("field", NOT_BUILT)
-async def test_what_is_not_built_yet_is_refused(stubs, server, field):
-    device = await attached(stubs)
+@pytest.mark.parametrize("name", BAD_WEIGHTS)
+async def test_bad_weights(stubs, server, name):
+    parts, field, value = BAD_WEIGHTS[name]
     before = state(server)
-    answer = await tell(device, subscribe=subscribe(1, NOT_BUILT[field]))
-    assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_UNIMPLEMENTED
-    assert answer.rejection.error.field == field
+    call = stubs.control.SetIdf()
+    for part in parts:
+        await call.write(control_service_pb2.SetIdfRequest(**part))
+    await call.done_writing()
     with pytest.raises(grpc.aio.AioRpcError) as failed:
-        await stubs.devices.Search(device_service_pb2.SearchRequest(spec=NOT_BUILT[field], position=HERE))
-    assert failed.value.code() is grpc.StatusCode.UNIMPLEMENTED
-    check_details(failed.value, "UNIMPLEMENTED", field)
+        await call
+    assert failed.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    check_details(failed.value, "INVALID_FIELD", field)
+    assert f"{field} is {value}, must be " in failed.value.details()
     assert state(server) == before
-    device.cancel()
+    assert server.coordinator.matching.generation == 0
 
 
 def windowed(spec, region=0, **window):

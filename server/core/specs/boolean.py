@@ -161,7 +161,7 @@ class BooleanKind:
     def _slot(self, handle: int) -> int:
         return int(self._matcher.subscriptions.slots(np.array([handle], dtype=np.int64))[0])
 
-    def bound(self, bound_m: float, bound_id: int) -> Slack:
+    def bound(self, handle: int, bound_m: float, bound_id: int) -> Slack:  # noqa: ARG002
         """Return a slack."""
         return Slack(bound_m, bool(bound_id))
 

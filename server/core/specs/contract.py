@@ -55,8 +55,8 @@ class Kind(Protocol[_Spec]):
     def spec(self, handle: int) -> _Spec:
         """Return what a subscription asks for."""
 
-    def bound(self, bound_m: float, bound_id: int) -> Bound:
-        """Return what the matcher's pair stands for (`engine.Bounds`)."""
+    def bound(self, handle: int, bound_m: float, bound_id: int) -> Bound:
+        """Return what the matcher's pair for a subscription stands for (`engine.Bounds`)."""
 
     def search(self, specs: Sequence[_Spec], x_m: Floats, y_m: Floats) -> Ranking:
         """Return results at one place each, now."""

@@ -52,6 +52,7 @@ class TopKKind:
         self._matcher = matcher
         self._table = matcher.subscriptions
         self._windows = matcher.windows
+        self._weights = matcher.weights
         self._dictionary = dictionary
         self._frame = frame
         self._alpha: Floats = np.zeros(16)
@@ -80,6 +81,8 @@ class TopKKind:
             limits.keyword_length_max,
         )
         check_window(spec.window, spec.region, limits)
+        is_known = spec.similarity is not Similarity.TFIDF or spec.region is RegionMode.ANCHORED
+        require(is_known, "spec.region", spec.region.name, "ANCHORED, since the similarity is TFIDF")
         return replace(spec, keywords=keywords)
 
     @classmethod
@@ -161,9 +164,11 @@ class TopKKind:
         (found,) = self._dictionary.words(lists)
         return found
 
-    def bound(self, bound_m: float, bound_id: int) -> Reach:
+    def bound(self, handle: int, bound_m: float, bound_id: int) -> Reach:
         """Return a reach."""
-        return Reach(bound_m, bound_id)
+        if not any(self._weights.generations):
+            return Reach(bound_m, bound_id)
+        return Reach(bound_m, bound_id, self._matcher.generation(handle))
 
     def search(self, specs: Sequence[TopK], x_m: Floats, y_m: Floats) -> Ranking:
         """Return the k best at each place, now."""

@@ -10,6 +10,7 @@ from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 from server.core.specs.top_k import TopKKind
 from server.model import LiveObject, TopK
+from server.store.areas import decoded_area
 from server.store.mutations import PutSubscription
 from tests.store.conftest import FRAME, an_object
 
@@ -38,7 +39,7 @@ CREATE TABLE subscriptions (
 ) WITHOUT ROWID;
 """,
 }
-SCRIPTS = {number: Path(__file__).with_name(f"version_{number}.sql") for number in (3, 4)}
+SCRIPTS = {number: Path(__file__).with_name(f"version_{number}.sql") for number in (3, 4, 5)}
 COUNT = 300
 """Objects and subscriptions of a store of version 1 or 2."""
 
@@ -94,10 +95,19 @@ def contents(path):
     database = sqlite3.connect(path)
     (version,) = database.execute("PRAGMA user_version").fetchone()
     meta = dict(database.execute("SELECT name, value FROM meta"))
+    area = "area" if version > 4 else "''"
     objects = [
-        LiveObject(number, lon, lat, FRAME.project(lon, lat), tuple(json.loads(words)), *others)
-        for number, lon, lat, words, *others in database.execute(
-            "SELECT object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key "
+        LiveObject(
+            number,
+            lon,
+            lat,
+            FRAME.project(lon, lat),
+            tuple(json.loads(words)),
+            *others,
+            decoded_area(text) if text else None,
+        )
+        for number, lon, lat, words, *others, text in database.execute(
+            f"SELECT object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key, {area} "  # noqa: S608
             "FROM objects WHERE expiry_ms > ? ORDER BY object_id",
             (int(meta["time_ms"]),),
         )

@@ -1,0 +1,109 @@
+"""`nearcast idf`: tables of weights of keywords."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.failures import reported
+from cli.progress import Report, bars
+
+if TYPE_CHECKING:
+    from nearcast import IdfTable, Tls
+
+_TOKEN = click.option("--token", envvar="NEARCAST_TOKEN", help="What the server asks for.")
+_TLS = click.option(
+    "--tls-root",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Certificates to verify the server with, PEM.",
+)
+_LOOK_S = 0.2
+"""Between two questions whether a table is in force."""
+_LINES = 20_000
+"""Between two looks at the progress bar."""
+
+
+@click.group()
+def idf() -> None:
+    """Make tables of weights of keywords (tf-idf), and let one come into force."""
+
+
+@idf.command(epilog="Example: nearcast idf build objects.tsv -o weights.json")
+@click.argument("documents", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "-o", "--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File to write."
+)
+def build(documents: Path, out: Path) -> None:
+    """Count in how many DOCUMENTS each keyword is, and write what it weighs.
+
+    DOCUMENTS is a text file with a line for each document: its keywords, separated by blanks or commas,
+    in the last of the columns if there are tabs; or a JSON list of keywords. Or it is a folder of
+    `nearcast simulate`, whose objects are taken.
+
+    A keyword in d of n documents weighs 1 + ln((1 + n) / (1 + d)).
+    """
+    from safe_region.idf import IdfError, IdfTable  # noqa: PLC0415
+
+    with reported(IdfError, OSError), bars() as progress:
+        table = IdfTable.of_documents(_keywords(documents, progress))
+        out.write_text(table.as_json(), encoding="utf-8")
+    click.echo(f"{out}: {len(table.weights)} keywords, unknown ones weigh {table.unknown:.3f}")
+
+
+@idf.command(epilog="Example: nearcast idf load weights.json localhost:7433")
+@click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("target", default="localhost:7433")
+@_TOKEN
+@_TLS
+def load(table: Path, target: str, token: str | None, tls_root: Path | None) -> None:
+    """Let TABLE come into force at the server TARGET; wait until it has."""
+    from nearcast import IdfError, IdfTable, NearcastError, Tls  # noqa: PLC0415
+
+    tls = None if tls_root is None else Tls(tls_root.read_bytes())
+    with reported(NearcastError, IdfError, OSError):
+        generation = asyncio.run(_load(IdfTable.read(table), target, token, tls))
+    click.echo(f"{table} is in force, as generation {generation}")
+
+
+async def _load(table: IdfTable, target: str, token: str | None, tls: Tls | None) -> int:
+    import nearcast  # noqa: PLC0415
+
+    async with nearcast.connect(target, token=token, tls=tls) as client:
+        generation = await client.set_idf(table)
+        while (await client.status()).gauges["idf_coming_into_force"]:  # noqa: ASYNC110 - it is another process
+            await asyncio.sleep(_LOOK_S)
+        return generation
+
+
+def _keywords(documents: Path, progress: Report) -> Iterator[list[str]]:
+    """Yield the keywords of each document."""
+    if documents.is_dir():
+        from pyarrow import parquet  # noqa: PLC0415
+
+        yield from parquet.read_table(documents / "objects", columns=["keywords"])["keywords"].to_pylist()
+        return
+    size, read = documents.stat().st_size, 0
+    with documents.open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines):
+            yield _words(line)
+            read += len(line)
+            if number % _LINES == 0:
+                progress("documents", min(read, size), size)
+    progress("documents", size, size)
+
+
+def _words(line: str) -> list[str]:
+    text = line.rpartition("\t")[2].strip()
+    if text.startswith("["):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if isinstance(found, list):
+            return [str(word) for word in found]
+    return text.replace(",", " ").split()
