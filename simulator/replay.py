@@ -264,7 +264,8 @@ class Replay:
     async def _watch(self, subscription: Subscription) -> None:
         """Take the time from publication to the change of a result, as an app would see it."""
         async for change in subscription.changes():
-            if change.kind is ChangeKind.ENTERED and change.reason is ChangeReason.PUBLISHED:
+            is_new = change.object.created_ms == self._client.clock.now_ms()
+            if change.kind is ChangeKind.ENTERED and change.reason is ChangeReason.PUBLISHED and is_new:
                 (sent_ns,) = _STAMP.unpack(change.object.payload)
                 self.report.latencies_ms.append((time.perf_counter_ns() - sent_ns) / 1e6)
 
