@@ -136,9 +136,9 @@ def test_nothing_is_compiled_after_the_warm_up():
     ("objects", "subscriptions", "count"),
     [
         ("naive", "naive", 3_000),
-        ("iqf", "sq-tree", 10_000),
-        ("iqf-plus", "sq-plus-tree", 10_000),
-        ("iq-tree", "sq-plus-tree", 10_000),
+        ("iqf", "sq-tree", 4_000),
+        ("iqf-plus", "sq-plus-tree", 4_000),
+        ("iq-tree", "sq-plus-tree", 4_000),
     ],
 )
 def test_nor_when_there_is_much_of_everything(objects, subscriptions, count):

@@ -48,7 +48,7 @@ batches = st.lists(
     st.tuples(st.lists(operations, min_size=1, max_size=6), st.booleans()), min_size=2, max_size=10
 )
 patient = settings(
-    max_examples=examples(80),
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
