@@ -26,10 +26,15 @@ class TimedEngine(Engine):
 
     spent_s = 0.0
 
-    def advance(self, now_ms: int, on_due: Callable[[Ints], None] = lambda _due: None) -> Ints:
+    def advance(
+        self,
+        now_ms: int,
+        on_due: Callable[[Ints], None] = lambda _due: None,
+        on_changes: Callable[[Rows], None] = lambda _changes: None,
+    ) -> Ints:
         """See `Engine.advance`."""
         with self._timed():
-            return super().advance(now_ms, on_due)
+            return super().advance(now_ms, on_due, on_changes)
 
     def publish(
         self,

@@ -26,6 +26,9 @@ TOP_K = 0
 BOOLEAN = 1
 """Everything that matches, within a range."""
 
+STANDING = 2
+"""The k best where the subscription stands, kept right by the server alone."""
+
 _KIND_SHIFT = 48
 
 
@@ -55,6 +58,13 @@ CHANGE_DTYPE = np.dtype(
     align=True,
 )
 """One object that enters or leaves one buffer."""
+
+
+def grouped(changes: Rows) -> Rows:
+    """Return changes by subscription, what leaves before what enters, by object."""
+    order = np.lexsort((changes["object_id"], 1 - changes["is_drop"], changes["handle"]))
+    found: Rows = changes[order]
+    return found
 
 
 class Positions(NamedTuple):
@@ -158,6 +168,9 @@ class Matcher(Protocol[Specs_contra]):
 
         Returns that, if it is told.
         """
+
+    def refill(self) -> Rows:
+        """Replace what has gone, which is not in the table any more; return what enters and leaves."""
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
         """Return ids and text shares of what the device of a subscription holds."""

@@ -19,6 +19,7 @@ from engine.boolean.matcher import BooleanMatcher
 from engine.contracts import (
     BOOLEAN,
     CHANGE_DTYPE,
+    STANDING,
     TOP_K,
     Bools,
     Bounds,
@@ -26,12 +27,14 @@ from engine.contracts import (
     Positions,
     Published,
     Rows,
+    grouped,
     kind_of,
     kinds_of,
 )
 from engine.objects import Objects
 from engine.options import EngineOptions
 from engine.polygons import Rings
+from engine.standing.matcher import StandingMatcher
 from engine.top_k.matcher import TopKMatcher
 from engine.windows import Leaving
 from index.batches import Floats, Ints, ObjectBatch
@@ -39,6 +42,7 @@ from index.batches import Floats, Ints, ObjectBatch
 MATCHERS: dict[int, Callable[[Objects, EngineOptions], Matcher[Any]]] = {
     TOP_K: TopKMatcher,
     BOOLEAN: BooleanMatcher,
+    STANDING: StandingMatcher,
 }
 """What makes the matcher of each kind."""
 
@@ -79,11 +83,25 @@ class Engine:
 
     # -- time and objects ------------------------------------------------------------------------
 
-    def advance(self, now_ms: int, on_due: Callable[[Ints], None] = lambda _due: None) -> Ints:
+    def advance(
+        self,
+        now_ms: int,
+        on_due: Callable[[Ints], None] = lambda _due: None,
+        on_changes: Callable[[Rows], None] = lambda _changes: None,
+    ) -> Ints:
         """Set the time and remove what expires by it, from buffers too; return its ids.
 
-        Nobody is told: both sides know the expiry, and how long a window of so many milliseconds is.
-        `on_due` is called with the ids before they go.
+        Nobody is told: both sides know the expiry, and how long a window of so many milliseconds is. But
+        what takes the place of what goes is told, of subscriptions that stand.
+
+        Parameters
+        ----------
+        now_ms
+            The time.
+        on_due
+            Is called with the ids before they go.
+        on_changes
+            Is called with what enters buffers, and may leave them again.
 
         Raises
         ------
@@ -93,8 +111,8 @@ class Engine:
         due = self.objects.due(now_ms)
         if len(due):
             on_due(due)
-            self._remove(due, tell=False)
-        self._let_go(self.objects.windows.due(now_ms), tell=False)
+            on_changes(self._remove(due, tell=False))
+        on_changes(self._let_go(self.objects.windows.due(now_ms), tell=False))
         return due
 
     def publish(
@@ -168,7 +186,7 @@ class Engine:
                     matcher.leave(one.slots, one.window, tell=tell) for matcher in self.matchers.values()
                 ]
             self.objects.windows.let_go(one, self.now_ms)
-        return np.concatenate(changes)
+        return self._with_refilled(changes) if leaving else changes[0]
 
     def remove(self, ids: Ints) -> Rows:
         """Remove live objects; return what left buffers."""
@@ -178,7 +196,13 @@ class Engine:
         slots = self.objects.table.slots(ids)
         changes = [matcher.remove(slots, tell=tell) for matcher in self.matchers.values()]
         self.objects.remove(ids)
-        return np.concatenate(changes)
+        return self._with_refilled(changes)
+
+    def _with_refilled(self, changes: list[Rows]) -> Rows:
+        """Return changes, with what takes the place of what has gone."""
+        refilled = np.concatenate([matcher.refill() for matcher in self.matchers.values()])
+        both = np.concatenate([*changes, refilled])
+        return grouped(both) if len(refilled) else both
 
     # -- subscriptions ---------------------------------------------------------------------------
 

@@ -29,6 +29,10 @@ class Expiries:
         self._ids = longer(self._ids, needed)
         self._size = kernels.push_all(self._times, self._ids, self._size, times_ms, ids)
 
+    def next_ms(self) -> int | None:
+        """Return when the next one is due; None if there is none."""
+        return int(self._times[0]) if self._size else None
+
     def pop_due(self, now_ms: int) -> Ints:
         """Take out every id whose expiry is not after `now_ms`."""
         parts = []

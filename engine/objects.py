@@ -16,10 +16,11 @@ from engine.layout import NO_HOLDING, OBJECT_DTYPE
 from engine.polygons import Rings
 from engine.weights import SLOTS, Refill, Weights
 from engine.windows import Windows
-from index.batches import Boxes, Floats, Ints, KeywordLists, ObjectBatch
+from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordLists, ObjectBatch
 from index.contracts import InconsistentIndexError, ObjectIndex
 from index.tables import SlotTable
 from index.tables.slots import Slots
+from safe_region.scoring import Similarity
 
 
 class Objects:
@@ -74,6 +75,7 @@ class Objects:
                 "created_ms": created_ms,
                 "expiry_ms": expiry_ms,
                 "first_holding": np.full(len(objects), NO_HOLDING, dtype=np.int32),
+                "first_standing": np.full(len(objects), NO_HOLDING, dtype=np.int32),
             },
         )
         self._expiries.push(expiry_ms, objects.ids)
@@ -97,6 +99,16 @@ class Objects:
     def norms(self, objects: ObjectBatch) -> Floats:
         """Return the sum of the squared weights of each object's keywords, by object and slot."""
         return np.stack([self.weights.norms(objects.keywords, slot) for slot in range(SLOTS)], axis=1)
+
+    def weighed(self, interests: InterestBatch) -> InterestBatch:
+        """Give keywords the weights by which subscriptions are evaluated, where they have any."""
+        is_weighed = interests.similarity == Similarity.TFIDF
+        if not is_weighed.any():
+            return interests
+        lists, weights = interests.keywords, self.weights
+        squares = weights.of_keywords(lists.ids, weights.current)
+        squares = np.where(np.repeat(is_weighed, np.diff(lists.offsets)), squares, 1.0)
+        return replace(interests, squares=squares)
 
     def norms_of(self, slots: Slots) -> Floats:
         """Return the same of live objects."""
@@ -151,6 +163,11 @@ class Objects:
             np.concatenate([rows[are_points], _rows_of(found.offsets)]),
             np.concatenate([slots[are_points], self.table.slots(found.ids)]),
         )
+
+    def next_due_ms(self) -> int | None:
+        """Return when something expires or leaves a window of so many milliseconds, if nothing comes."""
+        times = [self._expiries.next_ms(), self.windows.next_due_ms()]
+        return min((one for one in times if one is not None), default=None)
 
     def due(self, now_ms: int) -> Ints:
         """Set the time; return the ids of those that have expired by it, which are still here.

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 from index.contracts import ClauseIndex, MovingIndex, ObjectIndex, SubscriptionIndex
 from index.naive import NaiveClauseIndex, NaiveObjectIndex, NaiveSubscriptionIndex
+
+
+class StandingPolicy(Enum):
+    """How much is held beyond the k best of subscriptions that stand; see `engine.standing.policies`."""
+
+    CSKYBAND = "cskyband"
+    SKYBAND = "skyband"
+    KMAX = "kmax"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,10 @@ class EngineOptions:
     range_slack
         How far beyond a range that moves its device holds what matches, in radii of the range. More of
         it, fewer reports and more objects sent. None to choose it by cost, at each anchor.
+    standing
+        How much is held of subscriptions that stand, beyond their results.
+    maxdist_m
+        The diagonal of the area, by which scores are measured: for the policy skyband.
     moving_index
         What makes an index that keeps clauses and objects together, to find what begins and ceases to
         match ranges that move. None to find it with the clause index and the object index.
@@ -72,3 +85,5 @@ class EngineOptions:
     clause_index: Callable[[], ClauseIndex] = NaiveClauseIndex
     weighted_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
     moving_index: Callable[[], MovingIndex] | None = None
+    standing: StandingPolicy = StandingPolicy.CSKYBAND
+    maxdist_m: float = 1.0

@@ -165,6 +165,16 @@ class Windows:
                 found.append(self._leaving(number, first_id))
         return found
 
+    def next_due_ms(self) -> int | None:
+        """Return when something leaves a window of so many milliseconds; None if nothing does."""
+        found = []
+        for number in self._numbers():
+            first = self.first_ids[number : number + 1]
+            if self._duration_ms[number] and self._table.ids.present(first)[0]:
+                created_ms = self._table.rows["created_ms"][self._table.slots(first)[0]]
+                found.append(int(created_ms) + int(self._duration_ms[number]))
+        return min(found, default=None)
+
     def _leaving(self, number: int, first_id: int) -> Leaving:
         before = int(self.first_ids[number])
         ids = np.arange(before, max(before, min(first_id, self.next_id)))

@@ -76,7 +76,8 @@ class TopK:
         How keywords are compared.
     region
         How the device keeps silent. With ELLIPSE, which is for comparison, it holds its result only,
-        speaks more often and is asked where it is.
+        speaks more often and is asked where it is. With STANDING, for devices that do not move, it holds
+        its result only, too, and the server tells it of each change.
     window
         Which objects count, by their age: `Last(seconds=600)`, `Last(count=100_000)`; None for all that
         are alive. With ANCHORED only.
@@ -195,6 +196,8 @@ class ChangeReason(Enum):
     DWELLED = "dwelled"
     """An object has matched for as long as the subscription asks for."""
     RESUMED = "resumed"
+    REFILLED = "refilled"
+    """Something expired or got too old, and others take its place."""
     REWEIGHED = "reweighed"
     """Another table of weights of keywords has come into force."""
 

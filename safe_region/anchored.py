@@ -85,3 +85,19 @@ class AnchoredRegion(Region):
         is_anchor = moved_m == 0.0 and uncertainty_m == 0.0
         exact = is_anchor or used_m < self.reach_m * (1.0 - REACH_SLACK)
         return Evaluation(best, self.reach_m * (1.0 - REACH_SLACK) - used_m, exact)
+
+
+class StandingRegion(AnchoredRegion):
+    """The region of a subscription that stands: where it was evaluated, and nowhere else.
+
+    What the device holds is its result, which the server keeps right: there is nothing to be tested.
+    """
+
+    __slots__ = ()
+
+    def evaluate(self, x_m: float, y_m: float, now_ms: int, uncertainty_m: float = 0.0) -> Evaluation:
+        """Rank what is held; it is the result at the anchor. See `Region.evaluate`."""
+        found = super().evaluate(x_m, y_m, now_ms)
+        moved_m = length(x_m - self.anchor.x_m, y_m - self.anchor.y_m, 0.0)
+        is_there = moved_m == 0.0 and uncertainty_m == 0.0
+        return Evaluation(found.best, 0.0 if is_there else -math.inf, is_there)

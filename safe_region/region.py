@@ -26,6 +26,10 @@ class RegionMode(IntEnum):
     circle that ends where an object would enter or leave; the server asks where the device is before it
     decides about a new object. The test of `ranges`, with nothing within the slack."""
 
+    STANDING = 4
+    """Of subscriptions that stand, as Skype has them: the device holds its result there where it was
+    evaluated, and the server keeps that right alone. A device that moves has to say so each time."""
+
     @property
     def needs_exact_position(self) -> bool:
         """Whether the server must know where the device is, and asks it."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine import CostModel, EngineOptions
+from engine.options import StandingPolicy
 from index.catalogue import (
     CLAUSE_INDEXES,
     MOVING_INDEXES,
@@ -169,6 +170,8 @@ def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> E
     moving_index = MOVING_INDEXES.get(settings.moving_index)
     return EngineOptions(
         matches_max=limits.matches_max,
+        standing=StandingPolicy(settings.standing_buffer),
+        maxdist_m=frame.maxdist_m,
         buffer_extra=None if settings.buffer_extra == "auto" else settings.buffer_extra,
         costs=CostModel(
             report=settings.report_cost,

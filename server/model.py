@@ -81,6 +81,7 @@ class Spec:
     __slots__ = ()
 
     window: Window
+    region: RegionMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,7 @@ class Cause(IntEnum):
     REPLACED = 5
     RESUMED = 6
     REWEIGHED = 7
+    REFILLED = 8
 
 
 class DropReason(IntEnum):

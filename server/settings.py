@@ -143,6 +143,11 @@ class ServerSettings(BaseSettings):
     late_ms: Milliseconds = Field(
         1_000, ge=0, description="Deltas that wait longer before they are written are counted as late."
     )
+    standing_buffer: Literal["cskyband", "skyband", "kmax"] = Field(
+        "cskyband",
+        description="What the server holds beyond the results of subscriptions in the mode STANDING: as "
+        "much as costs least, what has 95 % of the k-th best score, or three times k.",
+    )
     subscription_index: str = Field(
         DEFAULT_SUBSCRIPTION_INDEX,
         description=f"Who is affected by a new object: {', '.join(SUBSCRIPTION_INDEXES)}.",

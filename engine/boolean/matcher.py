@@ -108,6 +108,10 @@ class BooleanMatcher:
             return np.empty(0, dtype=CHANGE_DTYPE)
         return self._changes(*self._evaluation.evaluate(slots[acts], positions.part(acts)))
 
+    def refill(self) -> Rows:
+        """Devices ask for what they need."""
+        return np.empty(0, dtype=CHANGE_DTYPE)
+
     def held(self, handle: int) -> tuple[Ints, Floats]:
         """Return the ids of what the device of a subscription holds, and zeros."""
         slots = self.subscriptions.slots(np.array([handle], dtype=np.int64))

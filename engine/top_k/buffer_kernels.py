@@ -9,53 +9,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from engine.share_kernels import share_of
 from engine.top_k.chain_kernels import hold, release
 from engine.top_k.choice_kernels import Chosen
-from engine.top_k.layout import NO_HOLDING, TFIDF, Row, Rows
+from engine.top_k.layout import NO_HOLDING, Row, Rows
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import Values, find
 from index.tables.selection_kernels import drain, is_less, offer
 from safe_region.jit import kernel, leaf
-from safe_region.scoring_kernels import common_count, length, text_distance
+from safe_region.scoring_kernels import length
 
 Slots = npt.NDArray[np.int32]
-
-
-@leaf
-def _weighed_share(
-    subscription: Row, words: KeywordIds, item: Row, object_words: KeywordIds, squares: Floats
-) -> float:
-    """Text share of an object by the weights that a subscription was evaluated by."""
-    slot = subscription["index"] - 1
-    norm2 = 0.0
-    common = 0.0
-    j = 0
-    for i in range(words.shape[0]):
-        square = squares[words[i], slot]
-        norm2 += square
-        while j < object_words.shape[0] and object_words[j] < words[i]:
-            j += 1
-        if j < object_words.shape[0] and object_words[j] == words[i]:
-            common += square
-    object_norm2 = item["norm2_0"] if slot == 0 else item["norm2_1"]
-    distance = text_distance(subscription["similarity"], common, norm2, object_norm2)
-    return float(subscription["weight_m"] * distance)
-
-
-@leaf
-def share_of(
-    subscription: Row, pool: KeywordIds, item: Row, object_pool: KeywordIds, squares: Floats
-) -> float:
-    """Text share of an object for a subscription; they share a keyword."""
-    start, count = subscription["keyword_start"], subscription["keyword_count"]
-    object_start, object_count = item["keyword_start"], item["keyword_count"]
-    words = pool[start : start + count]
-    object_words = object_pool[object_start : object_start + object_count]
-    if subscription["similarity"] == TFIDF:
-        return _weighed_share(subscription, words, item, object_words, squares)
-    common = common_count(words, object_words)
-    distance = text_distance(subscription["similarity"], common, count, object_count)
-    return float(subscription["weight_m"] * distance)
 
 
 @leaf

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, Protocol
 
+from engine.objects import Objects
 from engine.top_k.layout import ELLIPSE, NO_HOLDING, NO_PENDING, TFIDF
 from engine.top_k.tables import TopKTables
 from index.contracts import InconsistentIndexError
+from index.tables import SlotTable
 from safe_region.scoring import length, text_distance
 
 Pair = tuple[float, int]
+
+
+class Ranked(Protocol):
+    """Tables of subscriptions that are ranked over the objects."""
+
+    subscriptions: SlotTable
+    objects: Objects
 
 
 def check_top_k(tables: TopKTables) -> None:
@@ -72,7 +81,7 @@ def _check_pending(tables: TopKTables) -> None:
         raise InconsistentIndexError("pairs that pend have been lost")
 
 
-def _ranked(tables: TopKTables, slot: int) -> Iterator[tuple[Pair, float]]:
+def ranked(tables: Ranked, slot: int) -> Iterator[tuple[Pair, float]]:
     """Yield ((length at the anchor, id), r) of every live qualifying object."""
     row = tables.subscriptions.rows[slot]
     wanted = set(tables.subscriptions.keywords(slot).tolist())
@@ -93,7 +102,7 @@ def _ranked(tables: TopKTables, slot: int) -> Iterator[tuple[Pair, float]]:
             yield (here, int(item["id"])), r_m
 
 
-def _mass(tables: TopKTables, row: Any, words: Collection[int]) -> float:  # noqa: ANN401 - a row
+def _mass(tables: Ranked, row: Any, words: Collection[int]) -> float:  # noqa: ANN401 - a row
     """Return what keywords count for together: their number, or the sum of their squared weights."""
     if row["similarity"] != TFIDF:
         return len(words)
@@ -110,13 +119,13 @@ def _check_buffer(tables: TopKTables, slot: int) -> None:
     holdings = tables.buffers.holdings[start : start + int(row["buffer_count"])]
     ids = tables.objects.table.rows["id"][holdings["object"]]
     held = dict(zip(ids.tolist(), holdings["r_m"].tolist(), strict=True))
-    ranked = sorted(_ranked(tables, slot))
+    best = sorted(ranked(tables, slot))
     reach = (float(row["reach_m"]), int(row["reach_id"]))
     if row["region"] == ELLIPSE:
         if row["first_pending"] != NO_PENDING or (len(held) < k and math.isfinite(reach[0])):
             return  # until the device says where it is, nobody knows its result
-        expected = {pair[1]: r_m for pair, r_m in ranked[:k]}
+        expected = {pair[1]: r_m for pair, r_m in best[:k]}
     else:
-        expected = {pair[1]: r_m for pair, r_m in ranked if pair < reach}
+        expected = {pair[1]: r_m for pair, r_m in best if pair < reach}
     if held != expected:
         raise InconsistentIndexError(f"subscription {handle} does not hold exactly what it should")

@@ -174,6 +174,10 @@ class TopKMatcher:
         located = self._evaluation.locate(positions.part(asked), *waiting)
         return np.concatenate([located, self._evaluation.anchor(positions.part(~asked))])
 
+    def refill(self) -> Rows:
+        """Devices ask for what they need."""
+        return np.empty(0, dtype=CHANGE_DTYPE)
+
     def held(self, handle: int) -> tuple[Ints, Floats]:
         """Return ids and text shares of what the device of a subscription holds."""
         row = self.row(handle)
@@ -201,7 +205,7 @@ class TopKMatcher:
         unbounded = np.full(len(specs.k), np.inf)
         lasts = specs.lasts or Lasts.none(len(specs.k))
         first_ids = self._objects.windows.first_ids_of(lasts, self._objects.now_ms)
-        interests = self.tables.weighed(specs.interests)
+        interests = self._objects.weighed(specs.interests)
         return self._objects.index.best(interests, x_m, y_m, specs.k, unbounded, first_ids)
 
     def outdated(self, count: int) -> Positions:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from engine.top_k.buffer_kernels import share_of
+from engine.share_kernels import share_of
 from engine.top_k.choice_kernels import STRICT
 from engine.top_k.layout import ELLIPSE, Row, Rows
 from index.batches import Floats, Ints, KeywordIds

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from engine.contracts import Bools, Rows
 from engine.objects import Objects
 from engine.options import EngineOptions
+from engine.subscription_indexes import Numbers, SubscriptionIndexes, index_numbers
 from engine.top_k import region_kernels
 from engine.top_k.buffers import Buffers
-from engine.top_k.indexes import ALIKE, Numbers, SubscriptionIndexes
-from engine.top_k.layout import NO_PENDING, SUBSCRIPTION_DTYPE, TFIDF
+from engine.top_k.layout import NO_PENDING, SUBSCRIPTION_DTYPE
 from engine.top_k.pending import Pending
 from index.batches import InterestBatch, Ints, ReachBatch
 from index.tables import SlotTable
@@ -62,23 +61,12 @@ class TopKTables:
         """Return what subscriptions look for."""
         table = self.subscriptions
         weight_m, similarity = table.rows["weight_m"][slots], table.rows["similarity"][slots]
-        return self.weighed(InterestBatch(weight_m, similarity, table.keyword_lists(slots)))
-
-    def weighed(self, interests: InterestBatch) -> InterestBatch:
-        """Give keywords the weights by which subscriptions are evaluated, where they have any."""
-        is_weighed = interests.similarity == TFIDF
-        if not is_weighed.any():
-            return interests
-        lists, weights = interests.keywords, self.objects.weights
-        squares = weights.of_keywords(lists.ids, weights.current)
-        squares = np.where(np.repeat(is_weighed, np.diff(lists.offsets)), squares, 1.0)
-        return replace(interests, squares=squares)
+        return self.objects.weighed(InterestBatch(weight_m, similarity, table.keyword_lists(slots)))
 
     def index_numbers(self, slots: Slots) -> Numbers:
         """Return the index in which subscriptions belong that are evaluated now."""
-        is_weighed = self.subscriptions.rows["similarity"][slots] == TFIDF
-        number = ALIKE + 1 + self.objects.weights.current
-        return np.where(is_weighed, number, ALIKE).astype(np.int8)
+        similarity = self.subscriptions.rows["similarity"][slots]
+        return index_numbers(similarity, self.objects.weights.current)
 
     def reaches_of(self, slots: Slots) -> ReachBatch:
         """Return discs about anchors, or about the ellipses of the mode ELLIPSE, with their reaches."""

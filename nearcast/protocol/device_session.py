@@ -29,7 +29,7 @@ from safe_region.frame import Frame, Point
 
 _log = logging.getLogger(__name__)
 
-_EXACT = "with an exact position only: the modes ELLIPSE and NEAREST need to know where the device is"
+_EXACT = "with an exact position only: in this mode the server needs to know where the device is"
 
 Response = device_service_pb2.AttachResponse
 

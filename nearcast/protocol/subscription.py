@@ -36,6 +36,7 @@ _REASONS = {
     subscriptions_pb2.CAUSE_REPLACED: ChangeReason.REPLACED,
     subscriptions_pb2.CAUSE_RESUMED: ChangeReason.RESUMED,
     subscriptions_pb2.CAUSE_REWEIGHED: ChangeReason.REWEIGHED,
+    subscriptions_pb2.CAUSE_REFILLED: ChangeReason.REFILLED,
 }
 _ANSWERS = (subscriptions_pb2.CAUSE_SUBSCRIBED, subscriptions_pb2.CAUSE_REPORTED)
 _REMOVALS = {
@@ -108,8 +109,9 @@ class Subscription:
         if host.is_online:
             return SubscriptionState.CATCHING_UP
         window = self.spec.window
-        is_counted = window is not None and window.count is not None
-        is_covered = self._known and not is_counted and self._evaluate().exact
+        is_told = window is not None and window.count is not None
+        is_told |= self.spec.region is RegionMode.STANDING
+        is_covered = self._known and not is_told and self._evaluate().exact
         return SubscriptionState.OFFLINE if is_covered else SubscriptionState.OFFLINE_STALE
 
     def _state_in_sync(self) -> SubscriptionState:

@@ -23,6 +23,7 @@ class RegionMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REGION_MODE_ANCHORED: _ClassVar[RegionMode]
     REGION_MODE_ELLIPSE: _ClassVar[RegionMode]
     REGION_MODE_NEAREST: _ClassVar[RegionMode]
+    REGION_MODE_STANDING: _ClassVar[RegionMode]
 
 class Cause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -34,6 +35,7 @@ class Cause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CAUSE_REPLACED: _ClassVar[Cause]
     CAUSE_RESUMED: _ClassVar[Cause]
     CAUSE_REWEIGHED: _ClassVar[Cause]
+    CAUSE_REFILLED: _ClassVar[Cause]
 
 class DropReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -51,6 +53,7 @@ REGION_MODE_UNSPECIFIED: RegionMode
 REGION_MODE_ANCHORED: RegionMode
 REGION_MODE_ELLIPSE: RegionMode
 REGION_MODE_NEAREST: RegionMode
+REGION_MODE_STANDING: RegionMode
 CAUSE_UNSPECIFIED: Cause
 CAUSE_SUBSCRIBED: Cause
 CAUSE_REPORTED: Cause
@@ -59,6 +62,7 @@ CAUSE_RETRACTED: Cause
 CAUSE_REPLACED: Cause
 CAUSE_RESUMED: Cause
 CAUSE_REWEIGHED: Cause
+CAUSE_REFILLED: Cause
 DROP_REASON_UNSPECIFIED: DropReason
 DROP_REASON_OUT_OF_REACH: DropReason
 DROP_REASON_RETRACTED: DropReason

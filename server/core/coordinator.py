@@ -106,7 +106,9 @@ class Coordinator:
 
     def advance(self, now_ms: int) -> int:
         """Set the time. What expires leaves mutations in `late_mutations`."""
-        for item in self.matching.advance(now_ms):
+        expired, deltas = self.matching.advance(now_ms)
+        self._route(deltas)
+        for item in expired:
             self._forget_key(item)
             self.late_mutations.append(DeleteObject(item.object_id))
         if self.virtual_time:

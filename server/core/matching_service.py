@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import Engine, EngineOptions, Positions
-from engine.contracts import Rows, handle_of, kind_of
+from engine.contracts import STANDING, Rows, handle_of, kind_of
 from engine.weights import SLOTS
 from index.batches import Floats, Ints, KeywordLists, ObjectBatch
 from safe_region.frame import Frame, Point
@@ -76,7 +76,7 @@ class MatchingService:
         self.objects = ObjectTable(self.engine.objects.table, self._dictionary)
         self._kinds: dict[int, Kind[Any]] = {
             kind.number: kind(self.engine.matchers[kind.number], self._dictionary, frame)
-            for kind in KINDS.values()
+            for kind in KINDS
         }
         self._next_number = 1
 
@@ -87,8 +87,10 @@ class MatchingService:
 
     # -- time and objects ------------------------------------------------------------------------
 
-    def advance(self, now_ms: int) -> list[RemovedObject]:
-        """Set the time; return what expired. Nobody is told: both sides know the expiry.
+    def advance(self, now_ms: int) -> tuple[list[RemovedObject], list[Delta]]:
+        """Set the time; return what expired, of which nobody is told: both sides know the expiry.
+
+        But what takes its place is told, of subscriptions that stand.
 
         Raises
         ------
@@ -96,8 +98,18 @@ class MatchingService:
             If time would go backwards.
         """
         gone: list[RemovedObject] = []
-        self.engine.advance(now_ms, lambda due: gone.extend(self.objects.take(due.tolist())))
-        return gone
+        changes: list[Rows] = []
+        self.engine.advance(
+            now_ms, lambda due: gone.extend(self.objects.take(due.tolist())), changes.append
+        )
+        deltas: dict[int, Delta] = {}
+        for some in changes:
+            self._note(some, Cause.REFILLED, DropReason.OUT_OF_REACH, deltas)
+        return gone, self._complete(deltas)
+
+    def next_due_ms(self) -> int | None:
+        """Return when somebody has to be told of what expires or leaves a window; None for never."""
+        return self.engine.objects.next_due_ms() if len(self.engine.matchers[STANDING]) else None
 
     def publish(self, objects: Sequence[LiveObject], replaced: Iterable[int] = ()) -> list[Delta]:
         """Add objects, in place of those replaced. Whose device has to be asked first is in `located`."""

@@ -186,7 +186,7 @@ class CommandLoop:
         self._ahead_ms = max(self._committed_ms, self._clock()) - self.coordinator.counters.serving_ms
         while not (self._stopping and not self._queue):
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._arrived.wait(), _IDLE_S)
+                await asyncio.wait_for(self._arrived.wait(), self._rest_s())
             await self._pass_time()
             if self._queue:
                 await self._read_on()
@@ -204,6 +204,15 @@ class CommandLoop:
         await self._clean(self.coordinator.matching.now_ms)
         self._disk.shutdown()
         self._batcher.close()
+
+    def _rest_s(self) -> float:
+        """Return how long the loop may wait for something to arrive."""
+        matching = self.coordinator.matching
+        due_ms = None if self.coordinator.virtual_time else matching.next_due_ms()
+        if due_ms is None:
+            return _IDLE_S
+        now_ms = self._steady_clock() + self._ahead_ms
+        return min(_IDLE_S, max(0.0, (due_ms - now_ms) / 1000.0))
 
     def stop(self) -> None:
         """Let `run` end when what waits is done."""

@@ -129,6 +129,7 @@ def warm_up(frame: Frame, options: EngineOptions) -> None:
         TopK(_WORDS[:2], 2, 0.5, window=Window(duration_ms=_LATER_MS)),
         TopK(_WORDS[:2], 2, 0.5, window=Window(count=20)),
         TopK(_WORDS[:2], 2, 0.5, Similarity.TFIDF),
+        TopK(_WORDS[:2], 2, 0.5, region=RegionMode.STANDING, window=Window(duration_ms=_LATER_MS)),
         *_boolean_specs(lon, lat),
     )
     first, second, *others = (matching.subscribe(spec) for spec in specs)
@@ -143,7 +144,8 @@ def warm_up(frame: Frame, options: EngineOptions) -> None:
     matching.evaluate(batch(dict.fromkeys((first, second, *others), place(51))))
     matching.retract(list(range(_OBJECTS, _OBJECTS + 40)))
     matching.search([SearchRequest(spec, lon, lat) for spec in specs])
-    matching.snapshot(first, Cause.RESUMED)
+    for handle in (first, *others):
+        matching.snapshot(handle, Cause.RESUMED)
     matching.advance(_LATER_MS)
     matching.advance(2 * _LATER_MS)
     for handle in (first, second, *others):

@@ -77,7 +77,7 @@ def _window_from(message: subscriptions_pb2.SubscriptionSpec) -> Window:
 def _top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
     spec = message.top_k
     similarity = choice(Similarity, spec.similarity or Similarity.JACCARD, "spec.top_k.similarity")
-    region = _region_from(message, RegionMode.ANCHORED, RegionMode.ELLIPSE)
+    region = _region_from(message, RegionMode.ANCHORED, RegionMode.ELLIPSE, RegionMode.STANDING)
     window = _window_from(message)
     return TopK(tuple(spec.keywords), spec.k, spec.alpha, similarity, region, window)
 

@@ -63,7 +63,7 @@ def test_a_wrong_index_is_noticed(city, roads):
 def test_ranges_drive_on_roads_and_objects_lie_beside_them(city, roads):
     workload = ApPlusWorkload(city, roads, PARAMETERS)
     rows = workload.moving(1)
-    assert len(rows) == 60
+    assert len(rows) == 30
     before, after = workload.boxes(rows, 0), workload.boxes(rows, 1)
     moved_m = np.hypot(after.x1_m - before.x1_m, after.y1_m - before.y1_m)
     assert np.median(moved_m) > 100.0

@@ -25,6 +25,7 @@ TEXTS = {
     "store": "elsewhere.db",
     "virtual_time": "true",
     "buffer_extra": "7",
+    "standing_buffer": "kmax",
     "subscription_index": "naive",
     "object_index": "naive",
     "clause_index": "naive",

@@ -209,12 +209,21 @@ class World:
     def advance(self, passed_ms):
         before = self.bounds(self.held)
         now_ms = self.engine.now_ms + passed_ms
-        due = self.both("advance", now_ms).tolist()
+        said = [], []
+        engines = zip((self.engine, self.ahead), said, strict=True)
+        found = [
+            engine.advance(now_ms, on_changes=changes.append).tolist() for engine, changes in engines
+        ]
+        assert found[0] == found[1]
+        assert_same(*(np.concatenate(changes) for changes in said))
+        due = found[0]
         assert sorted(due) == sorted(one for one, end in self.expiry_ms.items() if end <= now_ms)
         for number in due:
             del self.alive[number], self.expiry_ms[number]
             for held in self.held.values():
                 held.pop(number, None)
+        for changes in said[0]:
+            self.note(changes)
         assert self.bounds(self.held) == before
 
     # -- what is said ----------------------------------------------------------------------------
@@ -398,6 +407,7 @@ def test_what_is_due_is_there_until_it_has_been_named(kinds, options):
             assert set(world.engine.held(handle)[0].tolist()) == numbers
 
     world.engine.advance(last_ms, look)
+    assert not len(world.engine.objects)
     assert sorted(seen) == sorted(world.alive)
     for handle in held:
         assert len(world.engine.held(handle)[0]) == 0

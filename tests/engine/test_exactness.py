@@ -260,7 +260,12 @@ def run(kind: str, seed: int) -> Counter[str]:
 SEEN = {
     "few": (
         *("ranges compared, EXACT", "ranges compared, TOO_MANY"),
-        *("lists compared, ANCHORED", "lists compared, ELLIPSE", "lists compared, with a window"),
+        *(
+            "lists compared, ANCHORED",
+            "lists compared, ELLIPSE",
+            "lists compared, STANDING",
+            "lists compared, with a window",
+        ),
         "lists compared, with weights",
         *("publications that share a commit", "publications matched as one batch"),
         *("devices that share a commit", "refusals in the middle of a batch"),
@@ -273,7 +278,7 @@ SEEN = {
     ),
     "crowd": (
         *("ranges compared, EXACT", "ranges compared, TOO_MANY"),
-        *("lists compared, ANCHORED", "lists compared, ELLIPSE"),
+        *("lists compared, ANCHORED", "lists compared, ELLIPSE", "lists compared, STANDING"),
         *("publications that share a commit", "publications matched as one batch"),
         *("devices that share a commit", "refusals in the middle of a batch"),
         *("reports answered during a commit", "reports superseded"),

@@ -23,9 +23,9 @@ TOP_K = subscriptions_pb2.TopK(keywords=["sushi"], k=2, alpha=0.5)
 Spec = subscriptions_pb2.SubscriptionSpec
 UNKNOWN = {
     "boolean": Spec(boolean=subscriptions_pb2.Boolean(clauses=[{"required": ["tea"]}], moving=True)),
-    "with a window": Spec(top_k=TOP_K, window=subscriptions_pb2.Window(count=10)),
+    "with a later window": Spec(top_k=TOP_K, window=subscriptions_pb2.Window.FromString(bytes((24, 5)))),
     "a later similarity": Spec(
-        top_k=subscriptions_pb2.TopK(keywords=["sushi"], k=2, alpha=0.5, similarity=4)
+        top_k=subscriptions_pb2.TopK(keywords=["sushi"], k=2, alpha=0.5, similarity=9)
     ),
     "a later mode": Spec(top_k=TOP_K, region=9),
     "a later kind": Spec.FromString(bytes((15 << 3 | 2, 2, 8, 1))),

@@ -54,7 +54,7 @@ def test_it_is_a_mapping_of_what_is_alive(seed, monkeypatch):
         else:
             now_ms = matching.now_ms + chance.choice((0, 3, 30))
             due = {key: item for key, item in alive.items() if item.expiry_ms <= now_ms}
-            gone = matching.advance(now_ms)
+            gone, _ = matching.advance(now_ms)
             assert {one.object_id: one.key for one in gone} == {
                 key: item.key for key, item in due.items()
             }

@@ -119,8 +119,9 @@ class Draws:
 
     def top_k(self, *, is_anchored: bool) -> TopK:
         """Return what a device asks for, in either mode unless it must be ANCHORED."""
-        region = self._chance.choice((RegionMode.ANCHORED, RegionMode.ELLIPSE)[: 1 if is_anchored else 2])
-        is_weighed = region is RegionMode.ANCHORED and self._chance.random() < 0.3
+        modes = (RegionMode.ANCHORED, RegionMode.ANCHORED, RegionMode.ELLIPSE, RegionMode.STANDING)
+        region = self._chance.choice(modes[: 1 if is_anchored else 4])
+        is_weighed = region is not RegionMode.ELLIPSE and self._chance.random() < 0.3
         similarity = Similarity.TFIDF if is_weighed else self._chance.choice(SET_SIMILARITIES)
         return TopK(
             frozenset(self.words(4)),
@@ -128,7 +129,7 @@ class Draws:
             self._chance.choice((0.001, 0.5, 0.5, 0.999, self._chance.uniform(0.001, 0.999))),
             similarity,
             region,
-            self.window() if region is RegionMode.ANCHORED else None,
+            None if region is RegionMode.ELLIPSE else self.window(),
         )
 
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine import CostModel, EngineOptions
+from engine.options import StandingPolicy
 from index.catalogue import (
     CLAUSE_INDEXES,
     DEFAULT_CLAUSE_INDEX,
@@ -83,6 +84,8 @@ def options_of(seed: int, buffer_extra: int | None = None) -> EngineOptions:
         costs,
         margin_extra_max,
         matches_max=(3, 1000)[seed % 2],
+        standing=list(StandingPolicy)[seed % 3],
+        maxdist_m=PLANE.maxdist_m,
         clause_index=lambda: clause_index(square),
         weighted_index=lambda: weighted(square),
         moving_index=None if moving_index is None else lambda: moving_index(square),

@@ -166,6 +166,8 @@ async def test_status_tells_what_there_is(stubs):
         "subscriptions": 2,
         "objects": 1,
         "streams": 1,
+        "idf_generation": 0,
+        "idf_coming_into_force": 0,
         "commands_waiting": 0,
         "events_waiting": 0,
     }

@@ -9,7 +9,7 @@ from nearcast.protocol.shapes import number
 from nearcast.protocol.specs.contract import dropped
 from nearcast.protocol.specs.windows import is_same_window, read_window, write_window
 from nearcast.v1 import subscriptions_pb2
-from safe_region.anchored import AnchoredRegion
+from safe_region.anchored import AnchoredRegion, StandingRegion
 from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword
 from safe_region.region import Buffered, RegionMode
@@ -71,7 +71,7 @@ class TopKKind:
 
     def region(self, spec: TopK) -> AnchoredRegion:
         """Make the region of a subscription."""
-        return AnchoredRegion(spec.k)
+        return StandingRegion(spec.k) if spec.region is RegionMode.STANDING else AnchoredRegion(spec.k)
 
     def dwell_timers(self, spec: TopK, region: AnchoredRegion) -> None:
         """Objects are in the result at once."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from safe_region.region import RegionMode
 from server.core.specs.boolean import BooleanKind
-from server.core.specs.top_k import TopKKind
-from server.model import Boolean, Spec, TopK
+from server.core.specs.top_k import StandingKind, TopKKind
+from server.model import Boolean, Spec
 
-KINDS: dict[type[Spec], type[Any]] = {
-    TopK: TopKKind,
-    Boolean: BooleanKind,
-}
-"""The kind of each type of spec."""
+KINDS: tuple[type[Any], ...] = (TopKKind, BooleanKind, StandingKind)
 
 
 def kind_of_spec(spec: Spec) -> type[Any]:
     """Return the kind that a spec is of."""
-    return KINDS[type(spec)]
+    if isinstance(spec, Boolean):
+        return BooleanKind
+    return StandingKind if spec.region is RegionMode.STANDING else TopKKind

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.contracts import TOP_K
+from engine.contracts import STANDING, TOP_K
+from engine.standing.matcher import StandingMatcher, StandingSpecs
 from engine.top_k.matcher import TopKMatcher, TopKSpecs
 from engine.windows import Lasts
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, Ranking
@@ -23,7 +24,7 @@ from safe_region.region import RegionMode
 from safe_region.scoring import Similarity, text_weight
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.specs.checks import checked_keywords, require
-from server.core.specs.windows import check_window, lasts_of, window_of
+from server.core.specs.windows import check_window, lasts_of, require_known, window_of
 from server.limits import Limits
 from server.model import NO_WINDOW, Reach, TopK, Window
 
@@ -48,8 +49,10 @@ class TopKKind:
 
     number = TOP_K
 
-    def __init__(self, matcher: TopKMatcher, dictionary: KeywordDictionary, frame: Frame) -> None:
-        self._matcher = matcher
+    def __init__(
+        self, matcher: TopKMatcher | StandingMatcher, dictionary: KeywordDictionary, frame: Frame
+    ) -> None:
+        self._matcher: Any = matcher
         self._table = matcher.subscriptions
         self._windows = matcher.windows
         self._weights = matcher.weights
@@ -81,13 +84,13 @@ class TopKKind:
             limits.keyword_length_max,
         )
         check_window(spec.window, spec.region, limits)
-        is_known = spec.similarity is not Similarity.TFIDF or spec.region is RegionMode.ANCHORED
-        require(is_known, "spec.region", spec.region.name, "ANCHORED, since the similarity is TFIDF")
+        if spec.similarity is Similarity.TFIDF:
+            require_known(spec.region, "since the similarity is TFIDF")
         return replace(spec, keywords=keywords)
 
     @classmethod
     def needs_exact_positions(cls, spec: TopK) -> bool:
-        """Whether the server has to know where the device is: in the mode ELLIPSE."""
+        """Whether the server has to know where the device is: in all modes but ANCHORED."""
         return spec.region.needs_exact_position
 
     @classmethod
@@ -100,7 +103,7 @@ class TopKKind:
 
     def needs_exact_position(self, handle: int) -> bool:
         """Whether the server has to know where the device of a subscription is. O(1)."""
-        return bool(self._table.rows[self._slot(handle)]["region"] == RegionMode.ELLIPSE)
+        return self._region_of(self._table.rows[self._slot(handle)]).needs_exact_position
 
     def subscribe(self, handle: int, spec: TopK) -> None:
         """Make a subscription known, parked."""
@@ -127,7 +130,7 @@ class TopKKind:
     ) -> None:
         k, similarity, region = numbers
         interests = self._interests(alpha, similarity, keywords)
-        self._matcher.subscribe(handles, TopKSpecs(interests, k, region, lasts=lasts))
+        self._matcher.subscribe(handles, self._specs(interests, k, region, lasts))
         self._alpha = longer(self._alpha, self._table.end)
         self._alpha[self._table.slots(handles)] = alpha
 
@@ -136,6 +139,13 @@ class TopKKind:
     ) -> InterestBatch:
         weights = [text_weight(one, self._frame.maxdist_m) for one in alpha]
         return InterestBatch(np.array(weights), similarity.astype(np.int8), keywords)
+
+    def _specs(self, interests: InterestBatch, k: Ints, region: Ints, lasts: Lasts) -> Any:  # noqa: ANN401
+        """Return what subscriptions ask for, as the matcher takes it."""
+        return TopKSpecs(interests, k, region, lasts=lasts)
+
+    def _region_of(self, row: Any) -> RegionMode:  # noqa: ANN401 - a row of the matcher's
+        return RegionMode(int(row["region"]))
 
     def unsubscribe(self, handle: int) -> None:
         """Forget a subscription."""
@@ -152,7 +162,7 @@ class TopKKind:
             int(row["k"]),
             float(self._alpha[slot]),
             Similarity(int(row["similarity"])),
-            RegionMode(int(row["region"])),
+            self._region_of(row),
             window_of(self._windows, int(row["window"])),
         )
 
@@ -177,10 +187,22 @@ class TopKKind:
         keywords = KeywordLists.of([self._dictionary.take(row) for row in words])
         interests = self._interests([spec.alpha for spec in specs], similarity, keywords)
         lasts = lasts_of([spec.window for spec in specs])
-        ranking = self._matcher.search(TopKSpecs(interests, k, region, lasts=lasts), x_m, y_m)
+        ranking: Ranking = self._matcher.search(self._specs(interests, k, region, lasts), x_m, y_m)
         for row in words:
             self._dictionary.give_back(row)
         return ranking
+
+
+class StandingKind(TopKKind):
+    """Top-k subscriptions of the mode STANDING, over a matcher of their own."""
+
+    number = STANDING
+
+    def _specs(self, interests: InterestBatch, k: Ints, region: Ints, lasts: Lasts) -> StandingSpecs:  # noqa: ARG002
+        return StandingSpecs(interests, k, lasts)
+
+    def _region_of(self, row: Any) -> RegionMode:  # noqa: ANN401, ARG002
+        return RegionMode.STANDING
 
 
 def _columns(specs: Sequence[TopK]) -> tuple[Ints, ...]:

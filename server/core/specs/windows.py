@@ -29,8 +29,19 @@ def check_window(window: Window, region: RegionMode, limits: Limits) -> None:
         ("count", window.count, limits.window_count_max),
     ):
         require(0 <= value <= most, f"spec.window.{field}", value, f"1 to {most}")
-    limit = "ANCHORED, since there is a window"
-    require(region is RegionMode.ANCHORED, "spec.region", region.name, limit)
+    require_known(region, "since there is a window")
+
+
+def require_known(region: RegionMode, why: str) -> None:
+    """Refuse the modes of the papers in which a device holds its result only, and is asked where it is.
+
+    Raises
+    ------
+    RefusalError
+        If it is one of them.
+    """
+    known = (RegionMode.ANCHORED, RegionMode.STANDING)
+    require(region in known, "spec.region", region.name, f"ANCHORED or STANDING, {why}")
 
 
 def lasts_of(windows: Sequence[Window]) -> Lasts:

@@ -15,11 +15,19 @@ import numpy.typing as npt
 from engine.weights import SLOTS
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, ReachBatch
 from index.contracts import SubscriptionIndex
+from safe_region.scoring import Similarity
 
 ALIKE = 0
 """The number of the index of interests whose keywords count alike; behind it those of the slots."""
 
+_TFIDF = int(Similarity.TFIDF)
+
 Numbers = npt.NDArray[np.int8]
+
+
+def index_numbers(similarity: Numbers, current: int) -> Numbers:
+    """Return the index in which subscriptions belong that are evaluated by the weights of a slot."""
+    return np.where(similarity == _TFIDF, ALIKE + 1 + current, ALIKE).astype(np.int8)
 
 
 class SubscriptionIndexes:

@@ -1,0 +1,140 @@
+"""Entries: their stretches, and their chains by object, which are the result index. O(1) each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.standing.layout import NOTHING, ROOM_STEP, Rows, Slots
+from index.batches import Ints
+from index.tables.free_kernels import give_back_rows, take_rows
+from safe_region.jit import kernel, leaf
+
+
+@leaf
+def hold(
+    objects: Rows, subscriptions: Rows, entries: Rows, owner: int, slot: int, length_m: float
+) -> int:
+    """Put an object into a buffer that has room; return its entry."""
+    place = int(subscriptions[owner]["entry_start"] + subscriptions[owner]["entry_count"])
+    subscriptions[owner]["entry_count"] += 1
+    entry = entries[place]
+    first = objects[slot]["first_standing"]
+    entry["length_m"] = length_m
+    entry["object_id"] = objects[slot]["id"]
+    entry["object"] = slot
+    entry["owner"] = owner
+    entry["next"] = first
+    entry["previous"] = NOTHING
+    entry["beaten"] = 0
+    entry["is_result"] = 0
+    if first != NOTHING:
+        entries[first]["previous"] = place
+    objects[slot]["first_standing"] = place
+    return place
+
+
+@leaf
+def _point_at(objects: Rows, entries: Rows, place: int, to: int, back: int) -> None:
+    """Make the neighbours of an entry in its chain point to `to`, and back to `back`."""
+    previous, following = entries[place]["previous"], entries[place]["next"]
+    if previous != NOTHING:
+        entries[previous]["next"] = to
+    else:
+        objects[entries[place]["object"]]["first_standing"] = to
+    if following != NOTHING:
+        entries[following]["previous"] = back
+
+
+@leaf
+def _copy(entries: Rows, place: int, to: int) -> None:
+    """Copy an entry."""
+    source, target = entries[place], entries[to]
+    target["length_m"] = source["length_m"]
+    target["object_id"] = source["object_id"]
+    target["object"] = source["object"]
+    target["owner"] = source["owner"]
+    target["next"] = source["next"]
+    target["previous"] = source["previous"]
+    target["beaten"] = source["beaten"]
+    target["is_result"] = source["is_result"]
+
+
+@leaf
+def release(objects: Rows, subscriptions: Rows, entries: Rows, place: int) -> None:
+    """Take an entry out of its buffer; the last of the buffer moves into its place."""
+    owner = entries[place]["owner"]
+    _point_at(objects, entries, place, entries[place]["next"], entries[place]["previous"])
+    subscriptions[owner]["entry_count"] -= 1
+    last = subscriptions[owner]["entry_start"] + subscriptions[owner]["entry_count"]
+    if last != place:
+        _point_at(objects, entries, last, place, place)
+        _copy(entries, last, place)
+
+
+@kernel
+def clear(objects: Rows, subscriptions: Rows, entries: Rows, slots: Slots) -> None:
+    """Empty the buffers of subscriptions."""
+    for i in range(slots.shape[0]):
+        start = subscriptions[slots[i]]["entry_start"]
+        while subscriptions[slots[i]]["entry_count"] > 0:
+            last = start + subscriptions[slots[i]]["entry_count"] - 1
+            release(objects, subscriptions, entries, last)
+
+
+@kernel
+def give_back(subscriptions: Rows, entries: Rows, free: Slots, free_counts: Slots, slots: Slots) -> None:
+    """Chain the stretches of subscriptions whose buffers are empty as free."""
+    for i in range(slots.shape[0]):
+        row = subscriptions[slots[i]]
+        if row["entry_room"] > 0:
+            size = int(row["entry_room"]) // ROOM_STEP
+            give_back_rows(entries["next"], free, size, int(row["entry_start"]))
+            free_counts[size] += 1
+            row["entry_room"] = 0
+
+
+@kernel
+def relocate(
+    objects: Rows,
+    subscriptions: Rows,
+    entries: Rows,
+    free: Slots,
+    free_counts: Slots,
+    slots: Slots,
+    steps: Slots,
+    ends: Ints,
+) -> None:
+    """Give subscriptions stretches of other sizes, in steps; what they held moves along.
+
+    `free_counts` has how many free stretches there are of each size.
+    """
+    for i in range(slots.shape[0]):
+        row = subscriptions[slots[i]]
+        before, room = int(row["entry_start"]), int(row["entry_room"])
+        size = int(steps[i])
+        free_counts[size] -= free_counts[size] > 0
+        start = take_rows(entries["next"], free, size, ends, 0, size * ROOM_STEP)
+        for j in range(row["entry_count"]):
+            _point_at(objects, entries, before + j, start + j, start + j)
+            _copy(entries, before + j, start + j)
+        if room > 0:
+            give_back_rows(entries["next"], free, room // ROOM_STEP, before)
+            free_counts[room // ROOM_STEP] += 1
+        row["entry_start"] = start
+        row["entry_room"] = size * ROOM_STEP
+
+
+def free_count(entries: Rows, free: Slots) -> int:
+    """Count the entries in free stretches. O(stretches)."""
+    total = 0
+    for step, head in enumerate(free.tolist()):
+        place = head
+        while place != NOTHING:
+            total += step * ROOM_STEP
+            place = int(entries["next"][place])
+    return total
+
+
+def new_free(count: int) -> Slots:
+    """Return heads of chains of free stretches, for sizes up to one."""
+    return np.full(count, NOTHING, dtype=np.int32)

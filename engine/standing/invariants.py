@@ -1,0 +1,90 @@
+"""What must always hold of subscriptions that stand, from the definitions."""
+
+from __future__ import annotations
+
+import math
+
+from engine.options import StandingPolicy
+from engine.standing.entry_kernels import free_count
+from engine.standing.layout import NOTHING
+from engine.standing.tables import StandingTables
+from engine.top_k.invariants import ranked
+from index.contracts import InconsistentIndexError
+
+Pair = tuple[float, int]
+
+
+def check_standing(tables: StandingTables, policy: StandingPolicy) -> None:
+    """Verify every invariant. O(subscriptions * objects).
+
+    Raises
+    ------
+    InconsistentIndexError
+        Naming what does not hold.
+    """
+    tables.subscriptions.check()
+    tables.indexes.check()
+    rows = tables.subscriptions.rows
+    used = tables.subscriptions.used()
+    awake = used[rows["is_awake"][used] == 1]
+    if len(tables.indexes) != len(awake):
+        raise InconsistentIndexError("the subscription index does not hold what is awake")
+    room = int(rows["entry_room"][used].sum()) + free_count(tables.entries, tables.free)
+    if room != tables.end:
+        raise InconsistentIndexError("the buffers have lost count of their room")
+    _check_chains(tables)
+    for slot in awake.tolist():
+        _check_buffer(tables, slot, policy)
+
+
+def _check_chains(tables: StandingTables) -> None:
+    """Require that the result index is the inverse of the buffers."""
+    entries, objects = tables.entries, tables.objects.table
+    held = set()
+    for slot in tables.subscriptions.used().tolist():
+        row = tables.subscriptions.rows[slot]
+        start = int(row["entry_start"])
+        held |= {(slot, place) for place in range(start, start + int(row["entry_count"]))}
+    chained = set()
+    for slot in objects.used().tolist():
+        previous, place = NOTHING, int(objects.rows["first_standing"][slot])
+        while place != NOTHING:
+            entry = entries[place]
+            if entry["object"] != slot or entry["previous"] != previous:
+                raise InconsistentIndexError(f"the chain of object slot {slot} is broken at {place}")
+            if entry["object_id"] != objects.rows["id"][slot]:
+                raise InconsistentIndexError(f"entry {place} has the id of another object")
+            chained.add((int(entry["owner"]), place))
+            previous, place = place, int(entry["next"])
+    if chained != held:
+        raise InconsistentIndexError("the result index is not the inverse of the buffers")
+
+
+def _check_buffer(tables: StandingTables, slot: int, policy: StandingPolicy) -> None:
+    """Require that a buffer is a partial k-skyband, or all there is, and its best k the result."""
+    row = tables.subscriptions.rows[slot]
+    handle, k = int(row["id"]), int(row["k"])
+    start = int(row["entry_start"])
+    entries = tables.entries[start : start + int(row["entry_count"])]
+    reach = (float(row["reach_m"]), int(row["reach_id"]))
+    found = sorted(pair for pair, _ in ranked(tables, slot) if pair < reach)
+    held = {
+        (float(entry["length_m"]), int(entry["object_id"])): int(entry["beaten"]) for entry in entries
+    }
+    if policy is StandingPolicy.KMAX:
+        expected = dict.fromkeys(found, 0)
+    else:
+        beaten = {
+            pair: sum(other[1] > pair[1] for other in found[:place]) for place, pair in enumerate(found)
+        }
+        expected = {pair: count for pair, count in beaten.items() if count < k}
+    # One that was left out for being beaten stays out until the buffer is built anew.
+    if any(held.get(pair, count) != count for pair, count in expected.items()):
+        raise InconsistentIndexError(f"subscription {handle} has lost count of what beats what")
+    if held.keys() != expected.keys():
+        raise InconsistentIndexError(f"subscription {handle} does not hold exactly what it should")
+    if len(held) < k and not math.isinf(reach[0]):
+        raise InconsistentIndexError(f"subscription {handle} holds too little")
+    results = {int(entry["object_id"]) for entry in entries if entry["is_result"]}
+    if results != {pair[1] for pair in found[:k]}:
+        raise InconsistentIndexError(f"the result of subscription {handle} is not its k best")

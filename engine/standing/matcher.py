@@ -1,0 +1,342 @@
+"""The matcher of top-k subscriptions that stand: the server alone keeps their results right.
+
+As Skype has it (skype.txt sections 4 to 6): a subscription index says whom a new object concerns, a
+buffer of objects above a threshold refills a result when one of it goes, and is built anew from the
+object index when fewer than k are left in it. The device holds its result, k objects, and nothing else,
+and is told of each change of it; what k newer and better ones beat is not even in the buffer.
+
+Operations (batches; costs per item beyond those of the two indexes): publish O(entries) a match, remove
+O(entries) a holder, evaluate O(entries^2).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.contracts import CHANGE_DTYPE, Bools, Bounds, Positions, Published, Rows, grouped
+from engine.objects import Objects
+from engine.options import EngineOptions, StandingPolicy
+from engine.standing import update_kernels as kernels
+from engine.standing.invariants import check_standing
+from engine.standing.layout import NOBODY, NOTHING
+from engine.standing.policies import (
+    KMAX_FACTOR,
+    N_FACTOR_MAX,
+    Begin,
+    begun,
+    cheapest_counts,
+)
+from engine.standing.tables import StandingTables
+from engine.windows import Lasts
+from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking
+from index.tables.slots import Slots
+
+_THETA = 0.95
+"""The policy skyband holds what has such a share of the k-th best score."""
+_LOOK_S = 5e-9
+"""About what a look at an entry takes: the unit of costs."""
+_COST_FIRST = 2_000.0
+"""Of a retrieval of which nothing is known yet: ten microseconds."""
+
+
+class StandingSpecs(NamedTuple):
+    """What subscriptions ask for, a row each."""
+
+    interests: InterestBatch
+    k: Ints
+    lasts: Lasts | None = None
+    """Their windows; None for no windows."""
+
+
+class StandingMatcher:
+    """See `engine.contracts.Matcher`.
+
+    Parameters
+    ----------
+    objects
+        What is alive.
+    options
+        The indexes, and how much buffers hold.
+    """
+
+    def __init__(self, objects: Objects, options: EngineOptions) -> None:
+        self.tables = StandingTables(objects, options)
+        self.subscriptions = self.tables.subscriptions
+        self.windows = objects.windows
+        self.weights = objects.weights
+        self.policy = options.standing
+        self.refills = 0
+        """How many buffers were built anew because too few were left, since the beginning."""
+        self._short: list[Slots] = []
+        """Subscriptions whose buffers are to be built anew when the objects that go are gone."""
+        self._objects = objects
+        self._maxdist_m = options.maxdist_m
+
+    def __len__(self) -> int:
+        return len(self.subscriptions)
+
+    # -- subscriptions ---------------------------------------------------------------------------
+
+    def subscribe(self, handles: Ints, specs: StandingSpecs) -> None:
+        """Make subscriptions known, parked; `evaluate` wakes them. Handles were never used before."""
+        interests, k, lasts = specs
+        windows = self.windows.take(lasts or Lasts.none(len(handles)), self._objects.now_ms)
+        nothing = np.zeros(len(handles))
+        self.subscriptions.append(
+            handles,
+            interests.keywords,
+            {
+                "weight_m": interests.weight_m,
+                "similarity": interests.similarity,
+                "k": k,
+                "window": windows,
+                "oldest_left_out": np.full(len(handles), NOBODY),
+                "cost": np.full(len(handles), np.nan),
+                "entry_count": nothing,
+                "entry_room": nothing,
+                "is_awake": nothing,
+                "index": nothing,
+            },
+        )
+
+    def unsubscribe(self, handles: Ints) -> None:
+        """Forget subscriptions."""
+        self.park(handles)
+        slots = self.subscriptions.remove(handles)
+        self.windows.give_back(self.subscriptions.rows["window"][slots])
+
+    def park(self, handles: Ints) -> None:
+        """Stop evaluating subscriptions until `evaluate`. Nothing happens to those parked already."""
+        slots = self.subscriptions.slots(handles)
+        slots = slots[self.subscriptions.rows["is_awake"][slots] == 1]
+        if len(slots):
+            self.tables.park(slots)
+
+    def are_awake(self, handles: Ints) -> Bools:
+        """Whether each subscription is evaluated."""
+        awake: Bools = self.subscriptions.rows["is_awake"][self.subscriptions.slots(handles)] == 1
+        return awake
+
+    def are_pending(self, handles: Ints) -> Bools:
+        """Nothing waits for the position of a device that stands."""
+        return np.zeros(len(handles), dtype=np.bool_)
+
+    def keyword_lists(self, handles: Ints) -> KeywordLists:
+        """Return the keywords of subscriptions."""
+        return self.subscriptions.keyword_lists(self.subscriptions.slots(handles))
+
+    # -- evaluation ------------------------------------------------------------------------------
+
+    def retrieve(self, positions: Positions) -> None:
+        """Nothing is looked up before."""
+
+    def evaluate(self, positions: Positions, retrieved: object | None = None) -> Rows:  # noqa: ARG002
+        """Evaluate subscriptions where they stand now; wake those that are parked."""
+        slots = self.subscriptions.slots(positions.handles)
+        rows = self.subscriptions.rows
+        rows["x_m"][slots] = positions.x_m
+        rows["y_m"][slots] = positions.y_m
+        return self._build(slots)
+
+    def _build(self, slots: Slots) -> Rows:
+        """Build buffers anew from the object index; return how results change."""
+        if not len(slots):
+            return np.empty(0, dtype=CHANGE_DTYPE)
+        began_s = time.perf_counter()
+        begin = self._begin(slots)
+        self._learn_cost(slots, time.perf_counter() - began_s)
+        rows, k = self.subscriptions.rows, self.subscriptions.rows["k"][slots].astype(np.int64)
+        self.tables.make_room(slots, np.diff(begin.ranking.offsets))
+        changes = np.empty(2 * int(k.sum()), dtype=CHANGE_DTYPE)
+        told = kernels.settle(
+            self._objects.table.rows,
+            self._objects.table.ids.keys,
+            self._objects.table.ids.values,
+            rows,
+            self.tables.entries,
+            slots,
+            begin.ranking.offsets,
+            begin.ranking.ids,
+            begin.ranking.length_m,
+            begin.ranking.r_m,
+            begin.reach_m,
+            begin.reach_id,
+            int(self.policy is not StandingPolicy.KMAX),
+            changes,
+            np.empty(int(k.max()), dtype=np.int64),
+        )
+        self.tables.enter(slots)
+        return grouped(changes[:told])
+
+    def _begin(self, slots: Slots) -> Begin:
+        """Return what buffers begin with, as the policy has it."""
+        k = self.subscriptions.rows["k"][slots].astype(np.int64)
+        if self.policy is StandingPolicy.CSKYBAND:
+            cost = self.subscriptions.rows["cost"][slots].astype(np.float64)
+            count = cheapest_counts(k, np.where(np.isnan(cost), _COST_FIRST, cost))
+            return begun(self.tables.best(slots, count + 1), count)
+        if self.policy is StandingPolicy.KMAX:
+            return begun(self.tables.best(slots, KMAX_FACTOR * k + 1), KMAX_FACTOR * k)
+        return self._begin_by_score(slots, k)
+
+    def _begin_by_score(self, slots: Slots, k: Ints) -> Begin:
+        """Return all that has a share of the k-th best score, if that is not too much."""
+        first = self.tables.best(slots, k)
+        found = np.diff(first.offsets)
+        kth_m = np.full(len(slots), np.inf)
+        has_k = found >= k
+        kth_m[has_k] = first.length_m[first.offsets[1:][has_k] - 1]
+        theta_m = self._below(slots, kth_m)
+        most = N_FACTOR_MAX * k
+        best = begun(self.tables.best(slots, most + 1, theta_m), most)
+        is_within = has_k & np.isinf(best.reach_m)
+        reach_m = np.where(is_within, theta_m, best.reach_m)
+        # What lies at theta itself is in it: the reach is behind it.
+        return Begin(best.ranking, reach_m, np.where(is_within, NOBODY, best.reach_id))
+
+    def _below(self, slots: Slots, kth_m: Floats) -> Floats:
+        """Return lengths of the scores that are a share of those of some lengths; infinite ones stay."""
+        # A score of 1 - length / unit is one of similarity: larger is better.
+        unit_m = self._maxdist_m + self.subscriptions.rows["weight_m"][slots]
+        score = np.maximum(0.0, 1.0 - kth_m / unit_m)
+        theta_m: Floats = np.maximum(kth_m, unit_m * (1.0 - _THETA * score))
+        return np.where(np.isinf(kth_m), np.inf, theta_m)
+
+    def _learn_cost(self, slots: Slots, spent_s: float) -> None:
+        """Note what a retrieval takes: half of what was known, half of what it is now."""
+        rows = self.subscriptions.rows
+        now = spent_s / len(slots) / _LOOK_S
+        before = rows["cost"][slots]
+        rows["cost"][slots] = np.where(np.isnan(before), now, (before + now) / 2.0)
+
+    # -- objects ---------------------------------------------------------------------------------
+
+    def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
+        """Take note of new objects, which are in the table already."""
+        nobody = np.empty(0, dtype=np.int64)
+        matches = self.tables.indexes.match(objects, self._objects.norms_of(slots))
+        which = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
+        owners = self.subscriptions.slots(matches.ids)
+        counts = self.windows.do_count(objects.ids[which], self.subscriptions.rows["window"][owners])
+        which, owners = which[counts], owners[counts]
+        if not len(owners):
+            return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
+        order = np.lexsort((objects.ids[which], owners))
+        owners, new_slots = owners[order], slots[which[order]]
+        touched, more = np.unique(owners, return_counts=True)
+        rows = self.subscriptions.rows
+        self.tables.make_room(touched, rows["entry_count"][touched] + more)
+        changes = np.empty(2 * len(owners), dtype=CHANGE_DTYPE)
+        lowered = np.empty(len(owners), dtype=np.int32)
+        told, lowered_count = kernels.admit(
+            self._objects.table.rows,
+            self._objects.table.pool,
+            rows,
+            self.subscriptions.pool,
+            self.weights.squares,
+            self.tables.entries,
+            owners,
+            new_slots,
+            KMAX_FACTOR if self.policy is StandingPolicy.KMAX else 0,
+            changes,
+            lowered,
+        )
+        if lowered_count:
+            self.tables.move(np.unique(lowered[:lowered_count]))
+        return Published(_net(changes[:told]), nobody, nobody)
+
+    def remove(self, slots: Slots, *, tell: bool) -> Rows:
+        """Take objects out of buffers; what takes their place in results is told in any case."""
+        return self._take_out(slots, NOTHING, tell=tell)
+
+    def leave(self, slots: Slots, window: int, *, tell: bool) -> Rows:
+        """Take objects out of the buffers of subscriptions of a window, as `remove` does."""
+        return self._take_out(slots, window, tell=tell)
+
+    def _take_out(self, slots: Slots, window: int, *, tell: bool) -> Rows:
+        rows = self._objects.table.rows
+        count = kernels.count_entries(rows, self.tables.entries, slots)
+        if not count:
+            return np.empty(0, dtype=CHANGE_DTYPE)
+        changes = np.empty(2 * count, dtype=CHANGE_DTYPE)
+        short = np.empty(count, dtype=np.int32)
+        told, short_count = kernels.remove(
+            rows,
+            self._objects.table.pool,
+            self.subscriptions.rows,
+            self.subscriptions.pool,
+            self.weights.squares,
+            self.tables.entries,
+            slots,
+            window,
+            int(tell),
+            changes,
+            short,
+        )
+        self._short.append(short[:short_count])
+        return grouped(changes[:told])
+
+    def refill(self) -> Rows:
+        """Build buffers anew of which too little is left."""
+        if not self._short:
+            return np.empty(0, dtype=CHANGE_DTYPE)
+        slots = np.unique(np.concatenate(self._short))
+        self._short.clear()
+        self.refills += len(slots)
+        return self._build(slots)
+
+    # -- what devices hold -----------------------------------------------------------------------
+
+    def held(self, handle: int) -> tuple[Ints, Floats]:
+        """Return ids and text shares of the result of a subscription."""
+        return self.tables.results(int(self.subscriptions.slots(np.array([handle], dtype=np.int64))[0]))
+
+    def bounds(self, handles: Ints) -> Bounds:
+        """Return where subscriptions stand: there, devices hold all that they need."""
+        rows = self.subscriptions.rows[self.subscriptions.slots(handles)]
+        reach_m, reach_id = np.full(len(handles), np.inf), np.zeros(len(handles), dtype=np.int64)
+        return Bounds(rows["x_m"], rows["y_m"], reach_m, reach_id)
+
+    def generation(self, handle: int) -> int:
+        """Return that of the weights a subscription was evaluated by; 0 if its keywords count alike."""
+        slot = self.subscriptions.slots(np.array([handle], dtype=np.int64))[0]
+        number = int(self.subscriptions.rows["index"][slot])
+        return self.weights.generations[number - 1] if number else 0
+
+    def search(self, specs: StandingSpecs, x_m: Floats, y_m: Floats) -> Ranking:
+        """Return the k best at each place, now, for nobody in particular."""
+        lasts = specs.lasts or Lasts.none(len(specs.k))
+        first_ids = self.windows.first_ids_of(lasts, self._objects.now_ms)
+        unbounded = np.full(len(specs.k), np.inf)
+        interests = self._objects.weighed(specs.interests)
+        return self._objects.index.best(interests, x_m, y_m, specs.k, unbounded, first_ids)
+
+    def outdated(self, count: int) -> Positions:
+        """Return where some subscriptions, at most so many, were evaluated by weights of before."""
+        return self.tables.outdated(count)
+
+    # -- for tests and operators -----------------------------------------------------------------
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        return self.tables.memory_bytes()
+
+    def check(self) -> None:
+        """Verify every invariant from the definitions. O(subscriptions * objects).
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+        check_standing(self.tables, self.policy)
+
+
+def _net(changes: Rows) -> Rows:
+    """Return changes without those that others of the same batch undo, grouped by subscription."""
+    keys = np.stack([changes["handle"], changes["object_id"]], axis=1)
+    _, first, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    return grouped(changes[np.sort(first[counts == 1])])

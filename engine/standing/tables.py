@@ -1,0 +1,191 @@
+"""What the matcher of subscriptions that stand has: rows, entries of buffers, the indexes.
+
+Operations: make_room and park O(entries) a subscription, the others O(1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.contracts import Positions, Rows
+from engine.objects import Objects
+from engine.options import EngineOptions
+from engine.share_kernels import share_of
+from engine.standing import entry_kernels
+from engine.standing.layout import ENTRY_DTYPE, ROOM_STEP, SUBSCRIPTION_DTYPE
+from engine.subscription_indexes import SubscriptionIndexes, index_numbers
+from index.batches import Floats, InterestBatch, Ints, Ranking, ReachBatch
+from index.tables import SlotTable
+from index.tables.growth import longer
+from index.tables.slots import Slots
+from safe_region.jit import kernel
+
+_ENTRIES_MIN = 64
+
+
+class StandingTables:
+    """Subscriptions, and their buffers.
+
+    Parameters
+    ----------
+    objects
+        What is alive, common to all matchers.
+    options
+        The choice of the indexes.
+    """
+
+    def __init__(self, objects: Objects, options: EngineOptions) -> None:
+        self.objects = objects
+        self.subscriptions = SlotTable(SUBSCRIPTION_DTYPE)
+        self.indexes = SubscriptionIndexes(options.subscription_index, options.weighted_index)
+        self.entries: Rows = np.zeros(_ENTRIES_MIN, dtype=ENTRY_DTYPE)
+        self.free: Slots = entry_kernels.new_free(16)
+        self._free_counts: Slots = np.zeros(16, dtype=np.int32)
+        self._ends = np.zeros(1, dtype=np.int64)
+
+    @property
+    def end(self) -> int:
+        """Every entry from here on is unused."""
+        return int(self._ends[0])
+
+    # -- room ------------------------------------------------------------------------------------
+
+    def make_room(self, slots: Slots, needed: Ints) -> None:
+        """Let buffers have room for at least so many entries, and not for thrice as many."""
+        rows = self.subscriptions.rows
+        room = rows["entry_room"][slots]
+        others = (room < needed) | (room > 3 * (needed + ROOM_STEP))
+        others &= rows["entry_count"][slots] <= needed
+        if not others.any():
+            return
+        steps = _sizes(needed[others])
+        most = int(steps.max())
+        if most >= len(self.free):
+            self.free = np.concatenate([self.free, entry_kernels.new_free(most + 1)])
+            counts = np.zeros(len(self.free), dtype=np.int32)
+            counts[: len(self._free_counts)] = self._free_counts
+            self._free_counts = counts
+        missing = np.bincount(steps, minlength=len(self.free)) - self._free_counts
+        fresh = int((np.maximum(missing, 0) * np.arange(len(self.free))).sum())
+        self.entries = longer(self.entries, self.end + fresh * ROOM_STEP)
+        entry_kernels.relocate(
+            self.objects.table.rows,
+            rows,
+            self.entries,
+            self.free,
+            self._free_counts,
+            slots[others],
+            steps,
+            self._ends,
+        )
+
+    def park(self, slots: Slots) -> None:
+        """Forget buffers, and take subscriptions out of the indexes."""
+        rows = self.subscriptions.rows
+        self.indexes.remove(rows["id"][slots], rows["index"][slots])
+        entry_kernels.clear(self.objects.table.rows, rows, self.entries, slots)
+        entry_kernels.give_back(rows, self.entries, self.free, self._free_counts, slots)
+        rows["is_awake"][slots] = 0
+
+    # -- indexes ---------------------------------------------------------------------------------
+
+    def interests(self, slots: Slots) -> InterestBatch:
+        """Return what subscriptions look for."""
+        table = self.subscriptions
+        weight_m, similarity = table.rows["weight_m"][slots], table.rows["similarity"][slots]
+        return self.objects.weighed(InterestBatch(weight_m, similarity, table.keyword_lists(slots)))
+
+    def best(self, slots: Slots, count: Ints, bound_m: Floats | None = None) -> Ranking:
+        """Return the best objects of each, there where it stands, of those that count."""
+        rows = self.subscriptions.rows[slots]
+        bound_m = np.full(len(slots), np.inf) if bound_m is None else bound_m
+        first_ids = self.objects.windows.first_ids[rows["window"]]
+        places = rows["x_m"].copy(), rows["y_m"].copy()
+        return self.objects.index.best(self.interests(slots), *places, count, bound_m, first_ids)
+
+    def enter(self, slots: Slots) -> None:
+        """Tell the indexes where subscriptions are now, and how far they reach."""
+        rows = self.subscriptions.rows
+        numbers = index_numbers(rows["similarity"][slots], self.objects.weights.current)
+        is_there = rows["is_awake"][slots] == 1
+        changes = is_there & (rows["index"][slots] != numbers)
+        if changes.any():
+            self.indexes.remove(rows["id"][slots[changes]], rows["index"][slots[changes]])
+        rows["index"][slots] = numbers
+        rows["is_awake"][slots] = 1
+        fresh = slots[~is_there | changes]
+        if len(fresh):
+            self.indexes.insert(self.reaches(fresh), self.interests(fresh), rows["index"][fresh])
+        if len(fresh) < len(slots):
+            self.move(slots[is_there & ~changes])
+
+    def move(self, slots: Slots) -> None:
+        """Tell the indexes how far subscriptions reach now."""
+        self.indexes.move(self.reaches(slots), self.subscriptions.rows["index"][slots])
+
+    def reaches(self, slots: Slots) -> ReachBatch:
+        """Return where subscriptions are, and how far they reach."""
+        rows = self.subscriptions.rows
+        handles, x_m, y_m, reach_m, reach_id = (
+            rows[name][slots] for name in ("id", "x_m", "y_m", "reach_m", "reach_id")
+        )
+        return ReachBatch(handles, x_m, y_m, np.zeros(len(slots)), reach_m, reach_id)
+
+    def outdated(self, count: int) -> Positions:
+        """Return where some subscriptions, at most so many, were evaluated by weights of before."""
+        used = self.subscriptions.used()
+        rows = self.subscriptions.rows
+        awake = used[rows["is_awake"][used] == 1]
+        numbers = index_numbers(rows["similarity"][awake], self.objects.weights.current)
+        found = rows[awake[rows["index"][awake] != numbers][:count]]
+        return Positions(*(found[name].copy() for name in ("id", "x_m", "y_m")))
+
+    # -- what devices hold -----------------------------------------------------------------------
+
+    def results(self, slot: int) -> tuple[Ints, Floats]:
+        """Return ids and text shares of the result of one subscription."""
+        row = self.subscriptions.rows[slot]
+        start = int(row["entry_start"])
+        entries = self.entries[start : start + int(row["entry_count"])]
+        entries = entries[entries["is_result"] == 1]
+        shares = np.empty(len(entries))
+        table = self.objects.table
+        _fill_shares(
+            self.subscriptions.rows, slot, self.subscriptions.pool, table.rows, table.pool,
+            self.objects.weights.squares, entries["object"].copy(), shares,
+        )  # fmt: skip
+        return entries["object_id"].copy(), shares
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        own = self.entries.nbytes + self.free.nbytes
+        return own + self.subscriptions.memory_bytes() + self.indexes.memory_bytes()
+
+
+def _sizes(needed: Ints) -> Slots:
+    """Return the steps of stretches for so many entries, and a few more: 1, 2, 3, 4, 6, 8, 12 and so on.
+
+    Few different ones, so that what one gives back fits another.
+    """
+    steps = np.maximum(1, -(-(needed + needed // 8) // ROOM_STEP))
+    power = np.exp2(np.ceil(np.log2(steps))).astype(np.int64)
+    middle = power // 4 * 3
+    found: Slots = np.where((steps <= middle) & (power >= 4), middle, power).astype(np.int32)  # noqa: PLR2004
+    return found
+
+
+@kernel
+def _fill_shares(
+    subscriptions: Rows,
+    slot: int,
+    pool: Slots,
+    objects: Rows,
+    object_pool: Slots,
+    squares: Floats,
+    slots: Slots,
+    shares: Floats,
+) -> None:
+    """Write the text share of each object for a subscription."""
+    for i in range(slots.shape[0]):
+        item = objects[slots[i]]
+        shares[i] = share_of(subscriptions[slot], pool, item, object_pool, squares)

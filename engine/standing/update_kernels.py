@@ -1,0 +1,365 @@
+"""What buffers hold, and which of it are results, as objects come and go.
+
+A buffer is a partial k-skyband (skype.txt section 6.1): everything below the reach that fewer than k
+newer objects beat. To beat is to be less in (length, id): of equal lengths the older one is better, since
+ties go to the smaller id, so a newer one does not beat it (definition 10 of the paper lets it). One that
+has a size instead (kmax) keeps all, drops the worst when there are more, and lowers its reach.
+
+What leaves a window is older than all else, and has beaten nothing that is left. An object that goes
+earlier may have been one of k that kept another out: then the buffer is built anew (`oldest_left_out`).
+
+Operations: O(entries) an object that comes into or leaves a buffer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.share_kernels import share_of
+from engine.standing.entry_kernels import hold, release
+from engine.standing.layout import NOBODY, NOTHING, Row, Rows, Slots
+from index.batches import Floats, Ints, KeywordIds
+from index.tables.id_map_kernels import Values, find
+from index.tables.selection_kernels import is_less
+from safe_region.jit import kernel, leaf
+from safe_region.scoring_kernels import length
+
+_LOST = -1
+"""In `oldest_left_out`: what was left out may have to come back."""
+
+
+@leaf
+def tell(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
+    """Write a change of a result; return where the next goes."""
+    changes[at]["handle"] = handle
+    changes[at]["object_id"] = object_id
+    changes[at]["r_m"] = r_m
+    changes[at]["is_drop"] = is_drop
+    return at + 1
+
+
+@leaf
+def _is_beaten_by(entry: Row, length_m: float, object_id: int) -> bool:
+    """Whether an entry is worse than a pair."""
+    return is_less(length_m, object_id, entry["length_m"], entry["object_id"])
+
+
+@leaf
+def _worst_result(entries: Rows, start: int, end: int) -> int:
+    """Return the worst of the entries that are results, or NOTHING."""
+    worst = NOTHING
+    for place in range(start, end):
+        if entries[place]["is_result"] and (
+            worst == NOTHING
+            or _is_beaten_by(entries[place], entries[worst]["length_m"], entries[worst]["object_id"])
+        ):
+            worst = place
+    return worst
+
+
+@leaf
+def _best_other(entries: Rows, start: int, end: int) -> int:
+    """Return the best of the entries that are no results, or NOTHING."""
+    best = NOTHING
+    for place in range(start, end):
+        if not entries[place]["is_result"] and (
+            best == NOTHING
+            or is_less(
+                entries[place]["length_m"],
+                entries[place]["object_id"],
+                entries[best]["length_m"],
+                entries[best]["object_id"],
+            )
+        ):
+            best = place
+    return best
+
+
+@leaf
+def _evict_beaten(objects: Rows, subscriptions: Rows, entries: Rows, owner: int) -> None:
+    """Leave out what k newer ones beat: the k best are none of it."""
+    row = subscriptions[owner]
+    start = int(row["entry_start"])
+    for place in range(start + int(row["entry_count"]) - 1, start - 1, -1):
+        if entries[place]["beaten"] >= row["k"]:
+            row["oldest_left_out"] = min(row["oldest_left_out"], entries[place]["object_id"])
+            release(objects, subscriptions, entries, place)
+
+
+@leaf
+def _drop_worst(objects: Rows, subscriptions: Rows, entries: Rows, owner: int) -> None:
+    """Drop the worst of a buffer, which is no result: it is the reach from now on."""
+    row = subscriptions[owner]
+    start = int(row["entry_start"])
+    worst = start
+    for place in range(start + 1, start + int(row["entry_count"])):
+        if _is_beaten_by(entries[place], entries[worst]["length_m"], entries[worst]["object_id"]):
+            worst = place
+    row["reach_m"] = entries[worst]["length_m"]
+    row["reach_id"] = entries[worst]["object_id"]
+    release(objects, subscriptions, entries, worst)
+
+
+@kernel
+def admit(
+    objects: Rows,
+    object_pool: KeywordIds,
+    subscriptions: Rows,
+    pool: KeywordIds,
+    squares: Floats,
+    entries: Rows,
+    owners: Slots,
+    slots: Slots,
+    size_factor: int,
+    changes: Rows,
+    lowered: Slots,
+) -> tuple[int, int]:
+    """Let new objects into buffers, pairs of a subscription and an object, grouped, and in order of ids.
+
+    Buffers have room for all. With a `size_factor` above 0 they hold so many times k at most, and nothing
+    is left out for being beaten.
+
+    Returns
+    -------
+    tuple of int
+        How many changes of results were told, at most two a pair, and how many are in `lowered`, whose
+        reach is lower, maybe several times, at most one a pair.
+    """
+    told = 0
+    lowered_count = 0
+    for i in range(owners.shape[0]):
+        owner = owners[i]
+        row = subscriptions[owner]
+        item = objects[slots[i]]
+        r_m = share_of(row, pool, item, object_pool, squares)
+        length_m = length(row["x_m"] - item["x_m"], row["y_m"] - item["y_m"], r_m)
+        if not is_less(length_m, item["id"], row["reach_m"], row["reach_id"]):
+            continue
+        start = int(row["entry_start"])
+        end = start + int(row["entry_count"])
+        better = 0
+        evicts = False
+        for place in range(start, end):
+            if _is_beaten_by(entries[place], length_m, item["id"]):
+                if size_factor == 0:
+                    entries[place]["beaten"] += 1
+                    evicts |= entries[place]["beaten"] >= row["k"]
+            else:
+                better += 1
+        if better < row["k"]:
+            if end - start >= row["k"]:
+                worst = _worst_result(entries, start, end)
+                entries[worst]["is_result"] = 0
+                told = tell(changes, told, row["id"], entries[worst]["object_id"], 0.0, 1)
+            told = tell(changes, told, row["id"], item["id"], r_m, 0)
+        place = hold(objects, subscriptions, entries, owner, slots[i], length_m)
+        entries[place]["is_result"] = better < row["k"]
+        if evicts:
+            _evict_beaten(objects, subscriptions, entries, owner)
+        if size_factor > 0 and row["entry_count"] > size_factor * row["k"]:
+            _drop_worst(objects, subscriptions, entries, owner)
+            lowered[lowered_count] = owner
+            lowered_count += 1
+    return told, lowered_count
+
+
+@leaf
+def _forget(
+    objects: Rows, subscriptions: Rows, entries: Rows, place: int, tells: int, changes: Rows, told: int
+) -> int:
+    """Take an entry out of its buffer; nothing takes its place yet."""
+    owner = int(entries[place]["owner"])
+    row = subscriptions[owner]
+    start = int(row["entry_start"])
+    length_m, object_id = entries[place]["length_m"], entries[place]["object_id"]
+    for other in range(start, start + int(row["entry_count"])):
+        if (
+            entries[other]["beaten"] > 0
+            and entries[other]["object_id"] < object_id
+            and _is_beaten_by(entries[other], length_m, object_id)
+        ):
+            entries[other]["beaten"] -= 1
+    if entries[place]["is_result"] and tells:
+        told = tell(changes, told, row["id"], object_id, 0.0, 1)
+    release(objects, subscriptions, entries, place)
+    return told
+
+
+@leaf
+def _promote(
+    objects: Rows,
+    object_pool: KeywordIds,
+    subscriptions: Rows,
+    pool: KeywordIds,
+    squares: Floats,
+    entries: Rows,
+    owner: int,
+    changes: Rows,
+    told: int,
+) -> int:
+    """Let the next best into a result, until it has k or there are no more."""
+    row = subscriptions[owner]
+    start = int(row["entry_start"])
+    end = start + int(row["entry_count"])
+    missing = int(row["k"])
+    for place in range(start, end):
+        missing -= entries[place]["is_result"]
+    while missing > 0:
+        best = _best_other(entries, start, end)
+        if best == NOTHING:
+            break
+        entries[best]["is_result"] = 1
+        item = objects[entries[best]["object"]]
+        r_m = share_of(row, pool, item, object_pool, squares)
+        told = tell(changes, told, row["id"], item["id"], r_m, 0)
+        missing -= 1
+    return told
+
+
+@kernel
+def remove(
+    objects: Rows,
+    object_pool: KeywordIds,
+    subscriptions: Rows,
+    pool: KeywordIds,
+    squares: Floats,
+    entries: Rows,
+    gone: Slots,
+    window: int,
+    tells: int,
+    changes: Rows,
+    touched: Slots,
+) -> tuple[int, int]:
+    """Take objects out of buffers, of one window only or, if that is NOTHING, of all.
+
+    Drops are written if they are to be told, what takes the place of the dropped always. `touched` gets
+    those whose buffers must be built anew, maybe several times.
+
+    Returns
+    -------
+    tuple of int
+        How many changes there are, at most two an entry, and how many are in `touched`, at most one each.
+    """
+    told = 0
+    touched_count = 0
+    for i in range(gone.shape[0]):
+        place = int(objects[gone[i]]["first_standing"])
+        while place != NOTHING:
+            following = int(entries[place]["next"])
+            owner = entries[place]["owner"]
+            row = subscriptions[owner]
+            if window == NOTHING or row["window"] == window:
+                # What leaves a window is the oldest there is: it has kept nothing out that is left.
+                if window == NOTHING and row["oldest_left_out"] < entries[place]["object_id"]:
+                    row["oldest_left_out"] = _LOST
+                touched[touched_count] = owner
+                touched_count += 1
+                told = _forget(objects, subscriptions, entries, place, tells, changes, told)
+            place = following
+    short_count = 0
+    for i in range(touched_count):
+        row = subscriptions[touched[i]]
+        lacks = row["entry_count"] < row["k"] and not np.isinf(row["reach_m"])
+        if lacks or row["oldest_left_out"] == _LOST:
+            touched[short_count] = touched[i]
+            short_count += 1
+        else:
+            told = _promote(
+                objects, object_pool, subscriptions, pool, squares, entries, touched[i], changes, told
+            )
+    return told, short_count
+
+
+@kernel
+def count_entries(objects: Rows, entries: Rows, slots: Slots) -> int:
+    """How many buffers hold these objects, summed."""
+    total = 0
+    for i in range(slots.shape[0]):
+        place = objects[slots[i]]["first_standing"]
+        while place != NOTHING:
+            total += 1
+            place = entries[place]["next"]
+    return total
+
+
+@leaf
+def _empty(objects: Rows, subscriptions: Rows, entries: Rows, owner: int, kept: Ints) -> int:
+    """Empty a buffer; write the ids of the results into `kept` and return how many there were."""
+    start = int(subscriptions[owner]["entry_start"])
+    results = 0
+    for place in range(start + int(subscriptions[owner]["entry_count"]) - 1, start - 1, -1):
+        if entries[place]["is_result"]:
+            kept[results] = entries[place]["object_id"]
+            results += 1
+        release(objects, subscriptions, entries, place)
+    return results
+
+
+@leaf
+def _beaten_count(ids: Ints, first: int, j: int) -> int:
+    """Return how many of the better ones, which come first, are newer than one."""
+    beaten = 0
+    for other in range(first, j):
+        beaten += ids[other] > ids[j]
+    return beaten
+
+
+@leaf
+def _take_away(kept: Ints, count: int, object_id: int) -> bool:
+    """Take an id out of some; return whether it was there."""
+    for other in range(count):
+        if kept[other] == object_id:
+            kept[other] = NOBODY
+            return True
+    return False
+
+
+@kernel
+def settle(
+    objects: Rows,
+    id_keys: Ints,
+    id_values: Values,
+    subscriptions: Rows,
+    entries: Rows,
+    slots: Slots,
+    offsets: Ints,
+    ids: Ints,
+    lengths: Floats,
+    shares: Floats,
+    reach_m: Floats,
+    reach_id: Ints,
+    is_skyband: int,
+    changes: Rows,
+    kept: Ints,
+) -> int:
+    """Give subscriptions the buffers that their best objects make, for which there is room.
+
+    Row i's best are at `offsets[i] : offsets[i + 1]`, all of them below its reach. Unless it is a
+    skyband, nothing is left out. `kept` is room for the largest k. Returns how many changes of results
+    were told.
+    """
+    told = 0
+    for i in range(slots.shape[0]):
+        owner = slots[i]
+        row = subscriptions[owner]
+        results = _empty(objects, subscriptions, entries, owner, kept)
+        row["oldest_left_out"] = NOBODY
+        row["reach_m"] = reach_m[i]
+        row["reach_id"] = reach_id[i]
+        first = int(offsets[i])
+        for j in range(first, int(offsets[i + 1])):
+            beaten = _beaten_count(ids, first, j) if is_skyband else 0
+            if beaten >= row["k"]:
+                row["oldest_left_out"] = min(row["oldest_left_out"], ids[j])
+                continue
+            slot = find(id_keys, id_values, ids[j])
+            place = hold(objects, subscriptions, entries, owner, slot, lengths[j])
+            entries[place]["beaten"] = beaten
+            if j - first < row["k"]:
+                entries[place]["is_result"] = 1
+                if not _take_away(kept, results, ids[j]):
+                    told = tell(changes, told, row["id"], ids[j], shares[j], 0)
+        for other in range(results):
+            if kept[other] != NOBODY:
+                told = tell(changes, told, row["id"], kept[other], 0.0, 1)
+    return told

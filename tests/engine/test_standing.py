@@ -1,0 +1,276 @@
+"""Subscriptions that stand: after any mix of operations results are right, under every policy."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from engine import Engine, EngineOptions, Positions
+from engine.contracts import STANDING, handle_of
+from engine.options import StandingPolicy
+from engine.standing.layout import ENTRY_DTYPE
+from engine.standing.matcher import StandingMatcher, StandingSpecs
+from engine.standing.policies import N_FACTOR_MAX, cheapest_counts
+from engine.windows import Lasts
+from index.batches import InterestBatch, KeywordLists, ObjectBatch
+from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
+from index.contracts import InconsistentIndexError
+from index.iqf_plus import IqfPlusObjectIndex
+from safe_region import oracle
+from safe_region.scoring import Similarity, text_weight
+from tests.support.amounts import examples
+
+SIDE = 8
+MAXDIST_M = 20.0
+WORDS = 7
+POLICIES = list(StandingPolicy)
+INDEXES = {
+    "naive": (OBJECT_INDEXES["naive"], SUBSCRIPTION_INDEXES["naive"]),
+    "as served": (lambda: IqfPlusObjectIndex(6), SUBSCRIPTION_INDEXES["sq-plus-tree"]),
+}
+
+
+class Standing:
+    """An engine of subscriptions that stand, what they were told, and the oracle."""
+
+    def __init__(self, policy: StandingPolicy, indexes: str, seed: int) -> None:
+        self.chance = random.Random(seed)
+        object_index, subscription_index = INDEXES[indexes]
+        options = EngineOptions(
+            object_index=object_index,
+            subscription_index=lambda: subscription_index(None),
+            standing=policy,
+            maxdist_m=MAXDIST_M,
+        )
+        self.engine = Engine(options, {STANDING: StandingMatcher})
+        self.matcher = self.engine.matchers[STANDING]
+        self.now_ms = 0
+        self.next_id = 1
+        self.next_number = 0
+        self.objects: dict[int, oracle.OracleObject] = {}
+        self.asked: dict[int, oracle.OracleSubscription] = {}
+        self.places: dict[int, tuple[float, float]] = {}
+        self.awake: set[int] = set()
+        self.told: dict[int, set[int]] = {}
+        self.changes = 0
+
+    def place(self) -> tuple[float, float]:
+        return float(self.chance.randint(-SIDE, SIDE)), float(self.chance.randint(-SIDE, SIDE))
+
+    def words(self, most: int) -> list[int]:
+        return sorted(self.chance.sample(range(WORDS), self.chance.randint(1, most)))
+
+    # -- what happens ----------------------------------------------------------------------------
+
+    def note(self, changes) -> None:
+        for change in changes:
+            held = self.told[int(change["handle"])]
+            if change["is_drop"]:
+                held.remove(int(change["object_id"]))
+            else:
+                assert int(change["object_id"]) not in held, "nothing is told twice"
+                held.add(int(change["object_id"]))
+            self.changes += 1
+
+    def subscribe(self, count: int) -> None:
+        handles, keywords, alphas, k, similarity, durations, counts = [], [], [], [], [], [], []
+        for _ in range(count):
+            self.next_number += 1
+            handle = handle_of(STANDING, self.next_number)
+            window = self.chance.choice(((0, 0), (6, 0), (25, 0), (0, 1), (0, 5), (0, 40)))
+            one = oracle.OracleSubscription(
+                frozenset(map(str, words := self.words(3))),
+                self.chance.choice((1, 2, 3, 8, 50)),
+                self.chance.choice((0.1, 0.5, 0.9)),
+                self.chance.choice(("jaccard", "dice", "cosine", "tfidf")),
+                window=oracle.OracleWindow(window[0] or None, window[1] or None),
+            )
+            self.asked[handle] = one
+            handles.append(handle)
+            keywords.append(words)
+            alphas.append(text_weight(one.alpha, MAXDIST_M))
+            k.append(one.k)
+            similarity.append(int(Similarity[one.similarity.upper()]))
+            durations.append(window[0])
+            counts.append(window[1])
+        interests = InterestBatch(
+            np.array(alphas), np.array(similarity, dtype=np.int8), KeywordLists.of(keywords)
+        )
+        lasts = Lasts(np.array(durations, dtype=np.int64), np.array(counts, dtype=np.int64))
+        ids = np.array(handles, dtype=np.int64)
+        self.matcher.subscribe(ids, StandingSpecs(interests, np.array(k, dtype=np.int64), lasts))
+        self.evaluate(handles)
+
+    def evaluate(self, handles: list[int]) -> None:
+        for handle in handles:
+            self.places[handle] = self.place()
+            self.told.setdefault(handle, set())
+        x_m, y_m = np.array([self.places[one] for one in handles]).reshape(-1, 2).T
+        ids = np.array(handles, dtype=np.int64)
+        self.awake |= set(handles)
+        self.note(self.engine.evaluate(Positions(ids, x_m.copy(), y_m.copy())))
+
+    def publish(self, count: int) -> None:
+        new = []
+        for _ in range(count):
+            x_m, y_m = self.place()
+            words = frozenset(map(str, self.words(5)))
+            expiry_ms = self.now_ms + self.chance.choice((1, 9, 60, 10_000, 10_000, 10_000))
+            new.append(oracle.OracleObject(self.next_id, x_m, y_m, words, self.now_ms, expiry_ms))
+            self.next_id += 1
+        batch = ObjectBatch(
+            np.array([one.object_id for one in new], dtype=np.int64),
+            np.array([one.x_m for one in new]),
+            np.array([one.y_m for one in new]),
+            KeywordLists.of([sorted(map(int, one.keywords)) for one in new]),
+        )
+        published = self.engine.publish(batch, np.array([one.expiry_ms for one in new], dtype=np.int64))
+        self.objects.update({one.object_id: one for one in new})
+        self.note(published.left)
+        self.note(published.changes)
+
+    def retract(self, count: int) -> None:
+        some = self.chance.sample(sorted(self.objects), min(count, len(self.objects)))
+        if some:
+            changes = self.engine.remove(np.array(some, dtype=np.int64))
+            for one in some:
+                del self.objects[one]
+            self.note(changes)
+
+    def advance(self, by_ms: int) -> None:
+        self.now_ms += by_ms
+        changes = []
+        due = self.engine.advance(self.now_ms, on_changes=changes.append).tolist()
+        for one in due:
+            del self.objects[one]
+        for some in changes:
+            self.note(some)
+        for handle, held in self.told.items():
+            window = self.asked[handle].window
+            young = {
+                one
+                for one in held
+                if one in self.objects and oracle.does_count(window, self.objects[one], self.now_ms)
+            }
+            self.told[handle] = young if window.duration_ms else held & self.objects.keys()
+
+    def park(self, count: int) -> None:
+        some = self.chance.sample(sorted(self.awake), min(count, len(self.awake)))
+        self.matcher.park(np.array(some, dtype=np.int64))
+        self.awake -= set(some)
+        for handle in some:
+            self.told[handle] = set()
+
+    def unsubscribe(self) -> None:
+        if self.asked:
+            handle = self.chance.choice(sorted(self.asked))
+            self.matcher.unsubscribe(np.array([handle], dtype=np.int64))
+            for known in (self.asked, self.places, self.told):
+                known.pop(handle, None)
+            self.awake.discard(handle)
+
+    # -- what must hold --------------------------------------------------------------------------
+
+    def compare(self) -> None:
+        for handle in self.awake:
+            asked = self.asked[handle]
+            window = oracle.OracleWindow(asked.window.duration_ms, asked.window.count, self.next_id - 1)
+            best = oracle.top_k(
+                asked._replace(window=window),
+                *self.places[handle],
+                MAXDIST_M,
+                self.objects.values(),
+                self.now_ms,
+            )
+            expected = {one.object_id for one in best}
+            ids, shares = self.matcher.held(handle)
+            assert set(ids.tolist()) == expected
+            assert self.told[handle] == expected, "what was told makes up the result"
+            x_m, y_m = self.places[handle]
+            for object_id, share in zip(ids.tolist(), shares.tolist(), strict=True):
+                item = self.objects[object_id]
+                length = ((x_m - item.x_m) ** 2 + (y_m - item.y_m) ** 2) ** 0.5 + share
+                (match,) = [one for one in best if one.object_id == object_id]
+                assert length == match.length_m
+
+
+STEPS = {
+    "publish": (12, lambda world: world.publish(world.chance.choice((1, 1, 3, 8)))),
+    "advance": (6, lambda world: world.advance(world.chance.choice((0, 1, 2, 7)))),
+    "retract": (2, lambda world: world.retract(world.chance.choice((1, 3)))),
+    "subscribe": (1, lambda world: world.subscribe(world.chance.choice((1, 4)))),
+    "evaluate": (
+        2,
+        lambda world: world.evaluate(world.chance.sample(sorted(world.asked), min(3, len(world.asked)))),
+    ),
+    "park": (1, lambda world: world.park(2)),
+    "unsubscribe": (0.3, lambda world: world.unsubscribe()),
+}
+
+
+@pytest.mark.parametrize("indexes", INDEXES)
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.value)
+@pytest.mark.parametrize("seed", range(examples(2)))
+def test_any_mix_of_operations(policy, indexes, seed):
+    world = Standing(policy, indexes, seed)
+    world.subscribe(6)
+    names, weights = list(STEPS), [weight for weight, _ in STEPS.values()]
+    for step in range(120):
+        (name,) = world.chance.choices(names, weights)
+        STEPS[name][1](world)
+        world.compare()
+        if step % 6 == 0:
+            world.engine.check()
+    assert world.changes > 100, "a run in which hardly anything is told proves nothing"
+    assert world.matcher.refills > 0
+
+
+def test_the_cheapest_count_is_the_least_of_the_cost():
+    for k in (1, 2, 20, 100):
+        for cost in (1.0, 300.0, 2_000.0, 1e6):
+            (n,) = cheapest_counts(np.array([k]), np.array([cost])).tolist()
+            counts = np.arange(k, N_FACTOR_MAX * k + 1)
+            spare = counts - k + 1.0
+            costs = counts * (
+                k * (1.0 + np.log(counts / k)) + cost / (spare * (2.0 * counts + spare + 1.0))
+            )
+            assert costs[n - k] <= costs.min() * 1.02
+
+
+def test_what_costs_more_to_look_for_is_held_more_of():
+    counts = cheapest_counts(np.full(4, 20), np.array([10.0, 1_000.0, 10_000.0, 1e6]))
+    assert sorted(counts.tolist()) == counts.tolist()
+    assert counts[0] < counts[-1]
+
+
+def test_entries_are_small():
+    assert ENTRY_DTYPE.itemsize == 40
+
+
+def damage_beaten(world):
+    world.matcher.tables.entries["beaten"][:8] += 1
+
+
+def damage_result(world):
+    world.matcher.tables.entries["is_result"][:8] ^= 1
+
+
+def damage_chain(world):
+    world.matcher.tables.entries["previous"][:8] += 1
+
+
+def damage_reach(world):
+    world.matcher.subscriptions.rows["reach_m"] += 5.0
+
+
+@pytest.mark.parametrize("damage", [damage_beaten, damage_result, damage_chain, damage_reach])
+def test_check_notices_damage(damage):
+    world = Standing(StandingPolicy.CSKYBAND, "naive", 3)
+    world.publish(60)
+    world.subscribe(5)
+    world.engine.check()
+    damage(world)
+    with pytest.raises(InconsistentIndexError):
+        world.engine.check()
