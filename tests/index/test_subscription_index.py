@@ -6,6 +6,7 @@ import pytest
 
 from bench.match.dict_index import DictIndex
 from bench.match.strtree_index import StrtreeIndex
+from index.baselines.ciq import Ciq
 from index.baselines.sq_tree import SqTree
 from index.contracts import InconsistentIndexError
 from index.naive import NaiveSubscriptionIndex
@@ -20,12 +21,14 @@ FACTORIES = {
     "sq-plus-tree, small root": lambda: SqPlusTree(square=(0.0, 0.0, 4.0)),
     "sq-tree, tiny leaves": lambda: SqTree(capacity=2),
     "sq-tree, fixed root": lambda: SqTree(square=(0.0, 0.0, 4.0), capacity=3),
+    "ciq": Ciq,
+    "ciq, small root": lambda: Ciq((0.0, 0.0, 4.0), levels=1),
     "dict": DictIndex,
     "strtree": StrtreeIndex,
 }
 
 
-WEIGHTED = (NaiveSubscriptionIndex,)
+WEIGHTED = (NaiveSubscriptionIndex, Ciq)
 """Those that take interests of TFIDF."""
 MODELS = ((1, 2, 3), (4,))
 
