@@ -83,7 +83,7 @@ class SubscriptionTable(SlotTable):
         super().discard(slots)
 
     def norms(self, objects: ObjectBatch) -> Floats:
-        """Return what the squared weights of objects' keywords sum up to: those that interests count by."""
+        """Return the sums of the squared weights of objects' keywords that their vectors are made by."""
         if self._is_weighted:
             return objects.norms()
         return np.diff(objects.keywords.offsets).astype(np.float64)

@@ -30,13 +30,13 @@ class Vector(NamedTuple):
     """Room for the keywords of a set, in their order."""
 
     words: KeywordIds
-    weights: Floats
-    sums: Floats  # of the weights from here on; one more, which is 0
+    weights: Floats  # and a 0 behind them
+    sums: Floats  # of the weights from here on, and a 0 behind them
 
 
 def new_vector(count: int) -> Vector:
     """Return room for so many keywords."""
-    return Vector(np.empty(count, dtype=np.int32), np.empty(count), np.empty(count + 1))
+    return Vector(np.empty(count, dtype=np.int32), np.empty(count + 1), np.empty(count + 1))
 
 
 @leaf
@@ -60,6 +60,7 @@ def write_vector(
             place -= 1
         vector.words[place] = word
         count += 1
+    vector.weights[count] = 0.0
     vector.sums[count] = 0.0
     for place in range(count - 1, -1, -1):
         weight = math.sqrt(squares[vector.words[place]] / norm2)

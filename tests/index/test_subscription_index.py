@@ -7,6 +7,7 @@ import pytest
 from bench.match.dict_index import DictIndex
 from bench.match.strtree_index import StrtreeIndex
 from index.baselines.ciq import Ciq
+from index.baselines.igpt import Igpt, Ipt
 from index.baselines.sq_tree import SqTree
 from index.contracts import InconsistentIndexError
 from index.naive import NaiveSubscriptionIndex
@@ -23,12 +24,15 @@ FACTORIES = {
     "sq-tree, fixed root": lambda: SqTree(square=(0.0, 0.0, 4.0), capacity=3),
     "ciq": Ciq,
     "ciq, small root": lambda: Ciq((0.0, 0.0, 4.0), levels=1),
+    "igpt": Igpt,
+    "igpt, small leaves": lambda: Igpt((0.0, 0.0, 4.0), capacity=3, groups=2),
+    "ipt": Ipt,
     "dict": DictIndex,
     "strtree": StrtreeIndex,
 }
 
 
-WEIGHTED = (NaiveSubscriptionIndex, Ciq)
+WEIGHTED = (NaiveSubscriptionIndex, Ciq, Igpt)
 """Those that take interests of TFIDF."""
 MODELS = ((1, 2, 3), (4,))
 

@@ -14,7 +14,7 @@ Source: section 2.2 and figure 2 of skype.txt, which describes the CIQ of its re
 not among ours. Without its time decay, as in Skype's evaluation.
 
 Our choices:
-- three levels, so ten covering cells (figure 2 has seven, which are two levels). Measured, see LEVELS;
+- three levels, so ten covering cells (figure 2 has seven, which are two levels), see LEVELS;
 - subscriptions are in the order of their slots, which are reused, in place of their ids;
 - the lists of keywords are merged by a heap;
 - MinT of a cell belongs to all of its distance: what is verified is tested in float64, by the definition.
@@ -64,6 +64,8 @@ from index.tables.subscriptions import SubscriptionTable
 from index.tables.vector_kernels import new_vector
 
 LEVELS = 3
+"""Measured with 100,000 subscriptions: 656, 589, 508, 553 and 981 us an object with one level to five,
+and 426, 719, 1,156, 1,410 and 2,090 bytes a subscription."""
 _ROOM_MIN = 64
 _CHANGE = 2.0
 """Without a square, one is looked for anew when there are so many times more subscriptions."""
