@@ -128,9 +128,12 @@ class Igpt:
         words = objects.keywords
         norms = self._table.norms(objects)
         asked = Asked(objects.ids, objects.x_m, objects.y_m, words.offsets, words.ids, norms)
+        most = int(np.diff(words.offsets).max(initial=0))
         scratch = Scratch(
-            new_vector(int(np.diff(words.offsets).max(initial=0))),
+            new_vector(most),
             np.empty(CHILDREN * (DEPTH_MAX + 1), dtype=np.int32),
+            np.empty(most, dtype=np.int32),
+            *np.empty((2, most * (self._groups_max + 1)), dtype=np.int32),
             self._order,
         )
         tree, seen = self._tree(), self._seen

@@ -37,8 +37,10 @@ from index.baselines.igpt.layout import (
     Slots,
     Tree,
 )
-from index.baselines.igpt.list_kernels import list_of
+from index.baselines.igpt.list_kernels import key_of, list_of
 from index.batches import Floats, Ints, KeywordIds
+from index.tables.id_map_kernels import home_cell
+from index.tables.prefetch_kernels import prefetch
 from index.tables.quad_kernels import node_distance
 from index.tables.vector_kernels import Arrival, Vector, is_affected, write_vector
 from safe_region.jit import kernel, leaf
@@ -48,6 +50,9 @@ CANDIDATES = 0
 VISITED = 1
 """In `seen`: entries that were looked at."""
 SEEN_SIZE = 2
+
+_AHEAD = 64 // 40 + 1
+"""Entries from one that is asked for to the next: a line of the cache has fewer."""
 
 
 class Asked(NamedTuple):
@@ -66,6 +71,9 @@ class Scratch(NamedTuple):
 
     vector: Vector
     stack: Slots
+    heads: Slots  # the list of each keyword in a leaf
+    groups: Slots  # what has to be looked at in a leaf
+    numbers: Slots  # for which keyword
     candidates: Slots
 
 
@@ -80,76 +88,115 @@ class Visit(NamedTuple):
 
 
 @leaf
-def _is_ruled_out(tree: Tree, entry: Row, vector: Vector, visit: Visit) -> bool:
-    """Whether a subscription cannot match an object, after one more keyword that they share."""
-    alpha = float(entry["alpha"])
+def _is_skipped(tree: Tree, entry: Row, vector: Vector, visit: Visit, so_far: float) -> bool:
+    """Whether a subscription cannot match an object if what they share before is worth so much."""
     weight = float(entry["weight"])
     rest = float(entry["rest"])
-    number = visit.number
+    here = vector.weights[visit.number]
     spatial = 1.0 if visit.is_inside else spatial_similarity(tree, visit.away_m + float(entry["inner_m"]))
-    needed = needed_similarity(float(entry["kscore"]), alpha, spatial)
-    mark = tree.marks[entry["slot"]]
-    is_new = mark["stamp"] != visit.stamp
-    if is_new:
-        mark["stamp"] = visit.stamp
-        mark["similarity"] = 0.0
-        mark["state"] = OPEN
-        # Theorem 1: the keyword is not in the prefix.
-        if vector.weights[number] * (weight + rest) < needed:
-            mark["state"] = SKIPPED
-            return True
-    elif mark["place"] + 1 != entry["place"] and mark["number"] + 1 != number:
-        mark["state"] = GAPPED
-        return False
-    # Theorem 2 and equation 5.
-    so_far = float(mark["similarity"]) + weight * vector.weights[number]
-    unseen = min(
-        rest * vector.weights[number + 1], vector.sums[number + 1] * float(entry["next_weight"])
-    )
-    mark["similarity"] = so_far
-    mark["place"] = entry["place"]
-    mark["number"] = number
-    if so_far + unseen < needed:
-        mark["state"] = SKIPPED
+    needed = needed_similarity(float(entry["kscore"]), float(entry["alpha"]), spatial) - so_far
+    # Theorem 1: the keyword is not in the prefix.
+    if here * (weight + rest) < needed:
         return True
+    # Theorem 2 and equation 5.
+    unseen = min(
+        rest * vector.weights[visit.number + 1],
+        vector.sums[visit.number + 1] * float(entry["next_weight"]),
+    )
+    return bool(weight * here + unseen < needed)
+
+
+@leaf
+def _mark(tree: Tree, entry: Row, vector: Vector, visit: Visit) -> bool:
+    """Note that a subscription was not skipped; return whether it is a candidate only now."""
+    mark = tree.marks[entry["slot"]]
+    here = float(entry["weight"]) * vector.weights[visit.number]
+    if mark["stamp"] != visit.stamp:
+        mark["stamp"] = visit.stamp
+        mark["state"] = OPEN
+        mark["similarity"] = here
+        mark["place"] = entry["place"]
+        mark["number"] = visit.number
+        return True
+    if mark["state"] != OPEN:
+        return False
+    if mark["place"] + 1 != entry["place"] and mark["number"] + 1 != visit.number:
+        mark["state"] = GAPPED
+    elif _is_skipped(tree, entry, vector, visit, float(mark["similarity"])):
+        mark["state"] = SKIPPED
+    else:
+        mark["similarity"] += here
+        mark["place"] = entry["place"]
+        mark["number"] = visit.number
     return False
 
 
 @leaf
-def _scan_group(
-    tree: Tree, group: int, scratch: Scratch, visit: Visit, count: int, seen: Ints
-) -> int:
+def _scan_group(tree: Tree, group: int, scratch: Scratch, visit: Visit, count: int, seen: Ints) -> int:
     """Look at a group; return how many candidates there are now."""
     row = tree.groups[group]
     start = int(row["start"])
+    end = start + int(row["count"])
     left = scratch.vector.sums[visit.number]
-    for place in range(start, start + int(row["count"])):
+    for place in range(start, end):
         entry = tree.entries[place]
         if tree.settings.is_grouped:
-            # Theorem 4: the same holds of all that follow. Of the first entry, theorem 3.
+            # Theorem 4: the same holds of all that follow.
             alpha = float(entry["later_alpha"])
             needed = needed_similarity(float(entry["kscore"]), alpha, visit.similarity)
             if float(entry["later_weight"]) * left < needed:
+                end = place
                 break
-        seen[VISITED] += 1
-        mark = tree.marks[entry["slot"]]
-        is_new = mark["stamp"] != visit.stamp
-        if not is_new and mark["state"] != OPEN:
-            continue
-        if _is_ruled_out(tree, entry, scratch.vector, visit):
-            continue
-        if is_new:
+        if not _is_skipped(tree, entry, scratch.vector, visit, 0.0) and _mark(
+            tree, entry, scratch.vector, visit
+        ):
             scratch.candidates[count] = entry["slot"]
             count += 1
+    seen[VISITED] += end - start
     return count
 
 
 @leaf
-def _is_group_skipped(tree: Tree, group: int, left: float, similarity: float) -> bool:
+def _is_group_skipped(row: Row, left: float, similarity: float) -> bool:
     """Whether nobody in a group can be affected (theorem 3)."""
-    row = tree.groups[group]
     needed = needed_similarity(float(row["kscore"]), float(row["alpha"]), similarity)
     return bool(float(row["weight"]) * left < needed)
+
+
+@leaf
+def _open_lists(tree: Tree, cell: int, scratch: Scratch, count: int) -> None:
+    """Look up the lists of an object's keywords in a leaf, all at once."""
+    mask = tree.list_keys.shape[0] - 1
+    words = scratch.vector.words
+    for number in range(count):
+        home = home_cell(key_of(cell, words[number]), mask)
+        prefetch(tree.list_keys, home)
+        prefetch(tree.list_values, home)
+    for number in range(count):
+        head = list_of(tree, cell, words[number])
+        scratch.heads[number] = head
+        if head != NOTHING:
+            prefetch(tree.groups, head)
+
+
+@leaf
+def _choose_groups(tree: Tree, scratch: Scratch, count: int, similarity: float) -> int:
+    """Choose what has to be looked at of the lists in a leaf; return how many groups."""
+    size = 0
+    for number in range(count):
+        left = scratch.vector.sums[number]
+        group = int(scratch.heads[number])
+        while group != NOTHING:
+            row = tree.groups[group]
+            if not tree.settings.is_grouped or not _is_group_skipped(row, left, similarity):
+                scratch.groups[size] = group
+                scratch.numbers[size] = number
+                size += 1
+                start = int(row["start"])
+                for ahead in range(0, int(row["count"]), _AHEAD):
+                    prefetch(tree.entries, start + ahead)
+            group = int(row["next"])
+    return size
 
 
 @leaf
@@ -157,20 +204,14 @@ def _scan_leaf(
     tree: Tree, cell: int, arrival: Arrival, scratch: Scratch, count: int, stamp: int, seen: Ints
 ) -> int:
     """Look at the lists of an object's keywords in a leaf; return how many candidates there are."""
-    vector = scratch.vector
     is_inside = is_in_cell(tree, cell, arrival.x_m, arrival.y_m)
     away = node_distance(tree.cells, cell, arrival.x_m, arrival.y_m)
     similarity = spatial_similarity(tree, away)
+    _open_lists(tree, cell, scratch, count)
     candidate_count = 0
-    for number in range(count):
-        visit = Visit(number, similarity, away, is_inside, stamp)
-        group = list_of(tree, cell, vector.words[number])
-        while group != NOTHING:
-            if not tree.settings.is_grouped or not _is_group_skipped(
-                tree, group, vector.sums[number], similarity
-            ):
-                candidate_count = _scan_group(tree, group, scratch, visit, candidate_count, seen)
-            group = int(tree.groups[group]["next"])
+    for i in range(_choose_groups(tree, scratch, count, similarity)):
+        visit = Visit(int(scratch.numbers[i]), similarity, away, is_inside, stamp)
+        candidate_count = _scan_group(tree, int(scratch.groups[i]), scratch, visit, candidate_count, seen)
     return candidate_count
 
 
