@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from index.baselines.ap_plus_tree import ApPlusTree
 from index.baselines.ap_tree import ApTree
+from index.baselines.ciq import Ciq
 from index.baselines.grid_files import KkClauses, KkObjects, SsClauses, SsObjects
+from index.baselines.igpt import Igpt, Ipt
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
@@ -25,6 +27,9 @@ SUBSCRIPTION_INDEXES: dict[str, Callable[[Square | None], SubscriptionIndex]] = 
     "naive": lambda _square: NaiveSubscriptionIndex(),
     "sq-tree": SqTree,
     "sq-plus-tree": SqPlusTree,
+    "ciq": Ciq,
+    "ipt": Ipt,
+    "igpt": Igpt,
 }
 
 OBJECT_INDEXES: dict[str, Callable[[], ObjectIndex]] = {

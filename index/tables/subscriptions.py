@@ -59,23 +59,18 @@ class SubscriptionTable(SlotTable):
         KeyError
             If an id is there already, or twice in the batch. Nothing is added.
         """
-        interest = {
+        own: dict[str, npt.NDArray[Any]] = {
             "weight_m": interests.weight_m,
             "similarity": interests.similarity,
             "norm2": interests.norms(),
         }
-        reach = {name: getattr(reaches, name) for name in _REACH_FIELDS}
-        slots = self.append(reaches.ids, interests.keywords, {**interest, **reach, **columns})
+        own |= {name: getattr(reaches, name) for name in _REACH_FIELDS}
+        slots = self.append(reaches.ids, interests.keywords, own | columns)
         self._is_weighted |= bool((interests.similarity == Similarity.TFIDF).any())
         self._weights.note(interests)
         self.uses = as_long(self.uses, len(self.squares))
         np.add.at(self.uses, interests.keywords.ids, 1)
         return slots
-
-    def put(self, slots: Slots, reaches: ReachBatch) -> None:
-        """Write new places and reaches."""
-        for name in _REACH_FIELDS:
-            self.rows[name][slots] = getattr(reaches, name)
 
     def discard(self, slots: Slots) -> None:
         """Make holes of the slots that `take` returned."""

@@ -22,6 +22,8 @@ from index.tables.selection_kernels import is_less
 from safe_region.jit import leaf
 from safe_region.scoring_kernels import nearest_length, norm_of, text_distance
 
+Rows = npt.NDArray[Any]
+
 SLACK = 1e-12
 """Relative margin of bounds: four orders above the rounding error of what they are computed from."""
 
@@ -80,8 +82,9 @@ class Arrival(NamedTuple):
 
 
 @leaf
-def is_affected(row: Any, pool: KeywordIds, squares: Floats, arrival: Arrival) -> bool:  # noqa: ANN401
-    """Whether an object matches a subscription: the definition, in float64."""
+def is_affected(rows: Rows, slot: int, pool: KeywordIds, squares: Floats, arrival: Arrival) -> bool:
+    """Whether an object matches the subscription in a slot: the definition, in float64."""
+    row = rows[slot]
     words = arrival.words
     common = 0.0
     i = int(row["keyword_start"])

@@ -26,6 +26,7 @@ FACTORIES = {
     "ciq, small root": lambda: Ciq((0.0, 0.0, 4.0), levels=1),
     "igpt": Igpt,
     "igpt, small leaves": lambda: Igpt((0.0, 0.0, 4.0), capacity=3, groups=2),
+    "igpt, near": lambda: Igpt((0.0, 0.0, 8.0), capacity=20, near=True),
     "ipt": Ipt,
     "dict": DictIndex,
     "strtree": StrtreeIndex,

@@ -139,6 +139,9 @@ def test_nothing_is_compiled_after_the_warm_up():
         ("iqf", "sq-tree", 4_000),
         ("iqf-plus", "sq-plus-tree", 4_000),
         ("iq-tree", "sq-plus-tree", 4_000),
+        ("iqf-plus", "igpt", 4_000),
+        ("iqf-plus", "ipt", 4_000),
+        ("iqf-plus", "ciq", 4_000),
     ],
 )
 def test_nor_when_there_is_much_of_everything(objects, subscriptions, count):

@@ -1,4 +1,4 @@
-"""CIQ: covering cells of a quadtree with a textual bound for each subscription. See `index`."""
+"""CIQ: covering cells of a quadtree, with a textual bound for each subscription and cell."""
 
 from index.baselines.ciq.index import Ciq
 

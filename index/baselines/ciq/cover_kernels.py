@@ -59,7 +59,7 @@ def text_bound(row: Row, away_m: float) -> float:
     reach = row["reach_m"]
     weight = row["weight_m"]
     if math.isinf(reach):
-        return -reach
+        return -float(reach)
     needed = weight + away - reach
     needed -= SLACK * (weight + away_m + row["radius_m"] + abs(reach))
     if weight == 0.0:

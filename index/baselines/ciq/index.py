@@ -87,7 +87,7 @@ class Ciq:
             raise ValueError(f"levels is {levels}, must be positive")
         self._table = SubscriptionTable(SUBSCRIPTION_DTYPE)
         self._is_fixed = square is not None
-        self._square = Square(*square) if square is not None else Square(0.0, 0.0, 1.0)
+        self._square = Square(*map(float, square or (0.0, 0.0, 1.0)))
         self._squared_count = 0
         self._levels = levels
         self._seen: Ints = np.zeros(1, dtype=np.int64)
@@ -135,8 +135,16 @@ class Ciq:
         """Find who is affected."""
         words = objects.keywords
         most = int(np.diff(words.offsets).max(initial=0))
-        arrays = self._cover(), Asked(
-            objects.ids, objects.x_m, objects.y_m, words.offsets, words.ids, self._table.norms(objects)
+        arrays = (
+            self._cover(),
+            Asked(
+                objects.ids,
+                objects.x_m,
+                objects.y_m,
+                words.offsets,
+                words.ids,
+                self._table.norms(objects),
+            ),
         )
         heap = Heap(np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32))
         lists = (np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32))

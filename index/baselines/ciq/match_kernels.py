@@ -79,10 +79,9 @@ def _match_cell(
         if similarity < cover.bounds[slot, bound]:
             continue
         seen[0] += 1
-        row = cover.subscriptions[slot]
-        if is_affected(row, cover.pool, cover.squares, arrival):
+        if is_affected(cover.subscriptions, slot, cover.pool, cover.squares, arrival):
             if total < found.shape[0]:
-                found[total] = row["id"]
+                found[total] = cover.subscriptions[slot]["id"]
             total += 1
     return total
 

@@ -1,4 +1,4 @@
-"""IGPT and IPT: a quadtree with an inverted file in each leaf, in groups of like preference. See `index`."""
+"""IGPT and IPT: a quadtree with an inverted file in each leaf, whose lists are alpha groups."""
 
 from index.baselines.igpt.index import Igpt, Ipt
 

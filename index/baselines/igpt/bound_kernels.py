@@ -1,16 +1,29 @@
 """Statistics of subscriptions and what follows from them for objects.
 
-With w metres per text distance, reach and radius, and D for MaxDist, an object at distance d of similarity
-t matches only if
+With w metres per text distance, reach and radius, and D for MaxDist, an object at distance d of
+similarity t matches only if
 
     d - radius + w * (1 - t) <= reach
-    t >= lambda_T = kScore* - alpha* * (1 - d / D),   alpha* = D / w,   kScore* = 1 + (D - reach - radius) / w
+    t >= lambda_T = kScore* - alpha* * (1 - d / D)
+    alpha* = D / w,   kScore* = 1 + (D - reach - radius) / w
 
 which is equation 2. Where w is almost 0, and where the reach is infinite, a subscription is kept *apart*:
-the same in units of D, with nothing for the text: alpha* = 1, kScore* = (D - reach - radius) / D, weights 0.
+the same in units of D, and nothing for the text:
+
+    0 >= kScore* - alpha* * (1 - d / D)
+    alpha* = 1,       kScore* = (D - reach - radius) / D
 
 Distances beyond D count as D, so that the spatial similarity is never below 0. That is less than
 is known, and so it is safe.
+
+A group is bounded by its least kScore* and its largest alpha*, which need not belong to one
+subscription. As kScore* has alpha* in it, that loses the difference of the alpha* in the group.
+`Settings.is_near` is not in the paper: it counts distances from the object on, not back from MaxDist:
+
+    lambda_T = kScore' + alpha* * d / D,   kScore' = 1 - (reach + radius) / w
+
+so that a group is bounded by its least kScore' and its least alpha*, of which neither has the other in
+it. What is kept for alpha* is its negative then, and the factor of it d / D; all else is the same.
 """
 
 from __future__ import annotations
@@ -41,10 +54,13 @@ def statistics_of(tree: Tree, row: Row) -> Statistics:
     """Return kScore* rounded down and alpha* rounded up, to what float32 can hold."""
     distance = tree.settings.distance_m
     weight = float(row["weight_m"])
-    beyond = distance - float(row["reach_m"]) - float(row["radius_m"])
-    if math.isinf(row["reach_m"]) or weight <= _APART * distance:
-        return Statistics(lower(beyond / distance), 1.0, True)
-    return Statistics(lower(1.0 + beyond / weight), upper(distance / weight), False)
+    is_apart = bool(math.isinf(row["reach_m"]) or weight <= _APART * distance)
+    unit = distance if is_apart else weight
+    text = 0.0 if is_apart else 1.0
+    reach = float(row["reach_m"]) + float(row["radius_m"])
+    if tree.settings.is_near:
+        return Statistics(lower(text - reach / unit), upper(-distance / unit), is_apart)
+    return Statistics(lower(text + (distance - reach) / unit), upper(distance / unit), is_apart)
 
 
 @leaf
@@ -78,12 +94,13 @@ def is_cell_too_far(tree: Tree, cell: int, x_m: float, y_m: float) -> bool:
 
 
 @leaf
-def spatial_similarity(tree: Tree, away_m: float) -> float:
-    """Return SSim at a distance."""
-    return max(0.0, 1.0 - away_m / tree.settings.distance_m)
+def spatial_factor(tree: Tree, away_m: float) -> float:
+    """Return what alpha* is multiplied by at a distance: SSim."""
+    away = min(1.0, away_m / tree.settings.distance_m)
+    return away if tree.settings.is_near else 1.0 - away
 
 
 @leaf
-def needed_similarity(kscore: float, alpha: float, similarity: float) -> float:
+def needed_similarity(kscore: float, alpha: float, factor: float) -> float:
     """Return lambda_T, a trifle less so that rounding does no harm: what is below it is ruled out."""
-    return kscore - alpha * similarity - SLACK * (1.0 + alpha)
+    return kscore - alpha * factor - SLACK * (1.0 + abs(alpha))

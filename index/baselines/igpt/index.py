@@ -1,4 +1,41 @@
-"""IGPT."""
+"""IGPT: a quadtree with an inverted file in each leaf, whose lists are groups of like preference.
+
+Operations: insert and remove O(keywords * (groups + group)) a subscription, amortised; move the same
+within its leaf; match the lists of an object's keywords in each leaf, as far as groups are not skipped.
+
+Plan: a subscription is in one leaf, and in its lists for all keywords. It matches an object only if their
+cosine is lambda_T or more, which depends on its reach, its preference and the distance (`bound_kernels`).
+Lists are partitioned by preference into groups, which are skipped whole if none in them can be matched;
+in a group entries are in the order of kScore*, and have what holds from them to the end, so that a scan
+stops early. What is left is met one by one: its keyword must be in the prefix that its distance asks for,
+and what it shares with the object, with the most that may follow, must do. The rest is verified.
+
+IPT is the same with groups, cells and stopping left out: each entry of each list is looked at.
+
+Source: skype.txt sections 5.1 to 5.5: definitions 4 to 8, theorems 1 and 2 (individual), definition 9,
+lemma 5, theorems 3 and 4 (groups), lemma 6 (cells), algorithm 1.
+
+Deviations from the paper:
+- algorithm 1 as printed loses results. `match_kernels` says why, and what is done: theorem 2 is used only
+  where no shared keyword can have been skipped, and candidates are verified from scratch;
+- what is skipped at a keyword is not noted: if it is met again, the same bounds skip it again;
+- scores are lengths: lambda_T has the reach in it in place of kScore. A subscription for which text does
+  not count, or anything does, is apart, in a group of its own (`bound_kernels`). A radius is taken off
+  each distance. MaxDist is the diagonal of the root; distances beyond it count as it;
+- keywords are sets, so a keyword has one weight, and within a set weights fall along the order, which is
+  by decreasing weight (by decreasing id where all weigh alike: `index.tables.vector_kernels`). So maxwt
+  of a keyword is its own weight. With Jaccard and Dice the cosine bounds the similarity;
+- the groups of a list are its own quantiles, as many as have GROUP_LEAST entries, up to 10; they are
+  taken anew when the list has doubled, or shrunk to a quarter;
+- the first entry that ends a scan is looked for along it, not by halves: those before it are all visited;
+- inner cells know the largest reach below them too, so that whole branches are skipped;
+- all lists of a leaf are looked up before the first is read, and groups are asked for ahead of their
+  scan: a third less time.
+
+When a reach changes, in either direction, its entries move to where they belong, and what holds of
+entries before them and of the group is computed anew at once: bounds are never stale. So are largest
+reaches of cells. Statistics are float32, rounded outwards; what is verified is tested in float64.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +76,7 @@ from index.tables.vector_kernels import new_vector
 
 CAPACITY = 1_000
 GROUPS = 10
+"""Both are the paper's."""
 _ROOM_MIN = 64
 _CHANGE = 2.0
 """Without a square, one is looked for anew when there are so many times more subscriptions."""
@@ -54,23 +92,30 @@ class Igpt:
     capacity
         How many subscriptions a leaf has before it is divided.
     groups
-        Into how many groups a long list is partitioned.
+        Into how many groups a long list is partitioned, at most.
+    near
+        Whether groups are bounded more tightly than in the paper, see `bound_kernels`.
     """
 
     _is_grouped = True
 
     def __init__(
-        self, square: Square | None = None, capacity: int = CAPACITY, groups: int = GROUPS
+        self,
+        square: Square | None = None,
+        capacity: int = CAPACITY,
+        groups: int = GROUPS,
+        *,
+        near: bool = False,
     ) -> None:
         if capacity < 1 or groups < 1:
             raise ValueError(f"capacity is {capacity} and groups {groups}, must be positive")
         self._table = SubscriptionTable(SUBSCRIPTION_DTYPE)
         self._capacity = capacity
-        self._groups_max = groups if self._is_grouped else 1
+        self._group_max = groups if self._is_grouped else 1
+        self._is_near = near
         self._is_fixed = square is not None
-        self._square = Square(*square) if square is not None else Square(0.0, 0.0, 1.0)
+        self._square = Square(*map(float, square or (0.0, 0.0, 1.0)))
         self._squared_count = 0
-        self._stamp = 0
         self._vector = new_vector(1)
         self._marks = np.zeros(_ROOM_MIN, dtype=MARK_DTYPE)
         self._stack: Slots = np.zeros(_ROOM_MIN, dtype=np.int32)
@@ -133,7 +178,8 @@ class Igpt:
             new_vector(most),
             np.empty(CHILDREN * (DEPTH_MAX + 1), dtype=np.int32),
             np.empty(most, dtype=np.int32),
-            *np.empty((2, most * (self._groups_max + 1)), dtype=np.int32),
+            np.empty(most * (self._group_max + 1), dtype=np.int32),
+            np.empty(most * (self._group_max + 1), dtype=np.int32),
             self._order,
         )
         tree, seen = self._tree(), self._seen
@@ -175,7 +221,11 @@ class Igpt:
         self._entries = np.zeros(_ROOM_MIN, dtype=ENTRY_DTYPE)
         self._free_entries: Slots = np.full(ROOMS_MAX, NOTHING, dtype=np.int32)
         self._settings = Settings(
-            2.0 * self._square.half_m * 2.0**0.5, self._capacity, self._groups_max, self._is_grouped
+            2.0 * self._square.half_m * 2.0**0.5,
+            self._capacity,
+            self._group_max,
+            self._is_grouped,
+            self._is_near,
         )
         place_kernels.plant(self._tree(), *self._square)
 
@@ -221,6 +271,6 @@ class Igpt:
 
 
 class Ipt(Igpt):
-    """IGPT without its group techniques."""
+    """IGPT without its group techniques: individual pruning only."""
 
     _is_grouped = False

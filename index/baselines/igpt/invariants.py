@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -103,9 +104,9 @@ def _members(tree: Tree, leaf: int) -> Iterator[int]:
 def _words(tree: Tree, slot: int) -> list[int]:
     """Return the keywords of a subscription, in their order."""
     start = int(tree.subscriptions[slot]["keyword_start"])
-    words = tree.pool[start : start + int(tree.subscriptions[slot]["keyword_count"])].tolist()
+    words: list[int] = tree.pool[start : start + int(tree.subscriptions[slot]["keyword_count"])].tolist()
     words.sort(key=lambda word: (-tree.squares[word], -word))
-    if any(comes_before(after, before, tree.squares) for before, after in zip(words, words[1:], strict=False)):
+    if any(comes_before(after, before, tree.squares) for before, after in pairwise(words)):
         raise InconsistentIndexError(f"the order of the keywords of slot {slot} is wrong")
     return words
 
@@ -122,7 +123,6 @@ def _check_list(tree: Tree, key: int, head: int, slots: list[int]) -> list[int]:
             raise InconsistentIndexError(f"{name} has a group that is not its own, or none")
         entries = tree.entries[row["start"] : row["start"] + row["count"]]
         found += entries["slot"].tolist()
-        _check_group(tree, row, name)
         if not row["is_apart"]:
             alpha_count += len(entries)
             if not ((border < entries["alpha"]) & (entries["alpha"] <= row["border"])).all():
@@ -130,12 +130,16 @@ def _check_list(tree: Tree, key: int, head: int, slots: list[int]) -> list[int]:
             border = float(row["border"])
         group = int(row["next"])
     apart_count = int(tree.groups["is_apart"][groups].sum())
-    if sorted(found) != sorted(slots) or tree.groups[head]["list_count"] != alpha_count:
+    if sorted(found) != sorted(slots):
+        raise InconsistentIndexError(f"{name} is not of its subscriptions")
+    if tree.groups[head]["list_count"] != alpha_count:
         raise InconsistentIndexError(f"{name} has lost count of its entries")
     if apart_count > 1 or len(groups) - apart_count > tree.settings.group_max:
         raise InconsistentIndexError(f"{name} has too many groups")
     if alpha_count and border != math.inf:
         raise InconsistentIndexError(f"{name} has no group for large preferences")
+    for group in groups:
+        _check_group(tree, tree.groups[group], name)
     return groups
 
 

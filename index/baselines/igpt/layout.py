@@ -124,6 +124,7 @@ class Settings(NamedTuple):
     capacity: int
     group_max: int  # alpha groups of a list
     is_grouped: bool  # whether groups and cells are skipped: IGPT
+    is_near: bool  # whether distances count from the object on, see `bound_kernels`
 
 
 class Tree(NamedTuple):

@@ -110,9 +110,7 @@ def insert_in_list(
             return False
         group = _made_group(tree, head, key, own)
         head = group if head == NOTHING else head
-    elif not widen(tree, group):
-        return False
-    elif not own.is_apart and not has_partition(tree, head, int(tree.groups[head]["list_count"]) + 1):
+    elif not (widen(tree, group) and (own.is_apart or has_partition(tree, head, 1))):
         return False
     place = open_gap(tree, group, own.kscore, slot)
     write_entry(tree, place, slot, number, inner_m, own)
@@ -177,10 +175,9 @@ def remove_from_list(tree: Tree, cell: int, word: int, slot: int, own: Statistic
         close_gap(tree, group, place_of(tree, group, own.kscore, slot))
     else:
         head = _drop_group(tree, head, group)
-    if head != NOTHING and should_partition(tree, head):
-        # Where there is no room, the groups stay as they are for a while.
-        if has_partition(tree, head, int(tree.groups[head]["list_count"])):
-            partition(tree, head)
+    # Where there is no room, the groups stay as they are for a while.
+    if head != NOTHING and should_partition(tree, head) and has_partition(tree, head, 0):
+        partition(tree, head)
 
 
 @leaf

@@ -1,29 +1,27 @@
 """Who is affected by a new object: algorithm 1, term at a time in each leaf.
 
-As printed the algorithm loses results: a keyword that is skipped adds nothing to R[s], and when another
-shared keyword follows, R[s] is too small. What is sound:
+As printed the algorithm loses results: a subscription that was met at one keyword and is skipped at the
+next that they share, as that alone would be too little, is skipped for good. What is sound:
 
 * If a subscription matches, then at the first keyword that they share no bound of what is left in either
   falls short: what groups, prefixes and theorem 2 say there is about all that they share.
-* So a subscription is ruled out for good if it is met for the first time, at whichever keyword, and falls
-  short there. If an earlier keyword was skipped, that had ruled it out already.
-* Once it is a candidate, prefixes say nothing, and theorem 2 only while its similarity so far is known:
-  while each of its keywords that was met is next to the one before, in the subscription or in the object,
-  so that they can share none in between. Then it is verified, by the definition.
+* So a subscription that falls short the first time that it is met, at whichever keyword, cannot match. If
+  an earlier keyword was skipped, that had ruled it out already.
+* Once it is a candidate, what is left alone says nothing. Theorem 2 does, with all that they share so
+  far: while each keyword at which it was met is next to the one before, in the subscription or in the
+  object, so that there can be none in between. Those that are skipped come last, but for rounding: what
+  is left becomes less from keyword to keyword. At the end it is verified, by the definition.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from index.baselines.igpt.bound_kernels import (
     is_cell_too_far,
     is_in_cell,
     needed_similarity,
-    spatial_similarity,
+    spatial_factor,
 )
 from index.baselines.igpt.layout import (
     CHILDREN,
@@ -81,7 +79,7 @@ class Visit(NamedTuple):
     """An object at a leaf."""
 
     number: int  # of the keyword in the object's order
-    similarity: float  # SSimUBout
+    factor: float  # SSimUBout
     away_m: float  # distance to the leaf
     is_inside: bool
     stamp: int
@@ -89,12 +87,13 @@ class Visit(NamedTuple):
 
 @leaf
 def _is_skipped(tree: Tree, entry: Row, vector: Vector, visit: Visit, so_far: float) -> bool:
-    """Whether a subscription cannot match an object if what they share before is worth so much."""
+    """Whether a subscription cannot match an object, if what they share before adds up to so much."""
     weight = float(entry["weight"])
     rest = float(entry["rest"])
     here = vector.weights[visit.number]
-    spatial = 1.0 if visit.is_inside else spatial_similarity(tree, visit.away_m + float(entry["inner_m"]))
-    needed = needed_similarity(float(entry["kscore"]), float(entry["alpha"]), spatial) - so_far
+    away = 0.0 if visit.is_inside else visit.away_m + float(entry["inner_m"])
+    factor = spatial_factor(tree, away)
+    needed = needed_similarity(float(entry["kscore"]), float(entry["alpha"]), factor) - so_far
     # Theorem 1: the keyword is not in the prefix.
     if here * (weight + rest) < needed:
         return True
@@ -143,7 +142,7 @@ def _scan_group(tree: Tree, group: int, scratch: Scratch, visit: Visit, count: i
         if tree.settings.is_grouped:
             # Theorem 4: the same holds of all that follow.
             alpha = float(entry["later_alpha"])
-            needed = needed_similarity(float(entry["kscore"]), alpha, visit.similarity)
+            needed = needed_similarity(float(entry["kscore"]), alpha, visit.factor)
             if float(entry["later_weight"]) * left < needed:
                 end = place
                 break
@@ -157,9 +156,9 @@ def _scan_group(tree: Tree, group: int, scratch: Scratch, visit: Visit, count: i
 
 
 @leaf
-def _is_group_skipped(row: Row, left: float, similarity: float) -> bool:
+def _is_group_skipped(row: Row, left: float, factor: float) -> bool:
     """Whether nobody in a group can be affected (theorem 3)."""
-    needed = needed_similarity(float(row["kscore"]), float(row["alpha"]), similarity)
+    needed = needed_similarity(float(row["kscore"]), float(row["alpha"]), factor)
     return bool(float(row["weight"]) * left < needed)
 
 
@@ -180,7 +179,7 @@ def _open_lists(tree: Tree, cell: int, scratch: Scratch, count: int) -> None:
 
 
 @leaf
-def _choose_groups(tree: Tree, scratch: Scratch, count: int, similarity: float) -> int:
+def _choose_groups(tree: Tree, scratch: Scratch, count: int, factor: float) -> int:
     """Choose what has to be looked at of the lists in a leaf; return how many groups."""
     size = 0
     for number in range(count):
@@ -188,7 +187,7 @@ def _choose_groups(tree: Tree, scratch: Scratch, count: int, similarity: float) 
         group = int(scratch.heads[number])
         while group != NOTHING:
             row = tree.groups[group]
-            if not tree.settings.is_grouped or not _is_group_skipped(row, left, similarity):
+            if not tree.settings.is_grouped or not _is_group_skipped(row, left, factor):
                 scratch.groups[size] = group
                 scratch.numbers[size] = number
                 size += 1
@@ -206,11 +205,11 @@ def _scan_leaf(
     """Look at the lists of an object's keywords in a leaf; return how many candidates there are."""
     is_inside = is_in_cell(tree, cell, arrival.x_m, arrival.y_m)
     away = node_distance(tree.cells, cell, arrival.x_m, arrival.y_m)
-    similarity = spatial_similarity(tree, away)
+    factor = spatial_factor(tree, away)
     _open_lists(tree, cell, scratch, count)
     candidate_count = 0
-    for i in range(_choose_groups(tree, scratch, count, similarity)):
-        visit = Visit(int(scratch.numbers[i]), similarity, away, is_inside, stamp)
+    for i in range(_choose_groups(tree, scratch, count, factor)):
+        visit = Visit(int(scratch.numbers[i]), factor, away, is_inside, stamp)
         candidate_count = _scan_group(tree, int(scratch.groups[i]), scratch, visit, candidate_count, seen)
     return candidate_count
 
@@ -225,10 +224,9 @@ def _verify(
         if tree.marks[slot]["state"] == SKIPPED:
             continue
         seen[CANDIDATES] += 1
-        row = tree.subscriptions[slot]
-        if is_affected(row, tree.pool, tree.squares, arrival):
+        if is_affected(tree.subscriptions, slot, tree.pool, tree.squares, arrival):
             if total < found.shape[0]:
-                found[total] = row["id"]
+                found[total] = tree.subscriptions[slot]["id"]
             total += 1
     return total
 

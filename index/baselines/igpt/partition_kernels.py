@@ -50,9 +50,10 @@ def should_partition(tree: Tree, head: int) -> bool:
 
 
 @leaf
-def has_partition(tree: Tree, head: int, count: int) -> bool:
-    """Whether a list can be partitioned if that is due with so many entries in its alpha groups."""
+def has_partition(tree: Tree, head: int, more: int) -> bool:
+    """Whether a list can be partitioned, if that is due with so many more entries in its alpha groups."""
     meta = tree.meta
+    count = int(tree.groups[head]["list_count"]) + more
     if not _is_due(tree, count, int(tree.groups[head]["planned_count"])):
         return True
     groups = _group_count(tree, count)
