@@ -371,6 +371,23 @@ def test_without_a_square_the_index_finds_one():
     assert matched(index, item) == expected(far, item) != []
 
 
+def test_a_new_square_does_not_confuse_objects():
+    """Marks of what an object has come to are numbered; the numbers go on with a new square."""
+    index = Igpt()
+    subscriptions = scattered(50, reach_m=300.0)
+    insert(index, subscriptions)
+    square = index._square
+    item = Object(1, 10.0, 10.0, frozenset({1, 2}))
+    assert matched(index, item) == expected(subscriptions, item) != []
+    far = [
+        Anchored(50 + one.subscription_id, 40.0 * one.x_m, one.y_m, 0.0, 9.0, 0, one.interest)
+        for one in scattered(150)
+    ]
+    insert(index, far)
+    assert index._square != square
+    assert matched(index, item) == expected(subscriptions + far, item) != []
+
+
 @pytest.mark.parametrize("arguments", [{"capacity": 0}, {"groups": 0}])
 def test_what_makes_no_index(arguments):
     with pytest.raises(ValueError, match="must be positive"):

@@ -58,6 +58,7 @@ from index.baselines.igpt.layout import (
     NOTHING,
     ROOMS_MAX,
     ROWS_WANTED,
+    STAMP,
     SUBSCRIPTION_DTYPE,
     Settings,
     Slots,
@@ -121,6 +122,7 @@ class Igpt:
         self._stack: Slots = np.zeros(_ROOM_MIN, dtype=np.int32)
         self._order: Slots = np.zeros(_ROOM_MIN, dtype=np.int32)
         self._seen: Ints = np.zeros(SEEN_SIZE, dtype=np.int64)
+        self._meta: Ints = np.zeros(META_SIZE, dtype=np.int64)
         self._plant()
 
     def __len__(self) -> int:
@@ -212,9 +214,11 @@ class Igpt:
         return sum(array.nbytes for array in (*own, *rest)) + self._table.memory_bytes()
 
     def _plant(self) -> None:
-        """Begin without entries."""
-        self._meta: Ints = np.zeros(META_SIZE, dtype=np.int64)
+        """Begin without entries. What is marked stays so: no number of an object comes twice."""
+        stamp = self._meta[STAMP]
+        self._meta = np.zeros(META_SIZE, dtype=np.int64)
         self._meta[[GROUP_FREE, FREE_ROW]] = NOTHING
+        self._meta[STAMP] = stamp
         self._cells = np.zeros(_ROOM_MIN, dtype=CELL_DTYPE)
         self._groups = np.zeros(_ROOM_MIN, dtype=GROUP_DTYPE)
         self._list_keys, self._list_values = new_cells(2 * _ROOM_MIN)
