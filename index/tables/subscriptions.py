@@ -15,6 +15,7 @@ from index.contracts import InconsistentIndexError
 from index.tables.growth import as_long
 from index.tables.keyword_weights import KeywordWeights
 from index.tables.slots import Slots, SlotTable
+from index.tables.vector_kernels import Arrivals
 from safe_region.scoring import Similarity
 
 SUBSCRIPTION_FIELDS: list[tuple[str, type[np.generic]]] = [
@@ -77,11 +78,12 @@ class SubscriptionTable(SlotTable):
         np.subtract.at(self.uses, self.keyword_lists(slots).ids, 1)
         super().discard(slots)
 
-    def norms(self, objects: ObjectBatch) -> Floats:
-        """Return the sums of the squared weights of objects' keywords that their vectors are made by."""
-        if self._is_weighted:
-            return objects.norms()
-        return np.diff(objects.keywords.offsets).astype(np.float64)
+    def arrivals(self, objects: ObjectBatch) -> Arrivals:
+        """Return objects with the sums of squares that vectors are made by: weights, or numbers."""
+        words = objects.keywords
+        counts = np.diff(words.offsets).astype(np.float64)
+        norm2 = objects.norms() if self._is_weighted else counts
+        return Arrivals(objects.ids, objects.x_m, objects.y_m, words.offsets, words.ids, norm2)
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from index.batches import Floats, KeywordIds
+from index.batches import Floats, Ints, KeywordIds
 from index.tables.selection_kernels import is_less
-from safe_region.jit import leaf
+from safe_region.jit import array_leaf, leaf
 from safe_region.scoring_kernels import nearest_length, norm_of, text_distance
 
 Rows = npt.NDArray[Any]
@@ -79,6 +79,27 @@ class Arrival(NamedTuple):
     y_m: float
     words: KeywordIds
     norm2: float
+
+
+class Arrivals(NamedTuple):
+    """A batch of objects, as kernels take it.
+
+    All that match vectors take this one: numba is slow to tell named tuples of like fields apart.
+    """
+
+    ids: Ints
+    x_m: Floats
+    y_m: Floats
+    keyword_offsets: Ints
+    keyword_ids: KeywordIds
+    norm2: Floats
+
+
+@array_leaf
+def arrival_at(arrivals: Arrivals, i: int) -> Arrival:
+    """Return one object of a batch."""
+    words = arrivals.keyword_ids[arrivals.keyword_offsets[i] : arrivals.keyword_offsets[i + 1]]
+    return Arrival(arrivals.ids[i], arrivals.x_m[i], arrivals.y_m[i], words, arrivals.norm2[i])
 
 
 @leaf

@@ -49,7 +49,7 @@ from index.baselines.ciq.layout import (
     Cover,
     Singles,
 )
-from index.baselines.ciq.match_kernels import Asked, Scratch
+from index.baselines.ciq.match_kernels import Scratch
 from index.batches import InterestBatch, Ints, Matches, ObjectBatch, ReachBatch
 from index.square import Square
 from index.tables.buckets import square_of
@@ -133,26 +133,17 @@ class Ciq:
 
     def match(self, objects: ObjectBatch) -> Matches:
         """Find who is affected."""
-        words = objects.keywords
-        most = int(np.diff(words.offsets).max(initial=0))
-        arrays = (
-            self._cover(),
-            Asked(
-                objects.ids,
-                objects.x_m,
-                objects.y_m,
-                words.offsets,
-                words.ids,
-                self._table.norms(objects),
-            ),
-        )
+        cover, arrivals = self._cover(), self._table.arrivals(objects)
+        most = int(np.diff(objects.keywords.offsets).max(initial=0))
         heap = Heap(np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32))
         lists = (np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32))
         scratch = Scratch(new_vector(most), heap, *lists)
         seen = self._seen
         return collected(
             len(objects),
-            lambda row, offsets, found: match_kernels.match(*arrays, scratch, row, offsets, found, seen),
+            lambda row, offsets, found: match_kernels.match(
+                cover, arrivals, scratch, row, offsets, found, seen
+            ),
         )
 
     @property

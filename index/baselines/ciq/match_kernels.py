@@ -6,10 +6,17 @@ from typing import NamedTuple
 
 from index.baselines.ciq.layout import CHILDREN, NO_CELL, NO_LIST, ROOT, Cover, Slots
 from index.baselines.ciq.list_kernels import list_of
-from index.batches import Floats, Ints, KeywordIds
+from index.batches import Ints
 from index.tables.heap_kernels import Heap, pop, push
 from index.tables.quad_kernels import child_of
-from index.tables.vector_kernels import Arrival, Vector, is_affected, write_vector
+from index.tables.vector_kernels import (
+    Arrival,
+    Arrivals,
+    Vector,
+    arrival_at,
+    is_affected,
+    write_vector,
+)
 from safe_region.jit import kernel, leaf
 
 
@@ -20,17 +27,6 @@ class Scratch(NamedTuple):
     heap: Heap  # the list of each keyword, by the slot that is next in it
     places: Slots  # of each keyword: its next posting
     ends: Slots
-
-
-class Asked(NamedTuple):
-    """A batch of objects, as kernels take it."""
-
-    ids: Ints
-    x_m: Floats
-    y_m: Floats
-    keyword_offsets: Ints
-    keyword_ids: KeywordIds
-    norm2: Floats
 
 
 @leaf
@@ -88,24 +84,22 @@ def _match_cell(
 
 @kernel
 def match(
-    cover: Cover, asked: Asked, scratch: Scratch, row: int, offsets: Ints, found: Ints, seen: Ints
+    cover: Cover, arrivals: Arrivals, scratch: Scratch, row: int, offsets: Ints, found: Ints, seen: Ints
 ) -> int:
     """Write the matches of objects from a row on, as CSR; return the first that is not done.
 
     `seen[0]` counts what was verified for those that are.
     """
-    for i in range(row, asked.ids.shape[0]):
-        words = asked.keyword_ids[asked.keyword_offsets[i] : asked.keyword_offsets[i + 1]]
-        x_m, y_m = asked.x_m[i], asked.y_m[i]
-        arrival = Arrival(asked.ids[i], x_m, y_m, words, asked.norm2[i])
-        count = write_vector(scratch.vector, words, cover.squares, cover.uses, asked.norm2[i])
+    for i in range(row, arrivals.ids.shape[0]):
+        arrival = arrival_at(arrivals, i)
+        count = write_vector(scratch.vector, arrival.words, cover.squares, cover.uses, arrival.norm2)
         before = seen[0]
         total = int(offsets[i])
         cell = ROOT
         level = 0
         while cover.cells[cell]["first_child"] != NO_CELL:
             first = int(cover.cells[cell]["first_child"])
-            cell = child_of(cover.cells, cell, x_m, y_m)
+            cell = child_of(cover.cells, cell, arrival.x_m, arrival.y_m)
             bound = CHILDREN * level + cell - first
             total = _match_cell(cover, cell, bound, arrival, scratch, count, found, total, seen)
             level += 1
@@ -113,4 +107,4 @@ def match(
         if total > found.shape[0]:
             seen[0] = before
             return i
-    return int(asked.ids.shape[0])
+    return int(arrivals.ids.shape[0])

@@ -64,7 +64,7 @@ from index.baselines.igpt.layout import (
     Slots,
     Tree,
 )
-from index.baselines.igpt.match_kernels import SEEN_SIZE, Asked, Scratch
+from index.baselines.igpt.match_kernels import SEEN_SIZE, Scratch
 from index.batches import InterestBatch, Ints, Matches, ObjectBatch, ReachBatch
 from index.square import Square
 from index.tables.buckets import square_of
@@ -172,10 +172,8 @@ class Igpt:
 
     def match(self, objects: ObjectBatch) -> Matches:
         """Find who is affected."""
-        words = objects.keywords
-        norms = self._table.norms(objects)
-        asked = Asked(objects.ids, objects.x_m, objects.y_m, words.offsets, words.ids, norms)
-        most = int(np.diff(words.offsets).max(initial=0))
+        arrivals = self._table.arrivals(objects)
+        most = int(np.diff(objects.keywords.offsets).max(initial=0))
         scratch = Scratch(
             new_vector(most),
             np.empty(CHILDREN * (DEPTH_MAX + 1), dtype=np.int32),
@@ -188,7 +186,7 @@ class Igpt:
         return collected(
             len(objects),
             lambda row, offsets, found: match_kernels.match(
-                tree, asked, scratch, row, offsets, found, seen
+                tree, arrivals, scratch, row, offsets, found, seen
             ),
         )
 

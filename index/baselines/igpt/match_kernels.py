@@ -36,11 +36,18 @@ from index.baselines.igpt.layout import (
     Tree,
 )
 from index.baselines.igpt.list_kernels import key_of, list_of
-from index.batches import Floats, Ints, KeywordIds
+from index.batches import Ints
 from index.tables.id_map_kernels import home_cell
 from index.tables.prefetch_kernels import prefetch
 from index.tables.quad_kernels import node_distance
-from index.tables.vector_kernels import Arrival, Vector, is_affected, write_vector
+from index.tables.vector_kernels import (
+    Arrival,
+    Arrivals,
+    Vector,
+    arrival_at,
+    is_affected,
+    write_vector,
+)
 from safe_region.jit import kernel, leaf
 
 CANDIDATES = 0
@@ -51,17 +58,6 @@ SEEN_SIZE = 2
 
 _AHEAD = 64 // 40 + 1
 """Entries from one that is asked for to the next: a line of the cache has fewer."""
-
-
-class Asked(NamedTuple):
-    """A batch of objects, as kernels take it."""
-
-    ids: Ints
-    x_m: Floats
-    y_m: Floats
-    keyword_offsets: Ints
-    keyword_ids: KeywordIds
-    norm2: Floats
 
 
 class Scratch(NamedTuple):
@@ -259,15 +255,14 @@ def _match_one(
 
 @kernel
 def match(
-    tree: Tree, asked: Asked, scratch: Scratch, row: int, offsets: Ints, found: Ints, seen: Ints
+    tree: Tree, arrivals: Arrivals, scratch: Scratch, row: int, offsets: Ints, found: Ints, seen: Ints
 ) -> int:
     """Write the matches of objects from a row on, as CSR; return the first that is not done.
 
     `seen` counts what was looked at for those that are.
     """
-    for i in range(row, asked.ids.shape[0]):
-        words = asked.keyword_ids[asked.keyword_offsets[i] : asked.keyword_offsets[i + 1]]
-        arrival = Arrival(asked.ids[i], asked.x_m[i], asked.y_m[i], words, asked.norm2[i])
+    for i in range(row, arrivals.ids.shape[0]):
+        arrival = arrival_at(arrivals, i)
         candidates, visited = seen[CANDIDATES], seen[VISITED]
         total = _match_one(tree, arrival, scratch, found, int(offsets[i]), seen)
         offsets[i + 1] = total
@@ -275,4 +270,4 @@ def match(
             seen[CANDIDATES] = candidates
             seen[VISITED] = visited
             return i
-    return int(asked.ids.shape[0])
+    return int(arrivals.ids.shape[0])
