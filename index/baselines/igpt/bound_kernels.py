@@ -24,6 +24,8 @@ subscription. As kScore* has alpha* in it, that loses the difference of the alph
 
 so that a group is bounded by its least kScore' and its least alpha*, of which neither has the other in
 it. What is kept for alpha* is its negative then, and the factor of it d / D; all else is the same.
+Measured with 100,000 subscriptions (tf-idf, twentieth best of 100,000): 3,200 entries an object are
+looked at in place of 10,200 (22,400 without groups), in 170 to 205 us in place of 250 to 330.
 """
 
 from __future__ import annotations
