@@ -64,9 +64,9 @@ MOVING_INDEXES: dict[str, Callable[[Square | None], MovingIndex]] = {
 NO_INDEX = "none"
 """In place of a moving index: a clause index and an object index are made use of together."""
 
-WEIGHTED_SUBSCRIPTION_INDEXES = frozenset({"naive"})
+WEIGHTED_SUBSCRIPTION_INDEXES = frozenset({"naive", "ciq", "ipt", "igpt"})
 """Those that take interests of `Similarity.TFIDF`."""
-_DEFAULT_WEIGHTED_INDEX = "naive"
+_DEFAULT_WEIGHTED_INDEX = "igpt"
 
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"
 DEFAULT_OBJECT_INDEX = "iqf-plus"
