@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from index.batches import KeywordIds
+from index.sq_plus_tree.closeness_kernels import combination_square
 from index.sq_plus_tree.layout import (
     CHILDREN,
     DEPTH_MAX,
@@ -24,13 +25,11 @@ from index.sq_plus_tree.layout import (
 )
 from index.sq_plus_tree.threshold_kernels import (
     clear_cell,
-    entry_bound,
     is_extreme,
-    is_loose,
     lower_path,
-    outer_reach,
     raise_cell,
     raise_path,
+    write_reach,
 )
 from index.tables.free_kernels import give_back_rows, take_rows
 from index.tables.quad_kernels import child_of, free_group, set_children, set_root, take_group
@@ -58,28 +57,23 @@ def others_signature(forest: Forest, node: int, words: KeywordIds) -> int:
 
 
 @leaf
-def _write_place(forest: Forest, entry: int, depth: int, subscription: Row) -> None:
+def _write_place(forest: Forest, entry: int, square: float, subscription: Row) -> None:
     """Write where an entry is and how far it reaches."""
     row = forest.entries[entry]
     row["x_m"] = subscription["x_m"]
     row["y_m"] = subscription["y_m"]
-    row["reach_m"] = outer_reach(subscription)
-    row["weight_m"] = subscription["weight_m"]
-    row["is_region"] = 1 if subscription["radius_m"] > 0.0 else 0
-    row["bound_m"] = entry_bound(forest, entry, depth)
+    write_reach(forest, entry, square, subscription)
 
 
 @leaf
-def _write_entry(forest: Forest, entry: int, node: int, slot: int, subscription: Row) -> None:
-    row = forest.entries[entry]
+def _write_entry(
+    forest: Forest, entry: int, node: int, slot: int, square: float, subscription: Row
+) -> None:
     begin = int(subscription["keyword_start"])
-    count = int(subscription["keyword_count"])
-    row["others"] = others_signature(forest, node, forest.pool[begin : begin + count])
-    row["size"] = min(count, forest.distances.shape[3] - 1)
-    row["similarity"] = subscription["similarity"]
-    row["is_loose"] = 1 if is_loose(subscription) else 0
+    words = forest.pool[begin : begin + int(subscription["keyword_count"])]
+    forest.entries[entry]["others"] = others_signature(forest, node, words)
     forest.entry_slots[entry] = slot
-    _write_place(forest, entry, int(forest.nodes[node]["depth"]), subscription)
+    _write_place(forest, entry, square, subscription)
 
 
 @leaf
@@ -152,7 +146,7 @@ def leaf_at(forest: Forest, cell: int, x_m: float, y_m: float) -> int:
 
 
 @leaf
-def _split(forest: Forest, cell: int, depth: int) -> None:
+def _split(forest: Forest, cell: int, square: float) -> None:
     """Divide a leaf among four children."""
     first = take_group(forest.cells, forest.meta)
     set_children(forest.cells, cell, first)
@@ -165,7 +159,7 @@ def _split(forest: Forest, cell: int, depth: int) -> None:
         child = child_of(forest.cells, cell, x_m, y_m)
         place = _append(forest, child)
         _copy_entry(forest, entry, place)
-        raise_cell(forest, child, place, depth)
+        raise_cell(forest, child, place, square)
     give_back_rows(forest.entry_slots, forest.free_entries, int(row["room"]), start)
     row["start"] = NOTHING
     row["count"] = 0
@@ -173,7 +167,7 @@ def _split(forest: Forest, cell: int, depth: int) -> None:
 
 
 @leaf
-def _grow_cells(forest: Forest, node: int, depth: int) -> None:
+def _grow_cells(forest: Forest, node: int, square: float) -> None:
     """Give the entries of a node a quadtree."""
     cell = take_group(forest.cells, forest.meta)
     set_root(forest.cells, cell, forest.root[0], forest.root[1], forest.root[2])
@@ -184,7 +178,7 @@ def _grow_cells(forest: Forest, node: int, depth: int) -> None:
     forest.cells[cell]["room"] = row["room"]
     start = int(row["start"])
     for entry in range(start, start + int(row["entry_count"])):
-        raise_cell(forest, cell, _sort_last(forest, start, entry), depth)
+        raise_cell(forest, cell, _sort_last(forest, start, entry), square)
     row["cell"] = cell
     row["start"] = NOTHING
     row["room"] = 0
@@ -194,26 +188,26 @@ def _grow_cells(forest: Forest, node: int, depth: int) -> None:
 def insert_entry(forest: Forest, node: int, slot: int, subscription: Row) -> None:
     """Enter a subscription into a node."""
     row = forest.nodes[node]
-    depth = int(row["depth"])
+    square = combination_square(forest, node)
     if row["cell"] == NOTHING and row["entry_count"] == SMALL_MAX:
-        _grow_cells(forest, node, depth)
+        _grow_cells(forest, node, square)
     count = int(row["entry_count"])
     row["entry_count"] = count + 1
     if row["cell"] == NOTHING:
         start, room = _place_at_end(forest, int(row["start"]), count, int(row["room"]))
         row["start"] = start
         row["room"] = room
-        _write_entry(forest, start + count, node, slot, subscription)
+        _write_entry(forest, start + count, node, slot, square, subscription)
         return
     # Cells go by the rounded position, which is what a search for the entry starts from.
     x_m, y_m = float(np.float32(subscription["x_m"])), float(np.float32(subscription["y_m"]))
     cell = leaf_at(forest, int(row["cell"]), x_m, y_m)
     place = _append(forest, cell)
-    _write_entry(forest, place, node, slot, subscription)
+    _write_entry(forest, place, node, slot, square, subscription)
     place = _sort_last(forest, int(forest.cells[cell]["start"]), place)
-    raise_path(forest, cell, place, depth)
+    raise_path(forest, cell, place, square)
     while forest.cells[cell]["count"] > LEAF_MAX and forest.cells[cell]["depth"] < DEPTH_MAX:
-        _split(forest, cell, depth)
+        _split(forest, cell, square)
         cell = leaf_at(forest, cell, x_m, y_m)
 
 
@@ -245,8 +239,8 @@ def remove_entry(forest: Forest, node: int, cell: int, entry: int) -> None:
         if row["entry_count"] == 0:
             _release_entries(forest, node)
         return
-    depth = int(row["depth"])
-    was_extreme = is_extreme(forest, cell, entry, depth)
+    square = combination_square(forest, node)
+    was_extreme = is_extreme(forest, cell, entry, square)
     leaf_row = forest.cells[cell]
     leaf_row["count"] -= 1
     _close_gap(forest, entry, int(leaf_row["start"] + leaf_row["count"]))
@@ -257,7 +251,7 @@ def remove_entry(forest: Forest, node: int, cell: int, entry: int) -> None:
         leaf_row["start"] = NOTHING
         leaf_row["room"] = 0
     if was_extreme:
-        lower_path(forest, cell, depth)
+        lower_path(forest, cell, square)
     _merge_up(forest, node, int(leaf_row["parent"]))
 
 
@@ -313,10 +307,10 @@ def _shed_cells(forest: Forest, node: int) -> None:
 @leaf
 def rewrite_entry(forest: Forest, node: int, slot: int, before: Row, after: Row) -> None:
     """Give an entry another place and reach: where it is, if it stays in its leaf."""
-    depth = int(forest.nodes[node]["depth"])
+    square = combination_square(forest, node)
     cell, entry = find_entry(forest, node, slot, before)
     if cell == NOTHING:
-        _write_place(forest, entry, depth, after)
+        _write_place(forest, entry, square, after)
         return
     x_m, y_m = float(np.float32(after["x_m"])), float(np.float32(after["y_m"]))
     row = forest.cells[cell]
@@ -325,14 +319,14 @@ def rewrite_entry(forest: Forest, node: int, slot: int, before: Row, after: Row)
         remove_entry(forest, node, cell, entry)
         insert_entry(forest, node, slot, after)
         return
-    was_extreme = is_extreme(forest, cell, entry, depth)
+    was_extreme = is_extreme(forest, cell, entry, square)
     start = int(row["start"])
     last = start + int(row["count"]) - 1
     _copy_entry(forest, entry, SPARE)
     _close_gap(forest, entry, last)
     _copy_entry(forest, SPARE, last)
-    _write_place(forest, last, depth, after)
+    _write_place(forest, last, square, after)
     entry = _sort_last(forest, start, last)
     if was_extreme:
-        lower_path(forest, cell, depth)
-    raise_path(forest, cell, entry, depth)
+        lower_path(forest, cell, square)
+    raise_path(forest, cell, entry, square)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from index.batches import Floats, Ints
 from index.sq_plus_tree.cell_kernels import find_entry, insert_entry, remove_entry, rewrite_entry
+from index.sq_plus_tree.closeness_kernels import combination_square, is_loose
 from index.sq_plus_tree.layout import (
     BUCKET_MAX,
     COMBINED_MAX,
@@ -27,7 +28,7 @@ from index.sq_plus_tree.layout import (
     Rows,
     Slots,
 )
-from index.sq_plus_tree.threshold_kernels import has_entry, is_loose
+from index.sq_plus_tree.threshold_kernels import has_entry
 from index.sq_plus_tree.trie_kernels import add_member, drop_node, make_child, remove_member
 from index.sq_plus_tree.walk_kernels import Walk, descend, make_next_node, next_node, start
 from index.tables.free_kernels import give_back_rows
@@ -96,14 +97,14 @@ def _open(forest: Forest, node: int) -> None:
     """Give a bucket entries and children instead of its list."""
     row = forest.nodes[node]
     first, count, room = int(row["start"]), int(row["count"]), int(row["room"])
-    depth = int(row["depth"])
+    square = combination_square(forest, node)
     row["is_bucket"] = 0
     row["start"] = NOTHING
     row["room"] = 0
     for place in range(first, first + count):
         slot = int(forest.members[place])
         subscription = forest.subscriptions[slot]
-        if has_entry(forest, subscription, depth):
+        if has_entry(forest, subscription, square):
             insert_entry(forest, node, slot, subscription)
         if is_loose(subscription):
             continue
@@ -154,7 +155,7 @@ def _walk_in(forest: Forest, walk: Walk, slot: int) -> bool:
             _join_bucket(forest, node, slot)
         elif is_new:
             forest.nodes[node]["count"] += 1
-            if has_entry(forest, row, int(forest.nodes[node]["depth"])):
+            if has_entry(forest, row, combination_square(forest, node)):
                 insert_entry(forest, node, slot, row)
         if not is_bucket and not is_loose(row):
             descend(walk, node)
@@ -208,7 +209,7 @@ def _take_out(forest: Forest, node: int, slot: int, row: Row) -> None:
 @leaf
 def _leave(forest: Forest, node: int, slot: int, row: Row) -> None:
     """Take a subscription out of an opened node."""
-    if has_entry(forest, row, int(forest.nodes[node]["depth"])):
+    if has_entry(forest, row, combination_square(forest, node)):
         _take_out(forest, node, slot, row)
     forest.nodes[node]["count"] -= 1
 
@@ -234,14 +235,12 @@ def move_all(
     for i in range(meta[DONE_ROWS], slots.shape[0]):
         slot = int(slots[i])
         row = forest.subscriptions[slot]
+        scratch[0] = row
         after["x_m"] = x_m[i]
         after["y_m"] = y_m[i]
         after["radius_m"] = radius_m[i]
         after["reach_m"] = reach_m[i]
-        after["weight_m"] = row["weight_m"]
-        after["keyword_start"] = row["keyword_start"]
-        after["keyword_count"] = row["keyword_count"]
-        after["similarity"] = row["similarity"]
+        after["reach_id"] = reach_id[i]
         words = forest.pool[row["keyword_start"] : row["keyword_start"] + row["keyword_count"]]
         loose = is_loose(row)
         visit = 0
@@ -262,11 +261,7 @@ def move_all(
                 _move_in(forest, node, slot, row, after)
             if not loose:
                 descend(walk, node)
-        row["x_m"] = x_m[i]
-        row["y_m"] = y_m[i]
-        row["radius_m"] = radius_m[i]
-        row["reach_m"] = reach_m[i]
-        row["reach_id"] = reach_id[i]
+        forest.subscriptions[slot] = scratch[0]
         meta[DONE_VISITS] = 0
     meta[DONE_ROWS] = 0
     return DONE
@@ -275,9 +270,9 @@ def move_all(
 @leaf
 def _move_in(forest: Forest, node: int, slot: int, before: Row, after: Row) -> None:
     """Change a subscription's entry in an opened node."""
-    depth = int(forest.nodes[node]["depth"])
-    had = has_entry(forest, before, depth)
-    has = has_entry(forest, after, depth)
+    square = combination_square(forest, node)
+    had = has_entry(forest, before, square)
+    has = has_entry(forest, after, square)
     if had and has:
         rewrite_entry(forest, node, slot, before, after)
     elif had:

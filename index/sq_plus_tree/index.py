@@ -28,7 +28,8 @@ from __future__ import annotations
 import numpy as np
 
 from index.batches import Floats, InterestBatch, Ints, Matches, ObjectBatch, ReachBatch
-from index.sq_plus_tree import entry_kernels, match_kernels
+from index.sq_plus_tree import entry_kernels
+from index.sq_plus_tree.closeness import class_closeness, closeness_table
 from index.sq_plus_tree.entry_kernels import (
     GROUPS_SPARE,
     MEMBERS_SPARE,
@@ -46,6 +47,7 @@ from index.sq_plus_tree.layout import (
     ENTRY_DTYPE,
     ENTRY_END,
     FREE_NODE,
+    IS_WEIGHED,
     MEMBER_END,
     META_SIZE,
     NODE_COUNT,
@@ -60,14 +62,16 @@ from index.sq_plus_tree.layout import (
     Forest,
     Slots,
 )
-from index.sq_plus_tree.text_distances import class_distances, text_distances
+from index.sq_plus_tree.match_kernels import Room, match
 from index.sq_plus_tree.walk_kernels import new_walk
 from index.square import Square
 from index.tables import SlotTable
 from index.tables.growth import as_long, longer, longer_pool
 from index.tables.id_map import new_cells, rehashed
 from index.tables.id_map_kernels import LOAD_MAX
+from index.tables.keyword_weights import KeywordWeights
 from index.tables.quad_kernels import GROUP_FREE
+from safe_region.scoring import Similarity
 
 _FOUND_MIN = 64
 _WORLD_M = 30_000_000.0
@@ -87,8 +91,9 @@ class SqPlusTree:
     def __init__(self, square: Square | None = None) -> None:
         self._table = SlotTable(SUBSCRIPTION_DTYPE)
         self._root: Floats = np.array(square or (0.0, 0.0, _WORLD_M))
-        self._distances = text_distances()
-        self._class_distances = class_distances(self._distances)
+        self._weights = KeywordWeights()
+        self._closeness = closeness_table()
+        self._class_closeness = class_closeness(self._closeness)
         self._found_room = _FOUND_MIN
         self._meta: Ints = np.zeros(META_SIZE, dtype=np.int64)
         self._meta[NODE_END] = TRIE_ROOT + 1
@@ -113,8 +118,16 @@ class SqPlusTree:
     def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:
         """Add subscriptions."""
         columns = {name: getattr(reaches, name) for name in _COORDINATES}
-        columns |= {"weight_m": interests.weight_m, "similarity": interests.similarity}
-        self._enter(self._table.append(reaches.ids, interests.keywords, columns))
+        columns |= {
+            "weight_m": interests.weight_m,
+            "similarity": interests.similarity,
+            "norm": interests.norms(),
+        }
+        slots = self._table.append(reaches.ids, interests.keywords, columns)
+        if len(slots) and interests.similarity[0] == Similarity.TFIDF:
+            self._meta[IS_WEIGHED] = 1
+            self._weights.note(interests)
+        self._enter(slots)
 
     def move(self, reaches: ReachBatch) -> None:
         """Give subscriptions a new place and reach."""
@@ -156,26 +169,31 @@ class SqPlusTree:
     def match(self, objects: ObjectBatch) -> Matches:
         """Find who is affected."""
         forest = self._forest()
+        words = objects.keywords
+        factors, squares, norm2 = self._closeness, np.ones(len(words.ids)), np.empty(0)
+        if self._meta[IS_WEIGHED]:
+            factors = np.empty((1, 1, 1), dtype=np.float32)
+            squares, norm2 = self._weights.of(words.ids), objects.norms()
         offsets = np.zeros(len(objects) + 1, dtype=np.int64)
         while True:
-            found = np.empty(self._found_room, dtype=np.int64)
-            seen = self._seen.copy()
-            total = match_kernels.match(
+            stack = np.empty(CHILDREN * (DEPTH_MAX + 1), dtype=np.int32)
+            room = Room(stack, factors, np.empty(self._found_room, dtype=np.int64), self._seen.copy())
+            total = match(
                 forest,
                 new_walk(),
-                np.empty(CHILDREN * (DEPTH_MAX + 1), dtype=np.int32),
+                room,
                 objects.ids,
                 objects.x_m,
                 objects.y_m,
-                objects.keywords.offsets,
-                objects.keywords.ids,
+                words.offsets,
+                words.ids,
+                squares,
+                norm2,
                 offsets,
-                found,
-                seen,
             )
             if total <= self._found_room:
-                self._seen = seen
-                return Matches(offsets, found[:total])
+                self._seen = room.seen
+                return Matches(offsets, room.found[:total])
             self._found_room = 2 * total
 
     @property
@@ -216,8 +234,9 @@ class SqPlusTree:
             self._entries,
             self._entry_slots,
             self._free_entries,
-            self._class_distances,
-            self._distances,
+            self._weights.squares,
+            self._closeness,
+            self._class_closeness,
             self._root,
             self._pending,
             self._meta,

@@ -9,11 +9,13 @@ import numpy as np
 
 from index.contracts import InconsistentIndexError
 from index.sq_plus_tree.cell_kernels import others_signature
+from index.sq_plus_tree.closeness_kernels import combination_square, is_loose
 from index.sq_plus_tree.layout import (
     BUCKET_MAX,
     CHILDREN,
     CLASSES,
     DEPTH_MAX,
+    ENTRY_DTYPE,
     LEAF_MAX,
     NODE_COUNT,
     NOTHING,
@@ -21,15 +23,10 @@ from index.sq_plus_tree.layout import (
     SMALL_MAX,
     TRIE_ROOT,
     Forest,
+    Row,
     Slots,
 )
-from index.sq_plus_tree.threshold_kernels import (
-    entry_bound,
-    entry_threshold,
-    has_entry,
-    is_loose,
-    outer_reach,
-)
+from index.sq_plus_tree.threshold_kernels import entry_threshold, has_entry, write_reach
 from index.tables.id_map_kernels import NO_KEY
 
 Combination = tuple[int, ...]
@@ -64,11 +61,11 @@ def check_forest(forest: Forest, used: Slots) -> None:
         if row["is_bucket"]:
             _check_bucket(forest, node, slots)
         else:
-            depth = len(combination)
+            square = combination_square(forest, node)
             _check_entries(
                 forest,
                 node,
-                {slot for slot in slots if has_entry(forest, forest.subscriptions[slot], depth)},
+                {slot for slot in slots if has_entry(forest, forest.subscriptions[slot], square)},
             )
 
 
@@ -104,29 +101,7 @@ def _check_entries(forest: Forest, node: int, slots: set[int]) -> None:
     for entry, leaf in found.items():
         mine = forest.entries[entry]
         subscription = forest.subscriptions[forest.entry_slots[entry]]
-        begin, count = int(subscription["keyword_start"]), int(subscription["keyword_count"])
-        words = forest.pool[begin : begin + count]
-        told = (
-            mine["x_m"],
-            mine["y_m"],
-            mine["reach_m"],
-            mine["weight_m"],
-            mine["is_loose"],
-            mine["is_region"],
-            mine["others"],
-            mine["bound_m"],
-        )
-        true = (
-            np.float32(subscription["x_m"]),
-            np.float32(subscription["y_m"]),
-            np.float32(outer_reach(subscription)),
-            np.float32(subscription["weight_m"]),
-            is_loose(subscription),
-            subscription["radius_m"] > 0.0,
-            others_signature(forest, node, words),
-            np.float32(entry_bound(forest, entry, int(row["depth"]))),
-        )
-        if told != true:
+        if mine != _expected_entry(forest, node, subscription):
             raise InconsistentIndexError(f"entry {entry} is not what its subscription is")
         if leaf != NOTHING:
             cell = forest.cells[leaf]
@@ -136,10 +111,21 @@ def _check_entries(forest: Forest, node: int, slots: set[int]) -> None:
                 raise InconsistentIndexError(f"entry {entry} lies outside its cell")
 
 
+def _expected_entry(forest: Forest, node: int, subscription: Row) -> Row:
+    """Return what a subscription's entry in a node must be."""
+    entries = np.zeros(1, dtype=ENTRY_DTYPE)
+    begin, count = int(subscription["keyword_start"]), int(subscription["keyword_count"])
+    entries[0]["others"] = others_signature(forest, node, forest.pool[begin : begin + count])
+    entries[0]["x_m"] = subscription["x_m"]
+    entries[0]["y_m"] = subscription["y_m"]
+    write_reach(forest._replace(entries=entries), 0, combination_square(forest, node), subscription)
+    return entries[0]
+
+
 def _entries(forest: Forest, node: int) -> Iterator[tuple[int, int]]:
     """Yield entries with their leaves (NOTHING without cells); verify what cells say of them."""
     row = forest.nodes[node]
-    depth = int(row["depth"])
+    square = combination_square(forest, node)
     if row["cell"] == NOTHING:
         if row["entry_count"] > SMALL_MAX:
             raise InconsistentIndexError(f"node {node} has too many entries to be without cells")
@@ -161,7 +147,7 @@ def _entries(forest: Forest, node: int) -> Iterator[tuple[int, int]]:
                 raise InconsistentIndexError(f"entries of leaf {cell} are not by decreasing bounds")
             expected = np.full(CLASSES, -np.inf, dtype=np.float32)
             for entry in range(start, start + count):
-                mine = [np.float32(entry_threshold(forest, entry, depth, n)) for n in range(CLASSES)]
+                mine = [entry_threshold(forest, entry, square, n) for n in range(CLASSES)]
                 expected = np.maximum(expected, mine)
                 yield entry, cell
         if not np.array_equal(expected, forest.threshold_m[cell]):

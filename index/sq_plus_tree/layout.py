@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from index.batches import Ints, KeywordIds
+from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import Values
 from index.tables.quad_kernels import QUAD_FIELDS
 
@@ -44,6 +44,8 @@ CLASS_OFFSETS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 30)
 """Thresholds are kept for objects that have so many keywords beyond the combination, or more up to the
 next: text distance grows with them."""
 CLASSES = len(CLASS_OFFSETS)
+CLASS_RATIOS = tuple(1.5**number for number in range(CLASSES))
+"""With weights: for objects whose squares are so many times those of the combination, or more up to the next."""
 
 SPARE = 0
 """An entry of nobody, where one waits while others make room."""
@@ -60,6 +62,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("reach_m", np.float64),
         ("reach_id", np.int64),
         ("weight_m", np.float64),  # metres per text distance
+        ("norm", np.float64),  # of its keywords, as `text_distance` takes it
         ("keyword_start", np.int64),  # first keyword id in the pool
         ("keyword_count", np.int32),
         ("similarity", np.int8),
@@ -102,13 +105,12 @@ ENTRY_DTYPE = np.dtype(
         ("others", np.int64),  # signature of the subscription's keywords outside the combination
         ("x_m", np.float32),
         ("y_m", np.float32),
-        ("reach_m", np.float32),  # reach + radius
-        ("weight_m", np.float32),
+        ("rest_m", np.float32),  # how far an object may lie to matter of which no text is close
+        ("gain_m", np.float32),  # how much farther, times a factor of the object
         ("bound_m", np.float32),  # how far any object may lie to matter
-        ("size", np.uint8),  # keywords of the subscription
-        ("similarity", np.int8),
+        ("kind", np.int16),  # which factor of the object
         ("is_loose", np.int8),  # stands for all combinations that begin with this keyword
-        ("is_region", np.int8),  # radius is not 0
+        ("is_vague", np.int8),  # does not tell what matches for certain
     ],
     align=True,
 )
@@ -123,7 +125,8 @@ ROOM_MAX = 8  # binary logarithm of the largest stretch of entries so far
 DONE_ROWS = 9  # how far a kernel came that stopped for want of room
 DONE_VISITS = 10
 PENDING_COUNT = 11
-META_SIZE = 12
+IS_WEIGHED = 12  # whether keywords have weights: subscriptions are of TFIDF
+META_SIZE = 13
 
 PENDING_MAX = 2 * VISITS_MAX + BUCKET_MAX * COMBINED_MAX
 """Nodes that one subscription's operation leaves to be opened or dropped."""
@@ -146,10 +149,12 @@ class Forest(NamedTuple):
     entries: Rows
     entry_slots: Slots
     free_entries: Slots
-    class_distances: Singles
-    """Least text distance by similarity, size, common keywords (0 for loose entries), class."""
-    distances: Singles
-    """Text distance by the object's size, common keywords (0: loose), similarity, size; exact ones."""
+    squares: Floats
+    """Squared weights by keyword; of no use if there are none."""
+    closeness: Singles
+    """Closeness by the object's size, common keywords, and kind."""
+    class_closeness: Singles
+    """The largest of it in each class, by common keywords, kind, and class."""
     root: npt.NDArray[np.float64]
     """Square of every quadtree: centre and half a side."""
     pending: Slots

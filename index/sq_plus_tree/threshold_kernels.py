@@ -1,62 +1,103 @@
 """Thresholds: how far from a cell an object of each class may lie to matter to any entry in it.
 
-For an entry that is reach + radius - weight * (least text distance of the class), for a cell the largest
-of its entries', exact at all times but for rounding outwards.
+For an entry that is its rest, and its gain times the factor of the class, for a cell the largest of its
+entries', exact at all times but for rounding outwards.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from index.sq_plus_tree.layout import CHILDREN, CLASSES, COMBINED_MAX, NOTHING, Forest, Row
+from index.sq_plus_tree.closeness_kernels import (
+    class_factor,
+    entry_gain,
+    entry_kind,
+    is_loose,
+    outward,
+)
+from index.sq_plus_tree.layout import CHILDREN, CLASSES, NOTHING, Forest, Row
 from safe_region.jit import leaf
 
-OUTWARD = 1e-6
-"""Relative to reach and weight: entries and thresholds are float32, whose relative error is 6e-8."""
+_ROUNDING = 1e-12
+"""Relative to reach, radius and weight: of lengths in float64, with room."""
 COORDINATE_ERROR = 2e-7
 """Relative error of float32 coordinates, with room: it is added to how far an entry reaches."""
+_CANCELLED = 1e-4
+"""Where reach and weight leave less than so much of them, rounding is not small beside the rest."""
 
 
 @leaf
 def outer_reach(subscription: Row) -> float:
-    """Reach and radius of a subscription, with room for the error of float32 coordinates."""
+    """Reach and radius of a subscription, with room for what is rounded elsewhere."""
     reach = subscription["reach_m"] + subscription["radius_m"]
-    error = COORDINATE_ERROR * (abs(subscription["x_m"]) + abs(subscription["y_m"]))
+    error = _ROUNDING * (reach + subscription["weight_m"])
+    error += COORDINATE_ERROR * (abs(subscription["x_m"]) + abs(subscription["y_m"]))
     return float(reach + error)
 
 
 @leaf
-def entry_threshold(forest: Forest, entry: int, depth: int, number: int) -> float:
-    """How far an object of a class may lie from the entry's anchor to matter."""
-    row = forest.entries[entry]
-    common = 0 if row["is_loose"] else depth
-    distance = float(forest.class_distances[row["similarity"], row["size"], common, number])
-    reach = float(row["reach_m"])
-    weight = float(row["weight_m"])
-    return reach - weight * distance + OUTWARD * (abs(reach) + weight)
+def rest_of(subscription: Row) -> float:
+    """How far an object may lie to matter of which no text is close."""
+    return float(outer_reach(subscription) - subscription["weight_m"])
 
 
 @leaf
-def entry_bound(forest: Forest, entry: int, depth: int) -> float:
-    """How far any object may lie from the entry's anchor to matter.
+def is_vague(subscription: Row) -> bool:
+    """Whether entries do not tell what matches for certain."""
+    rest = rest_of(subscription)
+    is_region = subscription["radius_m"] > 0.0
+    is_cancelled = abs(rest) < _CANCELLED * (subscription["reach_m"] + subscription["weight_m"])
+    return bool(is_loose(subscription) or is_region or is_cancelled)
 
-    Further keywords of an object only hurt, unless they may be common, too.
+
+@leaf
+def has_entry(forest: Forest, subscription: Row, square: float) -> bool:
+    """Whether an object may match that shares exactly a combination of so many squares.
+
+    Always, if that is not known.
     """
-    row = forest.entries[entry]
-    if row["is_loose"]:
-        reach = float(row["reach_m"])
-        return reach + OUTWARD * (abs(reach) + float(row["weight_m"]))
-    return entry_threshold(forest, entry, depth, 0)
+    if is_loose(subscription):
+        return True
+    kind = entry_kind(forest, subscription)
+    best = entry_gain(forest, subscription, square) * class_factor(forest, kind, square, 0)
+    return bool(rest_of(subscription) + best >= 0.0)
 
 
 @leaf
-def raise_cell(forest: Forest, cell: int, entry: int, depth: int) -> bool:
+def write_reach(forest: Forest, entry: int, square: float, subscription: Row) -> None:
+    """Write how far an entry at a combination of so many squares reaches."""
+    row = forest.entries[entry]
+    row["rest_m"] = outward(rest_of(subscription))
+    row["gain_m"] = outward(entry_gain(forest, subscription, square))
+    row["kind"] = entry_kind(forest, subscription)
+    row["is_loose"] = 1 if is_loose(subscription) else 0
+    row["is_vague"] = 1 if is_vague(subscription) else 0
+    if row["is_loose"]:
+        row["bound_m"] = outward(outer_reach(subscription))
+    else:
+        # Further keywords of an object only hurt.
+        row["bound_m"] = _class_radius(forest, entry, square, 0)
+
+
+@leaf
+def _class_radius(forest: Forest, entry: int, square: float, number: int) -> float:
+    row = forest.entries[entry]
+    factor = class_factor(forest, int(row["kind"]), square, number)
+    return outward(float(row["rest_m"]) + float(row["gain_m"]) * factor)
+
+
+@leaf
+def entry_threshold(forest: Forest, entry: int, square: float, number: int) -> float:
+    """How far an object of a class may lie from the entry's anchor to matter."""
+    return min(forest.entries[entry]["bound_m"], _class_radius(forest, entry, square, number))
+
+
+@leaf
+def raise_cell(forest: Forest, cell: int, entry: int, square: float) -> bool:
     """Let a cell's thresholds cover an entry; return whether any was raised."""
     is_raised = False
     for number in range(CLASSES):
-        value = np.float32(entry_threshold(forest, entry, depth, number))
+        value = entry_threshold(forest, entry, square, number)
         if value > forest.threshold_m[cell, number]:
             forest.threshold_m[cell, number] = value
             is_raised = True
@@ -64,9 +105,9 @@ def raise_cell(forest: Forest, cell: int, entry: int, depth: int) -> bool:
 
 
 @leaf
-def raise_path(forest: Forest, cell: int, entry: int, depth: int) -> None:
+def raise_path(forest: Forest, cell: int, entry: int, square: float) -> None:
     """Let the thresholds of a leaf and of all above cover an entry."""
-    while cell != NOTHING and raise_cell(forest, cell, entry, depth):
+    while cell != NOTHING and raise_cell(forest, cell, entry, square):
         cell = int(forest.cells[cell]["parent"])
 
 
@@ -78,7 +119,7 @@ def clear_cell(forest: Forest, cell: int) -> None:
 
 
 @leaf
-def _recompute(forest: Forest, cell: int, depth: int) -> bool:
+def _recompute(forest: Forest, cell: int, square: float) -> bool:
     """Compute the thresholds of a cell anew; return whether any has changed."""
     is_changed = False
     first = int(forest.cells[cell]["first_child"])
@@ -90,7 +131,7 @@ def _recompute(forest: Forest, cell: int, depth: int) -> bool:
                 value = max(value, forest.threshold_m[child, number])
         else:
             for entry in range(start, start + int(forest.cells[cell]["count"])):
-                value = max(value, np.float32(entry_threshold(forest, entry, depth, number)))
+                value = max(value, entry_threshold(forest, entry, square, number))
         if value != forest.threshold_m[cell, number]:
             forest.threshold_m[cell, number] = value
             is_changed = True
@@ -98,35 +139,16 @@ def _recompute(forest: Forest, cell: int, depth: int) -> bool:
 
 
 @leaf
-def lower_path(forest: Forest, cell: int, depth: int) -> None:
+def lower_path(forest: Forest, cell: int, square: float) -> None:
     """Compute the thresholds of a leaf anew, and of those above as far as they change."""
-    while cell != NOTHING and _recompute(forest, cell, depth):
+    while cell != NOTHING and _recompute(forest, cell, square):
         cell = int(forest.cells[cell]["parent"])
 
 
 @leaf
-def is_extreme(forest: Forest, cell: int, entry: int, depth: int) -> bool:
+def is_extreme(forest: Forest, cell: int, entry: int, square: float) -> bool:
     """Whether an entry alone may hold up some threshold of its leaf."""
     for number in range(CLASSES):
-        value = np.float32(entry_threshold(forest, entry, depth, number))
-        if value >= forest.threshold_m[cell, number]:
+        if entry_threshold(forest, entry, square, number) >= forest.threshold_m[cell, number]:
             return True
     return False
-
-
-@leaf
-def is_loose(subscription: Row) -> bool:
-    """Whether a subscription is found by its single keywords only."""
-    return bool(subscription["keyword_count"] > COMBINED_MAX or math.isinf(subscription["reach_m"]))
-
-
-@leaf
-def has_entry(forest: Forest, subscription: Row, depth: int) -> bool:
-    """Whether an object may match that shares exactly so many keywords; always if that is not known."""
-    if is_loose(subscription):
-        return True
-    size = int(subscription["keyword_count"])
-    distance = float(forest.class_distances[subscription["similarity"], size, depth, 0])
-    reach = outer_reach(subscription)
-    weight = subscription["weight_m"]
-    return bool(reach - weight * distance + OUTWARD * (abs(reach) + weight) >= 0.0)

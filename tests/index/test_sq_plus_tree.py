@@ -17,7 +17,7 @@ from index.sq_plus_tree.layout import (
     NOTHING,
     SIZE_MAX,
 )
-from index.sq_plus_tree.text_distances import LOOSE, class_distances, text_distances
+from index.sq_plus_tree.closeness import class_closeness, closeness_table, kind_of
 from safe_region.scoring import SET_SIMILARITIES, text_distance
 from tests.index.brute import (
     Anchored,
@@ -201,23 +201,24 @@ def test_objects_of_very_many_keywords():
 
 
 @pytest.mark.parametrize("similarity", SET_SIMILARITIES)
-def test_the_text_distance_of_a_class_is_the_least_in_it(similarity):
-    exact = text_distances()
-    least = class_distances(exact)
+def test_the_closeness_of_a_class_is_the_largest_in_it(similarity):
+    exact = closeness_table()
+    largest = class_closeness(exact)
     ends = [*CLASS_OFFSETS[1:], SIZE_MAX + 1]
-    room = 1e-7  # they are float32
+    room = 2e-7  # they are float32, rounded up
     for size in (1, 2, 5, 7, 16, SIZE_MAX):
+        kind, loose = (kind_of(similarity, size, is_loose) for is_loose in (False, True))
         for number in range(CLASSES):
             for beyond in range(CLASS_OFFSETS[number], ends[number]):
                 for common in range(1, min(size, COMBINED_MAX) + 1):
-                    actual = text_distance(similarity, common, size, common + beyond)
-                    assert least[similarity, size, common, number] <= actual + room
+                    actual = 1.0 - text_distance(similarity, common, size, common + beyond)
+                    assert largest[common, kind, number] >= actual
                     if common + beyond <= SIZE_MAX:
-                        found = exact[common + beyond, common, similarity, size]
-                        assert found == pytest.approx(actual, abs=room)
+                        found = exact[common + beyond, common, kind]
+                        assert actual <= found <= actual + room
                 for common in range(1, min(size, 1 + beyond) + 1):
-                    actual = text_distance(similarity, common, size, 1 + beyond)
-                    assert least[similarity, size, LOOSE, number] <= actual + room
+                    actual = 1.0 - text_distance(similarity, common, size, 1 + beyond)
+                    assert largest[1, loose, number] >= actual
 
 
 @pytest.mark.parametrize(

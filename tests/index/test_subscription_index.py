@@ -33,7 +33,7 @@ FACTORIES = {
 }
 
 
-WEIGHTED = (NaiveSubscriptionIndex, Ciq, Igpt)
+WEIGHTED = (NaiveSubscriptionIndex, SqPlusTree, Ciq, Igpt)
 """Those that take interests of TFIDF."""
 MODELS = ((1, 2, 3), (4,))
 

@@ -1,0 +1,72 @@
+"""Closeness, one minus the text distance, where keywords count alike: tables for kernels.
+
+`closeness_kernels` compiles the functions that are in the subset for it, and says what closeness is for.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from index.sq_plus_tree.layout import CLASS_OFFSETS, CLASSES, COMBINED_MAX, SIZE_MAX, Singles
+from safe_region.scoring import SET_SIMILARITIES, text_distance
+
+_SIMILARITIES = len(SET_SIMILARITIES)
+KINDS = 2 * _SIMILARITIES * SIZE_MAX
+"""Similarities and sizes of subscriptions, of loose entries and others."""
+
+_UP = 2.0**-23
+"""Twice the relative error of float32."""
+_TINY = 1e-30
+"""Beyond its absolute error."""
+
+
+def outward(value: float) -> float:
+    """Return a float32 that is not less, by three times its rounding at most."""
+    return np.float32(value + abs(value) * _UP + _TINY)
+
+
+def kind_of(similarity: int, size: int, loose: bool) -> int:  # noqa: FBT001 - kernels know no keywords
+    """Kind of a subscription."""
+    above = _SIMILARITIES if loose else 0
+    return (above + int(similarity) - 1) * SIZE_MAX + min(int(size), SIZE_MAX) - 1
+
+
+@functools.cache
+def closeness_table() -> Singles:
+    """Return an array of shape (SIZE_MAX + 1, COMBINED_MAX + 1, KINDS), rounded up.
+
+    At [count, common, kind]: how close an object of `count` keywords is to a subscription of a kind if they
+    share exactly `common`; if the kind is loose, how close it may be, whatever they share. Computed once,
+    which takes a tenth of a second, and only read.
+    """
+    table = np.zeros((SIZE_MAX + 1, COMBINED_MAX + 1, KINDS), dtype=np.float32)
+    for similarity in SET_SIMILARITIES:
+        for size in range(1, SIZE_MAX + 1):
+            combined, loose = (kind_of(similarity, size, is_loose) for is_loose in (False, True))
+            for count in range(1, SIZE_MAX + 1):
+                most = min(size, count)
+                table[count, :, loose] = _closeness(similarity, most, size, count)
+                for common in range(1, min(most, COMBINED_MAX) + 1):
+                    table[count, common, combined] = _closeness(similarity, common, size, count)
+    return table
+
+
+def _closeness(similarity: int, common: int, size: int, count: int) -> float:
+    return outward(1.0 - text_distance(similarity, common, size, count))
+
+
+def class_closeness(table: Singles) -> Singles:
+    """Return the largest closeness in each class, shape (COMBINED_MAX + 1, KINDS, CLASSES).
+
+    At [common, kind, class], from what `closeness_table` returns.
+    """
+    found = np.zeros((COMBINED_MAX + 1, KINDS, CLASSES), dtype=np.float32)
+    ends = (*CLASS_OFFSETS[1:], SIZE_MAX)
+    for common in range(1, COMBINED_MAX + 1):
+        for number in range(CLASSES):
+            first = common + CLASS_OFFSETS[number]
+            last = min(common + ends[number] - 1, SIZE_MAX)
+            found[common, :, number] = table[first : last + 1, common].max(axis=0)
+    return found
