@@ -64,9 +64,8 @@ MOVING_INDEXES: dict[str, Callable[[Square | None], MovingIndex]] = {
 NO_INDEX = "none"
 """In place of a moving index: a clause index and an object index are made use of together."""
 
-WEIGHTED_SUBSCRIPTION_INDEXES = frozenset({"naive", "ciq", "ipt", "igpt"})
+WEIGHTED_SUBSCRIPTION_INDEXES = frozenset({"naive", "sq-plus-tree", "ciq", "ipt", "igpt"})
 """Those that take interests of `Similarity.TFIDF`."""
-_DEFAULT_WEIGHTED_INDEX = "igpt"
 
 DEFAULT_SUBSCRIPTION_INDEX = "sq-plus-tree"
 DEFAULT_OBJECT_INDEX = "iqf-plus"
@@ -75,6 +74,6 @@ DEFAULT_MOVING_INDEX = NO_INDEX
 
 
 def weighted_index(name: str) -> Callable[[Square | None], SubscriptionIndex]:
-    """Return what makes an index for interests of TFIDF: that of the name, or one that takes them."""
-    taken = name if name in WEIGHTED_SUBSCRIPTION_INDEXES else _DEFAULT_WEIGHTED_INDEX
+    """Return what makes an index for interests of TFIDF: that of the name, or the default."""
+    taken = name if name in WEIGHTED_SUBSCRIPTION_INDEXES else DEFAULT_SUBSCRIPTION_INDEX
     return SUBSCRIPTION_INDEXES[taken]

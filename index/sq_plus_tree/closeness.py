@@ -22,7 +22,7 @@ _TINY = 1e-30
 """Beyond its absolute error."""
 
 
-def outward(value: float) -> float:
+def outward(value: float) -> np.float32:
     """Return a float32 that is not less, by three times its rounding at most."""
     return np.float32(value + abs(value) * _UP + _TINY)
 
@@ -37,9 +37,9 @@ def kind_of(similarity: int, size: int, loose: bool) -> int:  # noqa: FBT001 - k
 def closeness_table() -> Singles:
     """Return an array of shape (SIZE_MAX + 1, COMBINED_MAX + 1, KINDS), rounded up.
 
-    At [count, common, kind]: how close an object of `count` keywords is to a subscription of a kind if they
-    share exactly `common`; if the kind is loose, how close it may be, whatever they share. Computed once,
-    which takes a tenth of a second, and only read.
+    At [count, common, kind]: how close an object of `count` keywords is to a subscription of a kind if
+    they share exactly `common`; if the kind is loose, how close it may be, whatever they share. Computed
+    once, which takes a tenth of a second, and only read.
     """
     table = np.zeros((SIZE_MAX + 1, COMBINED_MAX + 1, KINDS), dtype=np.float32)
     for similarity in SET_SIMILARITIES:
@@ -53,7 +53,7 @@ def closeness_table() -> Singles:
     return table
 
 
-def _closeness(similarity: int, common: int, size: int, count: int) -> float:
+def _closeness(similarity: int, common: int, size: int, count: int) -> np.float32:
     return outward(1.0 - text_distance(similarity, common, size, count))
 
 

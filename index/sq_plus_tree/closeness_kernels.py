@@ -1,5 +1,6 @@
-"""How close the text of an object is to that of a subscription, by what they share: the one place that
-knows whether keywords count alike or have weights.
+"""How close the text of an object is to that of a subscription, by what they share.
+
+This is the one place that knows whether keywords count alike or have weights.
 
 Closeness is one minus the text distance. An object that shares exactly a combination with a subscription
 matters if it lies within
@@ -9,8 +10,8 @@ matters if it lies within
 of it: the gain is the entry's, the factor depends on the object, and on the entry's *kind* at most. Where
 keywords count alike the gain is the weight and the factor the closeness, a table by the numbers of
 keywords; the kind is the similarity and the subscription's number. With weights the closeness is
-c / sqrt(S * O), c the squares of the combination, S and O all those of the subscription and the object. So
-the gain is weight * c / sqrt(S), the factor 1 / sqrt(O), and there is one kind.
+c / sqrt(S * O), c the squares of the combination, S and O all those of the subscription and the object.
+So the gain is weight * c / sqrt(S), the factor 1 / sqrt(O), and there is one kind.
 
 Of an entry that stands for more than its combination (`is_loose`) this is the most that it can be, when
 c = S; cells and scans take the lesser of this and the entry's bound.

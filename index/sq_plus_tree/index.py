@@ -8,7 +8,8 @@ Plan: an object of m keywords that shares exactly i of them with a subscription 
 it lies in the disc about the anchor of radius reach - weight * textdist(i, n, m). So a subscription has
 an entry for each combination of its keywords whose disc is not empty for any m. A combination is a path
 in a trie; its entries, if more than a few, are a quadtree whose cells keep, for each class of m, the
-largest radius within: exact thresholds, where the SQ-tree has those of unlike subscriptions in one.
+largest radius within: exact thresholds, where the SQ-tree has those of unlike subscriptions in one. With
+TFIDF sums of squared weights are in place of the numbers of keywords (`closeness_kernels`).
 
 Most combinations belong to a few subscriptions only. So the trie grows where it must: a combination is a
 *bucket*, a list of the subscriptions that have it, verified one by one, until there are more than
@@ -62,7 +63,7 @@ from index.sq_plus_tree.layout import (
     Forest,
     Slots,
 )
-from index.sq_plus_tree.match_kernels import Room, match
+from index.sq_plus_tree.match_kernels import match
 from index.sq_plus_tree.walk_kernels import new_walk
 from index.square import Square
 from index.tables import SlotTable
@@ -110,13 +111,21 @@ class SqPlusTree:
         self._free_entries: Slots = np.full(ROOMS_MAX, NOTHING, dtype=np.int32)
         self._pending: Slots = np.zeros(PENDING_MAX, dtype=np.int32)
         self._scratch = np.zeros(1, dtype=SUBSCRIPTION_DTYPE)
+        self._nothing: Floats = np.empty(0)
         self._seen: Ints = np.zeros(1, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._table)
 
     def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:
-        """Add subscriptions."""
+        """Add subscriptions.
+
+        Raises
+        ------
+        ValueError
+            If interests of TFIDF and others would be in one index. Nothing is inserted.
+        """
+        is_weighed = self._is_weighed(interests)
         columns = {name: getattr(reaches, name) for name in _COORDINATES}
         columns |= {
             "weight_m": interests.weight_m,
@@ -124,8 +133,8 @@ class SqPlusTree:
             "norm": interests.norms(),
         }
         slots = self._table.append(reaches.ids, interests.keywords, columns)
-        if len(slots) and interests.similarity[0] == Similarity.TFIDF:
-            self._meta[IS_WEIGHED] = 1
+        self._meta[IS_WEIGHED] = is_weighed
+        if is_weighed:
             self._weights.note(interests)
         self._enter(slots)
 
@@ -170,30 +179,32 @@ class SqPlusTree:
         """Find who is affected."""
         forest = self._forest()
         words = objects.keywords
-        factors, squares, norm2 = self._closeness, np.ones(len(words.ids)), np.empty(0)
+        factors, norm2 = self._closeness, self._nothing
         if self._meta[IS_WEIGHED]:
-            factors = np.empty((1, 1, 1), dtype=np.float32)
-            squares, norm2 = self._weights.of(words.ids), objects.norms()
+            factors, norm2 = np.empty((1, 1, 1), dtype=np.float32), objects.norms()
         offsets = np.zeros(len(objects) + 1, dtype=np.int64)
         while True:
-            stack = np.empty(CHILDREN * (DEPTH_MAX + 1), dtype=np.int32)
-            room = Room(stack, factors, np.empty(self._found_room, dtype=np.int64), self._seen.copy())
+            found = np.empty(self._found_room, dtype=np.int64)
+            seen = self._seen.copy()
             total = match(
                 forest,
                 new_walk(),
-                room,
+                np.empty(CHILDREN * (DEPTH_MAX + 1), dtype=np.int32),
+                factors,
                 objects.ids,
                 objects.x_m,
                 objects.y_m,
                 words.offsets,
                 words.ids,
-                squares,
+                np.empty(len(words.ids)),
                 norm2,
                 offsets,
+                found,
+                seen,
             )
             if total <= self._found_room:
-                self._seen = room.seen
-                return Matches(offsets, room.found[:total])
+                self._seen = seen
+                return Matches(offsets, found[:total])
             self._found_room = 2 * total
 
     @property
@@ -211,6 +222,14 @@ class SqPlusTree:
         arrays = (array for array in self._forest() if array is not self._table.rows)
         own = sum(array.nbytes for array in arrays if array is not self._table.pool)
         return own + self._table.memory_bytes()
+
+    def _is_weighed(self, interests: InterestBatch) -> bool:
+        """Whether keywords have weights, once interests are added."""
+        are = interests.similarity == Similarity.TFIDF
+        is_weighed = bool(self._meta[IS_WEIGHED] if len(self._table) else are.any())
+        if (are != is_weighed).any():
+            raise ValueError("interests of TFIDF and others cannot be in one index")
+        return is_weighed
 
     def _enter(self, slots: Slots) -> None:
         while entry_kernels.insert_all(self._forest(), new_walk(), slots) == OUT_OF_ROOM:

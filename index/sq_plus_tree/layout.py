@@ -45,7 +45,7 @@ CLASS_OFFSETS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 30)
 next: text distance grows with them."""
 CLASSES = len(CLASS_OFFSETS)
 CLASS_RATIOS = tuple(1.5**number for number in range(CLASSES))
-"""With weights: for objects whose squares are so many times those of the combination, or more up to the next."""
+"""With weights: for objects of so many times the squares of the combination, or more up to the next."""
 
 SPARE = 0
 """An entry of nobody, where one waits while others make room."""

@@ -46,12 +46,21 @@ class Item(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What a search writes to: a stack of cells, factors (`closeness_kernels`), what was found and seen."""
+    """What a search writes to: cells to do, factors (`closeness_kernels`), what was found and seen."""
 
     stack: Slots
     factors: Singles
     found: Ints
     seen: Ints
+
+
+@leaf
+def _weigh(forest: Forest, item: Item) -> None:
+    """Write the squares of an object's keywords: ones where these count alike or nobody has them."""
+    is_weighed = bool(forest.meta[IS_WEIGHED])
+    for i in range(item.words.shape[0]):
+        is_known = is_weighed and item.words[i] < forest.squares.shape[0]
+        item.squares[i] = forest.squares[item.words[i]] if is_known else 1.0
 
 
 @leaf
@@ -204,7 +213,8 @@ def _search_node(forest: Forest, node: int, item: Item, room: Room, total: int) 
 def match(
     forest: Forest,
     walk: Walk,
-    room: Room,
+    stack: Slots,
+    factors: Singles,
     object_ids: Ints,
     x_m: Floats,
     y_m: Floats,
@@ -213,13 +223,16 @@ def match(
     squares: Floats,
     norm2: Floats,
     offsets: Ints,
+    found: Ints,
+    seen: Ints,
 ) -> int:
     """Write the matches of each object as CSR; return how many there are.
 
-    Fills `offsets` (objects + 1) always and `room.found` as far as it goes; the caller retries with a
-    larger one when the return value exceeds its length. `room.seen[0]` counts what was verified.
-    `squares` and `norm2` are the objects'; ones, and of no use, where keywords count alike.
+    Fills `offsets` (objects + 1) always and `found` as far as it goes; the caller retries with a larger
+    `found` when the return value exceeds its length. `seen[0]` counts what was verified.
+    `squares` is room for a number for each keyword; `norm2` is of no use where these count alike.
     """
+    room = Room(stack, factors, found, seen)
     is_weighed = bool(forest.meta[IS_WEIGHED])
     total = 0
     for i in range(object_ids.shape[0]):
@@ -227,6 +240,7 @@ def match(
         first, end = keyword_offsets[i], keyword_offsets[i + 1]
         norm = norm2[i] if is_weighed else float(end - first)
         item = Item(object_ids[i], x_m[i], y_m[i], keyword_ids[first:end], squares[first:end], norm)
+        _weigh(forest, item)
         start(walk, item.words)
         while True:
             node = next_node(forest, walk, item.words)

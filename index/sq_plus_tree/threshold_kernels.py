@@ -80,16 +80,17 @@ def write_reach(forest: Forest, entry: int, square: float, subscription: Row) ->
 
 
 @leaf
-def _class_radius(forest: Forest, entry: int, square: float, number: int) -> float:
+def _class_radius(forest: Forest, entry: int, square: float, number: int) -> np.float32:
     row = forest.entries[entry]
     factor = class_factor(forest, int(row["kind"]), square, number)
     return outward(float(row["rest_m"]) + float(row["gain_m"]) * factor)
 
 
 @leaf
-def entry_threshold(forest: Forest, entry: int, square: float, number: int) -> float:
+def entry_threshold(forest: Forest, entry: int, square: float, number: int) -> np.float32:
     """How far an object of a class may lie from the entry's anchor to matter."""
-    return min(forest.entries[entry]["bound_m"], _class_radius(forest, entry, square, number))
+    bound: np.float32 = forest.entries[entry]["bound_m"]
+    return min(bound, _class_radius(forest, entry, square, number))
 
 
 @leaf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Floats, InterestBatch, KeywordIds
+from index.batches import Floats, InterestBatch
 from index.tables.growth import longer
 
 _ROOM_MIN = 64
@@ -25,8 +25,3 @@ class KeywordWeights:
         self.squares = longer(self.squares, int(words.max()) + 1)
         self.squares[before:] = 1.0
         self.squares[words] = interests.all_squares()
-
-    def of(self, keywords: KeywordIds) -> Floats:
-        """Squared weights of keywords, noted or not."""
-        known = np.minimum(keywords, len(self.squares) - 1)
-        return np.where(known == keywords, self.squares[known], 1.0)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from index.contracts import InconsistentIndexError
 from index.sq_plus_tree import SqPlusTree
+from index.sq_plus_tree.closeness import class_closeness, closeness_table, kind_of
+from index.sq_plus_tree.closeness_kernels import class_factor, class_of
 from index.sq_plus_tree.layout import (
     BUCKET_MAX,
     CLASS_OFFSETS,
@@ -17,9 +21,9 @@ from index.sq_plus_tree.layout import (
     NOTHING,
     SIZE_MAX,
 )
-from index.sq_plus_tree.closeness import class_closeness, closeness_table, kind_of
 from safe_region.scoring import SET_SIMILARITIES, text_distance
 from tests.index.brute import (
+    TFIDF,
     Anchored,
     Dice,
     Interest,
@@ -200,6 +204,118 @@ def test_objects_of_very_many_keywords():
         assert matched(index, item) == expected(subscriptions, item)
 
 
+def test_objects_of_more_keywords_than_are_counted_match_no_more_for_it():
+    # Those of 65 are taken for ones of 64 where candidates are looked for: 6 cm nearer.
+    index = SqPlusTree(SQUARE)
+    interest = Interest(600.0, 1, frozenset({1}))
+    subscriptions = [Anchored(i, 100.0 + 0.01 * i, 0.0, 0.0, 700.0, 0, interest) for i in range(3_000)]
+    insert(index, subscriptions)
+    for count in (SIZE_MAX, SIZE_MAX + 1):
+        item = Object(1, 0.0, 0.0, frozenset(range(1, count + 1)))
+        found = matched(index, item)
+        assert found == expected(subscriptions, item)
+        assert 0 < len(found) < len(subscriptions)
+
+
+def weighted(count, *, spread=900.0, seed=5, most=4, vocabulary=9):
+    """Subscriptions of TFIDF, of all sizes and reaches, and some regions."""
+    dice = Dice(seed, (TFIDF,))
+    return [
+        Anchored(
+            i,
+            dice.random.uniform(-spread, spread),
+            dice.random.uniform(-spread, spread),
+            dice.random.choice((0.0, 0.0, 0.0, 30.0)),
+            dice.random.uniform(20.0, 700.0),
+            0,
+            Interest(dice.random.uniform(10.0, 900.0), TFIDF, dice.words(most, vocabulary)),
+        )
+        for i in range(count)
+    ]
+
+
+def weighted_objects(count, *, seed=6, most=6, vocabulary=9):
+    """Objects whose squares are up to hundreds of times those of a keyword."""
+    dice = Dice(seed)
+    return [
+        Object(
+            i + 1,
+            dice.random.uniform(-900.0, 900.0),
+            dice.random.uniform(-900.0, 900.0),
+            dice.words(most, vocabulary),
+        )
+        for i in range(count)
+    ]
+
+
+def test_with_weights_nearly_every_candidate_is_a_result():
+    index = SqPlusTree(SQUARE)
+    subscriptions = [one for one in weighted(3_000) if one.radius_m == 0.0]
+    insert(index, subscriptions)
+    index.check()
+    assert used_cells(index) > 50
+    objects = weighted_objects(200)
+    found = index.match(object_batch(objects))
+    for i, item in enumerate(objects):
+        assert sorted(found.row(i).tolist()) == expected(subscriptions, item)
+    assert len(found.ids) > 1_000
+    # As with sets: the same subscription is met through smaller combinations, too.
+    assert index.candidate_count < 6 * len(found.ids)
+
+
+@pytest.mark.parametrize("most", [COMBINED_MAX, 14])
+def test_with_weights_moves_and_removals(most):
+    """Few and many keywords: up to 14, found by single ones."""
+    index = SqPlusTree(SQUARE)
+    there = {one.subscription_id: one for one in weighted(600, most=most, vocabulary=20)}
+    insert(index, list(there.values()))
+    objects = weighted_objects(40, most=16, vocabulary=20)
+    for seed in range(4):
+        moved = [
+            replace(one, interest=there[one.subscription_id].interest)
+            for one in weighted(600, spread=1_500.0, seed=seed)
+            if one.subscription_id in there
+        ]
+        index.move(reach_batch(moved))
+        there = {one.subscription_id: one for one in moved}
+        gone = [key for key in there if key % 7 == seed]
+        index.remove(ids(gone))
+        for key in gone:
+            del there[key]
+        index.check()
+        found = index.match(object_batch(objects))
+        for i, item in enumerate(objects):
+            assert sorted(found.row(i).tolist()) == expected(list(there.values()), item)
+    assert len(found.ids) > 100
+
+
+def test_with_weights_a_class_has_the_largest_factor_in_it():
+    index = SqPlusTree(SQUARE)
+    insert(index, weighted(100))
+    forest = index._forest()
+    for square in (2.0**-32, 0.5625, 7.3, 1024.0):
+        for norm in square * np.geomspace(1.0, 1e4, 300):
+            number = class_of(forest, square, norm)
+            assert class_factor(forest, 0, square, number) >= 1.0 / np.sqrt(norm)
+            assert number == 0 or class_factor(forest, 0, square, number - 1) >= 1.0 / np.sqrt(norm)
+
+
+def test_with_weights_or_without_but_not_both():
+    index = SqPlusTree(SQUARE)
+    alike, others = scattered(20), weighted(40)[20:]
+    with pytest.raises(ValueError, match="TFIDF"):
+        insert(index, [*alike, *others])
+    insert(index, alike)
+    with pytest.raises(ValueError, match="TFIDF"):
+        insert(index, others)
+    item = Object(1, 10.0, 10.0, frozenset({1, 2}))
+    assert matched(index, item) == expected(alike, item)
+    index.remove(ids(range(20)))
+    insert(index, others)
+    index.check()
+    assert matched(index, item) == expected(others, item)
+
+
 @pytest.mark.parametrize("similarity", SET_SIMILARITIES)
 def test_the_closeness_of_a_class_is_the_largest_in_it(similarity):
     exact = closeness_table()
@@ -232,12 +348,18 @@ def test_the_closeness_of_a_class_is_the_largest_in_it(similarity):
         ("_entries", "x_m", "entry", 77.0),
         ("_entries", "others", "entry", 1 << 40),
         ("_entries", "bound_m", "entry", 1e9),
+        ("_entries", "rest_m", "entry", 77.0),
+        ("_entries", "gain_m", "entry", 77.0),
+        ("_entries", "kind", "entry", 7),
+        ("_entries", "is_vague", "entry", 1),
         ("_entry_slots", None, "entry", 3_000),
     ],
 )
-def test_check_notices_damage(table, field, place, value):
+@pytest.mark.parametrize("similarity", [1, TFIDF], ids=["sets", "tf-idf"])
+def test_check_notices_damage(similarity, table, field, place, value):
     index = SqPlusTree(SQUARE)
-    insert(index, scattered(100))
+    interest = Interest(60.0, similarity, frozenset({1, 2}))
+    insert(index, [replace(one, interest=interest) for one in scattered(100)])
     index.check()
     cell = int(index._nodes["cell"].max())
     while index._cells["first_child"][cell] != NOTHING:
