@@ -9,7 +9,7 @@ from index.contracts import InconsistentIndexError
 from index.iqf_plus import list_kernels
 from index.iqf_plus.layout import Lists
 from index.iqf_plus.list_kernels import NARROW_MAX, pair_key, wide_key
-from index.iqf_plus.mark_kernels import MANY, keyword_count_of, mark_of
+from index.iqf_plus.mark_kernels import LARGEST, MANY, keyword_count_of, mark_of, norm_code_of
 from index.iqf_plus.node_kernels import INNER, NODE_END, NODE_FREE, rounded
 from index.tables import SlotTable
 from index.tables.id_map_kernels import NO_KEY, find
@@ -112,7 +112,7 @@ def _run_slots(
             off_m += abs(float(place[name]) - float(entry[name]))
             if rounded(float(place[name])) != float(entry[name]):
                 raise InconsistentIndexError(f"an entry of slot {slot} is elsewhere")
-        if entry["mark"] != mark_of(table.keywords(slot)) or off_m > lists.slack_m[0]:
+        if entry["mark"] != mark_of(table.keywords(slot), float(place["norm2"])) or off_m > lists.slack_m[0]:
             raise InconsistentIndexError(f"an entry of slot {slot} promises too much")
         slots.append(slot)
     return slots
@@ -122,7 +122,7 @@ def _tree_slots(lists: Lists, node: int, table: SlotTable, runs: _Runs, groups: 
     """Return the objects below a node, which must hold what its cell and its fields say."""
     row = lists.nodes[node]
     x_m, y_m, half_m = (float(row[name]) for name in ("x_m", "y_m", "half_m"))
-    below, least, slots = int(row["below"]), MANY, []
+    below, least, slots = int(row["below"]), (MANY, LARGEST), []
     if row["count"] == INNER:
         groups.append(below)
         for child in range(below, below + 4):
@@ -132,19 +132,24 @@ def _tree_slots(lists: Lists, node: int, table: SlotTable, runs: _Runs, groups: 
             if (float(other["x_m"]), float(other["y_m"]), float(other["half_m"])) != middle:
                 raise InconsistentIndexError(f"node {child} is not a quarter of node {node}")
             slots += _tree_slots(lists, child, table, runs, groups)
-            least = min(least, int(other["keyword_min"]))
+            least = _least(least, (int(other["keyword_min"]), int(other["norm_min"])))
     elif row["count"] > 0:
         slots = _run_slots(lists, below, int(row["count"]), int(row["size_class"]), table, runs)
         for entry in lists.runs.records[below : below + int(row["count"])]:
             dx, dy = float(entry["x_m"]) - x_m, float(entry["y_m"]) - y_m
             if not (-half_m <= dx < half_m and -half_m <= dy < half_m):
                 raise InconsistentIndexError(f"an entry of leaf {node} is outside of it")
-            least = min(least, keyword_count_of(int(entry["mark"])))
+            mark = int(entry["mark"])
+            least = _least(least, (keyword_count_of(mark), norm_code_of(mark)))
     elif row["size_class"] != NO_RUN:
         raise InconsistentIndexError(f"leaf {node} is empty and has a run")
-    if row["keyword_min"] != least:
-        raise InconsistentIndexError(f"node {node} is wrong about the least number of keywords")
+    if (row["keyword_min"], row["norm_min"]) != least:
+        raise InconsistentIndexError(f"node {node} is wrong about what is least below")
     return slots
+
+
+def _least(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return min(one[0], other[0]), min(one[1], other[1])
 
 
 def _check_groups(lists: Lists, used: list[int]) -> None:

@@ -79,7 +79,7 @@ def _enter_object(lists: Lists, objects: Objects, slot: int, cursor: Ints) -> in
     y_m = rounded(row["y_m"])
     start = int(row["keyword_start"])
     count = int(row["keyword_count"])
-    mark = mark_of(objects.pool[start : start + count])
+    mark = mark_of(objects.pool[start : start + count], row["norm2"])
     while cursor[CURSOR_STEP] < count:
         keyword = int(objects.pool[start + cursor[CURSOR_STEP]])
         if count > NARROW_MAX:
@@ -178,10 +178,13 @@ def best(
     """Answer a batch of questions."""
     scratch = scratch_for(asked)
     long = np.empty_like(scratch.order)
+    squares = np.empty_like(scratch.largest)
     for i in range(answered.sizes.shape[0]):
         words = words_of(asked, i)
         _plan(lists, words, long, scratch)
         question = question_of(asked, i, words.shape[0], scratch)
+        for rank in range(words.shape[0]):
+            squares[rank] = question.squares[scratch.order[rank]]
         kept = kept_of(answered, i)
-        size = retrieve(question, scratch.order, long, lists, objects, frontier, kept)
+        size = retrieve(question, scratch.order, long, squares, lists, objects, frontier, kept)
         close(answered, i, kept, size)

@@ -18,7 +18,7 @@ ENTRY_DTYPE = np.dtype(
         ("x_m", np.float32),  # rounded: good for bounds, see `Lists.slack_m`
         ("y_m", np.float32),
         ("slot", np.int32),  # of the object
-        ("mark", np.int64),  # how many keywords the object has, and which bits they set
+        ("mark", np.int64),  # what is known of the object's keywords
     ],
 )
 
@@ -30,6 +30,7 @@ NODE_DTYPE = np.dtype(
         ("below", np.int32),  # the first of four children, or the first entry of a leaf's run
         ("count", np.int32),  # entries of a leaf; INNER for a node with children
         ("keyword_min", np.uint8),  # no object below has fewer keywords
+        ("norm_min", np.uint8),  # nor a lower code of its norm
         ("size_class", np.int8),  # of a leaf's run; NO_RUN if it is empty
     ],
     align=True,

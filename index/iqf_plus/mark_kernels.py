@@ -1,32 +1,60 @@
 """Marks: what an entry says of its object's keywords, in one number.
 
-The low eight bits count them, up to MANY; each keyword sets one of the 54 bits above. A bit that is not
-set proves that the keyword is absent.
+The low five bits count them, up to MANY; the next eight say how large the sum of their squared weights is
+at least, by steps of an eighth; each keyword sets one of the 50 bits above. A bit that is not set proves
+that the keyword is absent.
 """
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from index.batches import KeywordIds
 from safe_region.jit import leaf
 
-MANY = 255
+MANY = 31
 """This count stands for all from here on."""
+LARGEST = 255
+"""No code of a norm is larger."""
 
-_COUNT_BITS = 8
-_BIT_COUNT = 54
+_COUNT_BITS = 5
+_NORM_BITS = 8
+_BIT_COUNT = 50
 _FACTOR = 0x9E3779B1  # times a keyword id, below 2**31, this stays below 2**63
+_STEPS = 16
+"""Codes of norms from one power of two to the next, from 1 on; what is less has the code 0."""
+_NORMS = np.array([0.0, *(2.0 ** (step / _STEPS) for step in range(LARGEST))])
+
+
+@leaf
+def norm_of_code(code: int) -> float:
+    """Return what a norm of a code is at least."""
+    return float(_NORMS[code])
+
+
+@leaf
+def code_of_norm(norm: float) -> int:
+    """Code of a norm: the largest that says no more than is true."""
+    if norm < 1.0:
+        return 0
+    code = min(int(math.log2(norm) * _STEPS) + 2, LARGEST)
+    while _NORMS[code] > norm:
+        code -= 1
+    return code
 
 
 @leaf
 def mark_bit(keyword: int) -> int:
     """Bit of a keyword."""
-    return 1 << (_COUNT_BITS + ((int(keyword) * _FACTOR) >> 13) % _BIT_COUNT)
+    return 1 << (_COUNT_BITS + _NORM_BITS + ((int(keyword) * _FACTOR) >> 13) % _BIT_COUNT)
 
 
 @leaf
-def mark_of(keywords: KeywordIds) -> int:
+def mark_of(keywords: KeywordIds, norm: float) -> int:
     """Return the mark of an object. O(keywords)."""
-    mark = int(min(keywords.shape[0], MANY))
+    mark = int(min(keywords.shape[0], MANY)) | code_of_norm(norm) << _COUNT_BITS
     for i in range(keywords.shape[0]):
         mark |= mark_bit(keywords[i])
     return mark
@@ -36,3 +64,9 @@ def mark_of(keywords: KeywordIds) -> int:
 def keyword_count_of(mark: int) -> int:
     """How many keywords the object has, MANY for more."""
     return int(mark) & MANY
+
+
+@leaf
+def norm_code_of(mark: int) -> int:
+    """Code of the sum of the object's squared weights."""
+    return (int(mark) >> _COUNT_BITS) & LARGEST

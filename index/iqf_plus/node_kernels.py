@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from index.iqf_plus.layout import Lists
-from index.iqf_plus.mark_kernels import MANY
+from index.iqf_plus.mark_kernels import LARGEST, MANY
 from index.tables.free_kernels import give_back_rows, take_rows
 from index.tables.quad_kernels import NO_NODE
 from index.tables.run_kernels import NO_RUN
@@ -78,6 +78,7 @@ def _set_leaf(lists: Lists, node: int, x_m: float, y_m: float, half_m: float) ->
     row["half_m"] = half_m
     row["count"] = 0
     row["keyword_min"] = MANY
+    row["norm_min"] = LARGEST
     row["size_class"] = NO_RUN
 
 
@@ -144,4 +145,5 @@ def rise(lists: Lists, root: int, x_m: float, y_m: float) -> int:
     old["count"] = count
     old["size_class"] = size_class
     old["keyword_min"] = row["keyword_min"]
+    old["norm_min"] = row["norm_min"]
     return DONE

@@ -9,14 +9,12 @@ for among equal lengths the id decides.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-from index.batches import Ints, KeywordIds
+from index.batches import Floats, Ints, KeywordIds
+from index.iqf_plus.bound_kernels import Sought, least, least_of_mark
 from index.iqf_plus.layout import Lists, Objects
 from index.iqf_plus.list_kernels import NARROW_MAX, NO_LIST, number_of, pair_key, wide_key
-from index.iqf_plus.mark_kernels import keyword_count_of
 from index.iqf_plus.node_kernels import INNER
-from index.tables.buckets.question_kernels import Kept, Question, least_share, limit_of, share_of
+from index.tables.buckets.question_kernels import Kept, Question, limit_of, share_of
 from index.tables.heap_kernels import Heap, pop, push
 from index.tables.quad_kernels import NO_NODE
 from index.tables.selection_kernels import offer
@@ -31,15 +29,6 @@ ANY = -1
 
 NONE = 1 << 30
 """Of a second keyword: no long one but the first may be common."""
-
-
-class Sought(NamedTuple):
-    """What is looked for in a list: objects that nothing else offers."""
-
-    rank: int  # of the rarest common keyword
-    second: int  # rank of the rarest long one behind it; or ANY, or NONE
-    most: int  # how many keywords may be common
-    long: Ints  # of each rank, whether its keyword is long
 
 
 @leaf
@@ -79,7 +68,7 @@ def _common(question: Question, sought: Sought, words: KeywordIds) -> float:
 def _scan(
     question: Question,
     sought: Sought,
-    keyword_min: int,
+    floor: float,
     lists: Lists,
     start: int,
     count: int,
@@ -87,9 +76,8 @@ def _scan(
     kept: Kept,
     size: int,
 ) -> int:
-    """Offer the objects of a run's entries; return the new size."""
+    """Offer the objects of a run's entries, whose text share is no less than a floor; return the new size."""
     slack_m = float(lists.slack_m[0])
-    floor = least_share(question, sought.most, keyword_min)
     limit = limit_of(question, kept, size)
     reach2 = _reach2(limit, floor, slack_m)
     for place in range(start, start + count):
@@ -99,15 +87,7 @@ def _scan(
         away2 = dx * dx + dy * dy
         if away2 > reach2:
             continue
-        mark = int(entry["mark"])
-        keyword_count = keyword_count_of(mark)
-        admitted = min(sought.most, keyword_count)
-        if admitted > 1:
-            seen = 0
-            for rank in range(sought.rank, question.bits.shape[0]):
-                seen += (mark & question.bits[rank]) != 0
-            admitted = min(seen, admitted)
-        share = least_share(question, admitted, keyword_count)
+        share = least_of_mark(question, sought, int(entry["mark"]))
         if away2 > _reach2(limit, share, slack_m):
             continue
         row = objects.rows[entry["slot"]]
@@ -162,15 +142,17 @@ def _search_tree(
         row = nodes[node]
         if row["count"] != INNER:
             below = int(row["below"])
-            keyword_min = int(row["keyword_min"])
-            size = _scan(question, sought, keyword_min, lists, below, row["count"], objects, kept, size)
+            floor = least(question, sought.most, int(row["keyword_min"]), int(row["norm_min"]))
+            size = _scan(question, sought, floor, lists, below, row["count"], objects, kept, size)
             continue
         for child in range(row["below"], row["below"] + 4):
-            if nodes[child]["count"] == 0:
+            other = nodes[child]
+            if other["count"] == 0:
                 continue
             away_m = _cell_distance(lists, child, question.x_m, question.y_m)
             away_m = away_m - slack_m if away_m > slack_m else 0.0
-            bound = away_m + least_share(question, sought.most, int(nodes[child]["keyword_min"]))
+            keyword_min, norm_min = int(other["keyword_min"]), int(other["norm_min"])
+            bound = away_m + least(question, sought.most, keyword_min, norm_min)
             if bound <= limit + limit * _ROUNDING:
                 waiting = push(frontier, waiting, bound, child)
     return size
@@ -191,14 +173,14 @@ def _look(
     """Offer the objects of a list; return the new size."""
     if number == NO_LIST:
         return size
-    limit = limit_of(question, kept, size)
-    if least_share(question, sought.most, keyword_min) > limit:
+    floor = least(question, sought.most, keyword_min, 0)
+    if floor > limit_of(question, kept, size):
         return size
     row = lists.lists[number]
     if row["root"] != NO_NODE:
         return _search_tree(question, sought, lists, int(row["root"]), objects, frontier, kept, size)
     start = int(row["start"])
-    return _scan(question, sought, keyword_min, lists, start, row["run_count"], objects, kept, size)
+    return _scan(question, sought, floor, lists, start, row["run_count"], objects, kept, size)
 
 
 @leaf
@@ -206,6 +188,7 @@ def retrieve(
     question: Question,
     order: Ints,
     long: Ints,
+    squares: Floats,
     lists: Lists,
     objects: Objects,
     frontier: Heap,
@@ -213,37 +196,40 @@ def retrieve(
 ) -> int:
     """Find the best objects of a subscription; return how many there are.
 
-    `order` has the places of its keywords by rank.
+    `order` has the places of its keywords by rank, `squares` their squared weights.
     """
     size = 0
     if kept.ids.shape[0] == 0:
         return size
     known = question.bits.shape[0]
+    left = float(squares[:known].sum())
     for rank in range(known):
-        if least_share(question, known - rank, 0) > limit_of(question, kept, size):
+        if least(question, left, 0, 0) > limit_of(question, kept, size):
             break
         word = int(question.words[order[rank]])
-        wide = Sought(rank, ANY, known - rank, long)
+        wide = Sought(rank, ANY, left, long, squares)
         number = number_of(lists, wide_key(word))
         size = _look(question, wide, number, NARROW_MAX + 1, lists, objects, frontier, kept, size)
+        most = left
+        left -= squares[rank]
         if not long[rank]:
             number = number_of(lists, word)
             size = _look(question, wide, number, 0, lists, objects, frontier, kept, size)
             continue
-        most = known - rank
         for second in range(rank + 1, known):
             if long[second]:
                 other = int(question.words[order[second]])
-                pair = Sought(rank, second, most, long)
+                pair = Sought(rank, second, most, long, squares)
                 number = number_of(lists, pair_key(word, other))
                 size = _look(question, pair, number, 0, lists, objects, frontier, kept, size)
-                most -= 1
+                most -= squares[second]
     for rank in range(known):
         if long[rank]:
-            most = 1
+            most = float(squares[rank])
             for later in range(rank + 1, known):
-                most += 1 - long[later]
+                if not long[later]:
+                    most += squares[later]
             number = number_of(lists, int(question.words[order[rank]]))
-            alone = Sought(rank, NONE, most, long)
+            alone = Sought(rank, NONE, most, long, squares)
             size = _look(question, alone, number, 0, lists, objects, frontier, kept, size)
     return size

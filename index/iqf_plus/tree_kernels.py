@@ -10,7 +10,7 @@ entry.
 from __future__ import annotations
 
 from index.iqf_plus.layout import Lists
-from index.iqf_plus.mark_kernels import MANY, keyword_count_of
+from index.iqf_plus.mark_kernels import LARGEST, MANY, keyword_count_of, norm_code_of
 from index.iqf_plus.node_kernels import (
     DONE,
     HALF_MIN_M,
@@ -82,6 +82,14 @@ def _widen(lists: Lists, node: int) -> int:
 
 
 @leaf
+def _lower(lists: Lists, node: int, mark: int) -> None:
+    """Let what a node says of all objects below be true of one more."""
+    row = lists.nodes[node]
+    row["keyword_min"] = min(int(row["keyword_min"]), keyword_count_of(mark))
+    row["norm_min"] = min(int(row["norm_min"]), norm_code_of(mark))
+
+
+@leaf
 def _append(lists: Lists, node: int, x_m: float, y_m: float, slot: int, mark: int) -> int:
     """Put an entry into a leaf; return a status."""
     status = _widen(lists, node)
@@ -90,7 +98,7 @@ def _append(lists: Lists, node: int, x_m: float, y_m: float, slot: int, mark: in
     row = lists.nodes[node]
     set_entry(lists, int(row["below"]) + int(row["count"]), x_m, y_m, slot, mark)
     row["count"] += 1
-    row["keyword_min"] = min(int(row["keyword_min"]), keyword_count_of(mark))
+    _lower(lists, node, mark)
     return DONE
 
 
@@ -123,7 +131,6 @@ def insert(lists: Lists, root: int, x_m: float, y_m: float, slot: int, mark: int
         status = rise(lists, root, x_m, y_m)
         if status != DONE:
             return status
-    keyword_count = keyword_count_of(mark)
     node = root
     while True:
         row = lists.nodes[node]
@@ -133,7 +140,7 @@ def insert(lists: Lists, root: int, x_m: float, y_m: float, slot: int, mark: int
                 return status
         if row["count"] != INNER:
             return _append(lists, node, x_m, y_m, slot, mark)
-        row["keyword_min"] = min(int(row["keyword_min"]), keyword_count)
+        _lower(lists, node, mark)
         node = child_of(lists, node, x_m, y_m)
 
 
@@ -149,17 +156,19 @@ def place_of(lists: Lists, start: int, count: int, slot: int) -> int:
 
 @leaf
 def _summarize(lists: Lists, node: int) -> None:
-    """Make `keyword_min` exact again."""
+    """Make what a node says of all objects below exact again."""
     row = lists.nodes[node]
-    least = MANY
+    row["keyword_min"] = MANY
+    row["norm_min"] = LARGEST
     below = int(row["below"])
     if row["count"] == INNER:
         for child in range(below, below + 4):
-            least = min(least, int(lists.nodes[child]["keyword_min"]))
+            other = lists.nodes[child]
+            row["keyword_min"] = min(int(row["keyword_min"]), int(other["keyword_min"]))
+            row["norm_min"] = min(int(row["norm_min"]), int(other["norm_min"]))
     else:
         for place in range(below, below + row["count"]):
-            least = min(least, keyword_count_of(lists.runs.records[place]["mark"]))
-    row["keyword_min"] = least
+            _lower(lists, node, int(lists.runs.records[place]["mark"]))
 
 
 @leaf
@@ -219,12 +228,13 @@ def take_out(lists: Lists, root: int, x_m: float, y_m: float, slot: int) -> None
     start = int(row["below"])
     last = start + int(row["count"]) - 1
     place = place_of(lists, start, int(row["count"]), slot)
-    gone = keyword_count_of(lists.runs.records[place]["mark"])
+    gone = int(lists.runs.records[place]["mark"])
     lists.runs.records[place] = lists.runs.records[last]
     row["count"] -= 1
     _narrow(lists, node)
     while True:
-        if gone == lists.nodes[node]["keyword_min"]:
+        row = lists.nodes[node]
+        if keyword_count_of(gone) == row["keyword_min"] or norm_code_of(gone) == row["norm_min"]:
             _summarize(lists, node)
         if depth == 0:
             return
