@@ -1,10 +1,10 @@
 """How little text share objects have at least of which marks and nodes tell something.
 
 What is common, and what an object has, are numbers of keywords, and sums of squared weights with TFIDF:
-then the text distance is 1 - c / sqrt(S * O), c of what is common, S of the subscription, O of the object.
-It is least where c is as large as it may be and O as small, which is no less than c.
+then the text distance is 1 - c / sqrt(S * O), c of what is common, S of the subscription, O of the
+object. It is least where c is as large as it may be and O as small, which is no less than c.
 
-Operations: each O(1), but for `admitted`, O(keywords).
+Operations: `least` O(1), `least_of_mark` O(keywords).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from typing import NamedTuple
 
 from index.batches import Floats, Ints
-from index.iqf_plus.mark_kernels import keyword_count_of, norm_code_of, norm_of_code
+from index.iqf_plus.mark_kernels import MANY, keyword_count_of, norm_code_of, norm_of_code
 from index.tables.buckets.question_kernels import Question, least_share
 from safe_region.jit import leaf
 from safe_region.scoring import Similarity
@@ -35,7 +35,7 @@ class Sought(NamedTuple):
 
 @leaf
 def least(question: Question, common: float, keyword_min: int, norm_min: int) -> float:
-    """Least text share of an object that has no more in common, and no fewer keywords, nor a lower code."""
+    """Least text share of an object with no more in common, no fewer keywords and no lower code."""
     if question.similarity != _TFIDF:
         return least_share(question, int(common), keyword_min)
     norm = max(common, norm_of_code(norm_min))
@@ -46,11 +46,19 @@ def least(question: Question, common: float, keyword_min: int, norm_min: int) ->
 @leaf
 def least_of_mark(question: Question, sought: Sought, mark: int) -> float:
     """Least text share of an object with a mark."""
-    common = sought.most
-    if common > sought.squares[sought.rank]:
-        seen = 0.0
-        for rank in range(sought.rank, question.bits.shape[0]):
-            if mark & question.bits[rank]:
-                seen += sought.squares[rank]
-        common = min(seen, common)
-    return least(question, common, keyword_count_of(mark), norm_code_of(mark))
+    if question.similarity != _TFIDF:
+        keyword_count = keyword_count_of(mark)
+        count = int(sought.most)
+        if keyword_count != MANY:
+            count = min(count, keyword_count)
+        if count > 1:
+            seen = 0
+            for rank in range(sought.rank, question.bits.shape[0]):
+                seen += (mark & question.bits[rank]) != 0
+            count = min(seen, count)
+        return least_share(question, count, keyword_count)
+    common = 0.0
+    for rank in range(sought.rank, question.bits.shape[0]):
+        if mark & question.bits[rank]:
+            common += sought.squares[rank]
+    return least(question, min(common, sought.most), 0, norm_code_of(mark))

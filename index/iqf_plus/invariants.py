@@ -112,7 +112,8 @@ def _run_slots(
             off_m += abs(float(place[name]) - float(entry[name]))
             if rounded(float(place[name])) != float(entry[name]):
                 raise InconsistentIndexError(f"an entry of slot {slot} is elsewhere")
-        if entry["mark"] != mark_of(table.keywords(slot), float(place["norm2"])) or off_m > lists.slack_m[0]:
+        mark = mark_of(table.keywords(slot), float(place["norm2"]))
+        if entry["mark"] != mark or off_m > lists.slack_m[0]:
             raise InconsistentIndexError(f"an entry of slot {slot} promises too much")
         slots.append(slot)
     return slots

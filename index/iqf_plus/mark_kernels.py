@@ -1,8 +1,8 @@
 """Marks: what an entry says of its object's keywords, in one number.
 
-The low five bits count them, up to MANY; the next eight say how large the sum of their squared weights is
-at least, by steps of an eighth; each keyword sets one of the 50 bits above. A bit that is not set proves
-that the keyword is absent.
+The low five bits count them, up to MANY; the next eight say how large the sum of their squared weights
+is at least, by sixteenths of powers of two; each keyword sets one of the 50 bits above. A bit that is not
+set proves that the keyword is absent.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ for among equal lengths the id decides.
 from __future__ import annotations
 
 import math
+
 from index.batches import Floats, Ints, KeywordIds
 from index.iqf_plus.bound_kernels import Sought, least, least_of_mark
 from index.iqf_plus.layout import Lists, Objects
@@ -76,7 +77,7 @@ def _scan(
     kept: Kept,
     size: int,
 ) -> int:
-    """Offer the objects of a run's entries, whose text share is no less than a floor; return the new size."""
+    """Offer the objects of a run, whose text share is no less than a floor; return the new size."""
     slack_m = float(lists.slack_m[0])
     limit = limit_of(question, kept, size)
     reach2 = _reach2(limit, floor, slack_m)
@@ -184,6 +185,32 @@ def _look(
 
 
 @leaf
+def _look_alone(
+    question: Question,
+    order: Ints,
+    long: Ints,
+    squares: Floats,
+    lists: Lists,
+    objects: Objects,
+    frontier: Heap,
+    kept: Kept,
+    size: int,
+) -> int:
+    """Offer what has one long keyword in common, and none that is rarer; return the new size."""
+    known = question.bits.shape[0]
+    for rank in range(known):
+        if long[rank]:
+            most = float(squares[rank])
+            for later in range(rank + 1, known):
+                if not long[later]:
+                    most += squares[later]
+            number = number_of(lists, int(question.words[order[rank]]))
+            alone = Sought(rank, NONE, most, long, squares)
+            size = _look(question, alone, number, 0, lists, objects, frontier, kept, size)
+    return size
+
+
+@leaf
 def retrieve(
     question: Question,
     order: Ints,
@@ -223,13 +250,4 @@ def retrieve(
                 number = number_of(lists, pair_key(word, other))
                 size = _look(question, pair, number, 0, lists, objects, frontier, kept, size)
                 most -= squares[second]
-    for rank in range(known):
-        if long[rank]:
-            most = float(squares[rank])
-            for later in range(rank + 1, known):
-                if not long[later]:
-                    most += squares[later]
-            number = number_of(lists, int(question.words[order[rank]]))
-            alone = Sought(rank, NONE, most, long, squares)
-            size = _look(question, alone, number, 0, lists, objects, frontier, kept, size)
-    return size
+    return _look_alone(question, order, long, squares, lists, objects, frontier, kept, size)
