@@ -16,11 +16,11 @@ import numba
 from platformdirs import user_cache_path
 
 _ROOMS = ("safe_region", "index", "engine", "simulator", "bench")
-_NAMES = ("*kernels.py", "layout.py")
+_NAMES = ("*kernels.py", "layout.py", "closeness.py")
 
 
 def kernel_sources() -> list[Path]:
-    """Return what compiled functions depend on: kernels, layouts, `scoring.py`, and this package."""
+    """Return what compiled functions depend on: kernels, what they have constants from, this package."""
     here = Path(__file__).resolve().parent
     root = here.parent.parent
     found = [path for room in _ROOMS for name in _NAMES for path in (root / room).rglob(name)]
