@@ -201,8 +201,8 @@ class Engine:
     def _with_refilled(self, changes: list[Rows]) -> Rows:
         """Return changes, with what takes the place of what has gone."""
         refilled = np.concatenate([matcher.refill() for matcher in self.matchers.values()])
-        both = np.concatenate([*changes, refilled])
-        return grouped(both) if len(refilled) else both
+        # In one order, whether somebody was refilled or not: that may depend on the time that things take.
+        return grouped(np.concatenate([*changes, refilled]))
 
     # -- subscriptions ---------------------------------------------------------------------------
 
