@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+NO_WINDOW = 0
+"""The number of no window: what is alive counts."""
+
 NO_HOLDING = -1
 """Ends a chain of holdings."""
 

@@ -13,6 +13,7 @@ from index.naive import NaiveClauseIndex, NaiveObjectIndex, NaiveSubscriptionInd
 class StandingPolicy(Enum):
     """How much is held beyond the k best of subscriptions that stand; see `engine.standing.policies`."""
 
+    COST = "cost"
     CSKYBAND = "cskyband"
     SKYBAND = "skyband"
     KMAX = "kmax"
@@ -66,8 +67,14 @@ class EngineOptions:
     range_slack
         How far beyond a range that moves its device holds what matches, in radii of the range. More of
         it, fewer reports and more objects sent. None to choose it by cost, at each anchor.
+    thins
+        Whether what k others beat everywhere and outlive is neither held nor sent.
     standing
         How much is held of subscriptions that stand, beyond their results.
+    standing_share
+        The policy skyband holds what has such a share of the k-th best score.
+    standing_factor
+        The policy kmax holds so many times k objects.
     maxdist_m
         The diagonal of the area, by which scores are measured: for the policy skyband.
     moving_index
@@ -85,5 +92,8 @@ class EngineOptions:
     clause_index: Callable[[], ClauseIndex] = NaiveClauseIndex
     weighted_index: Callable[[], SubscriptionIndex] = NaiveSubscriptionIndex
     moving_index: Callable[[], MovingIndex] | None = None
-    standing: StandingPolicy = StandingPolicy.CSKYBAND
+    thins: bool = True
+    standing: StandingPolicy = StandingPolicy.COST
+    standing_share: float = 0.95
+    standing_factor: int = 3
     maxdist_m: float = 1.0

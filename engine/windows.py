@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine import window_kernels as kernels
+from engine.layout import NO_WINDOW
 from engine.turnover import Turnover
 from index.batches import Floats, Ints
 from index.contracts import InconsistentIndexError
@@ -27,9 +28,6 @@ from index.tables import SlotTable
 from index.tables.slots import Slots
 
 Numbers = npt.NDArray[np.int16]
-
-NO_WINDOW = 0
-"""The number of none: what is alive counts."""
 
 _ROOM_MIN = 8
 _EVERYTHING = np.iinfo(np.int64).min
@@ -78,6 +76,11 @@ class Windows:
         self._arrivals = [Turnover()]
         self._departures = [Turnover()]
         self._number_of: dict[tuple[int, int], int] = {(0, 0): NO_WINDOW}
+
+    @property
+    def durations(self) -> Ints:
+        """Milliseconds of windows, by number; 0 for those that are of none."""
+        return self._duration_ms
 
     def __len__(self) -> int:
         """Return how many different windows subscriptions have."""
@@ -128,6 +131,7 @@ class Windows:
         self.first_ids[number] = self.first_id(*key, now_ms)
         ids = self._table.rows["id"][self._table.used()]
         self._alive[number] = np.count_nonzero(ids >= self.first_ids[number])
+        self._arrivals[number].note(now_ms, 0, int(self._alive[number]))
         return number
 
     def first_id(self, duration_ms: int, count: int, now_ms: int) -> int:

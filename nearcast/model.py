@@ -80,7 +80,7 @@ class TopK:
         its result only, too, and the server tells it of each change.
     window
         Which objects count, by their age: `Last(seconds=600)`, `Last(count=100_000)`; None for all that
-        are alive. With ANCHORED only.
+        are alive. With ANCHORED and STANDING only.
     """
 
     keywords: Collection[str]

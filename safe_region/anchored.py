@@ -10,6 +10,9 @@ B are therefore the k best of all whenever
 with f_k the k-th smallest length; and at p = a itself whenever B holds k objects, because each of them
 is below the reach. An infinite reach says that B holds everything that qualifies.
 
+What k others in B beat at every place, and outlive, may be missing from B whatever its length
+(`engine/top_k/prune_kernels.py`): while it lives it is nowhere among the k best, so nothing changes.
+
 A device that knows its position up to rho metres only may be anywhere within rho of p, where f_k and the
 distance from the anchor are each at most rho more. It tests
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 
@@ -11,3 +12,16 @@ def normalised_keyword(keyword: str) -> str:
         return keyword.lower().strip()  # the same, three times faster
     folded = unicodedata.normalize("NFKC", keyword).casefold()
     return unicodedata.normalize("NFKC", folded).strip()
+
+
+def keywords_of(text: str) -> list[str]:
+    """Split a text into keywords, at blanks and commas; or read a JSON list of them."""
+    text = text.strip()
+    if text.startswith("["):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if isinstance(found, list):
+            return [str(word) for word in found]
+    return text.replace(",", " ").split()

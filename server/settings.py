@@ -143,10 +143,11 @@ class ServerSettings(BaseSettings):
     late_ms: Milliseconds = Field(
         1_000, ge=0, description="Deltas that wait longer before they are written are counted as late."
     )
-    standing_buffer: Literal["cskyband", "skyband", "kmax"] = Field(
-        "cskyband",
+    standing_buffer: Literal["cost", "cskyband", "skyband", "kmax"] = Field(
+        "cost",
         description="What the server holds beyond the results of subscriptions in the mode STANDING: as "
-        "much as costs least, what has 95 % of the k-th best score, or three times k.",
+        "much as costs least in all, what Skype finds costs least, what has 95 % of the k-th best score, "
+        "or three times k.",
     )
     subscription_index: str = Field(
         DEFAULT_SUBSCRIPTION_INDEX,

@@ -21,6 +21,7 @@ def hold(
     first = objects[slot]["first_standing"]
     entry["length_m"] = length_m
     entry["object_id"] = objects[slot]["id"]
+    entry["expiry_ms"] = objects[slot]["expiry_ms"]
     entry["object"] = slot
     entry["owner"] = owner
     entry["next"] = first
@@ -51,6 +52,7 @@ def _copy(entries: Rows, place: int, to: int) -> None:
     source, target = entries[place], entries[to]
     target["length_m"] = source["length_m"]
     target["object_id"] = source["object_id"]
+    target["expiry_ms"] = source["expiry_ms"]
     target["object"] = source["object"]
     target["owner"] = source["owner"]
     target["next"] = source["next"]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from engine.layout import NO_WINDOW
 from engine.options import StandingPolicy
 from engine.standing.entry_kernels import free_count
 from engine.standing.layout import NOTHING
@@ -75,7 +78,8 @@ def _check_buffer(tables: StandingTables, slot: int, policy: StandingPolicy) -> 
         expected = dict.fromkeys(found, 0)
     else:
         beaten = {
-            pair: sum(other[1] > pair[1] for other in found[:place]) for place, pair in enumerate(found)
+            pair: sum(_outlives(tables, int(row["window"]), other[1], pair[1]) for other in found[:place])
+            for place, pair in enumerate(found)
         }
         expected = {pair: count for pair, count in beaten.items() if count < k}
     # One that was left out for being beaten stays out until the buffer is built anew.
@@ -88,3 +92,10 @@ def _check_buffer(tables: StandingTables, slot: int, policy: StandingPolicy) -> 
     results = {int(entry["object_id"]) for entry in entries if entry["is_result"]}
     if results != {pair[1] for pair in found[:k]}:
         raise InconsistentIndexError(f"the result of subscription {handle} is not its k best")
+
+
+def _outlives(tables: StandingTables, window: int, object_id: int, other_id: int) -> bool:
+    """Whether an object counts for as long as another does."""
+    table = tables.objects.table
+    ends = table.rows["expiry_ms"][table.slots(np.array([object_id, other_id], dtype=np.int64))]
+    return bool(ends[0] >= ends[1]) and (window == NO_WINDOW or object_id > other_id)

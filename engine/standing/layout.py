@@ -48,11 +48,12 @@ ENTRY_DTYPE = np.dtype(
     [
         ("length_m", np.float64),
         ("object_id", np.int64),
+        ("expiry_ms", np.int64),
         ("object", np.int32),  # slot of the object
         ("owner", np.int32),  # slot of the subscription
         ("next", np.int32),  # chain of the same object; of free room in a free stretch
         ("previous", np.int32),
-        ("beaten", np.int16),  # how many in the buffer are both better and newer
+        ("beaten", np.int16),  # how many in the buffer are better and outlive it
         ("is_result", np.int8),  # whether it is among the k best, which the device holds
     ],
     align=True,

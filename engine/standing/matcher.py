@@ -22,24 +22,20 @@ from engine.options import EngineOptions, StandingPolicy
 from engine.standing import update_kernels as kernels
 from engine.standing.invariants import check_standing
 from engine.standing.layout import NOBODY, NOTHING
-from engine.standing.policies import (
-    KMAX_FACTOR,
-    N_FACTOR_MAX,
-    Begin,
-    begun,
-    cheapest_counts,
-)
+from engine.standing.policies import N_FACTOR_MAX, Begin, Cost, begun, cheapest_counts, steady_counts
 from engine.standing.tables import StandingTables
 from engine.windows import Lasts
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, ObjectBatch, Ranking
 from index.tables.slots import Slots
 
-_THETA = 0.95
-"""The policy skyband holds what has such a share of the k-th best score."""
 _LOOK_S = 5e-9
 """About what a look at an entry takes: the unit of costs."""
-_COST_FIRST = 2_000.0
-"""Of a retrieval of which nothing is known yet: ten microseconds."""
+_RETRIEVAL_FIRST = 10_000.0
+"""Of a retrieval, before any was measured: fifty microseconds."""
+_UPDATE_FIRST = 400.0
+"""Of an object that comes into a buffer, or leaves it, before it was measured: two microseconds."""
+_REMEMBERED = 10_000
+"""So many of the last ones make their mean."""
 
 
 class StandingSpecs(NamedTuple):
@@ -74,6 +70,10 @@ class StandingMatcher:
         """Subscriptions whose buffers are to be built anew when the objects that go are gone."""
         self._objects = objects
         self._maxdist_m = options.maxdist_m
+        self._retrievals = Cost(_RETRIEVAL_FIRST, _REMEMBERED)
+        self._updates = Cost(_UPDATE_FIRST, _REMEMBERED)
+        self._share = options.standing_share
+        self._factor = options.standing_factor
 
     def __len__(self) -> int:
         return len(self.subscriptions)
@@ -160,6 +160,7 @@ class StandingMatcher:
             slots,
             begin.ranking.offsets,
             begin.ranking.ids,
+            self._objects.table.rows["expiry_ms"][self._objects.table.slots(begin.ranking.ids)],
             begin.ranking.length_m,
             begin.ranking.r_m,
             begin.reach_m,
@@ -174,12 +175,16 @@ class StandingMatcher:
     def _begin(self, slots: Slots) -> Begin:
         """Return what buffers begin with, as the policy has it."""
         k = self.subscriptions.rows["k"][slots].astype(np.int64)
-        if self.policy is StandingPolicy.CSKYBAND:
+        if self.policy in {StandingPolicy.COST, StandingPolicy.CSKYBAND}:
             cost = self.subscriptions.rows["cost"][slots].astype(np.float64)
-            count = cheapest_counts(k, np.where(np.isnan(cost), _COST_FIRST, cost))
+            cost = np.where(np.isnan(cost), self._retrievals.mean, cost)
+            if self.policy is StandingPolicy.COST:
+                count = steady_counts(k, cost / (2.0 * self._updates.mean))
+            else:
+                count = cheapest_counts(k, cost)
             return begun(self.tables.best(slots, count + 1), count)
         if self.policy is StandingPolicy.KMAX:
-            return begun(self.tables.best(slots, KMAX_FACTOR * k + 1), KMAX_FACTOR * k)
+            return begun(self.tables.best(slots, self._factor * k + 1), self._factor * k)
         return self._begin_by_score(slots, k)
 
     def _begin_by_score(self, slots: Slots, k: Ints) -> Begin:
@@ -202,7 +207,7 @@ class StandingMatcher:
         # A score of 1 - length / unit is one of similarity: larger is better.
         unit_m = self._maxdist_m + self.subscriptions.rows["weight_m"][slots]
         score = np.maximum(0.0, 1.0 - kth_m / unit_m)
-        theta_m: Floats = np.maximum(kth_m, unit_m * (1.0 - _THETA * score))
+        theta_m: Floats = np.maximum(kth_m, unit_m * (1.0 - self._share * score))
         return np.where(np.isinf(kth_m), np.inf, theta_m)
 
     def _learn_cost(self, slots: Slots, spent_s: float) -> None:
@@ -211,11 +216,13 @@ class StandingMatcher:
         now = spent_s / len(slots) / _LOOK_S
         before = rows["cost"][slots]
         rows["cost"][slots] = np.where(np.isnan(before), now, (before + now) / 2.0)
+        self._retrievals.note(now * len(slots), len(slots))
 
     # -- objects ---------------------------------------------------------------------------------
 
     def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
         """Take note of new objects, which are in the table already."""
+        began_s = time.perf_counter()
         nobody = np.empty(0, dtype=np.int64)
         matches = self.tables.indexes.match(objects, self._objects.norms_of(slots))
         which = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
@@ -240,12 +247,13 @@ class StandingMatcher:
             self.tables.entries,
             owners,
             new_slots,
-            KMAX_FACTOR if self.policy is StandingPolicy.KMAX else 0,
+            self._factor if self.policy is StandingPolicy.KMAX else 0,
             changes,
             lowered,
         )
         if lowered_count:
             self.tables.move(np.unique(lowered[:lowered_count]))
+        self._updates.note((time.perf_counter() - began_s) / _LOOK_S, len(owners))
         return Published(_net(changes[:told]), nobody, nobody)
 
     def remove(self, slots: Slots, *, tell: bool) -> Rows:
@@ -257,6 +265,7 @@ class StandingMatcher:
         return self._take_out(slots, window, tell=tell)
 
     def _take_out(self, slots: Slots, window: int, *, tell: bool) -> Rows:
+        began_s = time.perf_counter()
         rows = self._objects.table.rows
         count = kernels.count_entries(rows, self.tables.entries, slots)
         if not count:
@@ -277,6 +286,7 @@ class StandingMatcher:
             short,
         )
         self._short.append(short[:short_count])
+        self._updates.note((time.perf_counter() - began_s) / _LOOK_S, count)
         return grouped(changes[:told])
 
     def refill(self) -> Rows:

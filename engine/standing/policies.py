@@ -1,6 +1,17 @@
 """How much a buffer of a subscription that stands begins with: theta, and what lies below it.
 
-Each policy is one that skype.txt compares (sections 2.3, 6.2, 8.1.2):
+cost, ours, holds as many as cost least in all. With n objects below theta, n come and n go in the time
+that the window takes to turn over. Each costs a *pair*: it is matched, let in, and taken out. How many
+are there at a time is a queue with as many servers as customers (M/M/inf) and mean n, so from n on it
+takes
+
+    tau(n) = sum over j from k to n of  P(N >= j) / (j P(N = j)),   N of Poisson's law with mean n
+
+turns until fewer than k are left, and a buffer is built anew. So C(n) = n * pair + retrieval / tau(n):
+for expiries as for moves (`engine.top_k.choice_kernels`) what is held is paid for by what it saves. Both
+costs are running means of what was measured.
+
+The others are those that skype.txt compares (sections 2.3, 6.2, 8.1.2):
 
 cskyband
     As many as cost least. With n objects below theta, a share n / |W| of the window,
@@ -10,7 +21,9 @@ cskyband
     which is equation 13 with the size of a k-skyband for |s.A| (equation 9 has 0 for it at n = k) and
     equation 12 for Z, in looks at an entry; |W| does not matter to where it is least. The cost of a
     retrieval is the running mean of what those of the subscription took. With windows of so many seconds
-    arrivals and expiries are as frequent as each other in the long run (section 6.3): the same n.
+    arrivals and expiries are as frequent as each other in the long run (section 6.3): the same n. Its
+    random walk strays as far as it likes, and finding whom a message concerns costs nothing in it: so it
+    holds less than is best.
 skyband
     Whatever has at least a share of the k-th best score (0.95 is the sweet spot of figure 10).
 kmax
@@ -21,6 +34,8 @@ Operations: a retrieval each, for skyband two; choosing n O(log n) a subscriptio
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -29,9 +44,41 @@ from index.batches import Floats, Ints, Ranking
 
 N_FACTOR_MAX = 8
 """A buffer by cost begins with so many times k at most."""
-KMAX_FACTOR = 3
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _STEPS = 24
+_RATIO_STEPS = 2
+"""Costs of retrievals are told apart by half powers of two, up to this one:"""
+_RATIO_MAX = 40
+_TAIL = 12
+"""So many standard deviations above its mean a queue is taken to end."""
+
+
+class Cost:
+    """What something costs on average; what was measured last counts most.
+
+    Parameters
+    ----------
+    first
+        What is assumed of the first ones.
+    count
+        How many of them.
+    """
+
+    def __init__(self, first: float, count: float) -> None:
+        self._total = first * count
+        self._count = count
+        self._memory = count
+
+    @property
+    def mean(self) -> float:
+        """Of one."""
+        return self._total / self._count
+
+    def note(self, total: float, count: int) -> None:
+        """Take note of what some have cost together; what is older fades as they become more."""
+        kept = self._memory / (self._memory + count)
+        self._total = kept * (self._total + total)
+        self._count = kept * (self._count + count)
 
 
 class Begin(NamedTuple):
@@ -65,6 +112,48 @@ def _cost(n: Floats, k: Ints, cost: Floats) -> Floats:
     spare = n - k + 1.0
     found: Floats = n * (k * (1.0 + np.log(n / k)) + cost / (spare * (2.0 * n + spare + 1.0)))
     return found
+
+
+def steady_counts(k: Ints, ratio: Floats) -> Ints:
+    """Return how many objects cost least in all.
+
+    Parameters
+    ----------
+    k
+        Of each subscription.
+    ratio
+        What a retrieval costs, in pairs.
+    """
+    steps = np.clip(np.rint(_RATIO_STEPS * np.log2(ratio)), -_RATIO_MAX, _RATIO_MAX).astype(np.int64)
+    both, inverse = np.unique(np.stack([k, steps]), axis=1, return_inverse=True)
+    found = [_steady_count(one, step) for one, step in both.T.tolist()]
+    return np.array(found, dtype=np.int64)[inverse.reshape(-1)]
+
+
+@functools.lru_cache(maxsize=100_000)
+def _steady_count(k: int, step: int) -> int:
+    """Return how many it is for one: C has one minimum."""
+    ratio = 2.0 ** (step / _RATIO_STEPS)
+    low, high = k, N_FACTOR_MAX * k
+    while low < high:
+        middle = (low + high) // 2
+        if middle + ratio / _turns(middle, k) <= middle + 1 + ratio / _turns(middle + 1, k):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@functools.lru_cache(maxsize=100_000)
+def _turns(n: int, k: int) -> float:
+    """Return tau. O(n)."""
+    most = n + int(_TAIL * math.sqrt(n)) + _TAIL
+    numbers = np.arange(1, most + 1)
+    chance = np.exp(np.concatenate([[-n], np.cumsum(np.log(n / numbers)) - n]))
+    at_least = np.cumsum(chance[::-1])[::-1]
+    sizes = np.arange(k, n + 1)
+    with np.errstate(divide="ignore", over="ignore"):  # never, then
+        return float((at_least[sizes] / (sizes * chance[sizes])).sum())
 
 
 def begun(ranking: Ranking, count: Ints) -> Begin:

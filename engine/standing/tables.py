@@ -110,6 +110,7 @@ class StandingTables:
         is_there = rows["is_awake"][slots] == 1
         changes = is_there & (rows["index"][slots] != numbers)
         if changes.any():
+            self.objects.weights.note_reweighed(rows["id"][slots[changes]])
             self.indexes.remove(rows["id"][slots[changes]], rows["index"][slots[changes]])
         rows["index"][slots] = numbers
         rows["is_awake"][slots] = 1
@@ -143,11 +144,12 @@ class StandingTables:
     # -- what devices hold -----------------------------------------------------------------------
 
     def results(self, slot: int) -> tuple[Ints, Floats]:
-        """Return ids and text shares of the result of one subscription."""
+        """Return ids and text shares of the result of one subscription, by id."""
         row = self.subscriptions.rows[slot]
         start = int(row["entry_start"])
         entries = self.entries[start : start + int(row["entry_count"])]
         entries = entries[entries["is_result"] == 1]
+        entries = entries[np.argsort(entries["object_id"])]
         shares = np.empty(len(entries))
         table = self.objects.table
         _fill_shares(

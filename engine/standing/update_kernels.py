@@ -1,12 +1,13 @@
 """What buffers hold, and which of it are results, as objects come and go.
 
 A buffer is a partial k-skyband (skype.txt section 6.1): everything below the reach that fewer than k
-newer objects beat. To beat is to be less in (length, id): of equal lengths the older one is better, since
-ties go to the smaller id, so a newer one does not beat it (definition 10 of the paper lets it). One that
-has a size instead (kmax) keeps all, drops the worst when there are more, and lowers its reach.
+objects beat. To beat is to be better, less in (length, id), and to outlive: not to expire before, and in
+a window to be newer. (Of equal lengths the older one is better, since ties go to the smaller id, so a
+newer one does not beat it; definition 10 of the paper lets it.) One that has a size instead (kmax) keeps
+all, drops the worst when there are more, and lowers its reach.
 
-What leaves a window is older than all else, and has beaten nothing that is left. An object that goes
-earlier may have been one of k that kept another out: then the buffer is built anew (`oldest_left_out`).
+What expires or leaves a window has beaten nothing that is left. An object that is taken away earlier may
+have been one of k that kept another out: then the buffer is built anew (`oldest_left_out`).
 
 Operations: O(entries) an object that comes into or leaves a buffer.
 """
@@ -15,14 +16,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.layout import NO_WINDOW
 from engine.share_kernels import share_of
 from engine.standing.entry_kernels import hold, release
 from engine.standing.layout import NOBODY, NOTHING, Row, Rows, Slots
 from index.batches import Floats, Ints, KeywordIds
 from index.tables.id_map_kernels import Values, find
+from index.tables.prefetch_kernels import prefetch
 from index.tables.selection_kernels import is_less
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import length
+
+_AHEAD = 4
+"""What so many turns later is needed of memory is asked for before."""
 
 _LOST = -1
 """In `oldest_left_out`: what was left out may have to come back."""
@@ -42,6 +48,12 @@ def tell(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_dro
 def _is_beaten_by(entry: Row, length_m: float, object_id: int) -> bool:
     """Whether an entry is worse than a pair."""
     return is_less(length_m, object_id, entry["length_m"], entry["object_id"])
+
+
+@leaf
+def _outlives(row: Row, expiry_ms: int, object_id: int, other_expiry_ms: int, other_id: int) -> bool:
+    """Whether an object counts for as long as another does."""
+    return bool(expiry_ms >= other_expiry_ms and (row["window"] == NO_WINDOW or object_id > other_id))
 
 
 @leaf
@@ -100,6 +112,47 @@ def _drop_worst(objects: Rows, subscriptions: Rows, entries: Rows, owner: int) -
     release(objects, subscriptions, entries, worst)
 
 
+@leaf
+def _compare(
+    row: Row,
+    entries: Rows,
+    item: Row,
+    length_m: float,
+    counts: bool,  # noqa: FBT001 - kernels know no keywords
+) -> tuple[int, int, bool]:
+    """Compare a new object with the buffer, and count there what it beats, if that counts.
+
+    Returns
+    -------
+    tuple
+        How many are better, how many beat it, and whether any is beaten by k now.
+    """
+    better, beaten = 0, 0
+    evicts = False
+    start = int(row["entry_start"])
+    for place in range(start, start + int(row["entry_count"])):
+        other = entries[place]
+        other_ms, other_id = other["expiry_ms"], other["object_id"]
+        if not _is_beaten_by(other, length_m, item["id"]):
+            better += 1
+            beaten += counts and _outlives(row, other_ms, other_id, item["expiry_ms"], item["id"])
+        elif counts and _outlives(row, item["expiry_ms"], item["id"], other_ms, other_id):
+            other["beaten"] += 1
+            evicts |= other["beaten"] >= row["k"]
+    return better, beaten, evicts
+
+
+@leaf
+def _ask_for(subscriptions: Rows, entries: Rows, owners: Slots, at: int) -> None:
+    """Ask for the memory of a subscription and its buffer that will be needed soon."""
+    if at + 2 * _AHEAD < owners.shape[0]:
+        prefetch(subscriptions, owners[at + 2 * _AHEAD])
+    if at + _AHEAD < owners.shape[0]:
+        row = subscriptions[owners[at + _AHEAD]]
+        for place in range(row["entry_start"], row["entry_start"] + row["entry_count"]):
+            prefetch(entries, place)
+
+
 @kernel
 def admit(
     objects: Rows,
@@ -128,6 +181,7 @@ def admit(
     told = 0
     lowered_count = 0
     for i in range(owners.shape[0]):
+        _ask_for(subscriptions, entries, owners, i)
         owner = owners[i]
         row = subscriptions[owner]
         item = objects[slots[i]]
@@ -137,15 +191,10 @@ def admit(
             continue
         start = int(row["entry_start"])
         end = start + int(row["entry_count"])
-        better = 0
-        evicts = False
-        for place in range(start, end):
-            if _is_beaten_by(entries[place], length_m, item["id"]):
-                if size_factor == 0:
-                    entries[place]["beaten"] += 1
-                    evicts |= entries[place]["beaten"] >= row["k"]
-            else:
-                better += 1
+        better, beaten, evicts = _compare(row, entries, item, length_m, size_factor == 0)
+        if beaten >= row["k"]:
+            row["oldest_left_out"] = min(row["oldest_left_out"], item["id"])
+            continue
         if better < row["k"]:
             if end - start >= row["k"]:
                 worst = _worst_result(entries, start, end)
@@ -153,6 +202,7 @@ def admit(
                 told = tell(changes, told, row["id"], entries[worst]["object_id"], 0.0, 1)
             told = tell(changes, told, row["id"], item["id"], r_m, 0)
         place = hold(objects, subscriptions, entries, owner, slots[i], length_m)
+        entries[place]["beaten"] = beaten
         entries[place]["is_result"] = better < row["k"]
         if evicts:
             _evict_beaten(objects, subscriptions, entries, owner)
@@ -164,25 +214,42 @@ def admit(
 
 
 @leaf
-def _forget(
-    objects: Rows, subscriptions: Rows, entries: Rows, place: int, tells: int, changes: Rows, told: int
-) -> int:
-    """Take an entry out of its buffer; nothing takes its place yet."""
-    owner = int(entries[place]["owner"])
-    row = subscriptions[owner]
+def _may_keep_out(row: Row, object_id: int) -> bool:
+    """Whether an object may be one of those that keep another out of a buffer."""
+    least = row["oldest_left_out"]
+    return bool(least != NOBODY and (row["window"] == NO_WINDOW or least < object_id))
+
+
+@leaf
+def _give_way(row: Row, entries: Rows, place: int) -> None:
+    """Let an object that is taken away early beat nothing any more."""
+    gone = entries[place]
+    if _may_keep_out(row, gone["object_id"]):
+        row["oldest_left_out"] = _LOST
     start = int(row["entry_start"])
-    length_m, object_id = entries[place]["length_m"], entries[place]["object_id"]
-    for other in range(start, start + int(row["entry_count"])):
+    for at in range(start, start + int(row["entry_count"])):
+        other = entries[at]
         if (
-            entries[other]["beaten"] > 0
-            and entries[other]["object_id"] < object_id
-            and _is_beaten_by(entries[other], length_m, object_id)
+            other["beaten"] > 0
+            and _outlives(
+                row, gone["expiry_ms"], gone["object_id"], other["expiry_ms"], other["object_id"]
+            )
+            and _is_beaten_by(other, gone["length_m"], gone["object_id"])
         ):
-            entries[other]["beaten"] -= 1
-    if entries[place]["is_result"] and tells:
-        told = tell(changes, told, row["id"], object_id, 0.0, 1)
-    release(objects, subscriptions, entries, place)
-    return told
+            other["beaten"] -= 1
+
+
+@leaf
+def _owners(objects: Rows, entries: Rows, slots: Slots, owners: Slots) -> int:
+    """Write who holds these objects, object by object; return how many."""
+    count = 0
+    for i in range(slots.shape[0]):
+        place = objects[slots[i]]["first_standing"]
+        while place != NOTHING:
+            owners[count] = entries[place]["owner"]
+            count += 1
+            place = entries[place]["next"]
+    return count
 
 
 @leaf
@@ -232,8 +299,8 @@ def remove(
 ) -> tuple[int, int]:
     """Take objects out of buffers, of one window only or, if that is NOTHING, of all.
 
-    Drops are written if they are to be told, what takes the place of the dropped always. `touched` gets
-    those whose buffers must be built anew, maybe several times.
+    Drops are written if they are to be told, what takes the place of the dropped always; what expires is
+    not told. `touched` gets those whose buffers must be built anew, maybe several times.
 
     Returns
     -------
@@ -241,20 +308,25 @@ def remove(
         How many changes there are, at most two an entry, and how many are in `touched`, at most one each.
     """
     told = 0
-    touched_count = 0
+    owners = _owners(objects, entries, gone, touched)
+    is_early = window == NOTHING and tells
+    seen, touched_count = 0, 0
     for i in range(gone.shape[0]):
         place = int(objects[gone[i]]["first_standing"])
         while place != NOTHING:
             following = int(entries[place]["next"])
+            _ask_for(subscriptions, entries, touched[:owners], seen)
+            seen += 1
             owner = entries[place]["owner"]
             row = subscriptions[owner]
             if window == NOTHING or row["window"] == window:
-                # What leaves a window is the oldest there is: it has kept nothing out that is left.
-                if window == NOTHING and row["oldest_left_out"] < entries[place]["object_id"]:
-                    row["oldest_left_out"] = _LOST
+                if is_early:
+                    _give_way(row, entries, place)
+                if entries[place]["is_result"] and tells:
+                    told = tell(changes, told, row["id"], entries[place]["object_id"], 0.0, 1)
+                release(objects, subscriptions, entries, place)
                 touched[touched_count] = owner
                 touched_count += 1
-                told = _forget(objects, subscriptions, entries, place, tells, changes, told)
             place = following
     short_count = 0
     for i in range(touched_count):
@@ -296,11 +368,11 @@ def _empty(objects: Rows, subscriptions: Rows, entries: Rows, owner: int, kept: 
 
 
 @leaf
-def _beaten_count(ids: Ints, first: int, j: int) -> int:
-    """Return how many of the better ones, which come first, are newer than one."""
+def _beaten_count(row: Row, ids: Ints, expiries_ms: Ints, first: int, j: int) -> int:
+    """Return how many of the better ones, which come first, outlive one."""
     beaten = 0
     for other in range(first, j):
-        beaten += ids[other] > ids[j]
+        beaten += _outlives(row, expiries_ms[other], ids[other], expiries_ms[j], ids[j])
     return beaten
 
 
@@ -324,6 +396,7 @@ def settle(
     slots: Slots,
     offsets: Ints,
     ids: Ints,
+    expiries_ms: Ints,
     lengths: Floats,
     shares: Floats,
     reach_m: Floats,
@@ -348,7 +421,7 @@ def settle(
         row["reach_id"] = reach_id[i]
         first = int(offsets[i])
         for j in range(first, int(offsets[i + 1])):
-            beaten = _beaten_count(ids, first, j) if is_skyband else 0
+            beaten = _beaten_count(row, ids, expiries_ms, first, j) if is_skyband else 0
             if beaten >= row["k"]:
                 row["oldest_left_out"] = min(row["oldest_left_out"], ids[j])
                 continue

@@ -23,7 +23,8 @@ Slots = npt.NDArray[np.int32]
 
 
 @leaf
-def _tell(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
+def tell(changes: Rows, at: int, handle: int, object_id: int, r_m: float, is_drop: int) -> int:
+    """Write a change; return where the next goes."""
     changes[at]["handle"] = handle
     changes[at]["object_id"] = object_id
     changes[at]["r_m"] = r_m
@@ -44,7 +45,7 @@ def remove_objects(objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slo
             place = objects[slot]["first_holding"]
             if changes.shape[0]:
                 handle = subscriptions[holdings[place]["owner"]]["id"]
-                told = _tell(changes, told, handle, objects[slot]["id"], 0.0, 1)
+                told = tell(changes, told, handle, objects[slot]["id"], 0.0, 1)
             release(objects, subscriptions, holdings, place)
     return told
 
@@ -64,7 +65,7 @@ def release_in_window(
             if subscriptions[owner]["window"] == window:
                 if changes.shape[0]:
                     handle = subscriptions[owner]["id"]
-                    told = _tell(changes, told, handle, objects[slot]["id"], 0.0, 1)
+                    told = tell(changes, told, handle, objects[slot]["id"], 0.0, 1)
                 release(objects, subscriptions, holdings, place)
             place = following
     return told
@@ -115,7 +116,7 @@ def _release_others(
                 is_best = True
                 break
         if not is_best:
-            told = _tell(changes, told, subscriptions[slot]["id"], object_id, 0.0, 1)
+            told = tell(changes, told, subscriptions[slot]["id"], object_id, 0.0, 1)
             release(objects, subscriptions, holdings, place)
     return told
 
@@ -128,6 +129,7 @@ def _remember(row: Row, learned: Row) -> None:
     row["arrivals"] = learned["arrivals"]
     row["held_s"] = learned["held_s"]
     row["ample_m"] = learned["ample_m"]
+    row["is_thinned"] = learned["is_thinned"]
 
 
 @kernel
@@ -169,7 +171,7 @@ def settle(
             else:
                 object_slot = find(id_keys, id_values, chosen.ids[j])
                 hold(objects, subscriptions, holdings, slot, object_slot, chosen.r_m[j])
-                told = _tell(changes, told, row["id"], chosen.ids[j], chosen.r_m[j], 0)
+                told = tell(changes, told, row["id"], chosen.ids[j], chosen.r_m[j], 0)
     return told
 
 
@@ -223,7 +225,7 @@ def admit(
                 hold(objects, subscriptions, holdings, slot, new_slots[i], r_m)
                 subscriptions[slot]["arrivals"] += 1
                 object_id = objects[new_slots[i]]["id"]
-                told = _tell(changes, told, subscriptions[slot]["id"], object_id, r_m, 0)
+                told = tell(changes, told, subscriptions[slot]["id"], object_id, r_m, 0)
         begin = end
     return told, moved_count
 
@@ -279,6 +281,6 @@ def _drop_beyond(
     for place in range(start + subscriptions[slot]["buffer_count"] - 1, start - 1, -1):
         item = objects[holdings[place]["object"]]
         if not _is_below(item, subscriptions[slot], holdings[place]["r_m"]):
-            told = _tell(changes, told, subscriptions[slot]["id"], item["id"], 0.0, 1)
+            told = tell(changes, told, subscriptions[slot]["id"], item["id"], 0.0, 1)
             release(objects, subscriptions, holdings, place)
     return told

@@ -16,19 +16,22 @@ import numpy as np
 
 from engine.contracts import CHANGE_DTYPE, Positions, Rows
 from engine.options import EngineOptions
-from engine.threads import ahead_of
-from engine.top_k import buffer_kernels, choice_kernels, margins, region_kernels
+from engine.top_k import buffer_kernels, choice_kernels, margins, prune_kernels, region_kernels
 from engine.top_k.choice_kernels import Chosen, Costs, Known, Moving, Ranked
 from engine.top_k.layout import BY_COST, ELLIPSE
 from engine.top_k.tables import TopKTables
 from index.batches import Floats, Ints, Ranking
 from index.tables.slots import Slots
+from index.tables.threads import ahead_of
 
 _ROUNDED = 1.0 + 1e-6
 """A length that is kept in 32 bits may be that much too short."""
 
 _SPARE = 4
 """Room for arrivals in every buffer, besides a quarter of b: when it is full the reach is lowered."""
+
+_LOOK = 64
+"""Objects that are looked for at first where all below a reach are wanted."""
 
 _PART = 16_384
 """Subscriptions that are evaluated at once: bounds the memory of a large batch."""
@@ -211,6 +214,55 @@ class Evaluation:
         self._index(woken, others)
         return changes[:told]
 
+    def restore(self, slots: Slots) -> Rows:
+        """Let what is below the reach of subscriptions into their buffers, but for what k beat.
+
+        Those that are to be evaluated by other weights are, where they are anchored.
+        """
+        rows, buffers, table = self._subscriptions.rows, self._tables.buffers, self._objects.table
+        is_outdated = rows["index"][slots] != self._tables.index_numbers(slots)
+        changes = [self.anchor(self._tables.anchors(slots[is_outdated]))]
+        slots = slots[~is_outdated]
+        found = self._below(slots)
+        needed = rows["buffer_count"][slots] + np.diff(found.offsets)
+        rooms = np.maximum(rows["buffer_room"][slots], needed).astype(np.int32)
+        buffers.fit(table.rows, rows, slots, rooms)
+        told = np.empty(len(found.ids), dtype=CHANGE_DTYPE)
+        count = prune_kernels.restore(
+            table.rows,
+            table.ids.keys,
+            table.ids.values,
+            rows,
+            self._objects.windows.durations,
+            buffers.holdings,
+            slots,
+            found.offsets,
+            found.ids,
+            found.r_m,
+            told,
+        )
+        return np.concatenate([*changes, told[:count]])
+
+    def _below(self, slots: Slots) -> Ranking:
+        """Return all objects below the reaches of subscriptions, at their anchors."""
+        rows = self._subscriptions.rows[slots]
+        places = self._tables.anchors(slots)
+        count = np.full(len(slots), _LOOK)
+        reach_m = np.ascontiguousarray(rows["reach_m"])
+        ranking = self._within(slots, places, count, reach_m)
+        while (missing := np.diff(ranking.offsets) == count).any():
+            count = np.where(missing, 2 * count, count)
+            part = places.part(missing), count[missing], reach_m[missing]
+            again = self._within(slots[missing], *part)
+            ranking = ranking.replaced(missing, again)
+        owners = np.repeat(np.arange(len(slots)), np.diff(ranking.offsets))
+        bound_m, is_first = reach_m[owners], ranking.ids < rows["reach_id"][owners]
+        is_below = (ranking.length_m < bound_m) | ((ranking.length_m == bound_m) & is_first)
+        offsets = np.zeros(len(slots) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(owners[is_below], minlength=len(slots)), out=offsets[1:])
+        kept = (column[is_below] for column in (ranking.ids, ranking.length_m, ranking.r_m))
+        return Ranking(offsets, *kept)
+
     def _index(self, woken: Slots, others: Slots) -> None:
         """Tell the subscription indexes where subscriptions are now, and in which they belong."""
         rows, indexes = self._subscriptions.rows, self._tables.indexes
@@ -218,6 +270,7 @@ class Evaluation:
         changes = rows["index"][others] != numbers
         if changes.any():
             outdated = others[changes]
+            self._objects.weights.note_reweighed(rows["id"][outdated])
             indexes.remove(rows["id"][outdated], rows["index"][outdated])
             woken, others = np.concatenate([woken, outdated]), others[~changes]
         if len(woken):
@@ -267,6 +320,16 @@ class Evaluation:
             Known.of(most),
             chosen,
         )
+        if self._options.thins:
+            held = prune_kernels.thin(
+                self._objects.table.rows,
+                self._objects.table.ids.keys,
+                self._objects.table.ids.values,
+                rows,
+                self._objects.windows.durations,
+                chosen,
+                np.empty(held, dtype=np.int32),
+            )
         return Choice(slots, rows, chosen._replace(ids=chosen.ids[:held], r_m=chosen.r_m[:held]))
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Protocol
 
+import numpy as np
+
 from engine.objects import Objects
-from engine.top_k.layout import ELLIPSE, NO_HOLDING, NO_PENDING, TFIDF
+from engine.top_k.layout import ELLIPSE, NO_HOLDING, NO_PENDING, TFIDF, Row, Rows
 from engine.top_k.tables import TopKTables
 from index.contracts import InconsistentIndexError
 from index.tables import SlotTable
@@ -127,5 +129,45 @@ def _check_buffer(tables: TopKTables, slot: int) -> None:
         expected = {pair[1]: r_m for pair, r_m in best[:k]}
     else:
         expected = {pair[1]: r_m for pair, r_m in best if pair < reach}
+        needless = [
+            one
+            for one in expected
+            if one not in held and _is_needless(tables, slot, one, expected[one], held)
+        ]
+        if needless and not row["is_thinned"]:
+            raise InconsistentIndexError(
+                f"subscription {handle} has forgotten that it left something out"
+            )
+        for one in needless:
+            del expected[one]
     if held != expected:
         raise InconsistentIndexError(f"subscription {handle} does not hold exactly what it should")
+
+
+def _is_needless(
+    tables: TopKTables, slot: int, object_id: int, r_m: float, held: Mapping[int, float]
+) -> bool:
+    """Whether k that are held are better than an object everywhere, and count for as long."""
+    row = tables.subscriptions.rows[slot]
+    one, *others = _items(tables, [object_id, *held])
+    beating = 0
+    for other, other_r_m in zip(others, held.values(), strict=True):
+        apart_m = math.hypot(one["x_m"] - other["x_m"], one["y_m"] - other["y_m"])
+        beating += bool(apart_m + other_r_m < r_m and _outlives(tables, row, other, one))
+    return beating >= int(row["k"])
+
+
+def _outlives(tables: TopKTables, subscription: Row, item: Row, other: Row) -> bool:
+    """Whether an object counts for as long as another does."""
+    duration_ms, count = tables.objects.windows.last(int(subscription["window"]))
+    if duration_ms:
+        ends = [min(int(one["expiry_ms"]), int(one["created_ms"]) + duration_ms) for one in (item, other)]
+        return ends[0] >= ends[1]
+    return bool(item["expiry_ms"] >= other["expiry_ms"] and (not count or item["id"] > other["id"]))
+
+
+def _items(tables: TopKTables, ids: list[int]) -> Rows:
+    """Return rows of objects."""
+    table = tables.objects.table
+    found: Rows = table.rows[table.slots(np.array(ids, dtype=np.int64))]
+    return found

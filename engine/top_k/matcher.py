@@ -21,7 +21,7 @@ import numpy as np
 from engine.contracts import CHANGE_DTYPE, Bools, Bounds, Positions, Published, Rows
 from engine.objects import Objects
 from engine.options import EngineOptions
-from engine.top_k import buffer_kernels
+from engine.top_k import buffer_kernels, prune_kernels
 from engine.top_k.evaluation import Choice, Evaluation
 from engine.top_k.invariants import check_top_k
 from engine.top_k.layout import BY_COST, ELLIPSE, NO_PENDING, TFIDF
@@ -64,6 +64,8 @@ class TopKMatcher:
         self._objects = objects
         self._options = options
         self._evaluation = self.make_evaluation()
+        self._short: list[Slots] = []
+        """Subscriptions that may need what was left out of their buffers."""
 
     def make_evaluation(self) -> Evaluation:
         """Return what evaluates; another way of keeping devices right brings its own."""
@@ -99,6 +101,7 @@ class TopKMatcher:
                 "held_s": np.zeros(len(handles), dtype=np.float32),
                 "ample_m": np.full(len(handles), np.inf, dtype=np.float32),
                 "is_awake": np.zeros(len(handles), dtype=np.int8),
+                "is_thinned": np.zeros(len(handles), dtype=np.int8),
                 "index": np.zeros(len(handles), dtype=np.int8),
                 "buffer_count": np.zeros(len(handles), dtype=np.int32),
                 "buffer_room": np.zeros(len(handles), dtype=np.int32),
@@ -175,8 +178,12 @@ class TopKMatcher:
         return np.concatenate([located, self._evaluation.anchor(positions.part(~asked))])
 
     def refill(self) -> Rows:
-        """Devices ask for what they need."""
-        return np.empty(0, dtype=CHANGE_DTYPE)
+        """Let what was left out into the buffers that may need it now; devices ask for the rest."""
+        if not self._short:
+            return np.empty(0, dtype=CHANGE_DTYPE)
+        slots = np.unique(np.concatenate(self._short))
+        self._short.clear()
+        return self._evaluation.restore(slots)
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
         """Return ids and text shares of what the device of a subscription holds."""
@@ -213,9 +220,14 @@ class TopKMatcher:
         used = self.subscriptions.used()
         rows = self.subscriptions.rows
         awake = used[(rows["is_awake"][used] == 1) & (rows["similarity"][used] == TFIDF)]
-        found = rows[awake[rows["index"][awake] != self.tables.index_numbers(awake)][:count]]
-        handles, x_m, y_m = (found[name].copy() for name in ("id", "x_m", "y_m"))
-        return Positions(handles, x_m, y_m, speed_mps=found["speed_mps"].astype(np.float64))
+        return self._at_anchors(
+            rows[awake[rows["index"][awake] != self.tables.index_numbers(awake)][:count]]
+        )
+
+    @staticmethod
+    def _at_anchors(rows: Rows) -> Positions:
+        handles, x_m, y_m = (rows[name].copy() for name in ("id", "x_m", "y_m"))
+        return Positions(handles, x_m, y_m, speed_mps=rows["speed_mps"].astype(np.float64))
 
     # -- objects ---------------------------------------------------------------------------------
 
@@ -232,8 +244,27 @@ class TopKMatcher:
         begun = self.tables.pending.note(
             self.subscriptions.rows, owners[is_ellipse], objects.ids[rows[is_ellipse]]
         )
-        changes, lowered = self._admit(owners[~is_ellipse], slots[rows[~is_ellipse]])
+        changes, lowered = self._admit(*self._needed(owners[~is_ellipse], slots[rows[~is_ellipse]]))
         return Published(changes, lowered, self.subscriptions.rows["id"][begun])
+
+    def _needed(self, owners: Slots, new_slots: Slots) -> tuple[Slots, Slots]:
+        """Return which anchored subscriptions need which new objects."""
+        if not self._options.thins:
+            return owners, new_slots
+        kept = np.empty(len(owners), dtype=np.bool_)
+        prune_kernels.unbeaten(
+            self._objects.table.rows,
+            self._objects.table.pool,
+            self.subscriptions.rows,
+            self.subscriptions.pool,
+            self._objects.weights.squares,
+            self._objects.windows.durations,
+            self.buffers.holdings,
+            owners,
+            new_slots,
+            kept,
+        )
+        return owners[kept], new_slots[kept]
 
     def _admit(self, owners: Slots, new_slots: Slots) -> tuple[Rows, Ints]:
         """Let objects into the buffers of anchored subscriptions; lower reaches where they overflow."""
@@ -269,6 +300,12 @@ class TopKMatcher:
         """Take objects out of all buffers, which are in the table still; return that, if it is told."""
         holdings, objects = self.buffers.holdings, self._objects.table.rows
         count = buffer_kernels.count_holders(objects, holdings, slots) if tell else 0
+        if count and self._options.thins:
+            short = np.empty(count, dtype=np.int32)
+            found = prune_kernels.thinned_holders(
+                objects, self.subscriptions.rows, holdings, slots, short
+            )
+            self._short += [short[:found]] if found else []
         changes = np.empty(count, dtype=CHANGE_DTYPE)
         buffer_kernels.remove_objects(objects, self.subscriptions.rows, holdings, slots, changes)
         return changes[np.argsort(changes["handle"], kind="stable")]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.contracts import Bools, Rows
+from engine.contracts import Bools, Positions, Rows
 from engine.objects import Objects
 from engine.options import EngineOptions
 from engine.subscription_indexes import Numbers, SubscriptionIndexes, index_numbers
@@ -56,6 +56,12 @@ class TopKTables:
         """Return the rows of subscriptions, copied (`layout.SUBSCRIPTION_DTYPE`)."""
         found: Rows = self.subscriptions.rows[self.subscriptions.slots(handles)]
         return found
+
+    def anchors(self, slots: Slots) -> Positions:
+        """Return where subscriptions are anchored, as positions of their devices."""
+        rows = self.subscriptions.rows[slots]
+        handles, x_m, y_m = (rows[name].copy() for name in ("id", "x_m", "y_m"))
+        return Positions(handles, x_m, y_m, speed_mps=rows["speed_mps"].astype(np.float64))
 
     def interests(self, slots: Slots) -> InterestBatch:
         """Return what subscriptions look for."""

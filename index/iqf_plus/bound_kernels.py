@@ -13,8 +13,9 @@ import math
 from typing import NamedTuple
 
 from index.batches import Floats, Ints
-from index.iqf_plus.mark_kernels import MANY, keyword_count_of, norm_code_of, norm_of_code
+from index.iqf_plus.mark_kernels import MANY, keyword_count_of, norm_code_of
 from index.tables.buckets.question_kernels import Question, least_share
+from index.tables.norm_kernels import norm_of_code
 from safe_region.jit import leaf
 from safe_region.scoring import Similarity
 

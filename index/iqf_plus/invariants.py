@@ -9,10 +9,11 @@ from index.contracts import InconsistentIndexError
 from index.iqf_plus import list_kernels
 from index.iqf_plus.layout import Lists
 from index.iqf_plus.list_kernels import NARROW_MAX, pair_key, wide_key
-from index.iqf_plus.mark_kernels import LARGEST, MANY, keyword_count_of, mark_of, norm_code_of
+from index.iqf_plus.mark_kernels import MANY, keyword_count_of, mark_of, norm_code_of
 from index.iqf_plus.node_kernels import INNER, NODE_END, NODE_FREE, rounded
 from index.tables import SlotTable
 from index.tables.id_map_kernels import NO_KEY, find
+from index.tables.norm_kernels import LARGEST
 from index.tables.quad_kernels import NO_NODE
 from index.tables.run_kernels import NO_RUN, RUN_LEAST
 from index.tables.runs import check_runs

@@ -7,42 +7,16 @@ set proves that the keyword is absent.
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from index.batches import KeywordIds
+from index.tables.norm_kernels import LARGEST, code_of_norm
 from safe_region.jit import leaf
 
 MANY = 31
 """This count stands for all from here on."""
-LARGEST = 255
-"""No code of a norm is larger."""
-
 _COUNT_BITS = 5
 _NORM_BITS = 8
 _BIT_COUNT = 50
 _FACTOR = 0x9E3779B1  # times a keyword id, below 2**31, this stays below 2**63
-_STEPS = 16
-"""Codes of norms from one power of two to the next, from 1 on; what is less has the code 0."""
-_NORMS = np.array([0.0, *(2.0 ** (step / _STEPS) for step in range(LARGEST))])
-
-
-@leaf
-def norm_of_code(code: int) -> float:
-    """Return what a norm of a code is at least."""
-    return float(_NORMS[code])
-
-
-@leaf
-def code_of_norm(norm: float) -> int:
-    """Code of a norm: the largest that says no more than is true."""
-    if norm < 1.0:
-        return 0
-    code = min(int(math.log2(norm) * _STEPS) + 2, LARGEST)
-    while _NORMS[code] > norm:
-        code -= 1
-    return code
 
 
 @leaf

@@ -14,8 +14,9 @@ import math
 import numpy as np
 
 from index.iqf_plus.layout import Lists
-from index.iqf_plus.mark_kernels import LARGEST, MANY
+from index.iqf_plus.mark_kernels import MANY
 from index.tables.free_kernels import give_back_rows, take_rows
+from index.tables.norm_kernels import LARGEST
 from index.tables.quad_kernels import NO_NODE
 from index.tables.run_kernels import NO_RUN
 from safe_region.jit import leaf

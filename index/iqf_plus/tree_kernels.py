@@ -10,7 +10,7 @@ entry.
 from __future__ import annotations
 
 from index.iqf_plus.layout import Lists
-from index.iqf_plus.mark_kernels import LARGEST, MANY, keyword_count_of, norm_code_of
+from index.iqf_plus.mark_kernels import MANY, keyword_count_of, norm_code_of
 from index.iqf_plus.node_kernels import (
     DONE,
     HALF_MIN_M,
@@ -25,6 +25,7 @@ from index.iqf_plus.node_kernels import (
     set_children,
     take_group,
 )
+from index.tables.norm_kernels import LARGEST
 from index.tables.run_kernels import (
     NO_RUN,
     RUN_END,

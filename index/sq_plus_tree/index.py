@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from index.batches import Floats, InterestBatch, Ints, Matches, ObjectBatch, ReachBatch
+from index.batches import Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, ReachBatch
 from index.sq_plus_tree import entry_kernels
 from index.sq_plus_tree.closeness import class_closeness, closeness_table
 from index.sq_plus_tree.entry_kernels import (
@@ -72,8 +72,11 @@ from index.tables.id_map import new_cells, rehashed
 from index.tables.id_map_kernels import LOAD_MAX
 from index.tables.keyword_weights import KeywordWeights
 from index.tables.quad_kernels import GROUP_FREE
+from index.tables.threads import ahead_of, core_count
 from safe_region.scoring import Similarity
 
+_PART_MIN = 32
+"""Objects that one core matches at least, if there are more than that."""
 _FOUND_MIN = 64
 _WORLD_M = 30_000_000.0
 """Half a side of the root if none is given: it holds the Earth; quadtrees are some levels deeper."""
@@ -112,7 +115,7 @@ class SqPlusTree:
         self._pending: Slots = np.zeros(PENDING_MAX, dtype=np.int32)
         self._scratch = np.zeros(1, dtype=SUBSCRIPTION_DTYPE)
         self._nothing: Floats = np.empty(0)
-        self._seen: Ints = np.zeros(1, dtype=np.int64)
+        self._candidates = 0
 
     def __len__(self) -> int:
         return len(self._table)
@@ -176,41 +179,60 @@ class SqPlusTree:
         self._table.remove(ids)
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Find who is affected."""
-        forest = self._forest()
+        """Find who is affected: large batches on all cores."""
         words = objects.keywords
-        factors, norm2 = self._closeness, self._nothing
-        if self._meta[IS_WEIGHED]:
-            factors, norm2 = np.empty((1, 1, 1), dtype=np.float32), objects.norms()
-        offsets = np.zeros(len(objects) + 1, dtype=np.int64)
+        norm2 = objects.norms() if self._meta[IS_WEIGHED] else self._nothing
+        cuts = list(range(0, len(objects), max(_PART_MIN, -(-len(objects) // core_count())))) or [0]
+        parts = list(zip(cuts, [*cuts[1:], len(objects)], strict=True))
+        found = list(ahead_of(parts, lambda part: self._match_part(objects, words, norm2, *part)))
+        self._candidates += sum(seen for _, _, seen in found)
+        if len(found) == 1:
+            return Matches(*found[0][:2])
+        ends = np.cumsum([0, *(offsets[-1] for offsets, _, _ in found)])
+        offsets = [part[:-1] + end for (part, _, _), end in zip(found, ends, strict=False)]
+        nothing = np.empty(0, dtype=np.int64)
+        return Matches(
+            np.concatenate([*offsets, ends[-1:]]),
+            np.concatenate([nothing, *(ids for _, ids, _ in found)]),
+        )
+
+    def _match_part(
+        self, objects: ObjectBatch, words: KeywordLists, norm2: Floats, start: int, stop: int
+    ) -> tuple[Ints, Ints, int]:
+        """Match consecutive objects; return offsets, ids, and how many subscriptions were verified."""
+        part = slice(start, stop)
+        is_weighed = bool(self._meta[IS_WEIGHED])
+        factors = np.empty((1, 1, 1), dtype=np.float32) if is_weighed else self._closeness
+        offsets = np.zeros(stop - start + 1, dtype=np.int64)
+        seen = np.zeros(1, dtype=np.int64)
         while True:
-            found = np.empty(self._found_room, dtype=np.int64)
-            seen = self._seen.copy()
+            room = self._found_room
+            found = np.empty(room, dtype=np.int64)
+            seen[0] = 0
             total = match(
-                forest,
+                self._forest(),
                 new_walk(),
                 np.empty(CHILDREN * (DEPTH_MAX + 1), dtype=np.int32),
                 factors,
-                objects.ids,
-                objects.x_m,
-                objects.y_m,
-                words.offsets,
+                objects.ids[part],
+                objects.x_m[part],
+                objects.y_m[part],
+                words.offsets[start : stop + 1],
                 words.ids,
                 np.empty(len(words.ids)),
-                norm2,
+                norm2[part] if is_weighed else norm2,
                 offsets,
                 found,
                 seen,
             )
-            if total <= self._found_room:
-                self._seen = seen
-                return Matches(offsets, found[:total])
-            self._found_room = 2 * total
+            if total <= room:
+                return offsets, found[:total], int(seen[0])
+            self._found_room = max(self._found_room, 2 * total)
 
     @property
     def candidate_count(self) -> int:
         """How many subscriptions were verified so far."""
-        return int(self._seen[0])
+        return self._candidates
 
     def check(self) -> None:
         """Verify every invariant. Slow."""

@@ -19,9 +19,19 @@ import numpy as np
 from index.batches import Floats, Ints, KeywordIds
 from index.sq_plus_tree.cell_kernels import others_signature
 from index.sq_plus_tree.closeness_kernels import class_of, combination_square, factors_of
-from index.sq_plus_tree.layout import CHILDREN, IS_WEIGHED, NOTHING, SIZE_MAX, Forest, Singles, Slots
+from index.sq_plus_tree.layout import (
+    CHILDREN,
+    CLASSES,
+    IS_WEIGHED,
+    NOTHING,
+    SIZE_MAX,
+    Forest,
+    Singles,
+    Slots,
+)
 from index.sq_plus_tree.threshold_kernels import COORDINATE_ERROR
 from index.sq_plus_tree.walk_kernels import Walk, descend, next_node, start
+from index.tables.prefetch_kernels import prefetch
 from index.tables.quad_kernels import node_distance
 from index.tables.selection_kernels import is_less
 from safe_region.jit import kernel, leaf
@@ -108,6 +118,8 @@ def _scan_members(forest: Forest, node: int, item: Item, room: Room, total: int)
     first = int(row["start"])
     room.seen[0] += row["count"]
     for place in range(first, first + int(row["count"])):
+        prefetch(forest.subscriptions, forest.members[place])
+    for place in range(first, first + int(row["count"])):
         slot = int(forest.members[place])
         if _is_affected(forest, slot, item, depth, least):
             total = _keep(forest, slot, room.found, total)
@@ -185,6 +197,8 @@ def _search_cells(
         first = int(forest.cells[cell]["first_child"])
         if first != NOTHING:
             for child in range(first, first + CHILDREN):
+                prefetch(forest.cells, child)
+                prefetch(forest.threshold_m, child * CLASSES + number)
                 stack[size] = child
                 size += 1
         else:

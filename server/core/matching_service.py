@@ -356,7 +356,16 @@ class MatchingService:
                 delta.add.append(Entry(added[object_id], r_m))
 
     def _complete(self, deltas: dict[int, Delta]) -> list[Delta]:
-        """Give deltas the anchors and bounds that are true now."""
+        """Give deltas the anchors and bounds that are true now.
+
+        Whoever was evaluated by other weights than before, for whatever reason, is told all anew: what it
+        holds has other shares.
+        """
+        for handle in self.engine.objects.weights.take_reweighed().tolist():
+            before = deltas.get(handle)
+            if before is None or not before.snapshot:
+                cause = Cause.REWEIGHED if before is None else before.cause
+                deltas[handle] = self._snapshot(handle, cause)
         if not deltas:
             return []
         columns: tuple[Floats | Ints, ...] = self.engine.bounds(_ids(deltas))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
@@ -12,7 +13,7 @@ from engine.contracts import STANDING, handle_of
 from engine.options import StandingPolicy
 from engine.standing.layout import ENTRY_DTYPE
 from engine.standing.matcher import StandingMatcher, StandingSpecs
-from engine.standing.policies import N_FACTOR_MAX, cheapest_counts
+from engine.standing.policies import N_FACTOR_MAX, cheapest_counts, steady_counts
 from engine.windows import Lasts
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
@@ -246,7 +247,7 @@ def test_what_costs_more_to_look_for_is_held_more_of():
 
 
 def test_entries_are_small():
-    assert ENTRY_DTYPE.itemsize == 40
+    assert ENTRY_DTYPE.itemsize == 48
 
 
 def damage_beaten(world):
@@ -274,3 +275,49 @@ def test_check_notices_damage(damage):
     damage(world)
     with pytest.raises(InconsistentIndexError):
         world.engine.check()
+
+
+@pytest.mark.parametrize("k", [1, 2, 20, 300])
+@pytest.mark.parametrize("ratio", [0.5, 8.0, 512.0])
+def test_the_least_cost_in_all_is_found(k, ratio):
+    """Against every size, and the time to get below k from the chances to come and to go."""
+
+    def cost(size):
+        return size + ratio / turns(size, k)
+
+    found = int(steady_counts(np.array([k]), np.array([ratio]))[0])
+    sizes = range(k, min(N_FACTOR_MAX * k, k + 150) + 1)
+    assert cost(found) == pytest.approx(min(cost(size) for size in sizes), rel=1e-9)
+
+
+def turns(size, k):
+    """Turns until fewer than k are left, from `size` on, which is also how many come in a turn.
+
+    A step down from j takes 1 / j on average, and what has come meanwhile has to go first.
+    """
+    top = size + 15 * math.isqrt(size) + 40
+    down = 0.0
+    total = 0.0
+    for j in range(top, k - 1, -1):
+        down = (1.0 + size * down) / j
+        if j <= size:
+            total += down
+    return total
+
+
+def test_what_expires_before_what_is_better_needs_no_retrieval():
+    engine = Engine(EngineOptions(), {STANDING: StandingMatcher})
+    matcher = engine.matchers[STANDING]
+    handle = np.array([handle_of(STANDING, 1)])
+    words = KeywordLists.of([[1]])
+    interest = InterestBatch(np.zeros(1), np.array([1], dtype=np.int8), words)
+    matcher.subscribe(handle, StandingSpecs(interest, np.array([1], dtype=np.int64)))
+    engine.evaluate(Positions(handle, np.zeros(1), np.zeros(1)))
+    for number, (x_m, expiry_ms) in enumerate([(3.0, 50), (1.0, 100), (2.0, 200)], start=1):
+        batch = ObjectBatch(np.array([number]), np.array([x_m]), np.zeros(1), words)
+        engine.publish(batch, np.array([expiry_ms]))
+    for now_ms, best in ((60, 2), (110, 3)):
+        engine.advance(now_ms)
+        engine.check()
+        assert engine.held(int(handle[0]))[0].tolist() == [best]
+    assert matcher.refills == 0

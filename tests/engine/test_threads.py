@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from engine.threads import ahead_of
+from index.tables.threads import ahead_of
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 50])

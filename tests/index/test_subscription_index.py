@@ -66,7 +66,7 @@ def expected(subscriptions, objects):
 
 
 @pytest.mark.parametrize("similarities", MODELS, ids=["sets", "tf-idf"])
-@pytest.mark.parametrize("seed", range(examples(8)))
+@pytest.mark.parametrize("seed", range(examples(4)))
 def test_any_mix_of_operations(index, seed, similarities):
     weighted_or_skip(index, similarities)
     dice = Dice(seed, similarities)

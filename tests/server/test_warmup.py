@@ -138,10 +138,9 @@ def test_nothing_is_compiled_after_the_warm_up():
         ("naive", "naive", 3_000),
         ("iqf", "sq-tree", 4_000),
         ("iqf-plus", "sq-plus-tree", 4_000),
-        ("iq-tree", "sq-plus-tree", 4_000),
-        ("iqf-plus", "igpt", 4_000),
-        ("iqf-plus", "ipt", 4_000),
-        ("iqf-plus", "ciq", 4_000),
+        ("iq-tree", "igpt", 4_000),
+        ("ir-tree", "ipt", 4_000),
+        ("naive", "ciq", 4_000),
     ],
 )
 def test_nor_when_there_is_much_of_everything(objects, subscriptions, count):

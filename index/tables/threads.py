@@ -15,6 +15,11 @@ _AHEAD = 2
 """Parts under way or waiting to be taken, for each core."""
 
 
+def core_count() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def ahead_of(parts: Sequence[_Part], work: Callable[[_Part], _Done]) -> Iterator[_Done]:
     """Yield the result of each part, in order; while the caller uses one, the next are worked on.
 
@@ -23,7 +28,7 @@ def ahead_of(parts: Sequence[_Part], work: Callable[[_Part], _Done]) -> Iterator
     if len(parts) <= 1:
         yield from map(work, parts)
         return
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = core_count()
     waiting: deque[Future[_Done]] = deque()
     with ThreadPoolExecutor(cores) as pool:
         for part in parts:

@@ -1,0 +1,193 @@
+"""What k others beat everywhere and outlive: devices need not know it.
+
+An object j can be left out of a buffer if k that are in it are nearer wherever the device is, and go no
+sooner: for o_i and o_j, of text shares r_i and r_j,
+
+    |o_i o_j| + r_i < r_j    hence    |p o_i| + r_i < |p o_j| + r_j    at every place p,
+
+and o_i does not end to count before o_j does. If o_i is left out itself, the k that beat
+it beat o_j too. When one of the k is taken away early, what was left out is looked through (`restore`).
+
+It is the k-skyband of skype.txt section 6.1, for devices that may be anywhere.
+Cost: O(k + b) an object.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.layout import NO_WINDOW
+from engine.share_kernels import share_of
+from engine.top_k.buffer_kernels import tell
+from engine.top_k.chain_kernels import hold
+from engine.top_k.choice_kernels import STRICT, Chosen
+from engine.top_k.layout import ELLIPSE, Row, Rows
+from index.batches import Floats, Ints, KeywordIds
+from index.tables.id_map_kernels import Values, find
+from safe_region.jit import kernel, leaf
+from safe_region.scoring_kernels import length
+
+Slots = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+
+_MARGIN_M = 0.001
+"""Lengths are rounded by far less."""
+
+
+@leaf
+def _outlives(window: int, durations: Ints, item: Row, other: Row) -> bool:
+    """Whether an object counts for as long as another does. `durations` are those of windows, in ms."""
+    end, other_end = int(item["expiry_ms"]), int(other["expiry_ms"])
+    if window == NO_WINDOW:
+        return end >= other_end
+    duration = int(durations[window])
+    if duration == 0:
+        return end >= other_end and bool(item["id"] > other["id"])
+    end = min(end, int(item["created_ms"]) + duration)
+    return end >= min(other_end, int(other["created_ms"]) + duration)
+
+
+@leaf
+def _beats(window: int, durations: Ints, item: Row, r_m: float, other: Row, other_r_m: float) -> bool:
+    """Whether an object is better than another everywhere, for as long as that counts."""
+    if r_m >= other_r_m or not _outlives(window, durations, item, other):
+        return False
+    apart_m = length(item["x_m"] - other["x_m"], item["y_m"] - other["y_m"], r_m)
+    return bool(apart_m + _MARGIN_M < other_r_m * STRICT)
+
+
+@kernel
+def thin(
+    objects: Rows,
+    id_keys: Ints,
+    id_values: Values,
+    rows: Rows,
+    durations: Ints,
+    chosen: Chosen,
+    slots: Slots,
+) -> int:
+    """Leave out of chosen buffers what k others in them beat; return how many objects are left in all.
+
+    `rows` are copies of those of subscriptions, where `is_thinned` is set; `slots` is room for a slot for
+    each object. The best come first, and what beats another comes before it.
+    """
+    end = 0
+    first = 0
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        last = chosen.offsets[i + 1]
+        begin = end
+        row["is_thinned"] = 0
+        for j in range(first, last):
+            slot = find(id_keys, id_values, chosen.ids[j])
+            beaten = 0
+            if end - begin >= row["k"] and row["region"] != ELLIPSE:
+                for other in range(begin, end):
+                    item = objects[slots[other]]
+                    beaten += _beats(
+                        row["window"], durations, item, chosen.r_m[other], objects[slot], chosen.r_m[j]
+                    )
+            if beaten >= row["k"]:
+                row["is_thinned"] = 1
+                continue
+            chosen.ids[end] = chosen.ids[j]
+            chosen.r_m[end] = chosen.r_m[j]
+            slots[end] = slot
+            end += 1
+        first = last
+        chosen.offsets[i + 1] = end
+    return end
+
+
+@kernel
+def unbeaten(
+    objects: Rows,
+    object_pool: KeywordIds,
+    subscriptions: Rows,
+    pool: KeywordIds,
+    squares: Floats,
+    durations: Ints,
+    holdings: Rows,
+    owners: Slots,
+    slots: Slots,
+    kept: Flags,
+) -> None:
+    """Tell which new objects buffers need, pairs of a subscription and an object below its reach."""
+    for i in range(owners.shape[0]):
+        row = subscriptions[owners[i]]
+        item = objects[slots[i]]
+        start = row["buffer_start"]
+        kept[i] = True
+        if row["buffer_count"] < row["k"]:
+            continue
+        r_m = share_of(row, pool, item, object_pool, squares)
+        beaten = 0
+        for place in range(start, start + row["buffer_count"]):
+            held = holdings[place]
+            other = objects[held["object"]]
+            beaten += _beats(row["window"], durations, other, held["r_m"], item, r_m)
+        if beaten >= row["k"]:
+            kept[i] = False
+            row["is_thinned"] = 1
+
+
+@kernel
+def restore(
+    objects: Rows,
+    id_keys: Ints,
+    id_values: Values,
+    subscriptions: Rows,
+    durations: Ints,
+    holdings: Rows,
+    owners: Slots,
+    offsets: Ints,
+    ids: Ints,
+    shares: Floats,
+    changes: Rows,
+) -> int:
+    """Let into buffers what is below their reach and k do not beat; return how many changes there are.
+
+    Row i has objects below its reach at `offsets[i] : offsets[i + 1]`, the best first; for those that it
+    does not hold there is room.
+    """
+    told = 0
+    for i in range(owners.shape[0]):
+        row = subscriptions[owners[i]]
+        row["is_thinned"] = 0
+        for j in range(offsets[i], offsets[i + 1]):
+            slot = find(id_keys, id_values, ids[j])
+            start = row["buffer_start"]
+            beaten = 0
+            is_held = False
+            for place in range(start, start + row["buffer_count"]):
+                held = holdings[place]
+                other = objects[held["object"]]
+                is_held |= held["object"] == slot
+                beaten += _beats(row["window"], durations, other, held["r_m"], objects[slot], shares[j])
+            if is_held:
+                continue
+            if beaten >= row["k"]:
+                row["is_thinned"] = 1
+                continue
+            hold(objects, subscriptions, holdings, owners[i], slot, shares[j])
+            told = tell(changes, told, row["id"], ids[j], shares[j], 0)
+    return told
+
+
+@kernel
+def thinned_holders(objects: Rows, subscriptions: Rows, holdings: Rows, gone: Slots, found: Slots) -> int:
+    """Write which subscriptions hold one of these objects and not all below their reach; return how many.
+
+    Each may be written several times.
+    """
+    count = 0
+    for i in range(gone.shape[0]):
+        place = objects[gone[i]]["first_holding"]
+        while place >= 0:
+            owner = holdings[place]["owner"]
+            if subscriptions[owner]["is_thinned"]:
+                found[count] = owner
+                count += 1
+            place = holdings[place]["next"]
+    return count
