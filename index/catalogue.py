@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from index.baselines.ap_plus_tree import ApPlusTree
 from index.baselines.ap_tree import ApTree
@@ -12,8 +13,11 @@ from index.baselines.igpt import Igpt, Ipt
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.iq_tree import IqTreeObjectIndex
 from index.baselines.iqf import IqfObjectIndex
+from index.baselines.ir_tree import IrTreeObjectIndex
 from index.baselines.quad_files import IqObjects, RqObjects
 from index.baselines.quad_inverted import QuadInverted
+from index.baselines.rt_tree import KINDS as RT_TREES
+from index.baselines.rt_tree import RtTree
 from index.baselines.sq_tree import SqTree
 from index.contracts import ClauseIndex, MovingIndex, ObjectIndex, SubscriptionIndex
 from index.inverted_grid import InvertedGrid
@@ -37,6 +41,7 @@ OBJECT_INDEXES: dict[str, Callable[[], ObjectIndex]] = {
     "iqf": IqfObjectIndex,
     "iqf-plus": IqfPlusObjectIndex,
     "iq-tree": IqTreeObjectIndex,
+    "ir-tree": IrTreeObjectIndex,
 }
 
 CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
@@ -46,6 +51,7 @@ CLAUSE_INDEXES: dict[str, Callable[[Square | None], ClauseIndex]] = {
     "rq-tree": InvertedQuad,
     "ss-index": SsClauses,
     "kk-index": KkClauses,
+    **{name: partial(RtTree, name) for name in RT_TREES},
     "inverted-grid": InvertedGrid,
 }
 

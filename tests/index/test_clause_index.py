@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ from index.baselines.ap_tree import ApTree
 from index.baselines.grid_files import KkClauses, SsClauses
 from index.baselines.inverted_quad import InvertedQuad
 from index.baselines.quad_inverted import QuadInverted
+from index.baselines.rt_tree import RtTree
+from index.baselines.rt_tree.index import KINDS
+from index.baselines.rt_tree.orders import ORDERS
 from index.inverted_grid import InvertedGrid
 from index.naive import NaiveClauseIndex
 from index.square import Square
@@ -50,6 +54,11 @@ FACTORIES = {
     "ap-tree-spriority": lambda: ApTree(variant="SPriority", fanout=9, leaf_max=8),
     "ap-tree-trie-qd": lambda: ApTree(variant="Trie-Qd", leaf_max=8),
     "ap-tree-nr": lambda: ApTree(variant="NR", fanout=9, leaf_max=8),
+    **{name: partial(RtTree, name) for name in KINDS},
+    **{
+        f"rt-plus-plus-tree, {order}": partial(RtTree, "rt-plus-plus-tree", None, order)
+        for order in ORDERS
+    },
     "inverted-grid": InvertedGrid,
     "dict": DictIndex,
     "dict, tiny cells": lambda: DictIndex(cell_m=0.3),
