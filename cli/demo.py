@@ -16,7 +16,7 @@ from cli.failures import reported
 from cli.progress import bars
 from cli.replay import figures, region_option, run_replay, show
 from cli.serve import READY
-from cli.simulate import map_options
+from cli.simulate import map_options, show_texts
 
 AUDITED_MIN = 20_000
 """Lists the demo audits at least, at its default size."""
@@ -55,6 +55,7 @@ def demo(
     map_file: Path | None,
     unit_m: float | None,
     places_file: Path | None,
+    texts_file: Path | None,
     devices: int,
     seconds: int,
     seed: int,
@@ -66,8 +67,9 @@ def demo(
     """See all of it: devices drive through a city, publishers post, every list stays exact.
 
     Simulates a generated city, or with --map a real one or a road network, starts a server of its own
-    on a free port, replays top-k and boolean subscriptions together, audits the lists against the
-    oracle, draws OUT/map.png. Exits with status 1 when a single list differs.
+    on a free port, replays top-k subscriptions, which move or stand at a place, and boolean ones
+    together, audits the lists against the oracle, draws OUT/map.png. Exits with status 1 when a
+    single list differs.
     """
     from nearcast import RegionMode  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415
@@ -81,11 +83,13 @@ def demo(
             map_file=map_file,
             unit_m=unit_m,
             places_file=places_file,
+            texts_file=texts_file,
             devices=devices,
             seconds=seconds,
             seed=seed,
         )
         simulation = simulate(parameters, out, progress)
+    show_texts(simulation.world.texts)
     # So often that the default size audits its lists, and a smaller one at least its ends.
     audit_every = max(1, devices * seconds // AUDITED_MIN)
     flags = (f"--buffer-extra={buffer_extra}", f"--ahead={ahead}")

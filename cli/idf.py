@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,6 +81,8 @@ async def _load(table: IdfTable, target: str, token: str | None, tls: Tls | None
 
 def _keywords(documents: Path, progress: Report) -> Iterator[list[str]]:
     """Yield the keywords of each document."""
+    from safe_region.keywords import keywords_of  # noqa: PLC0415
+
     if documents.is_dir():
         from pyarrow import parquet  # noqa: PLC0415
 
@@ -90,20 +91,8 @@ def _keywords(documents: Path, progress: Report) -> Iterator[list[str]]:
     size, read = documents.stat().st_size, 0
     with documents.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines):
-            yield _words(line)
+            yield keywords_of(line.rpartition("\t")[2])
             read += len(line)
             if number % _LINES == 0:
                 progress("documents", min(read, size), size)
     progress("documents", size, size)
-
-
-def _words(line: str) -> list[str]:
-    text = line.rpartition("\t")[2].strip()
-    if text.startswith("["):
-        try:
-            found = json.loads(text)
-        except ValueError:
-            found = None
-        if isinstance(found, list):
-            return [str(word) for word in found]
-    return text.replace(",", " ").split()

@@ -16,7 +16,8 @@ from cli.failures import reported
 from cli.progress import bars
 
 if TYPE_CHECKING:
-    from simulator.replay import ReplayOptions, ReplayReport
+    from simulator.replay import ReplayOptions
+    from simulator.replay_report import ReplayReport
 
 _MISMATCHES_SHOWN = 10
 
@@ -104,6 +105,7 @@ def figures(report: ReplayReport) -> dict[str, float]:
         "devices": report.devices,
         "subscriptions": report.subscriptions,
         "boolean_subscriptions": report.boolean_subscriptions,
+        "standing_subscriptions": report.standing_subscriptions,
         "simulated_s": report.simulated_s,
         "elapsed_s": round(report.elapsed_s, 1),
         "objects_published": report.objects_published,
@@ -114,6 +116,7 @@ def figures(report: ReplayReport) -> dict[str, float]:
         "reports_per_device_hour": round(report.reports_per_device_hour, 1),
         "devices_of_fixed_ranges": report.fixed_devices,
         "reports_of_fixed_ranges": report.reports_of_fixed,
+        "reports_of_standing": report.reports_of_standing,
         "objects_held_mean": round(report.objects_held_mean, 1),
         "anchors_ahead_percent": round(100.0 * report.anchors_ahead_share, 1),
         "deltas": counters.deltas,
@@ -124,6 +127,7 @@ def figures(report: ReplayReport) -> dict[str, float]:
         "publish_to_device_p99_ms": round(report.latency_ms(0.99), 2),
         "audited_lists": report.audited,
         "audited_boolean_lists": report.audited_boolean,
+        "audited_standing_lists": report.audited_standing,
         "audited_lists_by_tfidf": report.audited_weighed,
         "audited_lists_with_windows": report.audited_windows,
         "mismatches": len(report.mismatches),

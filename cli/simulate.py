@@ -31,11 +31,18 @@ _PLACES = click.option(
     help="CSV of places for the map, in place of its own: lon and lat (x and y with --unit-m), name, "
     "keywords or text, category. A road network without it has drawn ones.",
 )
+_TEXTS = click.option(
+    "--texts",
+    "texts_file",
+    type=click.Path(path_type=Path),
+    help="CSV of texts with positions, which are published in place of words of places: lon and lat (x "
+    "and y with --unit-m), text. Those outside of the map are left out.",
+)
 
 
 def map_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say where devices drive, for commands that simulate."""
-    return _MAP(_UNIT(_PLACES(command)))
+    """Add the options that say where devices drive and what is published, for commands that simulate."""
+    return _MAP(_UNIT(_PLACES(_TEXTS(command))))
 
 
 @click.command(epilog="Example: nearcast simulate --out runs/malta --map malta.osm.pbf")
@@ -88,6 +95,13 @@ def map_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Share of the subscriptions that have a window: only the latest objects count.",
 )
 @click.option(
+    "--standing-share",
+    type=float,
+    default=0.2,
+    show_default=True,
+    help="Share of the top-k subscriptions that stand at a place, the others move with their devices.",
+)
+@click.option(
     "--tfidf-share",
     type=float,
     default=0.2,
@@ -110,7 +124,17 @@ def simulate(out: Path, **parameters: Any) -> None:  # noqa: ANN401
 
     with reported(ParameterError, MapError, OSError), bars() as report:
         simulation = run(SimulationParameters(**parameters), out, report)
+    show_texts(simulation.world.texts)
     click.echo(
         f"{out}: {simulation.roads.num_rows} roads, {simulation.trajectories.num_rows} positions, "
         f"{simulation.objects.num_rows} objects, {simulation.subscriptions.num_rows} subscriptions"
     )
+
+
+def show_texts(texts: dict[str, int] | None) -> None:
+    """Say what became of the texts of a file, if there is one."""
+    if texts is not None:
+        click.echo(
+            f"texts: {texts['taken']} taken, {texts['outside']} outside of the map, "
+            f"{texts['wordless']} without a keyword"
+        )

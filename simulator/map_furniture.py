@@ -72,8 +72,18 @@ def emptiest_corner(roads: pa.Table, shown: Area) -> Corner:
     return min(covered, key=lambda corner: np.count_nonzero(covered[corner]))
 
 
+def _mark(color: str, marker: str, label: str) -> Line2D:
+    return Line2D([], [], color=color, marker=marker, markersize=4, linestyle="none", label=label)
+
+
 def draw_legend(
-    axes: Axes, corner: Corner, road_classes: set[str], highlighted: str | None, *, has_ranges: bool
+    axes: Axes,
+    corner: Corner,
+    road_classes: set[str],
+    highlighted: str | None,
+    *,
+    has_ranges: bool,
+    has_places: bool,
 ) -> None:
     """Explain pens of the roads that there are, and colours; a highlighted device is named."""
     handles: list[Artist] = [
@@ -84,15 +94,13 @@ def draw_legend(
     handles.append(
         Line2D([], [], color=map_style.TRAFFIC, linewidth=1.6, alpha=0.7, label="trajectories")
     )
-    handles.append(
-        Line2D(
-            [], [], color=map_style.OBJECT, marker="o", markersize=4, linestyle="none", label="objects"
-        )
-    )
+    handles.append(_mark(map_style.OBJECT, "o", "objects"))
     if has_ranges:
         handles.append(
             Line2D([], [], color=map_style.RANGE, linewidth=1.0, label="ranges that stay (boolean)")
         )
+    if has_places:
+        handles.append(_mark(map_style.STANDING, "D", "subscriptions that stand (top-k)"))
     if highlighted is not None:
         handles.append(Line2D([], [], color=map_style.PATH, linewidth=2.2, label=highlighted))
         handles.append(

@@ -29,6 +29,8 @@ class SimulationParameters:
         Of a road network whose coordinates are no degrees: how many metres a unit has.
     places_file
         A CSV file of places for the map, in place of its own.
+    texts_file
+        A CSV file of texts with positions: what is published, in place of words of places.
     name
         Name for people; None takes that of the city or of the map.
     seed
@@ -69,6 +71,8 @@ class SimulationParameters:
         Share of the subscriptions that are boolean; the others are top-k.
     window_share
         Share of the subscriptions for which only the latest objects count.
+    standing_share
+        Share of the top-k subscriptions that stand at a place; the others move with their devices.
     subscription_keywords_max, k_max
         Upper bounds; the numbers are uniform from 1.
     alpha_min, alpha_max
@@ -89,6 +93,7 @@ class SimulationParameters:
     map_file: Path | None = None
     unit_m: float | None = None
     places_file: Path | None = None
+    texts_file: Path | None = None
     name: str | None = None
     seed: int = 1
     city_width_m: float = 12_000.0
@@ -113,6 +118,7 @@ class SimulationParameters:
     subscriptions_per_device: int = 1
     boolean_share: float = 0.4
     window_share: float = 0.3
+    standing_share: float = 0.2
     subscription_keywords_max: int = 5
     k_max: int = 10
     alpha_min: float = 0.05
@@ -186,6 +192,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "subscriptions_per_device": (1, 100),
     "boolean_share": (0, 1),
     "window_share": (0, 1),
+    "standing_share": (0, 1),
     "tfidf_share": (0, 1),
     "mobility": (0, 1),
     "velocity": (0.01, 100),

@@ -51,6 +51,9 @@ RANGES_MAX = 40
 """More outlines hide the map."""
 _CIRCLE_CORNERS = 64
 
+PLACES_MAX = 200
+"""More marks do, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
@@ -116,6 +119,10 @@ def _draw_city(axes: Axes, simulation: Simulation, highlight: Highlight | None) 
             ranges, facecolors="none", edgecolors=map_style.RANGE, linewidths=0.9, alpha=0.6, zorder=5.5
         )
     )
+    places = standing_places(simulation.subscriptions)
+    axes.plot(
+        *places.T, "D", color=map_style.STANDING, markersize=6.0, markeredgecolor="white", zorder=5.6
+    )
     if highlight is not None:
         _draw_highlight(axes, highlight, _PATH_PT)
     world = simulation.world
@@ -126,7 +133,14 @@ def _draw_city(axes: Axes, simulation: Simulation, highlight: Highlight | None) 
     corner = emptiest_corner(simulation.roads, shown)
     road_classes = set(simulation.roads["road_class"].unique().to_pylist())
     highlighted = highlight.device_id if highlight is not None else None
-    draw_legend(axes, corner, road_classes, highlighted, has_ranges=bool(ranges))
+    draw_legend(
+        axes,
+        corner,
+        road_classes,
+        highlighted,
+        has_ranges=bool(ranges),
+        has_places=bool(len(places)),
+    )
 
 
 def _draw_neighbourhood(axes: Axes, simulation: Simulation, highlight: Highlight, near: Area) -> None:
@@ -259,6 +273,13 @@ def fixed_ranges(subscriptions: pa.Table, frame: Frame) -> list[npt.NDArray[np.f
             lat = center[1] + radius_m / frame.y_m_per_deg * np.sin(turn)
             outlines.append(np.column_stack([lon, lat]))
     return outlines[:: max(1, -(-len(outlines) // RANGES_MAX))]
+
+
+def standing_places(subscriptions: pa.Table) -> npt.NDArray[np.float64]:
+    """Return where subscriptions stand, (lon, lat) a row; of many only some."""
+    places = [place for place in subscriptions["place"].to_pylist() if place is not None]
+    shown = places[:: max(1, -(-len(places) // PLACES_MAX))]
+    return np.array(shown, np.float64).reshape(-1, 2)
 
 
 def _device_count(trajectories: pa.Table) -> int:

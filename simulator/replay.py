@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import nearcast
 from nearcast import (
@@ -20,14 +21,17 @@ from nearcast import (
     ChangeReason,
     Counters,
     Device,
+    Fleet,
     RegionMode,
     Subscription,
 )
 from safe_region.frame import Frame
-from simulator.audit import Mismatch, PublishedObjects, audit_list
+from simulator.audit import PublishedObjects, audit_list
+from simulator.replay_report import ReplayReport
 from simulator.simulation import Simulation
 from simulator.track import Track
 from simulator.workload_rows import (
+    Fix,
     ObjectRow,
     SubscriptionRow,
     by_tick,
@@ -63,7 +67,7 @@ class ReplayOptions:
     audit_every
         Ticks between audits; the first and the last tick are always audited.
     region
-        How the safe region of every top-k subscription works.
+        How the safe region of every top-k subscription that moves works.
     """
 
     target: str
@@ -73,54 +77,13 @@ class ReplayOptions:
     region: RegionMode = RegionMode.ANCHORED
 
 
-@dataclass(slots=True)
-class ReplayReport:
-    """What a replay found."""
+class Audited(NamedTuple):
+    """A subscription, and where its device truly is."""
 
-    devices: int = 0
-    subscriptions: int = 0
-    boolean_subscriptions: int = 0
-    fixed_devices: int = 0
-    """Devices all of whose subscriptions have a range that is fixed in place."""
-    reports_of_fixed: int = 0
-    """How often they spoke."""
-    ticks: int = 0
-    simulated_s: float = 0.0
-    elapsed_s: float = 0.0
-    objects_published: int = 0
-    objects_retracted: int = 0
-    objects_held_mean: float = 0.0
-    """What a device holds for a subscription when it has been anchored anew."""
-    anchors_ahead_share: float = 0.0
-    """Anchors that lie elsewhere than at the device, which is known to go there."""
-    counters: Counters = field(default_factory=Counters)
-    latencies_ms: list[float] = field(default_factory=list)
-    audited: int = 0
-    audited_boolean: int = 0
-    """So many of them lists of boolean subscriptions."""
-    audited_weighed: int = 0
-    """So many of them lists of top-k subscriptions by weights of keywords."""
-    audited_windows: int = 0
-    """So many of them lists of subscriptions with a window."""
-    mismatches: list[Mismatch] = field(default_factory=list)
-
-    @property
-    def silent_share(self) -> float:
-        """Share of moves that nobody was told about."""
-        return 1.0 - self.counters.reports / max(1, self.counters.moves)
-
-    @property
-    def reports_per_device_hour(self) -> float:
-        """How often a device speaks."""
-        hours = self.devices * self.simulated_s / 3600.0
-        return self.counters.reports / hours if hours else 0.0
-
-    def latency_ms(self, share: float) -> float:
-        """Return a quantile of the publish-to-device latency; NaN if nothing was delivered."""
-        if not self.latencies_ms:
-            return float("nan")
-        ordered = sorted(self.latencies_ms)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    device_id: str
+    subscription: Subscription
+    lon: float
+    lat: float
 
 
 class Replay:
@@ -153,6 +116,8 @@ class Replay:
         self._idf_table = simulation.idf_table() if is_weighed else None
         self._devices: dict[str, Device] = {}
         self._subscriptions: dict[str, list[Subscription]] = {}
+        self._standing: list[Audited] = []
+        self._standing_devices: list[Device] = []
         self._watchers: list[asyncio.Task[None]] = []
         self.track = Track(self._published.frame)
         self.range_track = Track(self._published.frame)
@@ -198,13 +163,14 @@ class Replay:
             await stack.enter_async_context(self._client.fleet())
             for _ in range(self._options.fleet_count)
         ]
+        standing = [(row, row.place) for row in self._subscription_rows if row.place is not None]
+        total = len(self._fixes[0]) + len(standing)
         wanted: dict[str, list[SubscriptionRow]] = {}
         for row in self._subscription_rows:
-            wanted.setdefault(row.device_id, []).append(row)
-        first = self._fixes[0]
-        for i, fix in enumerate(first):
-            fleet = fleets[i % len(fleets)]
-            device = await fleet.attach(fix.device_id, lon=fix.lon, lat=fix.lat)
+            if row.place is None:
+                wanted.setdefault(row.device_id, []).append(row)
+        for i, fix in enumerate(self._fixes[0]):
+            device = await fleets[i % len(fleets)].attach(fix.device_id, lon=fix.lon, lat=fix.lat)
             self._devices[fix.device_id] = device
             self._subscriptions[fix.device_id] = await asyncio.gather(
                 *(
@@ -212,20 +178,35 @@ class Replay:
                     for row in wanted.get(fix.device_id, [])
                 )
             )
-            self._progress("attach", i + 1, len(first))
-        for subscriptions in self._subscriptions.values():
-            self._watchers += [asyncio.create_task(self._watch(one)) for one in subscriptions]
-        for device in self._devices.values():
+            self._progress("attach", i + 1, total)
+        for i, (row, (lon, lat)) in enumerate(standing):
+            await self._stand(fleets[i % len(fleets)], row, lon, lat)
+            self._progress("attach", len(self._fixes[0]) + i + 1, total)
+        self._check_frames()
+        self._watchers = [
+            asyncio.create_task(self._watch(one.subscription)) for one in self._audited(self._fixes[0])
+        ]
+        self.report.devices = len(self._devices)
+        self.report.subscriptions = len(self._subscription_rows)
+        self.report.standing_subscriptions = len(standing)
+        self.report.boolean_subscriptions = sum(
+            isinstance(one.spec, Boolean) for found in self._subscriptions.values() for one in found
+        )
+
+    async def _stand(self, fleet: Fleet, row: SubscriptionRow, lon: float, lat: float) -> None:
+        """Subscribe where a subscription stands: on a device of its own, which stays there."""
+        device = await fleet.attach(f"{row.device_id}-place-{row.subscription_id}", lon=lon, lat=lat)
+        self._standing_devices.append(device)
+        subscription = await device.subscribe(row.spec(self._options.region))
+        self._standing.append(Audited(device.id, subscription, lon, lat))
+
+    def _check_frames(self) -> None:
+        for device in (*self._devices.values(), *self._standing_devices):
             if device.frame != self._published.frame:
                 raise ReplayError(
                     f"the server's area is {tuple(device.frame.area)}, must be the simulation's, "
                     f"{tuple(self._world.area)}: start it with that --area"
                 )
-        self.report.devices = len(self._devices)
-        self.report.subscriptions = len(self._subscription_rows)
-        self.report.boolean_subscriptions = sum(
-            isinstance(one.spec, Boolean) for found in self._subscriptions.values() for one in found
-        )
 
     async def _tick(self, tick: int) -> None:
         now_ms = self._now_ms(tick)
@@ -269,19 +250,24 @@ class Replay:
                 (sent_ns,) = _STAMP.unpack(change.object.payload)
                 self.report.latencies_ms.append((time.perf_counter_ns() - sent_ns) / 1e6)
 
+    def _audited(self, fixes: Sequence[Fix]) -> Iterator[Audited]:
+        """Yield every subscription with where its device is."""
+        for fix in fixes:
+            for one in self._subscriptions[fix.device_id]:
+                yield Audited(fix.device_id, one, fix.lon, fix.lat)
+        yield from self._standing
+
     def _audit(self, tick: int) -> None:
         now_ms = self._now_ms(tick)
-        for fix in self._fixes[tick]:
-            for subscription in self._subscriptions[fix.device_id]:
-                mismatch = audit_list(
-                    self._published, subscription, fix.device_id, fix.lon, fix.lat, tick, now_ms
-                )
-                self.report.audited += 1
-                self.report.audited_boolean += isinstance(subscription.spec, Boolean)
-                self.report.audited_windows += subscription.spec.window is not None
-                self.report.audited_weighed += subscription.idf_generation > 0
-                if mismatch is not None:
-                    self.report.mismatches.append(mismatch)
+        for device_id, subscription, lon, lat in self._audited(self._fixes[tick]):
+            mismatch = audit_list(self._published, subscription, device_id, lon, lat, tick, now_ms)
+            self.report.audited += 1
+            self.report.audited_boolean += isinstance(subscription.spec, Boolean)
+            self.report.audited_windows += subscription.spec.window is not None
+            self.report.audited_weighed += subscription.idf_generation > 0
+            if mismatch is not None:
+                self.report.mismatches.append(mismatch)
+        self.report.audited_standing += len(self._standing)
 
     def _follow(self, tick: int) -> None:
         """Record where devices are, and regions of their first top-k subscription and moving range."""
@@ -297,7 +283,9 @@ class Replay:
                 self.range_track.follow(fix, moving, now_ms)
 
     async def _finish(self) -> None:
-        self.report.counters = sum((device.counters for device in self._devices.values()), Counters())
+        everybody = (*self._devices.values(), *self._standing_devices)
+        self.report.counters = sum((device.counters for device in everybody), Counters())
+        self.report.reports_of_standing = sum(one.counters.reports for one in self._standing_devices)
         for device_id, found in self._subscriptions.items():
             if found and all(map(_is_fixed, found)):
                 self.report.fixed_devices += 1

@@ -6,17 +6,21 @@ roads
     Directed edges of the street network; a two-way street is two rows. Edges are straight.
 places
     Points of interest; the smaller the id, the more popular the place.
+texts
+    What is published where it does not come from places; only there if it does not. Rows are in the order
+    in which they are first published, but for the times.
 trajectories
     Where each device is at each tick, sorted by (tick, device_id).
 objects
     What is published, sorted by (publish_ms, object_key). Times count from the start of the run; a
     second row with the same key replaces the first.
 subscriptions
-    What each device subscribes to. Of kind `top_k` with keywords, k, alpha and similarity; of kind
-    `boolean` with an expression and a range: `bounds` (lon_min, lat_min, lon_max, lat_max), or a circle
-    of `radius_m` about `center` (lon, lat), or about the device if that is null, or a rectangle of
-    `extent_m` (width, height) about the device. Where one of `window_ms` and `window_count` is not null
-    only objects of the last milliseconds, or the last so many published, count.
+    What each device subscribes to. Of kind `top_k` with keywords, k, alpha and similarity; it stands at
+    `place` (lon, lat), or moves with the device if that is null. Of kind `boolean` with an expression and
+    a range: `bounds` (lon_min, lat_min, lon_max, lat_max), or a circle of `radius_m` about `center` (lon,
+    lat), or about the device if that is null, or a rectangle of `extent_m` (width, height) about the
+    device. Where one of `window_ms` and `window_count` is not null only objects of the last milliseconds,
+    or the last so many published, count.
 idf
     How many of the objects have each keyword: what weights of the similarity `tfidf` are made from.
 """
@@ -83,6 +87,10 @@ TRAJECTORIES = _table(
     ("speed_mps", DoubleType()),
 )
 
+TEXTS = _table(
+    ("text_id", LongType()), ("lon", DoubleType()), ("lat", DoubleType()), ("keywords", _KEYWORDS)
+)
+
 OBJECTS = _with_nulls(
     _table(
         ("object_key", StringType()),
@@ -101,6 +109,7 @@ SUBSCRIPTIONS = _with_nulls(
     ("k", IntegerType()),
     ("alpha", DoubleType()),
     ("similarity", StringType()),
+    ("place", _NUMBERS),
     ("expression", StringType()),
     ("bounds", _NUMBERS),
     ("center", _NUMBERS),
@@ -120,7 +129,7 @@ TABLES: dict[str, StructType] = {
     "subscriptions": SUBSCRIPTIONS,
     "idf": IDF,
 }
-"""Every table by the name of its folder."""
+"""Every table that a simulation always has, by the name of its folder."""
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

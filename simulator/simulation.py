@@ -25,15 +25,15 @@ from simulator import schemas
 from simulator.city import generate_city
 from simulator.destinations import Destinations
 from simulator.graph import Graph
-from simulator.maps import read_map
+from simulator.maps import read_map, read_texts
 from simulator.parameters import SimulationParameters
 from simulator.spark import SHUFFLE_PARTITIONS, spark_session
 from simulator.subscriptions import subscriptions
 from simulator.terrain import Terrain
 from simulator.trajectories import trajectories
-from simulator.workload import keyword_counts, object_count, objects
+from simulator.workload import keyword_counts, object_count, objects, objects_of_texts
 
-VERSION = 4
+VERSION = 5
 """Of the layout of the folder."""
 
 WORLD_FILE = "world.json"
@@ -71,6 +71,8 @@ class World:
         Epoch milliseconds of tick 0.
     parameters
         All parameters by name, for the record.
+    texts
+        How many texts of a file are taken, lie outside of the area, give no keyword; None without one.
     water
         Outlines of lakes and sea for pictures: rings of (lon, lat); there may be none.
     """
@@ -82,6 +84,7 @@ class World:
     period_ms: int
     start_ms: int
     parameters: dict[str, Any]
+    texts: dict[str, int] | None
     water: list[list[tuple[float, float]]]
 
 
@@ -142,6 +145,8 @@ def simulate(
     with ExitStack() as stack:
         _write_table(terrain.roads, out_dir / "roads")
         _write_table(terrain.places, out_dir / "places")
+        if terrain.texts is not None:
+            _write_table(terrain.texts.table, out_dir / "texts")
         report("spark", 0, 1)
         session = spark or stack.enter_context(spark_session())
         report("spark", 1, 1)
@@ -155,6 +160,8 @@ def _terrain(parameters: SimulationParameters, report: Progress) -> Terrain:
         return read_map(parameters.map_file, parameters, report)
     report("city", 0, 1)
     city = generate_city(parameters)
+    if parameters.texts_file is not None:
+        city = city._replace(texts=read_texts(parameters.texts_file, city.area, parameters.seed))
     report("city", 1, 1)
     return city
 
@@ -180,9 +187,13 @@ def _write_frames(
     _write_frame(trajectories(devices, graph, destinations, parameters), "trajectories", out_dir)
     report("trajectories", 1, 1)
     report("workload", 0, 3)
-    place_frame = spark.read.schema(schemas.PLACES).parquet(str(out_dir / "places"))
     keys = numbers(object_count(parameters))
-    published = objects(place_frame, terrain.places.num_rows, keys, parameters)
+    if terrain.texts is None:
+        place_frame = spark.read.schema(schemas.PLACES).parquet(str(out_dir / "places"))
+        published = objects(place_frame, terrain.places.num_rows, keys, parameters)
+    else:
+        text_frame = spark.read.schema(schemas.TEXTS).parquet(str(out_dir / "texts"))
+        published = objects_of_texts(text_frame, terrain.texts.table.num_rows, keys, parameters)
     _write_frame(published, "objects", out_dir)
     report("workload", 1, 3)
     written = spark.read.schema(schemas.OBJECTS).parquet(str(out_dir / "objects"))
@@ -197,7 +208,7 @@ def _clear(out_dir: Path) -> None:
     """Remove an earlier simulation, its mark of completeness first."""
     out_dir.mkdir(parents=True, exist_ok=True)
     (out_dir / WORLD_FILE).unlink(missing_ok=True)
-    for name in schemas.TABLES:
+    for name in (*schemas.TABLES, "texts"):
         if (out_dir / name).exists():
             shutil.rmtree(out_dir / name)
 
@@ -223,6 +234,7 @@ def _write_world(parameters: SimulationParameters, terrain: Terrain, out_dir: Pa
         "period_ms": parameters.period_ms,
         "start_ms": parameters.start_ms,
         "parameters": parameters.as_dict(),
+        "texts": None if terrain.texts is None else terrain.texts.counts(),
         "water": terrain.water,
     }
     # One line a key: people read it, and the water is long.
@@ -264,6 +276,7 @@ def _read_world(path: Path) -> World:
             period_ms=found["period_ms"],
             start_ms=found["start_ms"],
             parameters=found["parameters"],
+            texts=found["texts"],
             water=[[(lon, lat) for lon, lat in ring] for ring in found.get("water", [])],
         )
     except FileNotFoundError:

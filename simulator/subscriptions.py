@@ -1,11 +1,12 @@
 """What devices subscribe to: words of objects.
 
-Top-k subscriptions follow section 7.1 of the Lamps paper: a uniform k and a uniform preference. Boolean
-ones follow section 5.1.1 of the AP-Tree paper: a range about the object whose words they take, its share
-of the service area uniform. Half of the ranges are rectangles that stay, a quarter circles that stay; the
-others move with the device, as circles or, every third, as rectangles. Most expressions want all words;
-some want one part of them or the other, some exclude an offer. Some subscriptions of both kinds have a
-window, half of these of time.
+Top-k subscriptions follow section 7.1 of the Lamps paper: a uniform k and a uniform preference. Some of
+them stand, as Skype's do, at the place of the object whose words they take; the others move with their
+devices. Boolean ones follow section 5.1.1 of the AP-Tree paper: a range about the object whose words they
+take, its share of the service area uniform. Half of the ranges are rectangles that stay, a quarter
+circles that stay; the others move with the device, as circles or, every third, as rectangles. Most
+expressions want all words; some want one part of them or the other, some exclude an offer. Some
+subscriptions of both kinds have a window, half of these of time.
 """
 
 from __future__ import annotations
@@ -85,6 +86,7 @@ def subscriptions(
         draw("excluded").alias("excluded"),
     )
     is_boolean = F.col("is_boolean")
+    is_standing = ~is_boolean & (draw("standing") < parameters.standing_share)
     return drawn.select(
         F.format_string("device-%06d", F.floor(row / per_device)).alias("device_id"),
         (row % per_device + 1).cast("int").alias("subscription_id"),
@@ -95,6 +97,7 @@ def subscriptions(
         F.when(~is_boolean & (draw("weighed") < parameters.tfidf_share), "tfidf")
         .when(~is_boolean, parameters.similarity)
         .alias("similarity"),
+        F.when(is_standing, F.array("lon", "lat")).alias("place"),
         F.when(is_boolean, _expression()).alias("expression"),
         *_range(frame),
         *_window(draw("window"), draw("length"), parameters),

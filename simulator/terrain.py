@@ -1,4 +1,4 @@
-"""Where a simulation takes place, whether it was generated or read from a map."""
+"""Where a simulation takes place, generated or read from a map, and what is published there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,26 @@ import pyarrow as pa
 from safe_region.frame import Area
 
 Ring = list[tuple[float, float]]
+
+
+class Texts(NamedTuple):
+    """What is published in place of words of places.
+
+    Parameters
+    ----------
+    table
+        The table of this name.
+    outside, wordless
+        How many others the file has, which lie outside of the area, or give no keyword.
+    """
+
+    table: pa.Table
+    outside: int
+    wordless: int
+
+    def counts(self) -> dict[str, int]:
+        """Return how many texts there are, by what became of them."""
+        return {"taken": self.table.num_rows, "outside": self.outside, "wordless": self.wordless}
 
 
 class Terrain(NamedTuple):
@@ -24,6 +44,8 @@ class Terrain(NamedTuple):
         The tables of these names.
     water
         Outlines of sea and lakes within the area: closed rings of (lon, lat), for pictures.
+    texts
+        What is published; None where that comes from places.
     """
 
     name: str
@@ -31,3 +53,4 @@ class Terrain(NamedTuple):
     roads: pa.Table
     places: pa.Table
     water: list[Ring]
+    texts: Texts | None = None

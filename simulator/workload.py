@@ -1,8 +1,8 @@
 """The workload: what is published.
 
-Objects appear at places: those alive at the start, and a Poisson process of arrivals. Given how
-many arrive, the times of a Poisson process are independent and uniform, which is how they are
-drawn.
+Objects appear at places, or are the texts of a file: those alive at the start, and a Poisson process of
+arrivals. Given how many arrive, the times of a Poisson process are independent and uniform, which is how
+they are drawn.
 """
 
 from __future__ import annotations
@@ -73,8 +73,35 @@ def objects(
     parameters
         Seed, rates and shares.
     """
-    firsts = _firsts(numbers, place_count, parameters)
+    drawn = F.pow(_draw(parameters, "place", F.col("id")), F.lit(POPULARITY)) * F.lit(place_count)
+    firsts = _firsts(numbers, drawn.cast("long"), parameters)
     return _worded(_versions(firsts, parameters), places, parameters)
+
+
+def objects_of_texts(
+    texts: DataFrame, text_count: int, numbers: DataFrame, parameters: SimulationParameters
+) -> DataFrame:
+    """Return everything that is published: each text once before any is there again.
+
+    Parameters
+    ----------
+    texts
+        The texts table, ids from 0.
+    text_count
+        How many texts there are.
+    numbers, parameters
+        As for `objects`.
+    """
+    firsts = _firsts(numbers, F.col("id") % F.lit(text_count), parameters)
+    drawn = _versions(firsts, parameters).join(
+        texts.withColumnRenamed("text_id", "spot"), on="spot", how="inner"
+    )
+    # A replacement has an offer besides, so that its content differs; a text with all of them has none.
+    others = F.filter(F.array(*map(F.lit, OFFER_WORDS)), lambda word: ~F.array_contains("keywords", word))
+    number = (_draw(parameters, "offer_word", F.col("id")) * F.size(others)).cast("int")
+    is_first, offer = F.col("version") == 0, F.get(others, number)
+    keywords = F.when(is_first, F.col("keywords")).otherwise(F.array_append("keywords", offer))
+    return drawn.where(is_first | (F.size(others) > 0)).select(*_columns(keywords))
 
 
 def keyword_counts(published: DataFrame) -> DataFrame:
@@ -83,18 +110,17 @@ def keyword_counts(published: DataFrame) -> DataFrame:
     return words.groupBy("keyword").agg(F.count("*").alias("objects"))
 
 
-def _firsts(numbers: DataFrame, place_count: int, parameters: SimulationParameters) -> DataFrame:
-    """First publications: when, where, for how long, and whether taken back or replaced."""
+def _firsts(numbers: DataFrame, spot: Column, parameters: SimulationParameters) -> DataFrame:
+    """First publications: when, of which place or text, how long, and whether taken back or replaced."""
     row = F.col("id")
     run_ms = parameters.run_ms
     arrives_ms = (_draw(parameters, "publish", row) * F.lit(run_ms - 1)).cast("long") + 1
-    place = F.pow(_draw(parameters, "place", row), F.lit(POPULARITY)) * F.lit(place_count)
     fate = _draw(parameters, "fate", row)
     ends = parameters.retracted_share + parameters.replaced_share
     return numbers.select(
         row,
         F.when(row < parameters.objects, F.lit(0)).otherwise(arrives_ms).alias("first_ms"),
-        place.cast("long").alias("place_id"),
+        spot.alias("spot"),
         _ttl_ms(parameters, row, F.lit(0)).alias("first_ttl_ms"),
         (fate < parameters.retracted_share).alias("is_retracted"),
         ((fate >= parameters.retracted_share) & (fate < ends)).alias("is_replaced"),
@@ -122,7 +148,7 @@ def _versions(firsts: DataFrame, parameters: SimulationParameters) -> DataFrame:
     return exploded.select(
         row,
         "version",
-        "place_id",
+        "spot",
         F.when(is_second, F.col("change_ms")).otherwise(first_ms).alias("publish_ms"),
         F.when(is_second, second_ttl_ms).otherwise(F.col("first_ttl_ms")).alias("ttl_ms"),
         F.when(F.col("is_retracted") & ~is_second, F.col("change_ms")).alias("retract_ms"),
@@ -141,8 +167,14 @@ def _worded(versions: DataFrame, places: DataFrame, parameters: SimulationParame
     offer = F.get(offers, (drawn.cast("int") + version) % F.lit(len(OFFER_WORDS)))
     has_offer = (version == 1) | (_draw(parameters, "offer", row) < parameters.offer_share)
     keywords = F.when(has_offer, F.array_append(chosen, offer)).otherwise(chosen)
-    return versions.join(places, on="place_id", how="inner").select(
-        F.format_string("object-%07d", row).alias("object_key"),
+    numbered = places.withColumnRenamed("place_id", "spot")
+    return versions.join(numbered, on="spot", how="inner").select(*_columns(keywords))
+
+
+def _columns(keywords: Column) -> tuple[Column | str, ...]:
+    """Return the columns of the objects table."""
+    return (
+        F.format_string("object-%07d", F.col("id")).alias("object_key"),
         "publish_ms",
         "lon",
         "lat",

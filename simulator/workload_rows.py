@@ -38,6 +38,7 @@ class SubscriptionRow(NamedTuple):
     k: int | None
     alpha: float | None
     similarity: str | None
+    place: list[float] | None
     expression: str | None
     bounds: list[float] | None
     center: list[float] | None
@@ -47,15 +48,17 @@ class SubscriptionRow(NamedTuple):
     window_count: int | None
 
     def spec(self, region: RegionMode) -> Spec:
-        """Return what a device subscribes to; regions of top-k ones work as told.
+        """Return what a device subscribes to; regions of top-k ones that move work as told.
 
         Those of the mode ELLIPSE have no window, and compare texts without weights.
         """
+        if self.place is not None:
+            region = RegionMode.STANDING
         if self.expression is None:
             similarity = Similarity[str(self.similarity).upper()]
-            if similarity is Similarity.TFIDF and region is not RegionMode.ANCHORED:
+            if similarity is Similarity.TFIDF and region is RegionMode.ELLIPSE:
                 similarity = Similarity.COSINE
-            window = self._window() if region is RegionMode.ANCHORED else None
+            window = None if region is RegionMode.ELLIPSE else self._window()
             k, alpha = int(self.k or 0), float(self.alpha or 0.0)
             return TopK(self.keywords or (), k, alpha, similarity, region, window)
         where, is_moving = self._range()

@@ -17,6 +17,7 @@ from simulator.maps.places_file import read_places
 from simulator.maps.points import ROAD_M_MAX, Points, near_roads, places_table, points_of
 from simulator.maps.road_files import read_road_files
 from simulator.maps.streetside import streetside_places
+from simulator.maps.texts_file import read_texts
 from simulator.maps.water import water
 from simulator.parameters import SimulationParameters
 from simulator.terrain import Terrain
@@ -90,12 +91,16 @@ def read_map(path: Path, parameters: SimulationParameters, progress: Progress) -
         places = places_table(points, parameters.seed)
     else:
         places = streetside_places(network, frame, parameters.places, parameters.seed)
+    texts = None
+    if parameters.texts_file is not None:
+        texts = read_texts(parameters.texts_file, area, parameters.seed, content.placement)
     terrain = Terrain(
         name=parameters.name or map_name(path),
         area=area,
         roads=roads_table(network, frame),
         places=places,
         water=[] if content.records is None else water(content.records, frame),
+        texts=texts,
     )
     progress(STAGE, 1, 1)
     return terrain

@@ -1,8 +1,9 @@
 """Hundreds of devices: some alone on their connection, most in fleets, half of them behind a proxy.
 
-Every fifth is private, every fifth has poor fixes, every fifth reports ahead of the edge of its region.
-Of the subscriptions of those that are known exactly some are in the mode ELLIPSE; of the others some
-have a window.
+Every sixth is private, every sixth has poor fixes, every sixth reports ahead of the edge of its region,
+every sixth stays where it is, and its top-k subscriptions stand there. Of the subscriptions of the others
+that are known exactly some are in the mode ELLIPSE and some stand though the device moves. Some that are
+not in the modes ELLIPSE and NEAREST have a window.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ _STEP_DEG = 0.004
 _SUBSCRIPTIONS_MAX = 3
 
 _ASKED_SHARE = 0.2
+_STANDING_SHARE = 0.1
 _WINDOW_SHARE = 0.3
 _WINDOWS = (Last(seconds=2.0), Last(seconds=20.0), Last(count=5), Last(count=50))
 _BOOLEAN_SHARE = 0.25
@@ -55,6 +57,7 @@ class Habit:
     privacy_radius_m: float = 0.0
     accuracy_m: float = 0.0
     prefetch_m: float = 0.0
+    stays: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -67,6 +70,7 @@ _HABITS = (
     Habit(prefetch_m=100.0),
     Habit(accuracy_m=40.0),
     Habit(privacy_radius_m=200.0),
+    Habit(stays=True),
 )
 
 
@@ -146,8 +150,10 @@ class Crowd:
         await self._stack.aclose()
 
     async def move(self, member: Member) -> None:
-        """Let a device go a step, seldom to another part of town."""
+        """Let a device go a step, seldom to another part of town, unless it stays."""
         chance = self.chance
+        if member.habit.stays:
+            return
         if chance.random() < 0.02:
             member.lon, member.lat = chance.uniform(WEST, EAST), chance.uniform(SOUTH, NORTH)
         else:
@@ -168,16 +174,23 @@ class Crowd:
         chance = self.chance
         words = frozenset(chance.sample(KEYWORDS, chance.randint(1, 3)))
         is_asked = member.habit.is_exact and chance.random() < _ASKED_SHARE
+        is_first = member.habit.stays and not member.specs  # one that stands, however few devices
         spec: Spec
-        if chance.random() < _BOOLEAN_SHARE:
+        if chance.random() < _BOOLEAN_SHARE and not is_first:
             spec = self._boolean(member, words, is_asked=is_asked)
         else:
-            region = RegionMode.ELLIPSE if is_asked else RegionMode.ANCHORED
+            region = self._region(member.habit, is_asked=is_asked)
             spec = TopK(words, chance.randint(1, 10), chance.choice((0.3, 0.7, 0.95)), region=region)
-        if spec.region is RegionMode.ANCHORED and chance.random() < _WINDOW_SHARE:
+        if spec.region in {RegionMode.ANCHORED, RegionMode.STANDING} and chance.random() < _WINDOW_SHARE:
             spec = replace(spec, window=chance.choice(_WINDOWS))
         subscription = await member.device.subscribe(spec)
         member.specs[subscription.id] = spec
+
+    def _region(self, habit: Habit, *, is_asked: bool) -> RegionMode:
+        """Draw the mode of a top-k subscription; one that stands needs to know exactly where."""
+        if habit.stays or (habit.is_exact and self.chance.random() < _STANDING_SHARE):
+            return RegionMode.STANDING
+        return RegionMode.ELLIPSE if is_asked else RegionMode.ANCHORED
 
     def _boolean(self, member: Member, words: frozenset[str], *, is_asked: bool) -> Boolean:
         """Draw a boolean subscription, whose range moves or is fixed about where the device is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nearcast import RegionMode
 from tests.chaos.faults import FAULTS
 from tests.chaos.run import CLOCK_JUMP, Tally, run, strike
 from tests.chaos.world import World
@@ -23,6 +24,7 @@ async def test_nothing_is_lost_and_every_list_is_right(tmp_path):
             assert tally.lists > before.lists
             assert tally.commands > before.commands
             before = tally
+        assert {RegionMode.ANCHORED, RegionMode.STANDING} <= world.modes
 
 
 async def test_nor_when_clocks_jump(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 import nearcast
-from nearcast import UnavailableError
+from nearcast import RegionMode, UnavailableError
 from safe_region.frame import Area, Frame
 from tests.chaos.audit import audit_lists, audit_objects, audit_searches, audit_subscriptions, settle
 from tests.chaos.crowd import Crowd, Group
@@ -51,6 +51,8 @@ class World:
         self.violations: list[str] = []
         self.lists = 0
         """Lists compared with the oracle's."""
+        self.modes: set[RegionMode] = set()
+        """The region modes of their subscriptions."""
         self.clock_offset_s = 0.0
         """How far ahead the server's wall clock has ever been, in real time."""
         self.server = ServerProcess(folder, virtual_time=virtual_time)
@@ -113,6 +115,7 @@ class World:
         """Come to rest and compare everything."""
         await self.rest()
         now_ms = self.load.now_ms
+        self.modes |= {spec.region for one in self.crowd.members for spec in one.specs.values()}
         self.lists += audit_lists(self.crowd, self.published, now_ms, self.violations)
         await audit_searches(self.admin, self.crowd, self.published, now_ms, self.violations)
         audit_objects(self.server, self.published, now_ms, self.violations)

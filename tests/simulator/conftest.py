@@ -25,6 +25,7 @@ SMALL = SimulationParameters(
     subscriptions_per_device=2,
     boolean_share=0.5,
     window_share=0.5,
+    standing_share=0.4,
     tfidf_share=0.5,
     alpha_min=0.2,
     alpha_max=0.8,

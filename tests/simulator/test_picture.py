@@ -8,6 +8,7 @@ from matplotlib.image import imread
 from safe_region.frame import Frame
 from simulator.map_furniture import emptiest_corner
 from simulator.picture import (
+    PLACES_MAX,
     RANGES_MAX,
     TRAJECTORIES_MAX,
     Highlight,
@@ -15,6 +16,7 @@ from simulator.picture import (
     _paths,
     draw_map,
     fixed_ranges,
+    standing_places,
 )
 from simulator.schemas import TRAJECTORIES, arrow_schema
 from tests.simulator.conftest import SMALL
@@ -108,6 +110,16 @@ def test_ranges_that_stay_are_drawn(simulation, tmp_path):
     assert (
         np.count_nonzero(np.abs(imread(tmp_path / "map.png")[:, :, :3] - green).max(axis=2) < 0.3) > 200
     )
+
+
+def test_places_where_subscriptions_stand_are_marked(simulation, tmp_path):
+    wanted = [place for place in simulation.subscriptions["place"].to_pylist() if place is not None]
+    assert standing_places(simulation.subscriptions).tolist() == wanted
+    draw_map(simulation, [], tmp_path / "map.png")
+    blue = np.array([0x1D, 0x4E, 0xD8]) / 255.0
+    assert _close_to(imread(tmp_path / "map.png"), blue) > 3 * len(wanted)
+    many = pa.table({"place": [[float(i), 0.0] for i in range(PLACES_MAX + 1)]})
+    assert standing_places(many)[:, 0].tolist() == list(range(0, PLACES_MAX + 1, 2))
 
 
 def test_the_legend_goes_where_no_streets_are(simulation):

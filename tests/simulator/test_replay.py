@@ -38,6 +38,11 @@ def device_of_top_k(replay, tick):
     raise AssertionError
 
 
+def standing_one(replay):
+    """A subscription that stands, without a window."""
+    return next(one for one in replay._standing if one.subscription.spec.window is None)
+
+
 async def test_every_list_is_exact_and_hardly_anybody_speaks(simulation, server):
     seen = []
     replay = Replay(simulation, options(server), lambda *report: seen.append(report))
@@ -48,6 +53,10 @@ async def test_every_list_is_exact_and_hardly_anybody_speaks(simulation, server)
     assert report.audited == lists * (1 + len(set(range(AUDIT_EVERY, ticks, AUDIT_EVERY)) | {ticks}))
     assert 0 < report.audited_boolean < report.audited
     assert 0 < report.audited_windows < report.audited
+    standing = [row for row in replay._subscription_rows if row.place is not None]
+    assert report.standing_subscriptions == len(standing) > 0
+    assert report.audited_standing == len(standing) * report.audited / lists
+    assert report.reports_of_standing == 0
     assert 0 < report.audited_weighed < report.audited - report.audited_boolean
     assert report.fixed_devices > 0
     assert report.reports_of_fixed == 0
@@ -60,7 +69,7 @@ async def test_every_list_is_exact_and_hardly_anybody_speaks(simulation, server)
 
 
 async def test_the_audit_notices_an_object_that_nobody_was_told_about(simulation, server):
-    """The replay notes an object that the server does not have, at the device's feet."""
+    """The replay notes objects that the server does not have: at a device's feet, where one stands."""
     replay = Replay(simulation, options(server))
     follow = replay._follow
     ticks = simulation.world.seconds * 1000 // simulation.world.period_ms
@@ -71,11 +80,15 @@ async def test_the_audit_notices_an_object_that_nobody_was_told_about(simulation
             published = replay._published
             some = next(iter(published.objects.values()))
             fix, spec = device_of_top_k(replay, tick)
-            x_m, y_m = published.frame.project(fix.lon, fix.lat)
-            wanted = spec.keywords
-            published.objects[-1] = some._replace(
-                object_id=-1, x_m=x_m, y_m=y_m, keywords=frozenset(wanted), expiry_ms=2**60
-            )
+            standing = standing_one(replay)
+            for number, lon, lat, wanted in (
+                (-1, fix.lon, fix.lat, spec.keywords),
+                (-2, standing.lon, standing.lat, standing.subscription.spec.keywords),
+            ):
+                x_m, y_m = published.frame.project(lon, lat)
+                published.objects[number] = some._replace(
+                    object_id=number, x_m=x_m, y_m=y_m, keywords=frozenset(wanted), expiry_ms=2**60
+                )
 
     replay._follow = plant
     report = await replay.run()
@@ -85,6 +98,10 @@ async def test_the_audit_notices_an_object_that_nobody_was_told_about(simulation
     assert mismatches[0].tick == ticks
     assert -1 in mismatches[0].expected
     assert -1 not in mismatches[0].found
+    (mismatch,) = [one for one in report.mismatches if one.device_id == standing_one(replay).device_id]
+    assert mismatch.tick == ticks
+    assert -2 in mismatch.expected
+    assert -2 not in mismatch.found
 
 
 async def test_the_audit_notices_a_wrong_order(simulation, server):
@@ -92,8 +109,8 @@ async def test_the_audit_notices_a_wrong_order(simulation, server):
     await replay.run()
     tick = len(replay._fixes) - 1
     for fix in replay._fixes[tick]:
-        subscription, _ = replay._subscriptions[fix.device_id]
-        found = subscription.results()
+        subscription = next(iter(replay._subscriptions[fix.device_id]), None)
+        found = subscription.results() if subscription else []
         if len(found) >= 2 and isinstance(subscription.spec, TopK):
             break
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from pyspark.sql import Row
 
-from nearcast import Boolean, Bounds, Circle, Rectangle, RegionMode, TopK
+from nearcast import Boolean, Bounds, Circle, Rectangle, RegionMode, Similarity, TopK
 from nearcast.expressions import clauses_of
 from safe_region.frame import Area, Frame
 from safe_region.keywords import normalised_keyword
@@ -77,10 +77,25 @@ def test_some_subscriptions_of_both_kinds_have_a_window(wanted):
             assert window.seconds in {None, *WINDOWS_S}
             assert window.count in {None, *WINDOW_COUNTS}
             windows[row.kind, window.seconds is None] += 1
-        if row.kind == "top_k":
+        if row.kind == "top_k" and row.place is None:
             assert row.spec(RegionMode.ELLIPSE).window is None
     assert len(windows) == 4
     assert 0.25 < sum(windows.values()) / len(wanted) < 0.75
+
+
+def test_some_top_k_subscriptions_stand_at_a_place(simulation, wanted, top_k):
+    """Whatever the others do they do it in the mode STANDING, with windows and by tf-idf as well."""
+    places = set(zip(*(simulation.places[name].to_pylist() for name in ("lon", "lat")), strict=True))
+    standing = [row for row in top_k if row.place is not None]
+    assert 0.15 < len(standing) / len(top_k) < 0.7
+    assert all(row.place is None for row in wanted if row.kind == "boolean")
+    assert {tuple(row.place) for row in standing} <= places
+    specs = [row.spec(RegionMode.ELLIPSE) for row in standing]
+    assert {spec.region for spec in specs} == {RegionMode.STANDING}
+    assert any(spec.window is not None for spec in specs)
+    assert {spec.similarity for spec in specs} == {Similarity.JACCARD, Similarity.TFIDF}
+    moving = [row.spec(RegionMode.ELLIPSE).region for row in top_k if row.place is None]
+    assert set(moving) == {RegionMode.ELLIPSE}
 
 
 def test_expressions_ask_for_words_of_some_object(simulation, boolean):
@@ -147,7 +162,7 @@ def test_ranges_in_a_wide_area_are_no_larger_than_a_server_takes(spark, simulati
 
 
 def test_what_a_top_k_row_asks_for(top_k):
-    row = top_k[0]
+    row = next(row for row in top_k if row.place is None)
     spec = row.spec(RegionMode.ELLIPSE)
     assert isinstance(spec, TopK)
     assert (list(spec.keywords), spec.k, spec.alpha) == (row.keywords, row.k, row.alpha)
@@ -171,10 +186,13 @@ def test_words_may_be_operators_and_have_quotes(spark, simulation):
     assert required == {normalised_keyword(word) for word in words}
 
 
-def test_all_may_be_of_one_kind(spark, simulation):
+def test_all_may_be_of_one_kind_and_stand(spark, simulation):
     published = spark.createDataFrame(simulation.objects.slice(0, 5).to_pandas(), schemas.OBJECTS)
     frame = Frame.of(simulation.world.area)
     for share, kind in ((0.0, "top_k"), (1.0, "boolean")):
-        parameters = SimulationParameters(objects=5, arrivals_per_s=0.0, boolean_share=share, devices=8)
+        parameters = SimulationParameters(
+            objects=5, arrivals_per_s=0.0, boolean_share=share, standing_share=1.0, devices=8
+        )
         rows = subscriptions(published, spark.range(8), frame, parameters).collect()
         assert {row.kind for row in rows} <= {kind}
+        assert {row.place is not None for row in rows} == {kind == "top_k"}

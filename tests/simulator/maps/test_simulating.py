@@ -1,6 +1,7 @@
 """A simulation on a map, and the command line that asks for one."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -12,7 +13,7 @@ from simulator.maps import MapError
 from simulator.parameters import SimulationParameters
 from simulator.simulation import simulate
 from tests.simulator.maps.osm_xml import OsmFile, town
-from tests.simulator.maps.road_lists import grid
+from tests.simulator.maps.road_lists import grid, write
 from tests.simulator.test_city import distance_to_roads_m
 
 
@@ -79,8 +80,13 @@ def test_a_bad_map_changes_nothing(spark, tmp_path):
 
 
 def test_a_road_network_is_simulated_as_any_map(spark, tmp_path):
+    """Here with texts of a file as what is published: they stay where they are, on or off the roads."""
     path = grid(size=8, step=70.0).write_plain(tmp_path, "old_town")
-    parameters = SimulationParameters(map_file=path, unit_m=2.0, devices=20, seconds=60, objects=100)
+    rows = [f"{i},{90 * (i % 5)},{110 * (i // 5)},word{i} shop" for i in range(20)] + ["20,9e3,0,away"]
+    texts = write(tmp_path / "texts.csv.gz", "\n".join(["id,x,y,text", *rows]))
+    parameters = SimulationParameters(
+        map_file=path, unit_m=2.0, texts_file=texts, devices=20, seconds=60, objects=100
+    )
     one = simulate(parameters, tmp_path / "one", spark=spark, partitions=1)
     again = simulate(parameters, tmp_path / "again", spark=spark, partitions=5)
     for name in schemas.TABLES:
@@ -90,8 +96,16 @@ def test_a_road_network_is_simulated_as_any_map(spark, tmp_path):
     frame = Frame.of(one.world.area)
     for row in one.trajectories.to_pylist()[::53]:
         assert distance_to_roads_m(one.roads, frame, row["lon"], row["lat"]) < 1e-3
-    spots = {(row["lon"], row["lat"]) for row in one.places.to_pylist()}
-    assert {(row["lon"], row["lat"]) for row in one.objects.to_pylist()} <= spots
+    assert one.world.texts == {"taken": 20, "outside": 1, "wordless": 0}
+    published = {(row["lon"], row["lat"]) for row in one.objects.to_pylist()}
+    # The middle of the network, at 245, 245, lies at 0 degrees.
+    assert {
+        (round(lon * frame.y_m_per_deg), round(lat * frame.y_m_per_deg)) for lon, lat in published
+    } == {(2 * (90 * (i % 5) - 245), 2 * (110 * (i // 5) - 245)) for i in range(20)}
+    assert (tmp_path / "one/texts").is_dir()
+    with pytest.raises(MapError, match="there is no file"):
+        simulate(replace(parameters, texts_file=tmp_path / "none.csv"), tmp_path / "one", spark=spark)
+    assert (tmp_path / "one/texts").is_dir(), "nothing has been removed"
 
 
 @pytest.mark.parametrize("command", ["simulate", "demo"])
