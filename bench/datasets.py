@@ -291,7 +291,18 @@ def messages(count: int = 100_000) -> Dataset:
     return _city("messages", count, 2, lambda chance: chance.integers(5, 14, count))
 
 
-def _city(name: str, count: int, seed: int, sizes_of: Callable[[np.random.Generator], Ints]) -> Dataset:
+def uniform(count: int = 100_000) -> Dataset:
+    """Draw a city whose objects have 5 to 13 keywords, all as frequent."""
+    return _city("uniform", count, 2, lambda chance: chance.integers(5, 14, count), zipf=0.0)
+
+
+def _city(
+    name: str,
+    count: int,
+    seed: int,
+    sizes_of: Callable[[np.random.Generator], Ints],
+    zipf: float = _ZIPF,
+) -> Dataset:
     """Draw places with so many keywords each, or fewer if some are drawn twice."""
     chance = np.random.default_rng([seed, count])
     centres = chance.uniform(-_CITY_M / 2, _CITY_M / 2, (_CLUSTERS, 2))
@@ -300,7 +311,7 @@ def _city(name: str, count: int, seed: int, sizes_of: Callable[[np.random.Genera
     points = centres[cluster] + chance.normal(0.0, 1.0, (count, 2)) * spread[cluster, None]
     points = (points + _CITY_M / 2) % _CITY_M - _CITY_M / 2  # what leaves on one side enters on the other
     sizes = sizes_of(chance)
-    weights = 1.0 / np.arange(1, _VOCABULARY + 1) ** _ZIPF
+    weights = 1.0 / np.arange(1, _VOCABULARY + 1) ** zipf
     drawn = np.searchsorted(np.cumsum(weights) / weights.sum(), chance.random(int(sizes.sum())))
     cuts = np.cumsum(sizes)[:-1]
     rows = [np.unique(row) for row in np.split(np.minimum(drawn, _VOCABULARY - 1), cuts)]
@@ -316,6 +327,7 @@ SOURCES: dict[str, Callable[[], Dataset]] = {
     "osm": osm,
     "synthetic": synthetic,
     "messages": messages,
+    "uniform": uniform,
 }
 
 

@@ -15,6 +15,7 @@ from engine.contracts import TOP_K, Rows
 from engine.objects import Objects
 from engine.polygons import Rings
 from engine.top_k.matcher import TopKMatcher, TopKSpecs
+from engine.windows import Lasts
 from index.batches import Ints, ObjectBatch
 from safe_region.region import RegionMode
 
@@ -69,7 +70,9 @@ def top_k_of(engine: Engine) -> TopKMatcher:
     return cast("TopKMatcher", engine.matchers[TOP_K])
 
 
-def subscribe(engine: Engine, drawn: Subscriptions, region: RegionMode) -> None:
-    """Make drawn subscriptions known, all in one mode."""
+def subscribe(
+    engine: Engine, drawn: Subscriptions, region: RegionMode, lasts: Lasts | None = None
+) -> None:
+    """Make drawn subscriptions known, all in one mode, with these windows."""
     modes = np.full(len(drawn.handles), region, dtype=np.int64)
-    top_k_of(engine).subscribe(drawn.handles, TopKSpecs(drawn.interests, drawn.k, modes))
+    top_k_of(engine).subscribe(drawn.handles, TopKSpecs(drawn.interests, drawn.k, modes, lasts=lasts))

@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 from bench.ap_plus.draw import plot_ap_plus
 from bench.panels import LOG_FROM, lines
 from bench.reports import Row
+from bench.rt_tree.draw import plot_rt_tree
+from bench.skype.draw import plot_skype
 
 mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
 
@@ -312,6 +314,7 @@ def _storms(panel: Axes, rows: Sequence[Row]) -> None:
 
 PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
     "ap_plus": plot_ap_plus,
+    "skype": plot_skype,
     "ap_tree": plot_ap_tree,
     "lamps": plot_lamps,
     "match": plot_match,
@@ -319,6 +322,7 @@ PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
     "ranges": plot_ranges,
     "recovery": plot_recovery,
     "retrieve": plot_retrieve,
+    "rt_tree": plot_rt_tree,
     "server": plot_server,
     "silence": plot_silence,
 }

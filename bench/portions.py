@@ -29,6 +29,7 @@ def object_part(objects: ObjectBatch, start: int, stop: int) -> ObjectBatch:
         objects.x_m[start:stop],
         objects.y_m[start:stop],
         keyword_part(objects.keywords, start, stop),
+        None if objects.boxes is None else objects.boxes.part(np.arange(start, stop)),
     )
 
 

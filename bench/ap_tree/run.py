@@ -7,14 +7,14 @@ they would come), and new objects are matched, one a call and in batches. Kernel
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from bench.ap_tree.rebuild import rebuild_rows
-from bench.ap_tree.variants import VARIANTS, why_not
+from bench.ap_tree.variants import VARIANTS, Make, why_not
 from bench.ap_tree.workload import ApTreeAudit, ApTreeParameters, ApTreeWorkload, draw
 from bench.datasets import SOURCES, Dataset
 from bench.errors import BenchError
@@ -115,22 +115,27 @@ EXPERIMENTS: dict[str, Callable[[ApTreeParameters], list[Setting]]] = {
 
 
 def measure(
-    name: str, data: Dataset, parameters: ApTreeParameters, budget_s: float, progress: Progress
+    name: str,
+    data: Dataset,
+    parameters: ApTreeParameters,
+    budget_s: float,
+    progress: Progress,
+    variants: Mapping[str, Make] = VARIANTS,
 ) -> Row:
-    """Measure a variant on one workload.
+    """Measure one of some variants on one workload.
 
     It is measured with fewer subscriptions, by halves, if building it would take longer than the time.
     """
     trial = draw(data, replace(parameters, subscriptions=min(_TRIAL, parameters.subscriptions)))
     for _ in range(2):  # twice, for the first compiles
-        built_s, _, index = _built(name, data, trial, parameters, lambda *_: None)
+        built_s, _, index = _built(variants[name], name, data, trial, parameters, lambda *_: None)
         index.match(object_part(trial.arrivals, 0, min(100, len(trial.arrivals))))
     count = parameters.subscriptions
     while count > _TRIAL and built_s / trial.subscriptions * count > budget_s:
         count //= 2
     parameters = replace(parameters, subscriptions=count)
     workload = draw(data, parameters)
-    built_s, inserted_us, index = _built(name, data, workload, parameters, progress)
+    built_s, inserted_us, index = _built(variants[name], name, data, workload, parameters, progress)
     objects = workload.arrivals
     before = index.candidate_count
     batch_us, batch = _timed(index, objects, _BATCH, budget_s, progress)
@@ -161,6 +166,7 @@ def measure(
 
 
 def _built(
+    make: Make,
     name: str,
     data: Dataset,
     workload: ApTreeWorkload,
@@ -168,7 +174,7 @@ def _built(
     progress: Progress,
 ) -> tuple[float, float | None, ClauseIndex]:
     """Build a variant; return the seconds, and the microseconds of each clause that came later."""
-    index = VARIANTS[name](data.square(), workload.history, parameters)
+    index = make(data.square(), workload.history, parameters)
     whole = len(workload.required)
     first = max(1, round(whole * parameters.first_share))
     nothing = object_part(workload.arrivals, 0, 0)

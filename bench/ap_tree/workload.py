@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from bench.datasets import Dataset, keyword_sets
 from index.batches import Boxes, Floats, Ints, KeywordIds, KeywordLists, Matches, ObjectBatch
@@ -38,6 +39,10 @@ class ApTreeParameters:
         Of the AP-Tree.
     first_share
         How much of the subscriptions the index is built from; the others are inserted later.
+    words_min, words_max
+        Keywords of a new object, those of several drawn objects together; 0 for those of one.
+    object_side
+        New objects have areas, whose sides are uniform up to this share of the space's.
     audited
         How many objects are compared with the definition.
     """
@@ -55,6 +60,9 @@ class ApTreeParameters:
     fanout: int = 200
     leaf_max: int = 40
     first_share: float = 1.0
+    words_min: int = 0
+    words_max: int = 0
+    object_side: float = 0.0
     audited: int = 40
     seed: int = 1
 
@@ -98,9 +106,40 @@ def draw(data: Dataset, parameters: ApTreeParameters) -> ApTreeWorkload:
         boxes,
         KeywordLists.of([np.array(row, dtype=np.int32) for row in words]),
         count,
-        data.objects(parameters.objects, 1, chance),
+        _arrivals(data, parameters, chance),
         data.objects(parameters.history, _HISTORY, chance),
     )
+
+
+def _arrivals(data: Dataset, parameters: ApTreeParameters, chance: np.random.Generator) -> ObjectBatch:
+    """Draw new objects."""
+    drawn = data.objects(parameters.objects, 1, chance)
+    if parameters.words_max:
+        wanted = chance.integers(parameters.words_min, parameters.words_max + 1, len(drawn)).tolist()
+        rows = (
+            _words(keywords, count, data, chance)
+            for keywords, count in zip(keyword_sets(drawn.keywords), wanted, strict=True)
+        )
+        drawn = replace(drawn, keywords=KeywordLists.of(list(rows)))
+    if parameters.object_side:
+        half = chance.uniform(0.0, parameters.object_side, (2, len(drawn))) / 2.0
+        half_x = half[0] * float(data.x_m.max() - data.x_m.min())
+        half_y = half[1] * float(data.y_m.max() - data.y_m.min())
+        x_m, y_m = drawn.x_m, drawn.y_m
+        drawn = replace(drawn, boxes=Boxes(x_m - half_x, y_m - half_y, x_m + half_x, y_m + half_y))
+    return drawn
+
+
+def _words(
+    keywords: KeywordIds, count: int, data: Dataset, chance: np.random.Generator
+) -> npt.NDArray[np.int32]:
+    """Return so many keywords: an object's, and those of others where it has too few."""
+    found = set(keywords.tolist())
+    for _ in range(count):
+        if len(found) >= count:
+            break
+        found.update(data.keywords.row(int(chance.integers(len(data.keywords)))).tolist())
+    return np.sort(np.array(sorted(found), dtype=np.int32)[:count])
 
 
 def _subsets(
@@ -166,8 +205,10 @@ class ApTreeAudit:
         corners = [one.tolist() for one in (boxes.x1_m, boxes.y1_m, boxes.x2_m, boxes.y2_m)]
         self.expected: list[list[int]] = []
         arrivals = workload.arrivals
+        there = arrivals.extents()
+        extents = (there.x1_m, there.y1_m, there.x2_m, there.y2_m)
         for i in range(min(count, len(arrivals))):
-            x_m, y_m = float(arrivals.x_m[i]), float(arrivals.y_m[i])
+            left, low, right, high = (float(one[i]) for one in extents)
             has = frozenset(arrivals.keywords.row(i).tolist())
             rows = sorted(row for word in has for row in having.get(word, ()) if words[row] <= has)
             x1_m, y1_m, x2_m, y2_m = corners
@@ -175,7 +216,7 @@ class ApTreeAudit:
                 [
                     row + 1
                     for row in rows
-                    if x1_m[row] <= x_m <= x2_m[row] and y1_m[row] <= y_m <= y2_m[row]
+                    if x1_m[row] <= right and left <= x2_m[row] and y1_m[row] <= high and low <= y2_m[row]
                 ]
             )
 

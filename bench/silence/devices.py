@@ -71,6 +71,9 @@ class Devices(Protocol):
     def compare(self, audit: Audit, handles: Ints) -> None:
         """Audit some devices."""
 
+    def held(self) -> float:
+        """Return how many objects a device holds, on average."""
+
 
 class RegionDevices:
     """Devices that report when they have left their safe region.
@@ -104,9 +107,10 @@ class RegionDevices:
 
     def learn(self, published: Published) -> None:
         """Push what anchored devices must know; ask the others where they are."""
-        told = np.unique(np.concatenate([published.changes["handle"], published.rebound]))
+        changes = np.concatenate([published.left, published.changes])
+        told = np.unique(np.concatenate([changes["handle"], published.rebound]))
         self.traffic.pushes += len(told)
-        self.traffic.say(len(told), published.changes)
+        self.traffic.say(len(told), changes)
         asked = published.pending
         self.traffic.location_requests += len(asked)
         self.traffic.answers += len(asked)
@@ -123,6 +127,11 @@ class RegionDevices:
     def compare(self, audit: Audit, handles: Ints) -> None:
         """Audit what some devices make of what they hold."""
         audit.compare(self.engine, handles, self._x_m[handles - 1], self._y_m[handles - 1])
+
+    def held(self) -> float:
+        """Return how many objects a device holds, on average."""
+        subscriptions = top_k_of(self.engine).subscriptions
+        return float(subscriptions.rows["buffer_count"][subscriptions.used()].mean())
 
     def _report(self) -> None:
         reporting = leaving(self.engine, self._handles, self._x_m, self._y_m, self._k_max)
@@ -191,6 +200,10 @@ class SetDevices:
     def is_sure(self, second: int) -> bool:
         """Whether devices show what is true now."""
         return self._period_s is None or second % self._period_s == 0
+
+    def held(self) -> float:
+        """Return how many objects a device holds, on average."""
+        return float((self._shown != NOBODY).sum() / len(self._handles))
 
     def compare(self, audit: Audit, handles: Ints) -> None:
         """Audit what some devices show."""

@@ -17,14 +17,16 @@ import numpy as np
 from bench.audits import Audit, sample
 from bench.datasets import SOURCES
 from bench.engines import subscribe
+from bench.errors import BenchError
 from bench.reports import Progress, Row
 from bench.silence.devices import Devices
-from bench.silence.variants import VARIANTS, Variant
+from bench.silence.variants import VARIANTS, Variant, Window
 from bench.silence.wire_sizes import WireSizes, wire_sizes
-from bench.silence.workload import SilenceParameters, SilenceWorkload, prepare
+from bench.silence.workload import FOREVER, SilenceParameters, SilenceWorkload, prepare
 from bench.trajectories import offsets
 from bench.variants import chosen
-from engine import Positions
+from engine import Engine, Positions, Published
+from engine.windows import Lasts
 from safe_region.scoring import Similarity
 
 _TRIAL_DEVICES = 16
@@ -65,6 +67,7 @@ def measure(
         "devices": devices,
         "seconds": run.second,
         "objects": parameters.objects,
+        "window_s": parameters.window_s,
         "arrivals_per_s": parameters.arrivals_per_s,
         "expiries_per_s": parameters.expiries_per_s,
         "k_max": parameters.k_max,
@@ -110,6 +113,7 @@ class SilenceRun:
         self.second = 0
         self.audit = Audit(workload.drawn, workload.data.maxdist_m)
         self._name = variant.name
+        self._window = variant.window
         self._workload = workload
         self._parameters = parameters
         self._chance = np.random.default_rng([parameters.seed, 37])
@@ -118,11 +122,9 @@ class SilenceRun:
     def _anchored(self, variant: Variant) -> Devices:
         """Publish what is there and evaluate all subscriptions."""
         engine = variant.make(self._workload.data)
-        objects, expiry_ms = self._workload.arriving(0)
-        engine.publish(objects, expiry_ms)
-        self.audit.publish(objects)
+        self._publish(engine)
         drawn = self._workload.drawn
-        subscribe(engine, drawn, variant.region)
+        subscribe(engine, drawn, variant.region, self._lasts())
         engine.evaluate(Positions(drawn.handles, drawn.x_m, drawn.y_m))
         return variant.devices(engine, self._workload)
 
@@ -147,14 +149,35 @@ class SilenceRun:
         self.second += 1
         engine = self.devices.engine
         gone = engine.advance(1000 * self.second)
+        if self._window is Window.SECONDS:
+            gone = self._workload.ending(self.second)
         if len(gone):
             self.audit.remove(gone)
             self.devices.lose()
-        objects, expiry_ms = self._workload.arriving(self.second)
-        if len(objects):
-            self.audit.publish(objects)
-            self.devices.learn(engine.publish(objects, expiry_ms))
+        part = self._workload.part(self.second)
+        if part.stop > part.start:
+            self.devices.learn(self._publish(engine))
         self.devices.move(self.second, *self._workload.trajectories.at(self.second))
+
+    def _publish(self, engine: Engine) -> Published:
+        """Publish what arrives at this second."""
+        objects, expiry_ms = self._workload.arriving(self.second)
+        if self._window is not Window.LIFETIMES:
+            expiry_ms = np.full_like(expiry_ms, FOREVER)
+        self.audit.publish(objects)
+        if self._window is Window.COUNT:
+            self.audit.remove(self._workload.crowded_out(self.second, self._parameters.objects))
+        created_ms = self._workload.created_ms[self._workload.part(self.second)]
+        return engine.publish(objects, expiry_ms, created_ms=created_ms)
+
+    def _lasts(self) -> Lasts:
+        """Return the windows of subscriptions."""
+        lasts = Lasts.none(len(self._workload.drawn.handles))
+        if self._window is Window.SECONDS:
+            lasts.duration_ms[:] = self._workload.expiry_ms[0] - self._workload.created_ms[0]
+        if self._window is Window.COUNT:
+            lasts.count[:] = self._parameters.objects
+        return lasts
 
     def compare_sample(self) -> None:
         """Audit some devices as they are."""
@@ -178,6 +201,7 @@ class SilenceRun:
         up = sizes.up(traffic.reports + traffic.answers, traffic.deltas)
         down = sizes.down(traffic.deltas, traffic.objects, traffic.drops, traffic.location_requests)
         row |= {"bytes_up": round(up / hours, 1), "bytes_down": round(down / hours, 1)}
+        row["held"] = round(self.devices.held(), 1)
         row["stale_share"] = round(traffic.stale / device_seconds, 4)
         row |= {"lists_audited": self.audit.lists, "mismatches": self.audit.mismatches}
         return row
@@ -203,6 +227,12 @@ def run(
     wanted = chosen(variants, VARIANTS)
     source = SOURCES[data]()
     parameters = SilenceParameters(similarity=Similarity[similarity.upper()], **shape)
+    if not parameters.window_s:
+        wanted = _without_windows(wanted, variants)
+    elif parameters.arrivals_per_s or parameters.expiries_per_s:
+        raise BenchError(
+            "window_s says how many objects come and go: arrivals_per_s, expiries_per_s must be 0"
+        )
     offsets_m = offsets(trajectories, parameters.seconds, parameters.seed)
     workload = prepare(source, offsets_m, parameters)
     sizes = wire_sizes(source, workload.objects, parameters.seed)
@@ -213,3 +243,11 @@ def run(
         rows.append(given | measure(VARIANTS[name], workload, parameters, sizes, budget_s, progress))
     progress("variants", len(wanted), len(wanted))
     return rows
+
+
+def _without_windows(wanted: Sequence[str], named: Sequence[str]) -> list[str]:
+    """Return the variants that need no window; whoever names another is told."""
+    for name in named:
+        if VARIANTS[name].window is not Window.LIFETIMES:
+            raise BenchError(f"variant is {name!r}, which needs window_s above 0")
+    return [name for name in wanted if VARIANTS[name].window is Window.LIFETIMES]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from functools import partial
 from typing import NamedTuple
 
@@ -25,6 +26,17 @@ _KNOWN_AROUND = 64
 """b of the engine that stands for the truth: it is seldom asked anew."""
 
 
+class Window(Enum):
+    """What ends objects."""
+
+    LIFETIMES = "lifetimes"
+    """Each says when it ends."""
+    SECONDS = "seconds"
+    """They last, and subscriptions have windows of so many seconds."""
+    COUNT = "count"
+    """They last, and subscriptions have windows of so many objects."""
+
+
 class Variant(NamedTuple):
     """A way of keeping devices right.
 
@@ -42,6 +54,10 @@ class Variant(NamedTuple):
         Makes the matcher from options whose indexes are set.
     devices
         Makes the devices, whose subscriptions are anchored where they begin.
+    thins
+        Whether what others beat everywhere and outlive is left out.
+    window
+        What ends objects, where each counts for the same time.
     is_slow
         Whether a trial run has to tell how many devices there can be.
     """
@@ -53,6 +69,8 @@ class Variant(NamedTuple):
     devices: Callable[[Engine, SilenceWorkload], Devices] = RegionDevices
     is_slow: bool = False
     costs: CostModel = CostModel()
+    thins: bool = True
+    window: Window = Window.LIFETIMES
 
     def make(self, data: Dataset) -> Engine:
         """Return an empty engine."""
@@ -63,6 +81,7 @@ class Variant(NamedTuple):
                 OBJECT_INDEXES[DEFAULT_OBJECT_INDEX],
                 lambda: SUBSCRIPTION_INDEXES[DEFAULT_SUBSCRIPTION_INDEX](square),
                 self.costs,
+                thins=self.thins,
             ),
             self.matcher,
         )
@@ -82,6 +101,10 @@ VARIANTS: dict[str, Variant] = {
         *(Variant(f"anchored-{extra}", buffer_extra=extra) for extra in (0, 2, 5, 10, 20)),
         Variant("anchored-cost", buffer_extra=None, costs=CostModel(ahead=0.0)),
         Variant("anchored-cost-ahead", buffer_extra=None),
+        Variant("anchored-10-unthinned", buffer_extra=10, thins=False),
+        Variant("anchored-cost-ahead-unthinned", buffer_extra=None, thins=False),
+        Variant("anchored-cost-ahead-seconds", buffer_extra=None, window=Window.SECONDS),
+        Variant("anchored-cost-ahead-count", buffer_extra=None, window=Window.COUNT),
         *map(_periodic, (1, 5, 30)),
     )
 }

@@ -13,6 +13,7 @@ from index.batches import Floats, Ints, ObjectBatch
 from safe_region.scoring import Similarity
 
 FOREVER = 2**62
+_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,9 @@ class SilenceParameters:
         k is uniform from 1 to this.
     similarity
         Text similarity of all.
+    window_s
+        0, or how long each object counts: as many arrive a second as keep `objects` of them, by Poisson's
+        law, instead of `arrivals_per_s` and `expiries_per_s`.
     audited
         Devices compared with the oracle at each of `audits` moments.
     """
@@ -44,6 +48,7 @@ class SilenceParameters:
     expiries_per_s: float = 0.0
     k_max: int = 10
     similarity: Similarity = Similarity.JACCARD
+    window_s: float = 0.0
     audited: int = 40
     audits: int = 5
     seed: int = 1
@@ -63,8 +68,8 @@ class SilenceWorkload:
         Where devices are.
     objects
         Those of the beginning, then those that arrive, in order.
-    expiry_ms
-        When each of them goes.
+    created_ms, expiry_ms
+        When each of them comes and goes.
     arrived
         How many of them there have been by each second; at second 0 those of the beginning.
     """
@@ -73,14 +78,28 @@ class SilenceWorkload:
     drawn: Subscriptions
     trajectories: Trajectories
     objects: ObjectBatch
+    created_ms: Ints
     expiry_ms: Ints
     arrived: Ints
 
+    def part(self, second: int) -> slice:
+        """Return which objects arrive at a second; at 0 all that are there."""
+        return slice(int(self.arrived[second - 1]) if second else 0, int(self.arrived[second]))
+
     def arriving(self, second: int) -> tuple[ObjectBatch, Ints]:
         """Return the objects that arrive at a second (at 0 all that are there), and their expiries."""
-        start = int(self.arrived[second - 1]) if second else 0
-        stop = int(self.arrived[second])
-        return object_part(self.objects, start, stop), self.expiry_ms[start:stop]
+        part = self.part(second)
+        return object_part(self.objects, part.start, part.stop), self.expiry_ms[part]
+
+    def ending(self, second: int) -> Ints:
+        """Return the ids of objects that go at a second, where each goes after the same time."""
+        ends = np.searchsorted(self.expiry_ms, [_MS * (second - 1), _MS * second], side="right")
+        return np.arange(ends[0], ends[1]) + 1
+
+    def crowded_out(self, second: int, count: int) -> Ints:
+        """Return the ids of objects that those of a second drive out of a window of so many."""
+        part = self.part(second)
+        return np.arange(max(0, part.start - count), max(0, part.stop - count)) + 1
 
     def first(self, devices: int) -> SilenceWorkload:
         """Return the same with the first devices only."""
@@ -104,11 +123,32 @@ def prepare(data: Dataset, offsets_m: Floats, parameters: SilenceParameters) -> 
     )
     trajectories = Trajectories(offsets_m, drawn.x_m, drawn.y_m, chance)
     seconds = np.arange(parameters.seconds + 1)
+    if parameters.window_s:
+        return _windowed(data, drawn, trajectories, parameters, chance)
     arrived = parameters.objects + np.floor(parameters.arrivals_per_s * seconds).astype(np.int64)
     objects = data.objects(int(arrived[-1]), 1, chance)
     expired = np.floor(parameters.expiries_per_s * seconds).astype(np.int64)
     expiry_ms = _expiries(arrived, np.diff(expired), chance)
-    return SilenceWorkload(data, drawn, trajectories, objects, expiry_ms, arrived)
+    created_ms = _MS * np.repeat(seconds, np.diff(arrived, prepend=0))
+    return SilenceWorkload(data, drawn, trajectories, objects, created_ms, expiry_ms, arrived)
+
+
+def _windowed(
+    data: Dataset,
+    drawn: Subscriptions,
+    trajectories: Trajectories,
+    parameters: SilenceParameters,
+    chance: np.random.Generator,
+) -> SilenceWorkload:
+    """Let objects arrive by Poisson's law, at whole seconds, and each go after the same time."""
+    first = -int(np.ceil(parameters.window_s)) + 1
+    per_s = parameters.objects / (1 - first)
+    arrivals = chance.poisson(per_s, parameters.seconds + 1 - first)
+    created_ms = _MS * np.repeat(np.arange(first, parameters.seconds + 1), arrivals)
+    arrived = np.cumsum(arrivals)[-first:]
+    objects = data.objects(len(created_ms), 1, chance)
+    expiry_ms = created_ms + _MS * (1 - first)
+    return SilenceWorkload(data, drawn, trajectories, objects, created_ms, expiry_ms, arrived)
 
 
 def _expiries(arrived: Ints, expiring: Ints, chance: np.random.Generator) -> Ints:
@@ -117,7 +157,7 @@ def _expiries(arrived: Ints, expiring: Ints, chance: np.random.Generator) -> Int
     alive = np.arange(arrived[0])
     for second, count in enumerate(expiring.tolist(), 1):
         chosen = chance.choice(len(alive), min(count, len(alive)), replace=False)
-        expiry_ms[alive[chosen]] = 1000 * second
+        expiry_ms[alive[chosen]] = _MS * second
         alive = np.concatenate(
             [np.delete(alive, chosen), np.arange(arrived[second - 1], arrived[second])]
         )

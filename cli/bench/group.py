@@ -14,8 +14,10 @@ from cli.bench.publish import publish
 from cli.bench.ranges import ranges
 from cli.bench.recovery import recovery
 from cli.bench.retrieve import retrieve
+from cli.bench.rt_tree import rt_tree
 from cli.bench.server import server
 from cli.bench.silence import silence
+from cli.bench.skype import skype
 
 
 @click.group()
@@ -40,3 +42,5 @@ bench.add_command(retrieve)
 bench.add_command(server)
 bench.add_command(ranges)
 bench.add_command(silence)
+bench.add_command(rt_tree)
+bench.add_command(skype)
