@@ -201,7 +201,7 @@ class Engine:
     def _with_refilled(self, changes: list[Rows]) -> Rows:
         """Return changes, with what takes the place of what has gone."""
         refilled = np.concatenate([matcher.refill() for matcher in self.matchers.values()])
-        # In one order, whether somebody was refilled or not: that may depend on the time that things take.
+        # In one order, refilled or not: whether somebody is may depend on the time that things take.
         return grouped(np.concatenate([*changes, refilled]))
 
     # -- subscriptions ---------------------------------------------------------------------------
