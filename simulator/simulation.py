@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from feeds.spark import SHUFFLE_PARTITIONS, spark_session
 from safe_region.frame import Area, Frame
 from safe_region.idf import IdfTable
 from simulator import schemas
@@ -27,7 +28,6 @@ from simulator.destinations import Destinations
 from simulator.graph import Graph
 from simulator.maps import read_map, read_texts
 from simulator.parameters import SimulationParameters
-from simulator.spark import SHUFFLE_PARTITIONS, spark_session
 from simulator.subscriptions import subscriptions
 from simulator.terrain import Terrain
 from simulator.trajectories import trajectories

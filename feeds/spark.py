@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from simulator.java import find_java
+from feeds.java import find_java
 
 SHUFFLE_PARTITIONS = 4
 """Few: tables of a simulation are small next to the cost of a task."""

@@ -1,0 +1,1 @@
+"""Event logs that simulator, stream job and server share: schemas, readers, writers; Spark's session."""

@@ -1,0 +1,58 @@
+"""The feeds: what is published, and who wants to know, as rows of two event logs.
+
+A feed's meaning
+----------------
+messages
+    What is published (`action` is `publish`) and taken back (`retract`). `object_id` is the publisher's,
+    and new for each object; who replaces an object retracts it and publishes another. `time_ms` is when
+    that happened, in epoch milliseconds. A position in degrees (WGS84) and keywords; `ttl_ms` is how long
+    the object lives, null for as long as windows have room. Only `action`, `object_id` and `time_ms`
+    matter of what is taken back. `payload` is the publisher's own.
+subscriptions
+    Who subscribes (`subscribe`) and no longer does (`end`). `subscription_id` is the subscriber's; who
+    subscribes again under the same one replaces what it had. Of kind `top_k`: keywords, k, alpha,
+    similarity (`jaccard`, `dice`, `cosine` or `tfidf`), and where it stands.
+
+Order
+-----
+Rows of a feed may come in any order and more than once. What happens in the same batch of a job happens
+in the order of `time_ms`, then of ids. What is late is taken as it comes.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+PUBLISH, RETRACT = "publish", "retract"
+SUBSCRIBE, END = "subscribe", "end"
+TOP_K = "top_k"
+
+MESSAGES = pa.schema(
+    [
+        ("action", pa.string()),
+        ("object_id", pa.int64()),
+        ("time_ms", pa.int64()),
+        ("lon", pa.float64()),
+        ("lat", pa.float64()),
+        ("keywords", pa.list_(pa.string())),
+        ("ttl_ms", pa.int64()),
+        ("payload", pa.binary()),
+    ]
+)
+
+SUBSCRIPTIONS = pa.schema(
+    [
+        ("action", pa.string()),
+        ("subscription_id", pa.int64()),
+        ("time_ms", pa.int64()),
+        ("kind", pa.string()),
+        ("keywords", pa.list_(pa.string())),
+        ("k", pa.int32()),
+        ("alpha", pa.float64()),
+        ("similarity", pa.string()),
+        ("lon", pa.float64()),
+        ("lat", pa.float64()),
+    ]
+)
+
+FEEDS = {"messages": MESSAGES, "subscriptions": SUBSCRIPTIONS}

@@ -1,0 +1,134 @@
+"""Blocks: rows of a feed as arrays, and as bytes, which is how they travel and how they are kept.
+
+A row of Spark carries a block of many rows of a feed. In bytes it is one row of an Arrow stream, each
+column a list, so that reading copies nothing.
+
+Keywords travel as digests of 128 bits: whoever has a block need not have the words. Two different words
+of one digest would be an error that `Numbers` reports; the chance is below 1e-25 for a million words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from index.batches import Floats, Ints, KeywordIds, KeywordLists
+
+Bytes = npt.NDArray[np.int8]
+
+FOR_EVER_MS = 1 << 62
+"""The expiry of what has no lifetime."""
+
+_DIGEST_BYTES = 16
+
+
+def digests(words: Sequence[str]) -> Ints:
+    """Return a pair of int64 for each word. O(characters)."""
+    found = b"".join(hashlib.blake2b(word.encode(), digest_size=_DIGEST_BYTES).digest() for word in words)
+    return np.frombuffer(found, dtype="<i8").reshape(-1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Arrays, a row each, with keyword lists and the digests of the keywords."""
+
+    offsets: Ints
+    """Keywords of row i are `words[offsets[i] : offsets[i + 1]]`."""
+    words: KeywordIds
+    """Rows of the digests; in no order."""
+    high: Ints
+    low: Ints
+    """Digests of words."""
+    square: Floats
+    """What each word weighs, squared; 1 without weights."""
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def pack(self) -> bytes:
+        """Write the block as bytes."""
+        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        arrays = [
+            pa.LargeListArray.from_arrays(pa.array([0, len(column)], pa.int64()), pa.array(column))
+            for column in columns.values()
+        ]
+        batch = pa.record_batch(arrays, names=list(columns))
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """Read a block; its arrays share the memory of the bytes."""
+        (batch,) = pa.ipc.open_stream(pa.BufferReader(data))
+        columns: dict[str, Any] = {
+            name: column.values.to_numpy() for name, column in zip(batch.schema.names, batch, strict=True)
+        }
+        return cls(**columns)
+
+    @classmethod
+    def join(cls, blocks: Sequence[Self]) -> Self:
+        """Return the rows of several blocks, at least one, one behind the other."""
+        if len(blocks) == 1:
+            return blocks[0]
+        columns = {
+            one.name: np.concatenate([getattr(block, one.name) for block in blocks])
+            for one in fields(cls)
+        }
+        counts = np.concatenate([np.diff(block.offsets) for block in blocks])
+        starts = np.cumsum([0, *(len(block.high) for block in blocks[:-1])])
+        words = [block.words + start for block, start in zip(blocks, starts, strict=True)]
+        columns["offsets"] = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+        columns["words"] = np.concatenate(words).astype(np.int32)
+        return cls(**columns)
+
+    def part(self, rows: Ints) -> Self:
+        """Return some rows, in this order; digests stay as they are."""
+        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        for name in columns.keys() - {"offsets", "words", "high", "low", "square"}:
+            columns[name] = columns[name][rows]
+        lists = self.lists(self.words, rows)
+        return type(self)(**{**columns, "offsets": lists.offsets, "words": lists.ids})
+
+    def lists(self, numbers: KeywordIds, rows: Ints) -> KeywordLists:
+        """Return the keyword lists of some rows, with a number for each of `words`."""
+        counts = np.diff(self.offsets)[rows]
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum(counts, out=offsets[1:])
+        places = np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
+        return KeywordLists(offsets, numbers[places])
+
+
+@dataclass(frozen=True, slots=True)
+class Messages(_Block):
+    """What is published and taken back."""
+
+    object_id: Ints
+    time_ms: Ints
+    expiry_ms: Ints
+    """`FOR_EVER_MS` without a lifetime."""
+    x_m: Floats
+    y_m: Floats
+    is_retraction: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriptions(_Block):
+    """Who subscribes and no longer does."""
+
+    subscription_id: Ints
+    time_ms: Ints
+    x_m: Floats
+    y_m: Floats
+    weight_m: Floats
+    """Metres a text distance is worth."""
+    k: Ints
+    similarity: Bytes
+    is_end: Bytes

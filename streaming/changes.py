@@ -1,0 +1,73 @@
+"""Changes of results, as arrays, as bytes and as rows.
+
+In rows there is one for each object of a partition and batch: whose result it enters, with the score, and
+whose it leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from index.batches import Floats, Ints
+
+ROWS = pa.schema(
+    [
+        ("object_id", pa.int64()),
+        ("entered", pa.list_(pa.int64())),
+        ("scores", pa.list_(pa.float64())),
+        ("left", pa.list_(pa.int64())),
+    ]
+)
+"""Subscriptions whose results an object enters, with its scores there, and whose it leaves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A row for each subscription and object."""
+
+    object_id: Ints
+    subscription_id: Ints
+    is_left: npt.NDArray[np.bool_]
+    score: Floats
+    """0 of what leaves."""
+
+    def __len__(self) -> int:
+        return len(self.object_id)
+
+    def rows(self) -> pa.RecordBatch:
+        """Return a row for each object, by object, with subscriptions in order."""
+        order = np.lexsort((self.subscription_id, self.object_id))
+        objects, owners = self.object_id[order], self.subscription_id[order]
+        is_left, scores = self.is_left[order], self.score[order]
+        ids, rows = np.unique(objects, return_inverse=True)
+        entered, left = _offsets(rows[~is_left], len(ids)), _offsets(rows[is_left], len(ids))
+        columns = [
+            pa.array(ids),
+            pa.ListArray.from_arrays(entered, pa.array(owners[~is_left])),
+            pa.ListArray.from_arrays(entered, pa.array(scores[~is_left])),
+            pa.ListArray.from_arrays(left, pa.array(owners[is_left])),
+        ]
+        return pa.record_batch(columns, schema=ROWS)
+
+
+def _offsets(rows: Ints, count: int) -> pa.Array:
+    return pa.array(np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))]).astype(np.int32))
+
+
+def to_bytes(batch: pa.RecordBatch) -> bytes:
+    """Write rows as bytes."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def from_bytes(data: bytes) -> pa.RecordBatch:
+    """Read rows."""
+    (batch,) = pa.ipc.open_stream(pa.BufferReader(data))
+    return batch

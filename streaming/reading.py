@@ -1,0 +1,225 @@
+"""Rows of the feeds to blocks: judged, projected, keywords normalised.
+
+A row that is wrong is refused alone.
+
+Operations: O(rows + keywords), a few calls of Python for each different keyword.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from feeds.schemas import END, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
+from index.batches import Floats, Ints, KeywordIds
+from safe_region.frame import Frame
+from safe_region.keywords import normalised_keyword
+from safe_region.scoring import Similarity, text_weight
+from streaming.blocks import FOR_EVER_MS, Messages, Subscriptions, digests
+
+OBJECT_KEYWORDS_MAX = 64
+SUBSCRIPTION_KEYWORDS_MAX = 16
+KEYWORD_LENGTH_MAX = 64
+K_MAX = 100
+ALPHA_MIN, ALPHA_MAX = 0.001, 0.999
+ID_MAX = (1 << 48) - 1
+"""Of subscriptions: they are handles in the engine."""
+TIME_MS_MAX = 1 << 52
+
+SIMILARITIES = {one.name.lower(): int(one) for one in Similarity}
+
+Bools = npt.NDArray[np.bool_]
+Weigh = Callable[[str], float]
+"""What a keyword weighs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """Rows that are wrong, and why; the first reason found of each."""
+
+    rows: Ints
+    reasons: list[str]
+
+
+class _Judge:
+    """Collects reasons against rows.
+
+    Parameters
+    ----------
+    count
+        How many rows there are.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._reasons: dict[int, str] = {}
+        self.is_good: Bools = np.ones(count, dtype=np.bool_)
+
+    def require(self, holds: Bools, reason: str) -> None:
+        """Refuse the rows for which something does not hold, unless they are refused already."""
+        for row in np.flatnonzero(self.is_good & ~holds).tolist():
+            self._reasons[row] = reason
+        self.is_good &= holds
+
+    def refusals(self) -> Refusals:
+        """Return what was refused, by row."""
+        rows = sorted(self._reasons)
+        return Refusals(np.array(rows, dtype=np.int64), [self._reasons[row] for row in rows])
+
+
+def _numbers(column: pa.Array) -> Ints:
+    """Return integers; the least there is for null."""
+    found: Ints = pc.fill_null(column, np.iinfo(np.int64).min).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _floats(column: pa.Array) -> Floats:
+    """Return numbers; NaN for null."""
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _texts(column: pa.Array) -> npt.NDArray[np.object_]:
+    found: npt.NDArray[np.object_] = column.to_numpy(zero_copy_only=False)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The keywords of rows: each row's once, and each word once."""
+
+    offsets: Ints
+    words: KeywordIds
+    high: Ints
+    low: Ints
+    square: Floats
+
+
+def _read_words(
+    column: pa.ListArray, judge: _Judge, wanted: Bools, count_max: int, weigh: Weigh
+) -> _Words:
+    """Read keyword lists, of which those of `wanted` rows must be right; the others are empty."""
+    counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    limit = f"1 to {count_max} keywords"
+    judge.require(~wanted | ((counts >= 1) & (counts <= count_max)), f"keywords must be {limit}")
+    encoded = column.flatten().dictionary_encode()
+    numbers = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+    known: dict[str, int] = {}
+    # Behind the last one is that of what is wrong, null included.
+    final = np.array([_number_of(word, known) for word in encoded.dictionary.to_pylist()] + [-1])
+    found = final[numbers]
+    owners = np.repeat(np.arange(len(counts)), counts)
+    is_right = np.ones(len(counts), dtype=np.bool_)
+    is_right[owners[found < 0]] = False
+    length = f"1 to {KEYWORD_LENGTH_MAX} printable characters"
+    judge.require(~wanted | is_right, f"each of keywords must be {length}")
+    kept = (judge.is_good & wanted)[owners]
+    pairs = np.unique(owners[kept] * max(1, len(known)) + found[kept])
+    owners, words = np.divmod(pairs, max(1, len(known)))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(counts)))])
+    pair = digests(list(known))
+    square = np.array([weigh(word) ** 2 for word in known], dtype=np.float64)
+    return _Words(
+        offsets.astype(np.int64), words.astype(np.int32), pair[:, 0].copy(), pair[:, 1].copy(), square
+    )
+
+
+def _number_of(keyword: str, known: dict[str, int]) -> int:
+    """Return the number of a keyword in its normal form, -1 if it is none."""
+    word = normalised_keyword(keyword) if len(keyword) <= 4 * KEYWORD_LENGTH_MAX else ""
+    if not (0 < len(word) <= KEYWORD_LENGTH_MAX and word.isprintable()):
+        return -1
+    return known.setdefault(word, len(known))
+
+
+def _positions(
+    batch: pa.RecordBatch, judge: _Judge, wanted: Bools, frame: Frame
+) -> tuple[Floats, Floats]:
+    """Return plane metres; 0 of rows that are not wanted."""
+    lon, lat = _floats(batch["lon"]), _floats(batch["lat"])
+    area = frame.area
+    inside = (lon >= area.lon_min) & (lon <= area.lon_max) & (lat >= area.lat_min) & (lat <= area.lat_max)
+    judge.require(~wanted | inside, f"lon, lat must be in the area {','.join(map(str, area))}")
+    kept = judge.is_good & wanted
+    x_m = np.where(kept, (lon - frame.lon0_deg) * frame.x_m_per_deg, 0.0)
+    y_m = np.where(kept, (lat - frame.lat0_deg) * frame.y_m_per_deg, 0.0)
+    return x_m, y_m
+
+
+def _identified(
+    batch: pa.RecordBatch, judge: _Judge, actions: tuple[str, str], name: str, id_max: int
+) -> Ints:
+    """Judge actions, numbers and times; return the numbers."""
+    action = _texts(batch["action"])
+    judge.require(np.isin(action.astype(str), actions), f"action must be {actions[0]} or {actions[1]}")
+    ids, time_ms = _numbers(batch[name]), _numbers(batch["time_ms"])
+    judge.require((ids >= 0) & (ids <= id_max), f"{name} must be 0 to {id_max}")
+    in_time = (time_ms >= 0) & (time_ms <= TIME_MS_MAX)
+    judge.require(in_time, f"time_ms must be 0 to {TIME_MS_MAX}")
+    return ids
+
+
+def read_messages(batch: pa.RecordBatch, frame: Frame, weigh: Weigh) -> tuple[Messages, Refusals]:
+    """Read messages (`feeds.schemas.MESSAGES`)."""
+    judge = _Judge(len(batch))
+    ids = _identified(batch, judge, (PUBLISH, RETRACT), "object_id", np.iinfo(np.int64).max)
+    time_ms = _numbers(batch["time_ms"])
+    is_published = _texts(batch["action"]) == PUBLISH
+    x_m, y_m = _positions(batch, judge, is_published, frame)
+    ttl_ms = pc.fill_null(batch["ttl_ms"], FOR_EVER_MS).to_numpy(zero_copy_only=False)
+    judge.require(~is_published | (ttl_ms > 0), "ttl_ms must be above 0, or null")
+    words = _read_words(batch["keywords"], judge, is_published, OBJECT_KEYWORDS_MAX, weigh)
+    expiry_ms = np.where(ttl_ms < FOR_EVER_MS - TIME_MS_MAX, time_ms + ttl_ms, FOR_EVER_MS)
+    block = Messages(
+        *_columns(words),
+        object_id=ids,
+        time_ms=time_ms,
+        expiry_ms=expiry_ms,
+        x_m=x_m,
+        y_m=y_m,
+        is_retraction=(~is_published).astype(np.int8),
+    )
+    return block.part(np.flatnonzero(judge.is_good)), judge.refusals()
+
+
+def read_subscriptions(
+    batch: pa.RecordBatch, frame: Frame, weigh: Weigh
+) -> tuple[Subscriptions, Refusals]:
+    """Read subscriptions (`feeds.schemas.SUBSCRIPTIONS`)."""
+    judge = _Judge(len(batch))
+    ids = _identified(batch, judge, (SUBSCRIBE, END), "subscription_id", ID_MAX)
+    begins = _texts(batch["action"]) == SUBSCRIBE
+    judge.require(~begins | (_texts(batch["kind"]) == TOP_K), f"kind must be {TOP_K}")
+    k = _numbers(batch["k"].cast(pa.int64()))
+    judge.require(~begins | ((k >= 1) & (k <= K_MAX)), f"k must be 1 to {K_MAX}")
+    alpha = _floats(batch["alpha"])
+    in_range = (alpha >= ALPHA_MIN) & (alpha <= ALPHA_MAX)
+    judge.require(~begins | in_range, f"alpha must be {ALPHA_MIN} to {ALPHA_MAX}")
+    names = _texts(batch["similarity"])
+    similarity = np.array([SIMILARITIES.get(name, 0) for name in names], dtype=np.int8)
+    judge.require(~begins | (similarity > 0), f"similarity must be one of {', '.join(SIMILARITIES)}")
+    x_m, y_m = _positions(batch, judge, begins, frame)
+    words = _read_words(batch["keywords"], judge, begins, SUBSCRIPTION_KEYWORDS_MAX, weigh)
+    kept = judge.is_good & begins
+    weights = [
+        text_weight(one, frame.maxdist_m) if good else 0.0 for one, good in zip(alpha, kept, strict=True)
+    ]
+    block = Subscriptions(
+        *_columns(words),
+        subscription_id=ids,
+        time_ms=_numbers(batch["time_ms"]),
+        x_m=x_m,
+        y_m=y_m,
+        weight_m=np.array(weights, dtype=np.float64),
+        k=np.where(kept, k, 0),
+        similarity=similarity,
+        is_end=(~begins).astype(np.int8),
+    )
+    return block.part(np.flatnonzero(judge.is_good)), judge.refusals()
+
+
+def _columns(words: _Words) -> tuple[Ints, KeywordIds, Ints, Ints, Floats]:
+    return words.offsets, words.words, words.high, words.low, words.square

@@ -1,0 +1,61 @@
+import pyarrow as pa
+import pytest
+
+from feeds.schemas import MESSAGES, SUBSCRIPTIONS
+from index.square import Square
+from streaming.blocks import Messages, Subscriptions
+from streaming.options import engine_options
+from streaming.partition import Partition
+from streaming.reading import read_messages, read_subscriptions
+from streaming.window import WindowSize
+from tests.streaming.feed import FRAME, Expected, RandomFeed
+from tests.support.amounts import named, seeds
+
+WEIGHTS = {"word0": 0.5, "word3": 2.0, "word7": 4.0}
+SQUARE = Square(0.0, 0.0, 10_000.0)
+WINDOWS = {
+    "count": WindowSize(count=60),
+    "time": WindowSize(duration_ms=4_000),
+    "one": WindowSize(count=1),
+}
+
+
+def read(subscriptions, messages):
+    """Read rows, through bytes."""
+    batch = pa.RecordBatch.from_pylist(subscriptions, SUBSCRIPTIONS)
+    block, refusals = read_subscriptions(batch, FRAME, lambda word: WEIGHTS.get(word, 1.0))
+    assert not refusals.reasons
+    begun = Subscriptions.unpack(block.pack()) if len(block) else None
+    batch = pa.RecordBatch.from_pylist(messages, MESSAGES)
+    block, refusals = read_messages(batch, FRAME, lambda word: WEIGHTS.get(word, 1.0))
+    assert not refusals.reasons
+    return begun, Messages.unpack(block.pack()) if len(block) else None
+
+
+def told(lists, changes):
+    """Apply changes to lists, each of which must be news."""
+    rows = zip(changes.subscription_id, changes.object_id, changes.is_left, changes.score, strict=True)
+    for owner, one, is_left, score in sorted(rows, key=lambda row: not row[2]):
+        held = lists.setdefault(int(owner), set())
+        assert (int(one) in held) == is_left
+        assert score == 0.0 if is_left else 0.0 <= score <= 1.0
+        (held.discard if is_left else held.add)(int(one))
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("part", seeds(6), ids=named)
+def test_results_are_the_oracles_after_every_batch(part, window):
+    feed = RandomFeed(part.start, WEIGHTS)
+    size = WINDOWS[window]
+    partition = Partition(engine_options(SQUARE, FRAME.maxdist_m), size)
+    expected = Expected(size.count, size.duration_ms, WEIGHTS)
+    lists = {}
+    for _ in range(12):
+        subscriptions, messages = feed.subscriptions(8), feed.messages(feed.chance.choice((0, 5, 40)))
+        changes, _counts = partition.apply(*read(subscriptions, messages))
+        told(lists, changes)
+        expected.apply(subscriptions, messages)
+        assert {one: held for one, held in lists.items() if held} == {
+            one: held for one, held in expected.lists().items() if held
+        }
+        partition.engine.check()
