@@ -12,7 +12,8 @@ Operations: those of the engine; O(1) a message and a subscription beside.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,14 +31,19 @@ _MESSAGES_MAX = 1_000
 """Published at once: enough to share the work, few enough that what comes and goes stays in caches."""
 _EVALUATED_MAX = 20_000
 """Subscriptions evaluated at once."""
+_Log = TypeVar("_Log", Messages, Subscriptions)
+
 _NOTHING = np.empty(0, dtype=np.int64)
 
 Tell = Callable[[Rows], None]
 """Is told of changes, one after the other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+def _nobody(_rows: Rows) -> None:
+    """Is told of changes that nobody need know of."""
+
+
+class Counts(NamedTuple):
     """What became of a batch."""
 
     published: int = 0
@@ -47,7 +53,29 @@ class Counts:
     """Messages that came after their expiry, or behind the window."""
     retracted: int = 0
     unknown: int = 0
-    """What was to be taken back, or to end, and was not there."""
+    """What was to be taken back, and was not there."""
+    begun: int = 0
+    ended: int = 0
+
+
+class Applied(NamedTuple):
+    """A batch that was applied."""
+
+    changes: Changes
+    counts: Counts
+    first_number: int
+    """Of the messages that were published."""
+    messages: Messages | None
+    """What was published, in the order of numbers, and behind it what was taken back."""
+    subscriptions: Subscriptions | None
+    """Who has begun and ended."""
+
+
+class _Done(NamedTuple, Generic[_Log]):
+    """What became of a block, and what is to be logged of it."""
+
+    counts: Counts
+    log: _Log
 
 
 class Partition:
@@ -74,11 +102,47 @@ class Partition:
         """How many subscriptions there are."""
         return len(self._matcher)
 
+    def restore(
+        self,
+        now_ms: int,
+        next_number: int,
+        messages: list[tuple[int, Messages]],
+        subscriptions: list[Subscriptions],
+    ) -> None:
+        """Become what a partition was, from what it has logged; before anything else.
+
+        Parameters
+        ----------
+        now_ms, next_number
+            Its time, and its next number.
+        messages
+            What was published in batches, in the order of numbers, with the first number of each; what was taken
+            back is behind it. Those whose messages are all behind the window may be absent.
+        subscriptions
+            What began and ended in batches, in order.
+        """
+        self.engine.advance(now_ms)
+        self.window.begin(messages[0][0] if messages else next_number)
+        if messages:
+            block = Messages.join([one for _, one in messages])
+            rows = np.flatnonzero(block.is_retraction == 0)
+            numbers = self.window.arrive(block.object_id[rows], block.time_ms[rows])
+            gone = self.window.numbers_of(block.object_id[block.is_retraction == 1])
+            first = max(0, next_number - self.window.size.count) if self.window.size.count else 0
+            alive = (block.expiry_ms[rows] > now_ms) & (numbers >= first) & ~np.isin(numbers, gone)
+            self._dropped_to = first
+            self._insert(block, rows[alive], numbers[alive])
+        self.window.forget(now_ms)
+        self.engine.objects.windows.next_id = next_number
+        if subscriptions:
+            joined = Subscriptions.join(subscriptions)
+            order = np.arange(len(joined))
+            last = _last_of_each(joined.subscription_id, order)
+            self._begin(joined, last[joined.is_end[last] == 0], _nobody)
+
     # -- a batch ---------------------------------------------------------------------------------
 
-    def apply(
-        self, subscriptions: Subscriptions | None, messages: Messages | None
-    ) -> tuple[Changes, Counts]:
+    def apply(self, subscriptions: Subscriptions | None, messages: Messages | None) -> Applied:
         """Take a batch; return how results change, and what became of it."""
         told: list[Rows] = []
         scores: list[Floats] = []
@@ -87,14 +151,19 @@ class Partition:
             told.append(rows)
             scores.append(self._scores(rows))
 
-        unknown = 0
-        if subscriptions is not None:
-            unknown = self._subscribe(subscriptions, tell)
-        counts = Counts(unknown=unknown)
-        if messages is not None:
-            counts = self._publish_and_retract(messages, tell, unknown)
+        first_number = self.window.next_number
+        begun = None if subscriptions is None else self._subscribe(subscriptions, tell)
+        published = None if messages is None else self._publish_and_retract(messages, tell)
         rows = np.concatenate([np.empty(0, dtype=CHANGE_DTYPE), *told])
-        return self._net(rows, np.concatenate([np.empty(0), *scores])), counts
+        changes = self._net(rows, np.concatenate([np.empty(0), *scores]))
+        counts = [one.counts for one in (begun, published) if one is not None]
+        return Applied(
+            changes,
+            Counts(*map(sum, zip(Counts(), *counts, strict=True))),
+            first_number,
+            None if published is None else published.log,
+            None if begun is None else begun.log,
+        )
 
     def _net(self, rows: Rows, scores: Floats) -> Changes:
         """Return what is different behind all changes: what came and went, or went and came, is not."""
@@ -128,8 +197,8 @@ class Partition:
 
     # -- subscriptions ---------------------------------------------------------------------------
 
-    def _subscribe(self, block: Subscriptions, tell: Tell) -> int:
-        """Let subscriptions end and begin; return how many were to end that are not there."""
+    def _subscribe(self, block: Subscriptions, tell: Tell) -> _Done[Subscriptions]:
+        """Let subscriptions end and begin."""
         last = _last_of_each(block.subscription_id, block.time_ms)
         handles = handle_of(STANDING, 0) + block.subscription_id[last]
         known = self._matcher.subscriptions.ids.present(handles)
@@ -137,7 +206,9 @@ class Partition:
             tell(self._forget(handles[known]))
         is_end = block.is_end[last] == 1
         self._begin(block, last[~is_end], tell)
-        return int(np.count_nonzero(is_end & ~known))
+        ended = is_end & known
+        counts = Counts(begun=int(np.count_nonzero(~is_end)), ended=int(np.count_nonzero(ended)))
+        return _Done(counts, block.part(last[~is_end | ended]))
 
     def _forget(self, handles: Ints) -> Rows:
         """End subscriptions; return what they lose."""
@@ -163,8 +234,9 @@ class Partition:
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _publish_and_retract(self, block: Messages, tell: Tell, unknown: int) -> Counts:
+    def _publish_and_retract(self, given: Messages, tell: Tell) -> _Done[Messages]:
         """Let time go on, what is taken back go, and messages come."""
+        block = replace(given, expiry_ms=self.window.size.expiry_ms(given.time_ms, given.expiry_ms))
         now_ms = max(self.engine.now_ms, int(block.time_ms.max()))
         self.engine.advance(now_ms, on_changes=tell, tell=True)
         is_retraction = block.is_retraction == 1
@@ -174,32 +246,34 @@ class Partition:
         if len(alive):
             tell(self.engine.remove(alive))
 
-        given = np.flatnonzero(~is_retraction)
-        order = given[np.lexsort((block.object_id[given], block.time_ms[given]))]
+        coming = np.flatnonzero(~is_retraction)
+        order = coming[np.lexsort((block.object_id[coming], block.time_ms[coming]))]
         new = order[self.window.are_new(block.object_id[order])]
         kept = new[~np.isin(block.object_id[new], retracted)]
-        expiry_ms = self.window.size.expiry_ms(block.time_ms, block.expiry_ms)
-        rows = kept[expiry_ms[kept] > now_ms]
-        self._publish(block, rows, expiry_ms[rows], tell)
+        rows = kept[block.expiry_ms[kept] > now_ms]
+        numbers = self.window.arrive(block.object_id[rows], block.time_ms[rows])
+        gone = self.window.object_ids(alive)
+        self._insert(block, rows, numbers, tell)
         self.window.forget(now_ms)
         undone = len(new) - len(kept)
-        return Counts(
+        counts = Counts(
             published=len(rows),
-            duplicates=len(given) - len(new),
+            duplicates=len(coming) - len(new),
             expired=len(kept) - len(rows),
             retracted=len(alive) + undone,
-            unknown=unknown + len(retracted) - len(known) - undone,
+            unknown=len(retracted) - len(known) - undone,
         )
+        withdrawn = np.flatnonzero(is_retraction & np.isin(block.object_id, gone))
+        return _Done(counts, block.part(np.concatenate([rows, withdrawn])))
 
-    def _publish(self, block: Messages, rows: Ints, expiry_ms: Ints, tell: Tell) -> None:
+    def _insert(self, block: Messages, rows: Ints, numbers: Ints, tell: Tell = _nobody) -> None:
         """Publish messages, in this order."""
         words = self._words(block)
-        numbers = self.window.arrive(block.object_id[rows], block.time_ms[rows])
         for part in _portions(np.arange(len(rows)), _MESSAGES_MAX):
             which = rows[part]
             keywords = _sorted_lists(block, words, which)
             objects = ObjectBatch(numbers[part], block.x_m[which], block.y_m[which], keywords)
-            published = self.engine.publish(objects, expiry_ms[part], None, block.time_ms[which])
+            published = self.engine.publish(objects, block.expiry_ms[which], None, block.time_ms[which])
             tell(published.left)
             tell(published.changes)
             self._drop(int(numbers[part[-1]]) + 1 - self.window.size.count)

@@ -7,6 +7,7 @@ from streaming.blocks import Messages, Subscriptions
 from streaming.options import engine_options
 from streaming.partition import Partition
 from streaming.reading import read_messages, read_subscriptions
+from streaming.resident import Note, Resident
 from streaming.window import WindowSize
 from tests.streaming.feed import FRAME, Expected, RandomFeed
 from tests.support.amounts import named, seeds
@@ -42,6 +43,10 @@ def told(lists, changes):
         (held.discard if is_left else held.add)(int(one))
 
 
+def rows_of(applied):
+    return applied.changes.rows().to_pylist(), applied.counts
+
+
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("part", seeds(6), ids=named)
 def test_results_are_the_oracles_after_every_batch(part, window):
@@ -52,10 +57,43 @@ def test_results_are_the_oracles_after_every_batch(part, window):
     lists = {}
     for _ in range(12):
         subscriptions, messages = feed.subscriptions(8), feed.messages(feed.chance.choice((0, 5, 40)))
-        changes, _counts = partition.apply(*read(subscriptions, messages))
-        told(lists, changes)
+        told(lists, partition.apply(*read(subscriptions, messages)).changes)
         expected.apply(subscriptions, messages)
         assert {one: held for one, held in lists.items() if held} == {
             one: held for one, held in expected.lists().items() if held
         }
         partition.engine.check()
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("part", seeds(4), ids=named)
+def test_what_was_kept_or_restored_goes_on_alike(part, window, tmp_path):
+    """One is never interrupted, one lies in files between batches, one is built anew from its log."""
+    feed = RandomFeed(part.start, WEIGHTS)
+    size = WINDOWS[window]
+    options = engine_options(SQUARE, FRAME.maxdist_m)
+    partition = Partition(options, size)
+    resident = Resident(tmp_path / "partition")
+    with resident.locked():
+        resident.keep(partition, Note(0, b"", b""))
+    messages_log, subscriptions_log = [], []
+    for version in range(1, 10):
+        blocks = read(feed.subscriptions(8), feed.messages(feed.chance.choice((0, 5, 40))))
+        now_ms = partition.engine.now_ms
+        expected = partition.apply(*blocks)
+        other = Resident(tmp_path / "partition")
+        with other.locked():
+            assert other.note().version == version - 1
+            kept = other.take()
+            assert other.note() is None
+            assert rows_of(kept.apply(*blocks)) == rows_of(expected)
+            other.keep(kept, Note(version, b"", b""))
+            kept.engine.check()
+        restored = Partition(options, size)
+        restored.restore(now_ms, expected.first_number, messages_log, subscriptions_log)
+        assert rows_of(restored.apply(*blocks)) == rows_of(expected)
+        restored.engine.check()
+        if expected.messages is not None:
+            messages_log.append((expected.first_number, expected.messages))
+        if expected.subscriptions is not None:
+            subscriptions_log.append(expected.subscriptions)

@@ -1,0 +1,16 @@
+"""Which mechanisms there are, by the names that the job and the benchmark know them by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streaming.distribution.contract import Distribution
+from streaming.distribution.hashing import Hashing
+from streaming.distribution.location import Location
+
+MECHANISMS: dict[str, type[Distribution]] = {"hashing": Hashing, "location": Location}
+
+
+def distribution_of(mechanism: str, partitions: int, kept: Any) -> Distribution:  # noqa: ANN401
+    """Return what was encoded."""
+    return MECHANISMS[mechanism].decoded(partitions, kept)

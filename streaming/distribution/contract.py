@@ -1,0 +1,41 @@
+"""What every mechanism of distribution does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+from index.batches import Ints
+from streaming.blocks import Messages, Subscriptions
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some of what there is to be distributed; either may be empty."""
+
+    subscriptions: Subscriptions
+    messages: Messages
+
+
+class Distribution(Protocol):
+    """Divides subscriptions among partitions. It is chosen once, from a sample, and kept with the job."""
+
+    partitions: int
+
+    @classmethod
+    def choose(cls, partitions: int, sample: Sample) -> Self:
+        """Choose how to divide. O(sample * log)."""
+
+    def place(self, block: Subscriptions) -> Sequence[tuple[int, Subscriptions]]:
+        """Return what each partition is told of subscriptions, with its number."""
+
+    def route(self, block: Messages) -> Sequence[tuple[int, Ints | None]]:
+        """Return which partitions are sent which rows; None for all of them."""
+
+    def encoded(self) -> Any:  # noqa: ANN401
+        """Return what JSON can keep."""
+
+    @classmethod
+    def decoded(cls, partitions: int, kept: Any) -> Self:  # noqa: ANN401
+        """Return what was encoded."""

@@ -1,0 +1,177 @@
+"""The job: feeds in, changes of results out, as a query of Spark Structured Streaming.
+
+    messages      ─▶ route ─┐
+                            ├─▶ by partition: apply to its engine ─▶ changes ─▶ a folder a batch
+    subscriptions ─▶ place ─┘
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from feeds.schemas import MESSAGES, SUBSCRIPTIONS
+from safe_region.idf import IdfTable
+from streaming.distribution import MECHANISMS, Sample
+from streaming.parameters import StreamParameters
+from streaming.plan import Plan
+from streaming.processor import ANSWERS_DDL, PartitionProcessor
+from streaming.reading import read_messages, read_subscriptions
+from streaming.routing import ROUTED_DDL, messages_router, subscriptions_router, weights
+from streaming.sink import Batch, sink
+
+_SAMPLED = 100_000
+"""Rows of each feed that a mechanism looks at."""
+
+_SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    # Engines take what a batch brings at once.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+def start(
+    parameters: StreamParameters, spark: SparkSession, on_batch: Callable[[Batch], None] = lambda _batch: None
+) -> StreamingQuery:
+    """Begin the job, or go on with it; return the query, which the caller waits for or stops.
+
+    Parameters
+    ----------
+    parameters
+        What it is told.
+    spark
+        The session.
+    on_batch
+        Is called after each batch, in a thread of Spark's.
+
+    Raises
+    ------
+    PlanError
+        If the job began otherwise.
+    IdfError
+        If the file of weights cannot be used.
+    """
+    for name, value in _SETTINGS.items():
+        spark.conf.set(name, value)
+    spark.conf.set("spark.sql.shuffle.partitions", str(parameters.partitions))
+    plan = planned(parameters, spark)
+    feeds = [
+        _feed(parameters, parameters.messages, MESSAGES, spark).mapInArrow(messages_router(plan), ROUTED_DDL),
+        _feed(parameters, parameters.subscriptions, SUBSCRIPTIONS, spark).mapInArrow(
+            subscriptions_router(plan), ROUTED_DDL
+        ),
+    ]
+    answers = (
+        feeds[0]
+        .unionByName(feeds[1])
+        .groupBy("key")
+        .transformWithState(PartitionProcessor(plan, parameters.memory), ANSWERS_DDL, "Append", "None")
+    )
+    writer = (
+        answers.writeStream.queryName("nearcast")
+        .option("checkpointLocation", str(parameters.checkpoint / "spark"))
+        .outputMode("append")
+        .foreachBatch(sink(parameters.out, on_batch))
+    )
+    return (writer.trigger(availableNow=True) if parameters.once else writer).start()
+
+
+def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
+    """Return the job's plan; make it, if the job is new."""
+    path = parameters.checkpoint / "plan.json"
+    chosen = {
+        "area": parameters.area,
+        "window": parameters.window,
+        "mechanism": parameters.mechanism,
+        "partitions": parameters.partitions,
+        "subscription_index": parameters.subscription_index,
+        "idf": _kept_idf(parameters),
+    }
+    if path.exists():
+        plan = Plan.read(path)
+        plan.require_same(**chosen)
+        return plan
+    keys = _keys(parameters.partitions, spark)
+    draft = Plan("", distribution=None, keys=keys, **chosen)
+    distribution = MECHANISMS[parameters.mechanism].choose(
+        parameters.partitions, _sample(parameters, draft, spark)
+    )
+    plan = Plan.begin(distribution, keys=keys, **chosen)
+    plan.write(path)
+    return plan
+
+
+def _kept_idf(parameters: StreamParameters) -> str:
+    """Keep a file of weights with the job, under a name that says what is in it; return its path."""
+    if parameters.idf is None:
+        return ""
+    data = parameters.idf.read_bytes()
+    IdfTable.read(parameters.idf)
+    kept = parameters.checkpoint / f"idf-{hashlib.sha256(data).hexdigest()[:16]}.json"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        fresh = kept.with_suffix(".fresh")
+        shutil.copyfile(parameters.idf, fresh)
+        fresh.rename(kept)
+    return str(kept.absolute())
+
+
+def _keys(partitions: int, spark: SparkSession) -> tuple[int, ...]:
+    """Return for each partition the least number that Spark sends to a task of its own."""
+    number = F.col("id").cast("int")
+    task = F.pmod(F.hash(number), F.lit(partitions))
+    # As many numbers as there are coupons to collect, many times over.
+    count = 40 * partitions * (1 + partitions.bit_length())
+    rows = spark.range(count).groupBy(task.alias("task")).agg(F.min(number).alias("key")).collect()
+    found = {row.task: row.key for row in rows}
+    return tuple(found[one] for one in range(partitions))
+
+
+def _feed(parameters: StreamParameters, folder: Path, schema: pa.Schema, spark: SparkSession) -> DataFrame:
+    """Return a feed as a stream."""
+    reader = spark.readStream.schema(struct_of(schema)).option("maxFilesPerTrigger", parameters.files_per_batch)
+    return reader.format(parameters.format).load(str(folder))
+
+
+def struct_of(schema: pa.Schema) -> StructType:
+    """Return the columns of a feed as Spark names them."""
+    return from_arrow_schema(schema)
+
+
+def _sample(parameters: StreamParameters, plan: Plan, spark: SparkSession) -> Sample:
+    """Return the first rows of what lies in the feeds."""
+    weigh = weights(plan.idf)
+    found = []
+    for folder, schema, read in (
+        (parameters.subscriptions, SUBSCRIPTIONS, read_subscriptions),
+        (parameters.messages, MESSAGES, read_messages),
+    ):
+        reader = spark.read.schema(struct_of(schema)).format(parameters.format)
+        rows = reader.load(str(folder)).limit(_SAMPLED).toArrow().cast(schema)
+        batch = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
+        found.append(read(batch[0], plan.frame, weigh)[0])
+    return Sample(*found)  # type: ignore[arg-type]
+
+
+@contextmanager
+def stopped(query: StreamingQuery) -> Iterator[StreamingQuery]:
+    """Stop a query at the end."""
+    try:
+        yield query
+    finally:
+        query.stop()

@@ -1,0 +1,94 @@
+"""What a job is told, checked before any work begins."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from index.catalogue import DEFAULT_SUBSCRIPTION_INDEX, WEIGHTED_SUBSCRIPTION_INDEXES
+from safe_region.frame import Area
+from streaming.distribution import MECHANISMS
+from streaming.window import WindowSize
+
+PARTITIONS_MAX = 1024
+FORMATS = ("parquet", "json")
+WINDOW_COUNT_MAX = 100_000_000
+_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder for each job, of its own
+_MAX_MS = 366 * 24 * 3600 * 1000
+
+
+class ParameterError(ValueError):
+    """A parameter outside its limits; the message names it, its value and the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamParameters:
+    """What a job reads, does and writes.
+
+    Parameters
+    ----------
+    messages, subscriptions
+        Folders of files of the feeds (`feeds.schemas`), to which more may come.
+    out
+        Folder for results.
+    checkpoint
+        Folder for all that the job needs to go on where it was.
+    area
+        What positions are in, degrees.
+    window
+        Which messages count.
+    mechanism, partitions
+        How subscriptions are divided.
+    subscription_index
+        Who is affected by a message.
+    idf
+        File with weights of keywords, for the similarity tfidf.
+    format
+        Of the files that are read.
+    files_per_batch
+        How many new files of each feed make a batch, at most.
+    once
+        Whether the job ends when it has read what there is.
+    memory
+        Folder on a file system in memory, where engines lie.
+    """
+
+    messages: Path
+    subscriptions: Path
+    out: Path
+    checkpoint: Path
+    area: Area
+    window: WindowSize
+    mechanism: str = "hashing"
+    partitions: int = 4
+    subscription_index: str = DEFAULT_SUBSCRIPTION_INDEX
+    idf: Path | None = None
+    format: str = "parquet"
+    files_per_batch: int = 1000
+    once: bool = False
+    memory: Path = _MEMORY
+
+    def __post_init__(self) -> None:
+        _require(1 <= self.partitions <= PARTITIONS_MAX, "partitions", self.partitions, f"1 to {PARTITIONS_MAX}")
+        _require(self.files_per_batch >= 1, "files_per_batch", self.files_per_batch, "at least 1")
+        _one_of("mechanism", self.mechanism, tuple(MECHANISMS))
+        _one_of("format", self.format, FORMATS)
+        _one_of("subscription_index", self.subscription_index, tuple(sorted(WEIGHTED_SUBSCRIPTION_INDEXES)))
+        count, duration_ms = self.window.count, self.window.duration_ms
+        _require((count == 0) != (duration_ms == 0), "window", self.window, "so many messages, or so much time")
+        _require(0 <= count <= WINDOW_COUNT_MAX, "window", count, f"1 to {WINDOW_COUNT_MAX} messages")
+        _require(0 <= duration_ms <= _MAX_MS, "window", duration_ms, f"1 to {_MAX_MS} milliseconds")
+        for name in ("messages", "subscriptions", "memory"):
+            path = getattr(self, name)
+            _require(path.is_dir(), name, path, "a folder that is there")
+        _require(os.access(self.memory, os.W_OK), "memory", self.memory, "a folder that can be written to")
+
+
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    _require(value in choices, name, value, f"one of {', '.join(choices)}")
+
+
+def _require(condition: bool, name: str, value: object, limit: str) -> None:  # noqa: FBT001
+    if not condition:
+        raise ParameterError(f"{name} is {value}, must be {limit}")

@@ -1,0 +1,119 @@
+"""The plan of a job: what is decided when it begins, and holds whenever it goes on."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+from engine import EngineOptions
+from index.square import Square
+from safe_region.frame import Area, Frame
+from streaming.distribution import Distribution, distribution_of
+from streaming.options import engine_options
+from streaming.window import WindowSize
+
+_FORMAT = 1
+_CHOSEN = ("area", "window", "mechanism", "partitions", "subscription_index", "idf")
+"""What whoever starts the job says, and may not say otherwise later."""
+
+
+class PlanError(Exception):
+    """A job cannot go on as it is asked to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is decided once.
+
+    Parameters
+    ----------
+    run
+        A name of its own, for what lies in memory.
+    area, window
+        What subscriptions and messages are about.
+    mechanism, partitions, distribution
+        How subscriptions are divided; the last is what the mechanism keeps.
+    keys
+        For each partition one that Spark sends to a task of its own.
+    subscription_index
+        Its name.
+    idf
+        The file with weights of keywords; empty for none.
+    """
+
+    run: str
+    area: Area
+    window: WindowSize
+    mechanism: str
+    partitions: int
+    distribution: Any
+    keys: tuple[int, ...]
+    subscription_index: str
+    idf: str = ""
+
+    @classmethod
+    def begin(cls, distribution: Distribution, **chosen: Any) -> Self:  # noqa: ANN401
+        """Return the plan of a new job."""
+        return cls(run=uuid.uuid4().hex[:12], distribution=distribution.encoded(), **chosen)
+
+    @property
+    def frame(self) -> Frame:
+        """The projection of the area."""
+        return Frame.of(self.area)
+
+    def make_distribution(self) -> Distribution:
+        """Return how subscriptions are divided."""
+        return distribution_of(self.mechanism, self.partitions, self.distribution)
+
+    def engine_options(self) -> EngineOptions:
+        """Return how the engine of a partition works."""
+        frame = self.frame
+        low = frame.project(self.area.lon_min, self.area.lat_min)
+        square = Square(0.0, 0.0, max(-low.x_m, -low.y_m))
+        return engine_options(square, frame.maxdist_m, self.subscription_index)
+
+    def write(self, path: Path) -> None:
+        """Write the plan, whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(".fresh")
+        fresh.write_text(json.dumps({"format": _FORMAT, **asdict(self)}, indent=1) + "\n")
+        fresh.rename(path)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a plan.
+
+        Raises
+        ------
+        PlanError
+            If it is none of this version.
+        """
+        try:
+            kept = json.loads(path.read_text())
+            form = kept.pop("format")
+            if form != _FORMAT:
+                raise PlanError(f"{path} is of format {form}, must be {_FORMAT}")
+            kept |= {
+                "area": Area(*kept["area"]),
+                "window": WindowSize(**kept["window"]),
+                "keys": tuple(kept["keys"]),
+            }
+            return cls(**{one.name: kept[one.name] for one in fields(cls)})
+        except (ValueError, KeyError, TypeError) as error:
+            raise PlanError(f"{path} is no plan of a job: {error!r}") from error
+
+    def require_same(self, **chosen: Any) -> None:  # noqa: ANN401
+        """Require that a job goes on as it began.
+
+        Raises
+        ------
+        PlanError
+            Naming what is asked for otherwise.
+        """
+        for name in _CHOSEN:
+            before, now = getattr(self, name), chosen[name]
+            if before != now:
+                raise PlanError(f"{name} is {now}, must be {before}, as when the job began")

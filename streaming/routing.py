@@ -1,0 +1,98 @@
+"""From rows of a feed to rows of blocks, each for one partition: what tasks of Spark do first.
+
+A batch of Arrow becomes one block, which goes to its partitions as it is, or in parts. Rows that are
+wrong go along with the first partition, as text, to be written beside the results.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from safe_region.idf import IdfTable
+from streaming.plan import Plan
+from streaming.reading import Refusals, read_messages, read_subscriptions
+
+MESSAGES, SUBSCRIPTIONS, REFUSED = "messages", "subscriptions", "refused"
+
+ROUTED = pa.schema([("key", pa.int32()), ("kind", pa.string()), ("block", pa.binary())])
+"""A block for the partition of a key."""
+ROUTED_DDL = "key int, kind string, block binary"
+
+_BLOCK_MAX = 20_000
+"""Rows of a block, so that none is too large for a row of Spark."""
+
+Routed = tuple[int, str, bytes]
+
+
+def messages_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what makes blocks of messages."""
+
+    def route(batch: pa.RecordBatch) -> Iterator[Routed]:
+        block, refusals = read_messages(batch, plan.frame, weights(plan.idf))
+        yield from _refused(batch, refusals, MESSAGES)
+        if not len(block):
+            return
+        whole = cache(block.pack)  # once, for all that are sent everything
+        for partition, rows in plan.make_distribution().route(block):
+            yield partition, MESSAGES, whole() if rows is None else block.part(rows).pack()
+
+    return _router(plan, route)
+
+
+def subscriptions_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what makes blocks of subscriptions."""
+
+    def route(batch: pa.RecordBatch) -> Iterator[Routed]:
+        block, refusals = read_subscriptions(batch, plan.frame, weights(plan.idf))
+        yield from _refused(batch, refusals, SUBSCRIPTIONS)
+        for partition, part in plan.make_distribution().place(block) if len(block) else ():
+            yield partition, SUBSCRIPTIONS, part.pack()
+
+    return _router(plan, route)
+
+
+def _router(
+    plan: Plan, route: Callable[[pa.RecordBatch], Iterator[Routed]]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function over all batches of a task."""
+
+    def all_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for start in range(0, len(batch), _BLOCK_MAX):
+                for partition, kind, block in route(batch.slice(start, _BLOCK_MAX)):
+                    yield pa.record_batch([[plan.keys[partition]], [kind], [block]], schema=ROUTED)
+
+    return all_of
+
+
+def _refused(batch: pa.RecordBatch, refusals: Refusals, feed: str) -> Iterator[Routed]:
+    """Yield rows that are wrong as lines of JSON."""
+    if len(refusals.rows):
+        rows = batch.take(pa.array(refusals.rows)).to_pylist()
+        lines = [
+            json.dumps({"feed": feed, "reason": reason, "row": row}, default=_shown)
+            for row, reason in zip(rows, refusals.reasons, strict=True)
+        ]
+        yield 0, REFUSED, "\n".join(lines).encode()
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+@cache
+def weights(idf: str) -> Callable[[str], float]:
+    """Return what keywords weigh; each 1 without a file."""
+    if not idf:
+        return _one
+    return IdfTable.read(Path(idf)).weight
+
+
+def _one(_word: str) -> float:
+    return 1.0

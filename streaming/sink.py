@@ -1,0 +1,116 @@
+"""The result: a folder a batch, there as a whole or not at all, and the same if a batch is repeated.
+
+    changes/batch=00000012/*.parquet   partition, object_id, entered, scores, left (`streaming.changes`)
+    batches/00000012.json              counts, when it was complete; written last
+    refused/00000012.jsonl             rows of the feeds that are wrong, and why, if there are any
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from streaming.changes import ROWS, from_bytes
+from streaming.processor import CHANGES, COUNTS
+from streaming.routing import REFUSED
+
+CHANGES_DDL = "partition int, object_id long, entered array<long>, scores array<double>, left array<long>"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch that is complete.
+
+    Parameters
+    ----------
+    number
+        From 0.
+    counts
+        What became of its rows, over all partitions; of `published` and what else is of messages that all
+        partitions are sent, of one of them.
+    refused
+        Rows that were wrong.
+    """
+
+    number: int
+    counts: dict[str, int]
+    refused: int
+
+
+def batch_name(number: int) -> str:
+    """Return the name of a batch in folders and files."""
+    return f"{number:08d}"
+
+
+def sink(out: Path, on_batch: Callable[[Batch], None]) -> Callable[[DataFrame, int], None]:
+    """Return what Spark calls with the answers to a batch."""
+
+    def write(answers: DataFrame, number: int) -> None:
+        done = out / "batches" / f"{batch_name(number)}.json"
+        if done.exists():  # Spark had no time to note it
+            return
+        kept = answers.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            small = kept.where(F.col("kind") != CHANGES).collect()
+            _write_changes(kept.where(F.col("kind") == CHANGES), out / "changes", number)
+        finally:
+            kept.unpersist()
+        lines = b"\n".join(bytes(row.block) for row in small if row.kind == REFUSED)
+        if lines:
+            _write(out / "refused" / f"{batch_name(number)}.jsonl", lines + b"\n")
+        counts = _total(json.loads(bytes(row.block)) for row in small if row.kind == COUNTS)
+        batch = Batch(number, counts, lines.count(b"\n") + bool(lines))
+        about = {"batch": number, "at_ms": time.time_ns() // 1_000_000, "refused": batch.refused, **counts}
+        _write(done, json.dumps(about).encode() + b"\n")
+        on_batch(batch)
+
+    return write
+
+
+def _total(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    """Add up what partitions count: what all of them are sent, once."""
+    alone = Counter[str]()
+    common: dict[str, int] = {}
+    for one in counts:
+        for name, count in one.items():
+            if name in {"begun", "ended"}:
+                alone[name] += count
+            else:
+                common[name] = max(common.get(name, 0), count)
+    return {**common, **alone}
+
+
+def _write_changes(answers: DataFrame, folder: Path, number: int) -> None:
+    """Write the changes of a batch beside where they belong, then move them there."""
+    fresh = folder / f"_batch={batch_name(number)}"
+    there = folder / f"batch={batch_name(number)}"
+    answers.mapInArrow(_unpacked, CHANGES_DDL).write.mode("overwrite").parquet(str(fresh))
+    shutil.rmtree(there, ignore_errors=True)
+    fresh.rename(there)
+
+
+def _unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for partition, block in zip(batch["partition"], batch["block"], strict=True):
+            rows = from_bytes(block.as_py())
+            partitions = pa.array([partition.as_py()] * len(rows), pa.int32())
+            columns: list[Any] = [partitions, *rows.columns]
+            yield pa.record_batch(columns, names=["partition", *ROWS.names])
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"_{path.name}")
+    fresh.write_bytes(data)
+    fresh.rename(path)
