@@ -15,6 +15,7 @@ from cli.serve import serve
 from cli.simulate import simulate
 from cli.status import status
 from cli.store import store
+from cli.stream import stream, stream_audit, stream_lists
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -32,3 +33,6 @@ app.add_command(replay)
 app.add_command(demo)
 app.add_command(bench)
 app.add_command(store)
+app.add_command(stream)
+app.add_command(stream_lists)
+app.add_command(stream_audit)

@@ -31,13 +31,17 @@ logger.gateway.level = error
 
 
 @contextmanager
-def spark_session(master: str = "local[*]") -> Iterator[SparkSession]:
+def spark_session(
+    master: str = "local[*]", more: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
     """Start a session and stop it at the end. The first of a process takes some seconds.
 
     Parameters
     ----------
     master
         Spark's master URL.
+    more
+        Settings of Spark beside the usual ones.
 
     Raises
     ------
@@ -60,6 +64,7 @@ def spark_session(master: str = "local[*]") -> Iterator[SparkSession]:
             "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
             # Workers import this package, wherever the driver found it.
             "spark.executorEnv.PYTHONPATH": root,
+            **(more or {}),
         }
         variables = {
             "JAVA_HOME": str(java.home),

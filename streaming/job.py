@@ -1,8 +1,8 @@
 """The job: feeds in, changes of results out, as a query of Spark Structured Streaming.
 
-    messages      ─▶ route ─┐
-                            ├─▶ by partition: apply to its engine ─▶ changes ─▶ a folder a batch
-    subscriptions ─▶ place ─┘
+messages      ─▶ route ─┐
+                        ├─▶ by partition: apply to its engine ─▶ changes ─▶ a folder a batch
+subscriptions ─▶ place ─┘
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -46,7 +47,9 @@ _SETTINGS = {
 
 
 def start(
-    parameters: StreamParameters, spark: SparkSession, on_batch: Callable[[Batch], None] = lambda _batch: None
+    parameters: StreamParameters,
+    spark: SparkSession,
+    on_batch: Callable[[Batch], None] = lambda _batch: None,
 ) -> StreamingQuery:
     """Begin the job, or go on with it; return the query, which the caller waits for or stops.
 
@@ -71,7 +74,9 @@ def start(
     spark.conf.set("spark.sql.shuffle.partitions", str(parameters.partitions))
     plan = planned(parameters, spark)
     feeds = [
-        _feed(parameters, parameters.messages, MESSAGES, spark).mapInArrow(messages_router(plan), ROUTED_DDL),
+        _feed(parameters, parameters.messages, MESSAGES, spark).mapInArrow(
+            messages_router(plan), ROUTED_DDL
+        ),
         _feed(parameters, parameters.subscriptions, SUBSCRIPTIONS, spark).mapInArrow(
             subscriptions_router(plan), ROUTED_DDL
         ),
@@ -94,7 +99,7 @@ def start(
 def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
     """Return the job's plan; make it, if the job is new."""
     path = parameters.checkpoint / "plan.json"
-    chosen = {
+    chosen: dict[str, Any] = {
         "area": parameters.area,
         "window": parameters.window,
         "mechanism": parameters.mechanism,
@@ -142,9 +147,13 @@ def _keys(partitions: int, spark: SparkSession) -> tuple[int, ...]:
     return tuple(found[one] for one in range(partitions))
 
 
-def _feed(parameters: StreamParameters, folder: Path, schema: pa.Schema, spark: SparkSession) -> DataFrame:
+def _feed(
+    parameters: StreamParameters, folder: Path, schema: pa.Schema, spark: SparkSession
+) -> DataFrame:
     """Return a feed as a stream."""
-    reader = spark.readStream.schema(struct_of(schema)).option("maxFilesPerTrigger", parameters.files_per_batch)
+    reader = spark.readStream.schema(struct_of(schema)).option(
+        "maxFilesPerTrigger", parameters.files_per_batch
+    )
     return reader.format(parameters.format).load(str(folder))
 
 

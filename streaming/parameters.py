@@ -70,19 +70,30 @@ class StreamParameters:
     memory: Path = _MEMORY
 
     def __post_init__(self) -> None:
-        _require(1 <= self.partitions <= PARTITIONS_MAX, "partitions", self.partitions, f"1 to {PARTITIONS_MAX}")
+        _require(
+            1 <= self.partitions <= PARTITIONS_MAX,
+            "partitions",
+            self.partitions,
+            f"1 to {PARTITIONS_MAX}",
+        )
         _require(self.files_per_batch >= 1, "files_per_batch", self.files_per_batch, "at least 1")
         _one_of("mechanism", self.mechanism, tuple(MECHANISMS))
         _one_of("format", self.format, FORMATS)
-        _one_of("subscription_index", self.subscription_index, tuple(sorted(WEIGHTED_SUBSCRIPTION_INDEXES)))
+        _one_of(
+            "subscription_index", self.subscription_index, tuple(sorted(WEIGHTED_SUBSCRIPTION_INDEXES))
+        )
         count, duration_ms = self.window.count, self.window.duration_ms
-        _require((count == 0) != (duration_ms == 0), "window", self.window, "so many messages, or so much time")
+        _require(
+            (count == 0) != (duration_ms == 0), "window", self.window, "so many messages, or so much time"
+        )
         _require(0 <= count <= WINDOW_COUNT_MAX, "window", count, f"1 to {WINDOW_COUNT_MAX} messages")
         _require(0 <= duration_ms <= _MAX_MS, "window", duration_ms, f"1 to {_MAX_MS} milliseconds")
         for name in ("messages", "subscriptions", "memory"):
             path = getattr(self, name)
             _require(path.is_dir(), name, path, "a folder that is there")
-        _require(os.access(self.memory, os.W_OK), "memory", self.memory, "a folder that can be written to")
+        _require(
+            os.access(self.memory, os.W_OK), "memory", self.memory, "a folder that can be written to"
+        )
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

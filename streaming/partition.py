@@ -116,8 +116,8 @@ class Partition:
         now_ms, next_number
             Its time, and its next number.
         messages
-            What was published in batches, in the order of numbers, with the first number of each; what was taken
-            back is behind it. Those whose messages are all behind the window may be absent.
+            What was published in batches, in the order of numbers, with the first number of each; what
+            was taken back is behind it. Those whose messages are all behind the window may be absent.
         subscriptions
             What began and ended in batches, in order.
         """

@@ -1,10 +1,10 @@
 """The stateful operator: one partition, its log in Spark's state, its engine in memory beside.
 
 State is what cannot be had again: blocks of live messages and of subscriptions, as they were applied, one
-for each batch, and three numbers. The engine, thousands of times as large, follows from them. It lies in
-memory (`resident`), with the version it has come to, what made it so, and what was said to that. So a batch
-that Spark gives out again, after a fault, finds the engine one version behind and goes on; or already
-there, and the answer with it; or gone, and builds it anew from the log.
+for each batch, and a few numbers. The engine, much larger, follows from them. It lies in memory
+(`resident`), with the version it has come to, what made it so, and what was said to that. So a batch that
+Spark gives out again, after a fault, finds the engine one version behind and goes on; or already there,
+and the answer with it; or gone, and builds it anew from the log.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MESSAGES_DDL = "first_number long, block binary"
 _SPAN_DDL = "next_number long, latest_ms long"
 
 _GARBAGE_MIN = 10_000
-"""Rows of the log of subscriptions that may be out of date before it is written anew, beside half of it."""
+"""So many rows of the log of subscriptions, or half of them, may be out of date."""
 _COMPACTED_ROWS = 50_000
 
 
@@ -94,7 +94,10 @@ class _Answer:
         ends = np.cumsum(numbers["sizes"]).tolist()
         blocks = [rest[end - size : end] for end, size in zip(ends, numbers["sizes"], strict=True)]
         subscriptions = blocks.pop() if "subscriptions" in numbers else None
-        messages = _LoggedMessages(*numbers["messages"], blocks.pop()) if "messages" in numbers else None
+        messages = None
+        if "messages" in numbers:
+            first_number, latest_ms = numbers["messages"]
+            messages = _LoggedMessages(first_number, latest_ms, blocks.pop())
         rows = list(zip(numbers["kinds"], blocks, strict=True))
         return cls(_Head(*numbers["head"]), rows, messages, subscriptions)
 
@@ -131,7 +134,8 @@ class PartitionProcessor(StatefulProcessor):
         partition = self._plan.keys.index(key[0])
         # Tasks that are repeated may bring the same blocks in another order.
         blocks = sorted((row.kind, bytes(row.block)) for row in rows)
-        head = _Head(*self._head.get()) if self._head.exists() else _Head()
+        kept = self._head.get()
+        head = _Head() if kept is None else _Head(*kept)
         answer = self._answer(partition, head, blocks)
         self._log(answer)
         for kind, block in answer.rows:
@@ -165,7 +169,9 @@ class PartitionProcessor(StatefulProcessor):
         """Build a partition from the log."""
         state = Partition(self._plan.engine_options(), self._plan.window)
         messages = sorted(((key[0], value) for key, value in self._messages.iterator()), key=_first)
-        subscriptions = sorted(((key[0], value[0]) for key, value in self._subscriptions.iterator()), key=_first)
+        subscriptions = sorted(
+            ((key[0], value[0]) for key, value in self._subscriptions.iterator()), key=_first
+        )
         state.restore(
             head.now_ms,
             head.next_number,
@@ -180,7 +186,9 @@ class PartitionProcessor(StatefulProcessor):
         """Put a batch into the state, and let go of what is behind the window."""
         head = answer.head
         if answer.messages is not None:
-            self._messages.updateValue((head.version,), (answer.messages.first_number, answer.messages.block))
+            self._messages.updateValue(
+                (head.version,), (answer.messages.first_number, answer.messages.block)
+            )
             self._spans.updateValue((head.version,), (head.next_number, answer.messages.latest_ms))
             self._trim(head)
         if answer.subscriptions is not None:
@@ -232,7 +240,9 @@ def _applied(state: Partition, head: _Head, blocks: Iterable[tuple[str, bytes]])
     rows = [(REFUSED, block) for kind, block in blocks if kind == REFUSED]
     if len(applied.changes):
         rows.append((CHANGES, to_bytes(applied.changes.rows())))
-    rows.append((COUNTS, json.dumps(applied.counts._asdict()).encode()))
+    left = int(np.count_nonzero(applied.changes.is_left))
+    counts = {**applied.counts._asdict(), "entered": len(applied.changes) - left, "left": left}
+    rows.append((COUNTS, json.dumps(counts).encode()))
     return _Answer(
         _Head(
             head.version + 1,

@@ -76,10 +76,15 @@ def _refused(batch: pa.RecordBatch, refusals: Refusals, feed: str) -> Iterator[R
     if len(refusals.rows):
         rows = batch.take(pa.array(refusals.rows)).to_pylist()
         lines = [
-            json.dumps({"feed": feed, "reason": reason, "row": row}, default=_shown)
+            f'{{"feed": "{feed}", "reason": {json.dumps(reason)}, "row": {shown_row(row)}}}'
             for row, reason in zip(rows, refusals.reasons, strict=True)
         ]
         yield 0, REFUSED, "\n".join(lines).encode()
+
+
+def shown_row(row: dict[str, Any]) -> str:
+    """Return a row of a feed as JSON."""
+    return json.dumps(row, default=_shown)
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401

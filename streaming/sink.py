@@ -1,8 +1,8 @@
 """The result: a folder a batch, there as a whole or not at all, and the same if a batch is repeated.
 
-    changes/batch=00000012/*.parquet   partition, object_id, entered, scores, left (`streaming.changes`)
-    batches/00000012.json              counts, when it was complete; written last
-    refused/00000012.jsonl             rows of the feeds that are wrong, and why, if there are any
+changes/batch=00000012/*.parquet   partition, object_id, entered, scores, left (`streaming.changes`)
+batches/00000012.json              counts, when it was complete; written last
+refused/00000012.jsonl             rows of the feeds that are wrong, and why, if there are any
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ from streaming.routing import REFUSED
 CHANGES_DDL = "partition int, object_id long, entered array<long>, scores array<double>, left array<long>"
 
 
+_OF_SUBSCRIPTIONS = frozenset({"begun", "ended", "entered", "left"})
+"""What each partition counts for itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """A batch that is complete.
@@ -37,8 +41,8 @@ class Batch:
     number
         From 0.
     counts
-        What became of its rows, over all partitions; of `published` and what else is of messages that all
-        partitions are sent, of one of them.
+        What became of its rows (`streaming.partition.Counts`), and how many results objects have entered
+        and left.
     refused
         Rows that were wrong.
     """
@@ -71,7 +75,12 @@ def sink(out: Path, on_batch: Callable[[Batch], None]) -> Callable[[DataFrame, i
             _write(out / "refused" / f"{batch_name(number)}.jsonl", lines + b"\n")
         counts = _total(json.loads(bytes(row.block)) for row in small if row.kind == COUNTS)
         batch = Batch(number, counts, lines.count(b"\n") + bool(lines))
-        about = {"batch": number, "at_ms": time.time_ns() // 1_000_000, "refused": batch.refused, **counts}
+        about = {
+            "batch": number,
+            "at_ms": time.time_ns() // 1_000_000,
+            "refused": batch.refused,
+            **counts,
+        }
         _write(done, json.dumps(about).encode() + b"\n")
         on_batch(batch)
 
@@ -84,7 +93,7 @@ def _total(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     common: dict[str, int] = {}
     for one in counts:
         for name, count in one.items():
-            if name in {"begun", "ended"}:
+            if name in _OF_SUBSCRIPTIONS:
                 alone[name] += count
             else:
                 common[name] = max(common.get(name, 0), count)

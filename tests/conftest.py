@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.amounts import SEED, TIMES
 
-_SPARK = "tests/simulator/"
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SPARK = ("tests/simulator/", "tests/streaming/spark/")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A session in which a task that fails is tried again, as in a cluster."""
+    from feeds.spark import spark_session  # noqa: PLC0415
+
+    with spark_session("local[2,4]") as session:
+        yield session
 
 
 def pytest_report_header() -> str:
@@ -23,7 +38,7 @@ class Scheduling(LoadScopeScheduling):
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return _SPARK if nodeid.startswith(_SPARK) else nodeid
+        return "spark" if nodeid.startswith(_SPARK) else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -21,7 +21,9 @@ class Sample:
 class Distribution(Protocol):
     """Divides subscriptions among partitions. It is chosen once, from a sample, and kept with the job."""
 
-    partitions: int
+    @property
+    def partitions(self) -> int:
+        """How many there are."""
 
     @classmethod
     def choose(cls, partitions: int, sample: Sample) -> Self:

@@ -1,4 +1,4 @@
-"""By the subscription's number: every partition has as many, and is sent every message (section 7.3.1)."""
+"""By the subscription's number: partitions have as many each, and are sent everything (section 7.3.1)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from feeds.spark import spark_session
 from safe_region.frame import Frame
 from simulator.city import city_area, generate_city
 from simulator.graph import Graph
@@ -30,12 +29,6 @@ SMALL = SimulationParameters(
     alpha_min=0.2,
     alpha_max=0.8,
 )
-
-
-@pytest.fixture(scope="session")
-def spark():
-    with spark_session("local[2]") as session:
-        yield session
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,15 @@
-"""Random feeds, and what results should be, from the definition."""
+"""Random feeds."""
 
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
-from feeds.schemas import END, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
-from safe_region import oracle
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from feeds.schemas import END, FEEDS, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
 from safe_region.frame import Area, Frame
-from safe_region.oracle import OracleObject, OracleSubscription
 
 AREA = Area(12.0, 55.0, 12.2, 55.1)
 FRAME = Frame.of(AREA)
@@ -61,6 +63,18 @@ class RandomFeed:
             "lat": chance.choice((55.02, chance.uniform(AREA.lat_min, AREA.lat_max))),
         }
 
+    def write(self, folder: Path, number: int, subscriptions: int, messages: int) -> None:
+        """Write a file of each feed."""
+        for name, rows in (
+            ("subscriptions", self.subscriptions(subscriptions)),
+            ("messages", self.messages(messages)),
+        ):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            # Whole or not at all: a job may be reading.
+            hidden = folder / name / f".{number:03d}.parquet"
+            pq.write_table(pa.Table.from_pylist(rows, FEEDS[name]), hidden)
+            hidden.rename(folder / name / f"{number:03d}.parquet")
+
     def messages(self, count: int) -> list[dict[str, object]]:
         """Return messages, of which some come twice, and some are taken back."""
         chance = self.chance
@@ -95,74 +109,3 @@ class RandomFeed:
 
 def _row(action: str, column: str, number: int, time_ms: int) -> dict[str, object]:
     return {"action": action, column: number, "time_ms": time_ms}
-
-
-class Expected:
-    """What results are after each batch, from the definition.
-
-    Parameters
-    ----------
-    count, duration_ms
-        The window.
-    weights
-        Of words.
-    """
-
-    def __init__(self, count: int, duration_ms: int, weights: dict[str, float]) -> None:
-        self._count, self._duration_ms, self._weights = count, duration_ms, weights
-        self._objects: dict[int, OracleObject] = {}
-        self._gone: set[int] = set()
-        self._numbers = 0
-        self._object_of: dict[int, int] = {}
-        self._subscriptions: dict[int, dict[str, object]] = {}
-        self.now_ms = 0
-
-    def apply(self, subscriptions: list[dict], messages: list[dict]) -> None:
-        for row in subscriptions:
-            if row["action"] == END:
-                self._subscriptions.pop(row["subscription_id"], None)
-            else:
-                self._subscriptions[row["subscription_id"]] = row
-        if not messages:
-            return
-        self.now_ms = max(self.now_ms, *(row["time_ms"] for row in messages))
-        retracted = {row["object_id"] for row in messages if row["action"] == RETRACT}
-        self._gone |= retracted & self._objects.keys()
-        published = [row for row in messages if row["action"] == PUBLISH]
-        for row in sorted(published, key=lambda row: (row["time_ms"], row["object_id"])):
-            self._publish(row, retracted)
-
-    def _publish(self, row: dict, retracted: set[int]) -> None:
-        one = row["object_id"]
-        ends = [2**62]
-        ends += [row["time_ms"] + row["ttl_ms"]] if row["ttl_ms"] is not None else []
-        ends += [row["time_ms"] + self._duration_ms] if self._duration_ms else []
-        if one in self._objects or one in retracted or min(ends) <= self.now_ms:
-            return
-        x_m, y_m = FRAME.project(row["lon"], row["lat"])
-        words = frozenset(row["keywords"])
-        self._objects[one] = OracleObject(self._numbers, x_m, y_m, words, row["time_ms"], min(ends))
-        self._object_of[self._numbers] = one
-        self._numbers += 1
-
-    def lists(self) -> dict[int, set[int]]:
-        """Return the objects in each result."""
-        first = self._numbers - self._count if self._count else 0
-        alive = [
-            item
-            for one, item in self._objects.items()
-            if one not in self._gone and item.object_id >= first and item.expiry_ms > self.now_ms
-        ]
-        found = {}
-        for number, row in self._subscriptions.items():
-            wanted = OracleSubscription(
-                frozenset(row["keywords"]),
-                row["k"],
-                row["alpha"],
-                row["similarity"],
-                lambda word: self._weights.get(word, 1.0),
-            )
-            x_m, y_m = FRAME.project(row["lon"], row["lat"])
-            best = oracle.top_k(wanted, x_m, y_m, FRAME.maxdist_m, alive, self.now_ms)
-            found[number] = {self._object_of[one.object_id] for one in best}
-        return found

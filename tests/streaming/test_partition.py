@@ -3,13 +3,14 @@ import pytest
 
 from feeds.schemas import MESSAGES, SUBSCRIPTIONS
 from index.square import Square
+from streaming.audit import Definition
 from streaming.blocks import Messages, Subscriptions
 from streaming.options import engine_options
 from streaming.partition import Partition
 from streaming.reading import read_messages, read_subscriptions
 from streaming.resident import Note, Resident
 from streaming.window import WindowSize
-from tests.streaming.feed import FRAME, Expected, RandomFeed
+from tests.streaming.feed import FRAME, RandomFeed
 from tests.support.amounts import named, seeds
 
 WEIGHTS = {"word0": 0.5, "word3": 2.0, "word7": 4.0}
@@ -53,14 +54,14 @@ def test_results_are_the_oracles_after_every_batch(part, window):
     feed = RandomFeed(part.start, WEIGHTS)
     size = WINDOWS[window]
     partition = Partition(engine_options(SQUARE, FRAME.maxdist_m), size)
-    expected = Expected(size.count, size.duration_ms, WEIGHTS)
+    expected = Definition(FRAME, size, lambda word: WEIGHTS.get(word, 1.0))
     lists = {}
     for _ in range(12):
         subscriptions, messages = feed.subscriptions(8), feed.messages(feed.chance.choice((0, 5, 40)))
         told(lists, partition.apply(*read(subscriptions, messages)).changes)
         expected.apply(subscriptions, messages)
         assert {one: held for one, held in lists.items() if held} == {
-            one: held for one, held in expected.lists().items() if held
+            one: held for one, held in expected.results(expected.subscriptions).items() if held
         }
         partition.engine.check()
 

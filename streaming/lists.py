@@ -1,0 +1,67 @@
+"""The present results, as a table, from the changes of all batches so far."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+
+class ResultError(Exception):
+    """There are no results."""
+
+
+def last_batch(out: Path) -> int:
+    """Return the number of the last batch that is complete.
+
+    Raises
+    ------
+    ResultError
+        If there is none.
+    """
+    found = sorted((out / "batches").glob("[0-9]*.json"))
+    if not found:
+        raise ResultError(f"{out} has no complete batch of a job")
+    return int(found[-1].stem)
+
+
+def lists(out: Path, spark: SparkSession, batch: int | None = None) -> DataFrame:
+    """Return subscription_id, object_id and score of everything in a result. O(changes).
+
+    Parameters
+    ----------
+    out
+        Where the job writes.
+    spark
+        The session.
+    batch
+        As it was behind this batch; None for the last one.
+
+    Raises
+    ------
+    ResultError
+        If no batch is complete.
+    """
+    number = last_batch(out) if batch is None else batch
+    changes = spark.read.parquet(str(out / "changes")).where(F.col("batch") <= number)
+    entered = changes.select(
+        "batch", "object_id", F.explode(F.arrays_zip("entered", "scores")).alias("one")
+    ).select(
+        "batch",
+        "object_id",
+        F.col("one.entered").alias("subscription_id"),
+        F.col("one.scores").alias("score"),
+    )
+    left = changes.select(
+        "batch",
+        "object_id",
+        F.explode("left").alias("subscription_id"),
+        F.lit(None).cast("double").alias("score"),
+    )
+    last = (
+        entered.unionByName(left)
+        .groupBy("subscription_id", "object_id")
+        .agg(F.max_by("score", "batch").alias("score"))
+    )
+    return last.where(F.col("score").isNotNull()).select("subscription_id", "object_id", "score")

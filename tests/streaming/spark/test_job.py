@@ -1,0 +1,167 @@
+import json
+import shutil
+from dataclasses import replace
+
+import pyarrow.parquet as pq
+import pytest
+
+from feeds.schemas import FEEDS
+from safe_region.idf import IdfTable
+from streaming.audit import Definition, audit, read_feed
+from streaming.job import start
+from streaming.lists import lists
+from streaming.parameters import StreamParameters
+from streaming.plan import Plan, PlanError
+from streaming.window import WindowSize
+from tests.streaming.feed import AREA, FRAME, RandomFeed
+from tests.support.amounts import SEED
+
+WEIGHTS = {"word0": 0.5, "word3": 2.0, "word7": 4.0}
+COUNT, TIME = WindowSize(count=60), WindowSize(duration_ms=4_000)
+
+
+class Job:
+    """A job, and the feeds that it reads."""
+
+    def __init__(self, folder, spark, window=COUNT, **chosen):
+        self.folder, self.spark = folder, spark
+        self.feed = RandomFeed(SEED, WEIGHTS)
+        self.definition = Definition(FRAME, window, IdfTable(WEIGHTS).weight)
+        self.files = 0
+        for name in (*FEEDS, "memory"):
+            (folder / name).mkdir()
+        (folder / "idf.json").write_text(IdfTable(WEIGHTS).as_json())
+        self.parameters = StreamParameters(
+            *(folder / name for name in ("messages", "subscriptions", "out", "checkpoint")),
+            AREA,
+            window,
+            idf=folder / "idf.json",
+            files_per_batch=1,
+            once=True,
+            memory=folder / "memory",
+            **chosen,
+        )
+
+    def add(self, count):
+        """Add files to the feeds, each of which makes a batch."""
+        for number in range(self.files, self.files + count):
+            self.feed.write(self.folder, number, 8, 40)
+        self.files += count
+
+    def run(self, parameters=None):
+        """Let the job read what there is; return the batches."""
+        batches = []
+        query = start(parameters or self.parameters, self.spark, batches.append)
+        try:
+            query.awaitTermination()
+        finally:
+            query.stop()
+        return batches
+
+    def require_exact(self, batch):
+        """Compare all results behind a batch with the definition: batch by batch."""
+        rows = [
+            read_feed(self.folder / name / f"{batch:03d}.parquet", schema)
+            for name, schema in FEEDS.items()
+        ]
+        self.definition.apply(rows[1], rows[0])
+        found = {}
+        for row in lists(self.parameters.out, self.spark, batch).collect():
+            assert 0.0 <= row.score <= 1.0
+            assert row.object_id not in found.setdefault(row.subscription_id, set())
+            found[row.subscription_id].add(row.object_id)
+        expected = self.definition.results(self.definition.subscriptions)
+        assert found == {one: held for one, held in expected.items() if held}
+
+
+@pytest.mark.parametrize(
+    ("window", "chosen"),
+    [(COUNT, {"mechanism": "hashing"}), (TIME, {"mechanism": "location", "partitions": 3})],
+    ids=["hashing", "location"],
+)
+def test_results_are_the_definitions_after_every_batch_of_a_job_that_is_begun_again(
+    tmp_path, spark, window, chosen
+):
+    job = Job(tmp_path, spark, window, **{"partitions": 2, **chosen})
+    job.add(2)
+    assert [one.number for one in job.run()] == [0, 1]
+    job.add(1)  # the engines lie in memory
+    assert [one.number for one in job.run()] == [2]
+    shutil.rmtree(job.parameters.memory / Plan.read(job.parameters.checkpoint / "plan.json").run)
+    job.add(2)  # the engines are gone
+    assert [one.number for one in job.run()] == [3, 4]
+    assert job.run() == []
+    for batch in range(5):
+        job.require_exact(batch)
+    found = audit(job.parameters.checkpoint, job.parameters.out, spark, 100)
+    assert found.mismatches == []
+    assert found.lists > 10
+
+
+def test_a_batch_that_was_not_noted_is_not_there_twice(tmp_path, spark):
+    """Spark forgets that the last batch was done, as when it is killed: the engines are ahead of it."""
+    job = Job(tmp_path, spark, partitions=2)
+    job.add(3)
+    job.run()
+    before = changes_of(job, 2)
+    (job.parameters.checkpoint / "spark" / "commits" / "2").unlink()
+    (job.parameters.checkpoint / "spark" / "commits" / ".2.crc").unlink(missing_ok=True)
+    (job.parameters.out / "batches" / "00000002.json").unlink()
+    assert [one.number for one in job.run()] == [2]
+    assert changes_of(job, 2) == before
+    job.add(1)
+    job.run()
+    for batch in range(4):
+        job.require_exact(batch)
+
+
+def changes_of(job, batch):
+    table = pq.read_table(job.parameters.out / "changes" / f"batch={batch:08d}")
+    return sorted(map(repr, table.to_pylist()))
+
+
+def test_rows_that_are_wrong_are_refused_alone_and_named(tmp_path, spark):
+    job = Job(tmp_path, spark, partitions=1, format="json")
+    good = job.feed.message(1)
+    rows = [
+        good,
+        {**good, "object_id": 2, "lat": 95.0},
+        {**good, "object_id": 3, "keywords": []},
+        {**good, "object_id": -4},
+        {**good, "object_id": 5, "action": "shout"},
+        {**good, "object_id": 6, "ttl_ms": 0},
+        {**good, "object_id": 7, "keywords": ["x" * 65]},
+        {**good, "object_id": 8, "time_ms": None},
+    ]
+    lines = [json.dumps(row) for row in rows]
+    (tmp_path / "messages" / "0.json").write_text("\n".join([*lines, "{no json", ""]))
+    wanted = job.feed.subscription(1)
+    rows = [wanted, {**wanted, "k": 0}, {**wanted, "alpha": 2.0}, {**wanted, "similarity": "like"}]
+    (tmp_path / "subscriptions" / "0.json").write_text("\n".join(map(json.dumps, rows)))
+    (batch,) = job.run()
+    assert (batch.counts["published"], batch.counts["begun"], batch.refused) == (1, 1, 11)
+    text = (job.parameters.out / "refused" / "00000000.jsonl").read_text()
+    reasons = [json.loads(line)["reason"] for line in text.splitlines()]
+    for field in (
+        "lon, lat",
+        "keywords",
+        "object_id",
+        "action",
+        "ttl_ms",
+        "time_ms",
+        "k",
+        "alpha",
+        "similarity",
+    ):
+        assert any(
+            reason.startswith(f"{field} must be") or f" {field} must" in reason for reason in reasons
+        )
+
+
+def test_a_job_goes_on_as_it_began_or_says_what_is_otherwise(tmp_path, spark):
+    job = Job(tmp_path, spark, partitions=1)
+    job.run()
+    with pytest.raises(PlanError, match="partitions is 2, must be 1"):
+        job.run(replace(job.parameters, partitions=2))
+    with pytest.raises(PlanError, match="idf is "):
+        job.run(replace(job.parameters, idf=None))
