@@ -11,14 +11,13 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from feeds.schemas import MESSAGES, PUBLISH, RETRACT, SUBSCRIBE, SUBSCRIPTIONS
+from feeds.schemas import FEEDS, PUBLISH, RETRACT, SUBSCRIBE
 from safe_region import oracle
 from safe_region.frame import Frame
 from safe_region.idf import IdfTable
@@ -27,7 +26,7 @@ from safe_region.oracle import OracleObject, OracleSubscription
 from streaming.lists import last_batch, lists
 from streaming.plan import Plan
 from streaming.routing import shown_row
-from streaming.sink import batch_name
+from streaming.sink import batch_name, read_batch
 from streaming.window import WindowSize
 
 _FOR_EVER_MS = 1 << 62
@@ -135,17 +134,16 @@ def audit(checkpoint: Path, out: Path, spark: SparkSession, sample: int, seed: i
     number = last_batch(out)
     weigh = IdfTable.read(Path(plan.idf)).weight if plan.idf else lambda _word: 1.0
     definition = Definition(plan.frame, plan.window, weigh)
-    files = [_files_by_batch(checkpoint / "spark" / "sources" / source) for source in ("0", "1")]
     for batch in range(number + 1):
         refused = _refused(out, batch)
         messages, subscriptions = (
             [
                 row
-                for path in log.get(batch, ())
-                for row in read_feed(path, schema)
+                for path in paths
+                for row in read_feed(Path(path), FEEDS[name])
                 if shown_row(row) not in refused
             ]
-            for log, schema in zip(files, (MESSAGES, SUBSCRIPTIONS), strict=True)
+            for name, paths in read_batch(out, batch)["files"].items()
         )
         definition.apply(subscriptions, messages)
     ids = sorted(definition.subscriptions)
@@ -171,20 +169,6 @@ def _refused(out: Path, batch: int) -> set[str]:
     path = out / "refused" / f"{batch_name(batch)}.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     return {json.dumps(json.loads(line)["row"]) for line in lines}
-
-
-def _files_by_batch(log: Path) -> dict[int, list[Path]]:
-    """Return the files that each batch has read, from the log of Spark's source."""
-    found: dict[str, int] = {}
-    for path in log.iterdir():
-        if not path.name.startswith("."):
-            for line in path.read_text().splitlines()[1:]:
-                entry = json.loads(line)
-                found[entry["path"]] = entry["batchId"]
-    batches: dict[int, list[Path]] = {}
-    for url, batch in sorted(found.items()):
-        batches.setdefault(batch, []).append(Path(unquote(urlparse(url).path)))
-    return batches
 
 
 def read_feed(path: Path, schema: pa.Schema) -> list[dict[str, Any]]:

@@ -91,7 +91,7 @@ def start(
         answers.writeStream.queryName("nearcast")
         .option("checkpointLocation", str(parameters.checkpoint / "spark"))
         .outputMode("append")
-        .foreachBatch(sink(parameters.out, on_batch))
+        .foreachBatch(sink(parameters.out, parameters.checkpoint / "spark", on_batch))
     )
     return (writer.trigger(availableNow=True) if parameters.once else writer).start()
 

@@ -21,7 +21,9 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from feeds.schemas import FEEDS
 from streaming.changes import ROWS, from_bytes
+from streaming.consumed import files_of
 from streaming.processor import CHANGES, COUNTS
 from streaming.routing import REFUSED
 
@@ -57,7 +59,15 @@ def batch_name(number: int) -> str:
     return f"{number:08d}"
 
 
-def sink(out: Path, on_batch: Callable[[Batch], None]) -> Callable[[DataFrame, int], None]:
+def read_batch(out: Path, number: int) -> dict[str, Any]:
+    """Return what is noted of a batch that is complete."""
+    found: dict[str, Any] = json.loads((out / "batches" / f"{batch_name(number)}.json").read_text())
+    return found
+
+
+def sink(
+    out: Path, checkpoint: Path, on_batch: Callable[[Batch], None]
+) -> Callable[[DataFrame, int], None]:
     """Return what Spark calls with the answers to a batch."""
 
     def write(answers: DataFrame, number: int) -> None:
@@ -78,6 +88,7 @@ def sink(out: Path, on_batch: Callable[[Batch], None]) -> Callable[[DataFrame, i
         about = {
             "batch": number,
             "at_ms": time.time_ns() // 1_000_000,
+            "files": files_of(checkpoint, number, tuple(FEEDS)),
             "refused": batch.refused,
             **counts,
         }
