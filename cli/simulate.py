@@ -110,7 +110,19 @@ def map_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--k-max", type=int, default=10, show_default=True, help="k is 1 to this.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Same seed, same rows.")
-def simulate(out: Path, **parameters: Any) -> None:  # noqa: ANN401
+@click.option(
+    "--stream",
+    is_flag=True,
+    help="Write OUT/feeds besides: messages and subscriptions as files for nearcast stream.",
+)
+@click.option(
+    "--stream-slice-s",
+    type=click.IntRange(1, 86_400),
+    default=10,
+    show_default=True,
+    help="Simulated seconds of such a file.",
+)
+def simulate(out: Path, *, stream: bool, stream_slice_s: int, **parameters: Any) -> None:  # noqa: ANN401
     """Make a workload: roads, places, trajectories, objects, subscriptions.
 
     In a generated city, or with --map in a real one or in a road network.
@@ -123,7 +135,8 @@ def simulate(out: Path, **parameters: Any) -> None:  # noqa: ANN401
     from simulator.simulation import simulate as run  # noqa: PLC0415
 
     with reported(ParameterError, MapError, OSError), bars() as report:
-        simulation = run(SimulationParameters(**parameters), out, report)
+        slice_s = stream_slice_s if stream else 0
+        simulation = run(SimulationParameters(**parameters), out, report, feed_slice_s=slice_s)
     show_texts(simulation.world.texts)
     click.echo(
         f"{out}: {simulation.roads.num_rows} roads, {simulation.trajectories.num_rows} positions, "

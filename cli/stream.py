@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from streaming.sink import Batch
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-_MASTER = "local[*,4]"
+MASTER = "local[*,4]"
 """All cores, and what fails is tried again: with local[*] it would not be."""
 _DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -76,7 +76,7 @@ _CHECKPOINT = click.option(
     required=True,
     help="Folder of what the job needs to go on where it was.",
 )
-_MASTER_OPTION = click.option("--master", default=_MASTER, show_default=True, help="Spark's master URL.")
+_MASTER_OPTION = click.option("--master", default=MASTER, show_default=True, help="Spark's master URL.")
 
 
 @click.command(
@@ -159,7 +159,7 @@ def stream(master: str, driver_memory: str, **given: Any) -> None:  # noqa: ANN4
     with reported(ParameterError, PlanError, IdfError, OSError):
         parameters = StreamParameters(**given)
         with _session(master, {"spark.driver.memory": driver_memory}) as spark:
-            query = start(parameters, spark, _Lines())
+            query = start(parameters, spark, BatchLines())
             stop = threading.Event()
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stop.set())
@@ -171,7 +171,7 @@ def stream(master: str, driver_memory: str, **given: Any) -> None:  # noqa: ANN4
         raise click.ClickException(_cause(str(error)))
 
 
-class _Lines:
+class BatchLines:
     """Says what became of each batch."""
 
     def __init__(self) -> None:
@@ -179,6 +179,7 @@ class _Lines:
         self._last_s = time.monotonic()
 
     def __call__(self, batch: Batch) -> None:
+        """Say it."""
         now_s = time.monotonic()
         spent_s, self._last_s = now_s - self._last_s, now_s
         published = batch.counts.get("published", 0)

@@ -25,6 +25,7 @@ from safe_region.idf import IdfTable
 from simulator import schemas
 from simulator.city import generate_city
 from simulator.destinations import Destinations
+from simulator.feeds import FEEDS_FOLDER, write_feeds
 from simulator.graph import Graph
 from simulator.maps import read_map, read_texts
 from simulator.parameters import SimulationParameters
@@ -114,6 +115,7 @@ def simulate(
     *,
     spark: SparkSession | None = None,
     partitions: int | None = None,
+    feed_slice_s: int = 0,
 ) -> Simulation:
     """Make a simulation and write it to a folder.
 
@@ -129,6 +131,8 @@ def simulate(
         A session to use; by default a local one is started and stopped.
     partitions
         Into how many tasks the work is divided; no influence on the result.
+    feed_slice_s
+        Whether the feeds are written besides (`simulator.feeds`), with so many seconds a file; 0 for not.
 
     Raises
     ------
@@ -151,6 +155,10 @@ def simulate(
         session = spark or stack.enter_context(spark_session())
         report("spark", 1, 1)
         _write_frames(session, terrain, parameters, partitions, out_dir, report)
+        if feed_slice_s:
+            report("feeds", 0, 1)
+            write_feeds(out_dir, parameters.start_ms, session, feed_slice_s)
+            report("feeds", 1, 1)
     _write_world(parameters, terrain, out_dir)
     return load(out_dir)
 
@@ -208,7 +216,7 @@ def _clear(out_dir: Path) -> None:
     """Remove an earlier simulation, its mark of completeness first."""
     out_dir.mkdir(parents=True, exist_ok=True)
     (out_dir / WORLD_FILE).unlink(missing_ok=True)
-    for name in (*schemas.TABLES, "texts"):
+    for name in (*schemas.TABLES, "texts", FEEDS_FOLDER):
         if (out_dir / name).exists():
             shutil.rmtree(out_dir / name)
 

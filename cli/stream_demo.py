@@ -1,0 +1,155 @@
+"""`nearcast stream-demo`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.failures import reported
+from cli.progress import bars
+from cli.stream import MASTER, BatchLines
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from simulator.simulation import Simulation
+    from streaming.audit import Audit
+
+_SLICE_S = 5
+_FILL_S = 8.0
+"""Before the second file comes: the first has what is there at the beginning."""
+
+
+@click.command()
+@click.option("--devices", type=int, default=1000, show_default=True, help="Ten subscriptions each.")
+@click.option("--seconds", type=int, default=300, show_default=True, help="Simulated time.")
+@click.option("--arrivals-per-s", type=float, default=50.0, show_default=True, help="Messages a second.")
+@click.option(
+    "--speed", type=float, default=5.0, show_default=True, help="Simulated seconds that pass in one."
+)
+@click.option("--partitions", type=int, default=2, show_default=True, help="Of the job.")
+@click.option(
+    "--mechanism",
+    type=click.Choice(["hashing", "location"]),
+    default="location",
+    show_default=True,
+    help="How subscriptions are divided among partitions.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another city.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs/stream-demo"),
+    show_default=True,
+    help="Folder for the simulation, the feeds and the results; what is there is replaced.",
+)
+def stream_demo(
+    devices: int,
+    seconds: int,
+    arrivals_per_s: float,
+    speed: float,
+    partitions: int,
+    mechanism: str,
+    seed: int,
+    out: Path,
+) -> None:
+    """See the distributed system: a city's messages come, results change, all stays exact.
+
+    Simulates a generated city, lets its messages come file by file, keeps the ten thousand top-k
+    subscriptions right with the job of `nearcast stream`, and compares results with the definition. Exits
+    with status 1 when a single one differs.
+    """
+    from feeds.spark import spark_session  # noqa: PLC0415
+    from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
+    from simulator.simulation import simulate  # noqa: PLC0415
+
+    began_s = time.monotonic()
+    shutil.rmtree(out, ignore_errors=True)
+    with reported(ParameterError, OSError), spark_session(MASTER) as spark:
+        with bars() as progress:
+            parameters = SimulationParameters(
+                devices=devices,
+                seconds=seconds,
+                seed=seed,
+                arrivals_per_s=arrivals_per_s,
+                subscriptions_per_device=10,
+                boolean_share=0.0,
+                standing_share=1.0,
+                window_share=0.0,
+            )
+            simulation = simulate(parameters, out, progress, spark=spark, feed_slice_s=_SLICE_S)
+        audited = _run(simulation, out, spark, _SLICE_S / speed, partitions, mechanism)
+    for one in audited.mismatches:
+        click.echo(one)
+    click.echo(f"{out}: {time.monotonic() - began_s:.0f} s in all")
+    click.echo(f"audit: {audited.lists} lists, {len(audited.mismatches)} mismatches")
+    raise click.exceptions.Exit(1 if audited.mismatches else 0)
+
+
+def _run(
+    simulation: Simulation,
+    out: Path,
+    spark: SparkSession,
+    pause_s: float,
+    partitions: int,
+    mechanism: str,
+) -> Audit:
+    """Let the job run while files come; compare its results when it has read them all."""
+    from streaming.audit import audit  # noqa: PLC0415
+    from streaming.job import start, stopped  # noqa: PLC0415
+    from streaming.parameters import StreamParameters  # noqa: PLC0415
+    from streaming.plan import Plan  # noqa: PLC0415
+    from streaming.processor import release  # noqa: PLC0415
+    from streaming.window import WindowSize  # noqa: PLC0415
+
+    idf = out / "idf.json"
+    idf.write_text(simulation.idf_table().as_json())
+    with _feeding(out / "feeds", out / "live", pause_s) as feeding:
+        parameters = StreamParameters(
+            out / "live" / "messages",
+            out / "live" / "subscriptions",
+            out / "results",
+            out / "checkpoint",
+            simulation.world.area,
+            WindowSize(duration_ms=120_000),
+            mechanism=mechanism,
+            partitions=partitions,
+            idf=idf,
+        )
+        with stopped(start(parameters, spark, BatchLines())) as query:
+            feeding.join()
+            query.processAllAvailable()
+    found = audit(parameters.checkpoint, parameters.out, spark, 2_000)
+    release(Plan.read(parameters.checkpoint / "plan.json"), parameters.memory)
+    return found
+
+
+@contextmanager
+def _feeding(feeds: Path, live: Path, pause_s: float) -> Iterator[threading.Thread]:
+    """Let the files of feeds come to folders, one after the other, in a thread."""
+    for name in ("subscriptions", "messages"):
+        (live / name).mkdir(parents=True)
+    stop = threading.Event()
+
+    def feed() -> None:
+        os.link(feeds / "subscriptions" / "000000.parquet", live / "subscriptions" / "000000.parquet")
+        for number, path in enumerate(sorted((feeds / "messages").glob("*.parquet"))):
+            os.link(path, live / "messages" / path.name)
+            if stop.wait(pause_s if number else _FILL_S):
+                return
+
+    thread = threading.Thread(target=feed, name="feed")
+    thread.start()
+    try:
+        yield thread
+    finally:
+        stop.set()
+        thread.join()

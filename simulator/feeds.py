@@ -1,0 +1,118 @@
+"""A simulation as the two feeds of `feeds.schemas`: files by time, for whoever reads streams.
+
+Objects are published, taken back and replaced as in the table of objects; a replacement is another
+object, and the one before is taken back at the same time. Subscriptions are the top-k ones, and stand:
+those that move with their devices stand where these begin. Windows are the reader's.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from feeds.schemas import MESSAGES, PUBLISH, RETRACT, SUBSCRIBE, SUBSCRIPTIONS
+from simulator import schemas
+from simulator.subscriptions import TOP_K
+
+FEEDS_FOLDER = "feeds"
+_IDS_PER_DEVICE = 64
+"""A device has no more subscriptions."""
+
+
+def write_feeds(folder: Path, start_ms: int, spark: SparkSession, slice_s: int) -> list[int]:
+    """Write the feeds of a simulation, into a folder in its own; what is there is replaced.
+
+    Parameters
+    ----------
+    folder
+        Of the simulation, whose tables are complete.
+    start_ms
+        Epoch milliseconds of its start.
+    spark
+        The session.
+    slice_s
+        Simulated seconds of a file; the first has what is there at the beginning.
+
+    Returns
+    -------
+    list of int
+        The numbers of the files of messages; those of subscriptions have 0.
+    """
+
+    def table(name: str) -> DataFrame:
+        return spark.read.schema(schemas.TABLES[name]).parquet(str(folder / name))
+
+    target = folder / FEEDS_FOLDER
+    shutil.rmtree(target, ignore_errors=True)
+    started = F.lit(start_ms)
+    begin = table("trajectories").where(F.col("tick") == 0).select("device_id", "lon", "lat")
+    wanted = _subscriptions(table("subscriptions"), begin, started)
+    _write(wanted.withColumn("slice", F.lit(0)), target / "subscriptions")
+    number = F.ceil((F.col("time_ms") - started) / F.lit(1000 * slice_s)).cast("int")
+    return _write(_messages(table("objects"), started).withColumn("slice", number), target / "messages")
+
+
+def _messages(objects: DataFrame, start_ms: Column) -> DataFrame:
+    """Return what is published and taken back."""
+    number = F.regexp_extract("object_key", r"(\d+)$", 1).cast("long")
+    ranked = objects.select(
+        "*",
+        F.row_number().over(Window.partitionBy("object_key").orderBy("publish_ms")).alias("version"),
+        F.lead("publish_ms")
+        .over(Window.partitionBy("object_key").orderBy("publish_ms"))
+        .alias("next_ms"),
+    ).withColumn("object_id", number * 2 + F.col("version") - 1)
+    published = ranked.select(
+        F.lit(PUBLISH).alias("action"),
+        "object_id",
+        (start_ms + F.col("publish_ms")).alias("time_ms"),
+        "lon",
+        "lat",
+        "keywords",
+        "ttl_ms",
+        F.lit(None).cast("binary").alias("payload"),
+    )
+    gone_ms = F.coalesce("retract_ms", "next_ms")
+    taken_back = ranked.where(gone_ms.isNotNull()).select(
+        F.lit(RETRACT).alias("action"), "object_id", (start_ms + gone_ms).alias("time_ms")
+    )
+    return published.unionByName(taken_back, allowMissingColumns=True).select(*MESSAGES.names)
+
+
+def _subscriptions(wanted: DataFrame, begin: DataFrame, start_ms: Column) -> DataFrame:
+    """Return those that are top-k, where they stand."""
+    device = F.regexp_extract("device_id", r"(\d+)$", 1).cast("long")
+    return (
+        wanted.where(F.col("kind") == TOP_K)
+        .join(begin, on="device_id", how="inner")
+        .select(
+            F.lit(SUBSCRIBE).alias("action"),
+            (device * _IDS_PER_DEVICE + F.col("subscription_id")).alias("subscription_id"),
+            start_ms.alias("time_ms"),
+            "kind",
+            "keywords",
+            "k",
+            "alpha",
+            "similarity",
+            F.coalesce(F.get("place", F.lit(0)), "lon").alias("lon"),
+            F.coalesce(F.get("place", F.lit(1)), "lat").alias("lat"),
+        )
+        .select(*SUBSCRIPTIONS.names)
+    )
+
+
+def _write(frame: DataFrame, folder: Path) -> list[int]:
+    """Write a file for each slice, named by its number."""
+    parts = folder / "_parts"
+    frame.repartition("slice").sortWithinPartitions("slice", "time_ms").write.partitionBy(
+        "slice"
+    ).parquet(str(parts))
+    numbers = []
+    for part in sorted(parts.glob("slice=*/*.parquet")):
+        numbers.append(int(part.parent.name.removeprefix("slice=")))
+        part.rename(folder / f"{numbers[-1]:06d}.parquet")
+    shutil.rmtree(parts)
+    return sorted(numbers)
