@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.progress import bars
-from tests.chaos.run import KILL, NAMES, Tally, run
+from tests.chaos.run import KILL, NAMES, run
+from tests.chaos.tally import Tally
 
 _SHOWN = 20
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearcast import NearcastError
 from tests.chaos import clocks
 from tests.chaos.audit import Unrest
 from tests.chaos.faults import FAULTS, Missed
+from tests.chaos.stream_faults import STREAM_FAULTS, strike_stream
+from tests.chaos.tally import Tally
 from tests.chaos.world import World
 
 KILL = "kill -9"
 CLOCK_JUMP = "clock jump"
-NAMES = (*FAULTS, CLOCK_JUMP)
+NAMES = (*FAULTS, CLOCK_JUMP, *STREAM_FAULTS)
 Progress = Callable[[str, int, int], None]
 
 _TRIES = 3
@@ -26,21 +27,6 @@ _STEP_S = 60.0
 _ROUND_S = 180.0
 """A guard against waiting for ever: a round takes seconds."""
 _BROKEN = (Unrest, NearcastError, RuntimeError, TimeoutError)
-
-
-@dataclass(slots=True)
-class Tally:
-    """What came of one fault."""
-
-    fault: str
-    injected: int = 0
-    lists: int = 0
-    """Lists compared with the oracle's."""
-    commands: int = 0
-    """Objects accepted and retracted under the load around it."""
-    refused: int = 0
-    seconds: float = 0.0
-    violations: list[str] = field(default_factory=list)
 
 
 async def run(
@@ -53,7 +39,10 @@ async def run(
             continue
         tally = Tally(name)
         tallies.append(tally)
-        if name == CLOCK_JUMP:
+        if name in STREAM_FAULTS:
+            place = folder / name.replace(" ", "-")
+            await asyncio.to_thread(strike_stream, tally, count, place, seed, progress)
+        elif name == CLOCK_JUMP:
             await _jump(tally, count, folder / name.replace(" ", "-"), device_count, seed, progress)
         else:
             place = folder / name.replace(" ", "-")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from nearcast import RegionMode
 from tests.chaos.faults import FAULTS
-from tests.chaos.run import CLOCK_JUMP, Tally, run, strike
+from tests.chaos.run import CLOCK_JUMP, run, strike
+from tests.chaos.tally import Tally
 from tests.chaos.world import World
 
 
