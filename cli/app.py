@@ -15,7 +15,7 @@ from cli.serve import serve
 from cli.simulate import simulate
 from cli.status import status
 from cli.store import store
-from cli.stream import stream, stream_audit, stream_lists
+from cli.stream import stream, stream_audit, stream_lists, stream_release
 from cli.stream_demo import stream_demo
 
 
@@ -37,4 +37,5 @@ app.add_command(store)
 app.add_command(stream)
 app.add_command(stream_lists)
 app.add_command(stream_audit)
+app.add_command(stream_release)
 app.add_command(stream_demo)

@@ -235,6 +235,24 @@ def stream_audit(out: Path, checkpoint: Path, sample: int, seed: int, master: st
         raise click.exceptions.Exit(1)
 
 
+@click.command(epilog="Example: nearcast stream-release --checkpoint state")
+@_CHECKPOINT
+@click.option(
+    "--memory",
+    type=_FOLDER,
+    default=Path("/dev/shm"),  # noqa: S108
+    show_default=True,
+    help="Folder on a file system in memory, as the job was told.",
+)
+def stream_release(checkpoint: Path, memory: Path) -> None:
+    """Remove from memory the indexes of a job that has ended; if it goes on, it builds them anew."""
+    from streaming.plan import Plan, PlanError  # noqa: PLC0415
+    from streaming.processor import release  # noqa: PLC0415
+
+    with reported(PlanError, OSError):
+        release(Plan.read(checkpoint / "plan.json"), memory)
+
+
 @contextmanager
 def _session(master: str, more: dict[str, str] | None = None) -> Iterator[SparkSession]:
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
