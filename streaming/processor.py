@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -233,6 +234,7 @@ def _applied(state: Partition, head: _Head, blocks: Iterable[tuple[str, bytes]])
     """Apply a batch to a partition; return the answer."""
     messages = [Messages.unpack(block) for kind, block in blocks if kind == MESSAGES]
     subscriptions = [Subscriptions.unpack(block) for kind, block in blocks if kind == SUBSCRIPTIONS]
+    began_s = time.perf_counter()
     applied = state.apply(
         Subscriptions.join(subscriptions) if subscriptions else None,
         Messages.join(messages) if messages else None,
@@ -241,7 +243,13 @@ def _applied(state: Partition, head: _Head, blocks: Iterable[tuple[str, bytes]])
     if len(applied.changes):
         rows.append((CHANGES, to_bytes(applied.changes.rows())))
     left = int(np.count_nonzero(applied.changes.is_left))
-    counts = {**applied.counts._asdict(), "entered": len(applied.changes) - left, "left": left}
+    counts = {
+        **applied.counts._asdict(),
+        "entered": len(applied.changes) - left,
+        "left": left,
+        "received": sum(map(len, messages)),
+        "apply_us": round((time.perf_counter() - began_s) * 1e6),
+    }
     rows.append((COUNTS, json.dumps(counts).encode()))
     return _Answer(
         _Head(

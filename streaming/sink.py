@@ -30,8 +30,8 @@ from streaming.routing import REFUSED
 CHANGES_DDL = "partition int, object_id long, entered array<long>, scores array<double>, left array<long>"
 
 
-_OF_SUBSCRIPTIONS = frozenset({"begun", "ended", "entered", "left"})
-"""What each partition counts for itself."""
+_OWN = frozenset({"begun", "ended", "entered", "left", "received", "apply_us"})
+"""What each partition counts for itself: the sum is of interest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class Batch:
     number
         From 0.
     counts
-        What became of its rows (`streaming.partition.Counts`), and how many results objects have entered
-        and left.
+        What became of its rows (`streaming.partition.Counts`); how many results objects have entered and
+        left; how many messages partitions have received together, and how long they worked on them.
     refused
         Rows that were wrong.
     """
@@ -104,7 +104,7 @@ def _total(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     common: dict[str, int] = {}
     for one in counts:
         for name, count in one.items():
-            if name in _OF_SUBSCRIPTIONS:
+            if name in _OWN:
                 alone[name] += count
             else:
                 common[name] = max(common.get(name, 0), count)

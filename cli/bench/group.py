@@ -7,6 +7,7 @@ import click
 from cli.bench.ap_plus import ap_plus
 from cli.bench.ap_tree import ap_tree
 from cli.bench.draw_file import draw_file
+from cli.bench.dskype import dskype
 from cli.bench.lamps import lamps
 from cli.bench.match import match
 from cli.bench.match_file import match_file
@@ -44,3 +45,4 @@ bench.add_command(ranges)
 bench.add_command(silence)
 bench.add_command(rt_tree)
 bench.add_command(skype)
+bench.add_command(dskype)

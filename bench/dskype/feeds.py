@@ -1,0 +1,110 @@
+"""The workload of `bench dskype`: that of `bench skype`, as files of the feeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.skype.workload import SkypeWorkload
+from feeds.schemas import MESSAGES, PUBLISH, SUBSCRIBE, SUBSCRIPTIONS, TOP_K
+from index.batches import Floats, KeywordLists
+from safe_region.frame import Area, Frame
+from safe_region.idf import IdfTable
+
+_FILE_ROWS = 50_000
+_METRES_PER_DEGREE = 111_194.9
+_MARGIN_M = 20_000.0
+"""Messages that are drawn may lie outside of the square about all places."""
+
+
+class FeedFiles:
+    """Files of the feeds, below a folder.
+
+    Parameters
+    ----------
+    folder
+        New.
+    workload
+        What they have. Keywords are written as decimal numbers.
+    """
+
+    def __init__(self, folder: Path, workload: SkypeWorkload) -> None:
+        self.folder = folder
+        self._workload = workload
+        half_deg = (workload.square.half_m + _MARGIN_M) / _METRES_PER_DEGREE
+        self.area = Area(-half_deg, -half_deg, half_deg, half_deg)
+        self._frame = Frame.of(self.area)
+        for name in ("messages", "subscriptions"):
+            (folder / name).mkdir(parents=True)
+        weights = {str(word): float(one) for word, one in enumerate(workload.weights.tolist())}
+        (folder / "idf.json").write_text(IdfTable(weights).as_json())
+
+    def write_window(self) -> None:
+        """Write the messages that fill the window."""
+        window = self._workload.parameters.window
+        for number, start in enumerate(range(0, window, _FILE_ROWS)):
+            self.write_messages(start, min(window, start + _FILE_ROWS), f"a-{number:06d}")
+
+    def write_subscriptions(self) -> None:
+        """Write all subscriptions."""
+        count = self._workload.parameters.subscriptions
+        for number, start in enumerate(range(0, count, _FILE_ROWS)):
+            self._write_subscriptions(start, min(count, start + _FILE_ROWS), f"{number:06d}")
+
+    def write_stream(self, batch: int) -> int:
+        """Write what comes then, so many messages a file; return how many files."""
+        parameters = self._workload.parameters
+        starts = range(parameters.window, parameters.window + parameters.messages, batch)
+        for number, start in enumerate(starts):
+            stop = min(start + batch, parameters.window + parameters.messages)
+            self.write_messages(start, stop, f"b-{number:06d}")
+        return len(starts)
+
+    def write_messages(self, start: int, stop: int, name: str) -> None:
+        """Write consecutive messages."""
+        messages, count = self._workload.messages, stop - start
+        lon, lat = self._degrees(messages.x_m[start:stop], messages.y_m[start:stop])
+        columns = {
+            "action": pa.array([PUBLISH] * count),
+            "object_id": pa.array(messages.ids[start:stop]),
+            "time_ms": pa.array(self._workload.created_ms[start:stop]),
+            "lon": lon,
+            "lat": lat,
+            "keywords": _texts(messages.keywords, start, stop),
+            "ttl_ms": pa.nulls(count, pa.int64()),
+            "payload": pa.nulls(count, pa.binary()),
+        }
+        pq.write_table(pa.table(columns, MESSAGES), self.folder / "messages" / f"{name}.parquet")
+
+    def _write_subscriptions(self, start: int, stop: int, name: str) -> None:
+        workload, count = self._workload, stop - start
+        lon, lat = self._degrees(workload.x_m[start:stop], workload.y_m[start:stop])
+        columns = {
+            "action": pa.array([SUBSCRIBE] * count),
+            "subscription_id": pa.array(np.arange(start, stop)),
+            "time_ms": pa.array(np.zeros(count, dtype=np.int64)),
+            "kind": pa.array([TOP_K] * count),
+            "keywords": _texts(workload.interests.keywords, start, stop),
+            "k": pa.array(np.full(count, workload.parameters.k, dtype=np.int32)),
+            "alpha": pa.array(workload.alpha[start:stop]),
+            "similarity": pa.array(["tfidf"] * count),
+            "lon": lon,
+            "lat": lat,
+        }
+        path = self.folder / "subscriptions" / f"{name}.parquet"
+        pq.write_table(pa.table(columns, SUBSCRIPTIONS), path)
+
+    def _degrees(self, x_m: Floats, y_m: Floats) -> tuple[pa.Array, pa.Array]:
+        square = self._workload.square
+        lon = (x_m - square.x_m) / self._frame.x_m_per_deg
+        lat = (y_m - square.y_m) / self._frame.y_m_per_deg
+        return pa.array(lon), pa.array(lat)
+
+
+def _texts(lists: KeywordLists, start: int, stop: int) -> pa.Array:
+    offsets = lists.offsets[start : stop + 1]
+    words = pa.array(lists.ids[offsets[0] : offsets[-1]]).cast(pa.string())
+    return pa.ListArray.from_arrays(pa.array((offsets - offsets[0]).astype(np.int32)), words)

@@ -1,0 +1,363 @@
+"""`bench dskype`: skype.txt section 8.2, Figures 21 to 24 and Table 5.
+
+A run fills the window, then the buffers of all subscriptions, then lets messages come as fast as the job
+takes them, a file a batch. Beside it `process`, one engine without Spark, is given the same batches.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from bench.datasets import SOURCES, Dataset
+from bench.dskype.feeds import FeedFiles
+from bench.errors import BenchError
+from bench.reports import Progress, Row
+from bench.skype.workload import SkypeParameters, SkypeWorkload
+from bench.variants import chosen
+from feeds.spark import spark_session
+from safe_region.idf import IdfTable
+from streaming.audit import audit
+from streaming.distribution import MECHANISMS
+from streaming.job import start
+from streaming.parameters import StreamParameters
+from streaming.partition import Partition
+from streaming.plan import Plan
+from streaming.processor import release
+from streaming.reading import read_messages, read_subscriptions
+from streaming.sink import Batch
+from streaming.window import WindowSize
+
+PROCESS = "process"
+VARIANTS = (PROCESS, *MECHANISMS)
+_MASTER = "local[*,4]"
+_WARM = 2
+"""Batches of messages that are not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Size and shape of a run, beside what a workload has.
+
+    Parameters
+    ----------
+    partitions
+        Of the job.
+    batch
+        Messages of a batch.
+    """
+
+    partitions: int
+    batch: int
+
+
+class Setting(NamedTuple):
+    """One point of an experiment."""
+
+    variant: str
+    label: dict[str, object]
+    parameters: SkypeParameters
+    shape: Shape
+
+
+_FASTEST = ("hashing", "location")
+
+
+def _each(parameters: SkypeParameters, shape: Shape) -> list[Setting]:
+    return [Setting(name, {}, parameters, shape) for name in VARIANTS]
+
+
+def _sweep(
+    parameters: SkypeParameters, shape: Shape, field: str, values: Sequence[object]
+) -> list[Setting]:
+    return [
+        Setting(
+            name,
+            {"x": field, "y": "messages_per_s", field: value},
+            replace(parameters, **cast("Any", {field: value})),
+            shape,
+        )
+        for value in values
+        for name in _FASTEST
+    ]
+
+
+def _figure_22(parameters: SkypeParameters, shape: Shape) -> list[Setting]:
+    return [
+        Setting(
+            name,
+            {"x": "partitions", "y": "messages_per_s", "partitions": count},
+            parameters,
+            replace(shape, partitions=count),
+        )
+        for count in (2, 4, 8, 16, 32)
+        for name in _FASTEST
+    ]
+
+
+EXPERIMENTS: dict[str, Callable[[SkypeParameters, Shape], list[Setting]]] = {
+    "figure-21": _each,
+    "figure-22": _figure_22,
+    "figure-23": lambda base, shape: _sweep(base, shape, "k", (10, 20, 30, 40, 50)),
+    "figure-24": lambda base, shape: _sweep(
+        base, shape, "subscriptions", [base.subscriptions * times for times in (1, 2, 3, 4)]
+    ),
+}
+"""By name. `figure-21` is Table 5 too."""
+
+
+class StreamRun:
+    """The job on one workload.
+
+    Parameters
+    ----------
+    mechanism
+        How subscriptions are divided.
+    files
+        The feeds.
+    workload
+        What they have.
+    shape
+        Partitions and batches.
+    spark
+        The session.
+    progress
+        Is told how far it is.
+    """
+
+    def __init__(
+        self,
+        mechanism: str,
+        files: FeedFiles,
+        workload: SkypeWorkload,
+        shape: Shape,
+        spark: SparkSession,
+        progress: Progress,
+    ) -> None:
+        self._files, self._workload, self._shape = files, workload, shape
+        self._spark, self._progress = spark, progress
+        self._batches: list[Batch] = []
+        self.parameters = StreamParameters(
+            files.folder / "messages",
+            files.folder / "subscriptions",
+            files.folder / "out",
+            files.folder / "checkpoint",
+            files.area,
+            WindowSize(count=workload.parameters.window),
+            mechanism=mechanism,
+            partitions=shape.partitions,
+            idf=files.folder / "idf.json",
+            once=True,
+        )
+
+    def fill(self) -> float:
+        """Fill the window and the buffers; return how long it took."""
+        began_s = time.perf_counter()
+        self._files.write_window()
+        self._read("window filled", replace(self.parameters, files_per_batch=10_000), np.inf)
+        self._files.write_subscriptions()
+        self._read("buffers filled", replace(self.parameters, files_per_batch=10_000), np.inf)
+        return time.perf_counter() - began_s
+
+    def go(self, budget_s: float) -> Row:
+        """Let messages come; return figures."""
+        filled = len(self._batches)
+        count = self._files.write_stream(self._shape.batch)
+        self._read("batches", replace(self.parameters, files_per_batch=1), budget_s, count)
+        notes = [
+            json.loads((self.parameters.out / "batches" / f"{one.number:08d}.json").read_text())
+            for one in self._batches[filled:]
+        ]
+        return self._figures(notes)
+
+    def _read(self, stage: str, parameters: StreamParameters, budget_s: float, total: int = 1) -> None:
+        """Let the job read what there is, until time is over."""
+        before, began_s = len(self._batches), time.perf_counter()
+        query = start(parameters, self._spark, self._batches.append)
+        try:
+            while query.isActive and time.perf_counter() - began_s < budget_s:
+                query.awaitTermination(1)
+                self._progress(stage, len(self._batches) - before, total)
+        finally:
+            query.stop()
+        error = query.exception()
+        if error is not None:
+            raise BenchError(f"the job has ended: {error}")
+
+    def _figures(self, notes: list[dict[str, Any]]) -> Row:
+        if len(notes) <= _WARM + 1:
+            raise BenchError(
+                f"only {len(notes)} batches were complete: give more time or smaller batches"
+            )
+        ends_ms = np.array([one["at_ms"] for one in notes], dtype=np.float64)
+        took_s = np.diff(ends_ms)[_WARM - 1 :] / 1000.0
+        measured = notes[_WARM:]
+        published = sum(one["published"] for one in measured)
+        out_bytes = [
+            _size(self.parameters.out / "changes" / f"batch={one['batch']:08d}") for one in measured
+        ]
+        plan = Plan.read(self.parameters.checkpoint / "plan.json")
+        return {
+            "messages": published,
+            "batch": self._shape.batch,
+            "messages_per_s": round(published / took_s.sum()),
+            "batch_s_p50": round(float(np.median(took_s)), 2),
+            "batch_s_p99": round(float(np.quantile(took_s, 0.99)), 2),
+            "apply_us_per_message": round(sum(one["apply_us"] for one in measured) / published, 1),
+            "tuples_per_message": round(sum(one["received"] for one in measured) / published, 2),
+            "changes_per_message": round(
+                sum(one["entered"] + one["left"] for one in measured) / published, 1
+            ),
+            "out_bytes_per_message": round(sum(out_bytes) / published),
+            "checkpoint_mb": round(_size(self.parameters.checkpoint) / 1e6, 1),
+            "memory_mb": round(_size(self.parameters.memory / plan.run) / 1e6, 1),
+        }
+
+    def audit(self, sample: int) -> tuple[int, int]:
+        """Compare results with the definition; return how many, and how many are wrong."""
+        found = audit(self.parameters.checkpoint, self.parameters.out, self._spark, sample)
+        return found.lists, len(found.mismatches)
+
+    def close(self) -> None:
+        """Remove what lies in memory."""
+        release(Plan.read(self.parameters.checkpoint / "plan.json"), self.parameters.memory)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def measure_process(
+    files: FeedFiles, workload: SkypeWorkload, shape: Shape, budget_s: float, progress: Progress
+) -> Row:
+    """Give one engine the same batches, without Spark."""
+    window = WindowSize(count=workload.parameters.window)
+    options = Plan("", files.area, window, "hashing", 1, None, (0,), "sq-plus-tree")
+    partition = Partition(options.engine_options(), window)
+    weigh, frame = IdfTable.read(files.folder / "idf.json").weight, options.frame
+    files.write_window()
+    files.write_subscriptions()
+    began_s = time.perf_counter()
+    for path in sorted((files.folder / "messages").glob("a-*")):
+        partition.apply(None, read_messages(_batch(path), frame, weigh)[0])
+    paths = sorted((files.folder / "subscriptions").glob("*.parquet"))
+    for number, path in enumerate(paths):
+        partition.apply(read_subscriptions(_batch(path), frame, weigh)[0], None)
+        progress("buffers filled", number + 1, len(paths))
+    fill_s = time.perf_counter() - began_s
+    files.write_stream(shape.batch)
+    published, changes, spent_s = 0, 0, 0.0
+    for number, path in enumerate(sorted((files.folder / "messages").glob("b-*"))):
+        began_s = time.perf_counter()
+        applied = partition.apply(None, read_messages(_batch(path), frame, weigh)[0])
+        if number >= _WARM:
+            spent_s += time.perf_counter() - began_s
+            published += applied.counts.published
+            changes += len(applied.changes)
+        if spent_s > budget_s:
+            break
+    return {
+        "messages": published,
+        "batch": shape.batch,
+        "messages_per_s": round(published / spent_s),
+        "batch_s_p50": round(spent_s / published * shape.batch, 2),
+        "changes_per_message": round(changes / published, 1),
+        "memory_mb": round(partition.engine.memory_bytes() / 1e6, 1),
+        "fill_s": round(fill_s, 1),
+        "lists_audited": 0,
+        "mismatches": 0,
+    }
+
+
+def _batch(path: Path) -> Any:  # noqa: ANN401 - a RecordBatch
+    return pq.read_table(path).combine_chunks().to_batches()[0]
+
+
+def measure(
+    setting: Setting, data: Dataset, budget_s: float, spark: SparkSession, progress: Progress
+) -> Row:
+    """Measure one point."""
+    workload = SkypeWorkload(data, setting.parameters)
+    folder = Path(tempfile.mkdtemp(prefix="nearcast-dskype-"))
+    try:
+        files = FeedFiles(folder / "feeds", workload)
+        if setting.variant == PROCESS:
+            return measure_process(files, workload, setting.shape, budget_s, progress)
+        run = StreamRun(setting.variant, files, workload, setting.shape, spark, progress)
+        try:
+            fill_s = run.fill()
+            figures = run.go(budget_s)
+            lists, mismatches = run.audit(setting.parameters.audited)
+        finally:
+            run.close()
+        return {
+            **figures,
+            "fill_s": round(fill_s, 1),
+            "lists_audited": lists,
+            "mismatches": mismatches,
+        }
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(
+    progress: Progress,
+    *,
+    experiments: Sequence[str],
+    variants: Sequence[str],
+    data: Sequence[str],
+    partitions: int,
+    batch: int,
+    budget_s: float,
+    **shape: Any,  # noqa: ANN401
+) -> list[Row]:
+    """Run experiments on data sets; `shape` are SkypeParameters.
+
+    Raises
+    ------
+    BenchError
+        If an experiment, a variant or a data set is not known, or a file is not there.
+    """
+    for experiment in experiments:
+        if experiment not in EXPERIMENTS:
+            raise BenchError(f"experiment is {experiment!r}, must be one of {', '.join(EXPERIMENTS)}")
+    wanted = chosen(variants, dict.fromkeys(VARIANTS))
+    base = SkypeParameters(**shape)
+    rows: list[Row] = []
+    with spark_session(_MASTER, {"spark.driver.memory": "3g"}) as spark:
+        for name in data:
+            source = SOURCES[name]()
+            for experiment in experiments:
+                settings = [
+                    one
+                    for one in EXPERIMENTS[experiment](base, Shape(partitions, batch))
+                    if one.variant in wanted
+                ]
+                for number, setting in enumerate(settings):
+                    progress(experiment, number, len(settings))
+                    measured = measure(setting, source, budget_s, spark, progress)
+                    rows.append(
+                        {
+                            "experiment": experiment,
+                            "variant": setting.variant,
+                            "data": source.name,
+                            "subscriptions": setting.parameters.subscriptions,
+                            "objects": setting.parameters.window,
+                            "k_max": setting.parameters.k,
+                            "partitions": setting.shape.partitions,
+                            **setting.label,
+                            **measured,
+                        }
+                    )
+                progress(experiment, len(settings), len(settings))
+    return rows
