@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -26,7 +27,9 @@ def last_batch(out: Path) -> int:
     return int(found[-1].stem)
 
 
-def lists(out: Path, spark: SparkSession, batch: int | None = None) -> DataFrame:
+def lists(
+    out: Path, spark: SparkSession, batch: int | None = None, only: Sequence[int] | None = None
+) -> DataFrame:
     """Return subscription_id, object_id and score of everything in a result. O(changes).
 
     Parameters
@@ -37,6 +40,8 @@ def lists(out: Path, spark: SparkSession, batch: int | None = None) -> DataFrame
         The session.
     batch
         As it was behind this batch; None for the last one.
+    only
+        Of these subscriptions; None for all.
 
     Raises
     ------
@@ -59,9 +64,8 @@ def lists(out: Path, spark: SparkSession, batch: int | None = None) -> DataFrame
         F.explode("left").alias("subscription_id"),
         F.lit(None).cast("double").alias("score"),
     )
-    last = (
-        entered.unionByName(left)
-        .groupBy("subscription_id", "object_id")
-        .agg(F.max_by("score", "batch").alias("score"))
-    )
+    told = entered.unionByName(left)
+    if only is not None:
+        told = told.where(F.col("subscription_id").isin(list(only)))
+    last = told.groupBy("subscription_id", "object_id").agg(F.max_by("score", "batch").alias("score"))
     return last.where(F.col("score").isNotNull()).select("subscription_id", "object_id", "score")

@@ -7,7 +7,7 @@ wrong go along with the first partition, as text, to be written beside the resul
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ def _refused(batch: pa.RecordBatch, refusals: Refusals, feed: str) -> Iterator[R
         yield 0, REFUSED, "\n".join(lines).encode()
 
 
-def shown_row(row: dict[str, Any]) -> str:
+def shown_row(row: Mapping[str, Any]) -> str:
     """Return a row of a feed as JSON."""
     return json.dumps(row, default=_shown)
 

@@ -140,6 +140,8 @@ def test_rows_that_are_wrong_are_refused_alone_and_named(tmp_path, spark):
     (tmp_path / "subscriptions" / "0.json").write_text("\n".join(map(json.dumps, rows)))
     (batch,) = job.run()
     assert (batch.counts["published"], batch.counts["begun"], batch.refused) == (1, 1, 11)
+    found = audit(job.parameters.checkpoint, job.parameters.out, spark, 10)
+    assert found == (1, [])
     text = (job.parameters.out / "refused" / "00000000.jsonl").read_text()
     reasons = [json.loads(line)["reason"] for line in text.splitlines()]
     for field in (
