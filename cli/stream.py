@@ -98,7 +98,7 @@ _MASTER_OPTION = click.option("--master", default=MASTER, show_default=True, hel
 )
 @click.option(
     "--mechanism",
-    type=click.Choice(["hashing", "location"]),
+    type=click.Choice(["hashing", "location", "keyword", "prefix"]),
     default="hashing",
     show_default=True,
     help="How subscriptions are divided among partitions.",

@@ -38,7 +38,7 @@ _FILL_S = 8.0
 @click.option("--partitions", type=int, default=2, show_default=True, help="Of the job.")
 @click.option(
     "--mechanism",
-    type=click.Choice(["hashing", "location"]),
+    type=click.Choice(["hashing", "location", "keyword", "prefix"]),
     default="location",
     show_default=True,
     help="How subscriptions are divided among partitions.",

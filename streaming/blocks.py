@@ -10,7 +10,7 @@ of one digest would be an error that `Numbers` reports; the chance is below 1e-2
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -34,8 +34,29 @@ def digests(words: Sequence[str]) -> Ints:
     return np.frombuffer(found, dtype="<i8").reshape(-1, 2)
 
 
+def pack(columns: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """Write arrays as bytes."""
+    arrays = [
+        pa.LargeListArray.from_arrays(pa.array([0, len(column)], pa.int64()), pa.array(column))
+        for column in columns.values()
+    ]
+    batch = pa.record_batch(arrays, names=list(columns))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def unpack(data: bytes) -> dict[str, Any]:
+    """Read arrays, which share the memory of the bytes."""
+    (batch,) = pa.ipc.open_stream(pa.BufferReader(data))
+    return {
+        name: column.values.to_numpy() for name, column in zip(batch.schema.names, batch, strict=True)
+    }
+
+
 @dataclass(frozen=True, slots=True)
-class _Block:
+class Block:
     """Arrays, a row each, with keyword lists and the digests of the keywords."""
 
     offsets: Ints
@@ -53,25 +74,12 @@ class _Block:
 
     def pack(self) -> bytes:
         """Write the block as bytes."""
-        columns = {one.name: getattr(self, one.name) for one in fields(self)}
-        arrays = [
-            pa.LargeListArray.from_arrays(pa.array([0, len(column)], pa.int64()), pa.array(column))
-            for column in columns.values()
-        ]
-        batch = pa.record_batch(arrays, names=list(columns))
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+        return pack({one.name: getattr(self, one.name) for one in fields(self)})
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
         """Read a block; its arrays share the memory of the bytes."""
-        (batch,) = pa.ipc.open_stream(pa.BufferReader(data))
-        columns: dict[str, Any] = {
-            name: column.values.to_numpy() for name, column in zip(batch.schema.names, batch, strict=True)
-        }
-        return cls(**columns)
+        return cls(**unpack(data))
 
     @classmethod
     def join(cls, blocks: Sequence[Self]) -> Self:
@@ -105,9 +113,15 @@ class _Block:
         places = np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
         return KeywordLists(offsets, numbers[places])
 
+    def sorted_lists(self, numbers: KeywordIds, rows: Ints) -> KeywordLists:
+        """Return the same, each list increasing."""
+        lists = self.lists(numbers, rows)
+        owners = np.repeat(np.arange(len(rows)), np.diff(lists.offsets))
+        return KeywordLists(lists.offsets, lists.ids[np.lexsort((lists.ids, owners))])
+
 
 @dataclass(frozen=True, slots=True)
-class Messages(_Block):
+class Messages(Block):
     """What is published and taken back."""
 
     object_id: Ints
@@ -120,7 +134,7 @@ class Messages(_Block):
 
 
 @dataclass(frozen=True, slots=True)
-class Subscriptions(_Block):
+class Subscriptions(Block):
     """Who subscribes and no longer does."""
 
     subscription_id: Ints

@@ -1,8 +1,11 @@
 """The job: feeds in, changes of results out, as a query of Spark Structured Streaming.
 
-messages      ─▶ route ─┐
-                        ├─▶ by partition: apply to its engine ─▶ changes ─▶ a folder a batch
-subscriptions ─▶ place ─┘
+    messages      ─▶ route ─┐
+                            ├─▶ by partition: apply to its engine ─▶ changes ─▶ a folder a batch
+    subscriptions ─▶ place ─┘
+
+Where subscriptions have replicas, messages go a second way besides: to those that they may concern, and
+from there to the owners, as pairs.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +28,13 @@ from pyspark.sql.types import StructType
 from feeds.schemas import MESSAGES, SUBSCRIPTIONS
 from safe_region.idf import IdfTable
 from streaming.distribution import MECHANISMS, Sample
+from streaming.distribution.keywords import Keyword
+from streaming.matching import matcher
 from streaming.parameters import StreamParameters
 from streaming.plan import Plan
 from streaming.processor import ANSWERS_DDL, PartitionProcessor
 from streaming.reading import read_messages, read_subscriptions
-from streaming.routing import ROUTED_DDL, messages_router, subscriptions_router, weights
+from streaming.routing import ROUTED_DDL, messages_router, spreader, subscriptions_router, weights
 from streaming.sink import Batch, sink
 
 _SAMPLED = 100_000
@@ -81,9 +87,17 @@ def start(
             subscriptions_router(plan), ROUTED_DDL
         ),
     ]
+    mechanism = plan.make_distribution()
+    if isinstance(mechanism, Keyword):
+        spread = _feed(parameters, parameters.messages, MESSAGES, spark).mapInArrow(
+            spreader(plan, mechanism), ROUTED_DDL
+        )
+        found = spread.repartition(parameters.partitions, "key").mapInArrow(
+            matcher(plan, parameters.memory), ROUTED_DDL
+        )
+        feeds.append(found)
     answers = (
-        feeds[0]
-        .unionByName(feeds[1])
+        reduce(DataFrame.unionByName, feeds)
         .groupBy("key")
         .transformWithState(PartitionProcessor(plan, parameters.memory), ANSWERS_DDL, "Append", "None")
     )

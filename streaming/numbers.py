@@ -21,10 +21,15 @@ class Numbers:
 
     def __init__(self) -> None:
         self._ids = IdMap()
+        self._high: Ints = np.empty(16, dtype=np.int64)
         self._low: Ints = np.empty(16, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._ids)
+
+    def digests(self, numbers: KeywordIds) -> tuple[Ints, Ints]:
+        """Return the digests of keywords, by number."""
+        return self._high[numbers], self._low[numbers]
 
     def take(self, high: Ints, low: Ints) -> tuple[KeywordIds, Ints]:
         """Return the number of each digest, and the rows of those that are new, by the number they got.
@@ -39,7 +44,9 @@ class Numbers:
         _, first = np.unique(high[rows], return_index=True)
         fresh = rows[np.sort(first)]
         count = len(self)
+        self._high = longer(self._high, count + len(fresh))
         self._low = longer(self._low, count + len(fresh))
+        self._high[count : count + len(fresh)] = high[fresh]
         self._low[count : count + len(fresh)] = low[fresh]
         self._ids.insert(high[fresh], np.arange(count, count + len(fresh), dtype=np.int32))
         numbers = self._ids.find(high)

@@ -9,6 +9,8 @@ from pathlib import Path
 from index.catalogue import DEFAULT_SUBSCRIPTION_INDEX, WEIGHTED_SUBSCRIPTION_INDEXES
 from safe_region.frame import Area
 from streaming.distribution import MECHANISMS
+from streaming.distribution.keywords import PARTITIONS_MAX as REPLICAS_MAX
+from streaming.distribution.keywords import Keyword
 from streaming.window import WindowSize
 
 PARTITIONS_MAX = 1024
@@ -76,8 +78,11 @@ class StreamParameters:
             self.partitions,
             f"1 to {PARTITIONS_MAX}",
         )
-        _require(self.files_per_batch >= 1, "files_per_batch", self.files_per_batch, "at least 1")
         _one_of("mechanism", self.mechanism, tuple(MECHANISMS))
+        if issubclass(MECHANISMS[self.mechanism], Keyword):
+            limit = f"1 to {REPLICAS_MAX} with the mechanism {self.mechanism}"
+            _require(self.partitions <= REPLICAS_MAX, "partitions", self.partitions, limit)
+        _require(self.files_per_batch >= 1, "files_per_batch", self.files_per_batch, "at least 1")
         _one_of("format", self.format, FORMATS)
         _one_of(
             "subscription_index", self.subscription_index, tuple(sorted(WEIGHTED_SUBSCRIPTION_INDEXES))

@@ -21,8 +21,9 @@ from engine import Engine, EngineOptions, Positions
 from engine.contracts import CHANGE_DTYPE, STANDING, Rows, handle_of
 from engine.standing.matcher import StandingMatcher, StandingSpecs
 from engine.windows import Lasts
-from index.batches import Floats, InterestBatch, Ints, KeywordIds, KeywordLists, ObjectBatch
+from index.batches import Floats, InterestBatch, Ints, KeywordIds, ObjectBatch
 from streaming.blocks import Messages, Subscriptions
+from streaming.candidates import Candidates
 from streaming.changes import Changes
 from streaming.numbers import Numbers
 from streaming.window import Window, WindowSize
@@ -56,6 +57,8 @@ class Counts(NamedTuple):
     """What was to be taken back, and was not there."""
     begun: int = 0
     ended: int = 0
+    evaluated: int = 0
+    """Subscriptions that replicas may have passed over."""
 
 
 class Applied(NamedTuple):
@@ -69,6 +72,13 @@ class Applied(NamedTuple):
     """What was published, in the order of numbers, and behind it what was taken back."""
     subscriptions: Subscriptions | None
     """Who has begun and ended."""
+
+
+class Found(NamedTuple):
+    """What replicas have found: pairs of an object and a subscription it may concern."""
+
+    object_id: Ints
+    handle: Ints
 
 
 class _Done(NamedTuple, Generic[_Log]):
@@ -87,20 +97,25 @@ class Partition:
         Of the engine.
     window
         Which messages count.
+    candidates
+        Of the engine's subscription index, if others look whom messages concern; else None.
     """
 
-    def __init__(self, options: EngineOptions, window: WindowSize) -> None:
+    def __init__(
+        self, options: EngineOptions, window: WindowSize, candidates: Candidates | None = None
+    ) -> None:
+        self.candidates = candidates
         self.engine = Engine(options, {STANDING: StandingMatcher})
         self.numbers = Numbers()
         self.window = Window(window)
         self._dropped_to = 0
         """Of a window of so many messages: those of smaller numbers are not in the engine."""
-        self._matcher: StandingMatcher = self.engine.matchers[STANDING]  # type: ignore[assignment]
+        self.matcher: StandingMatcher = self.engine.matchers[STANDING]  # type: ignore[assignment]
 
     @property
     def subscription_count(self) -> int:
         """How many subscriptions there are."""
-        return len(self._matcher)
+        return len(self.matcher)
 
     def restore(
         self,
@@ -142,8 +157,22 @@ class Partition:
 
     # -- a batch ---------------------------------------------------------------------------------
 
-    def apply(self, subscriptions: Subscriptions | None, messages: Messages | None) -> Applied:
-        """Take a batch; return how results change, and what became of it."""
+    def apply(
+        self,
+        subscriptions: Subscriptions | None,
+        messages: Messages | None,
+        found: Found | None = None,
+    ) -> Applied:
+        """Take a batch; return how results change, and what became of it.
+
+        Parameters
+        ----------
+        subscriptions, messages
+            What has come.
+        found
+            With `candidates`: what replicas have found for these messages, which knew subscriptions as
+            they were behind the batch before; None if they did not, and all are evaluated anew.
+        """
         told: list[Rows] = []
         scores: list[Floats] = []
 
@@ -152,11 +181,20 @@ class Partition:
             scores.append(self._scores(rows))
 
         first_number = self.window.next_number
-        begun = None if subscriptions is None else self._subscribe(subscriptions, tell)
-        published = None if messages is None else self._publish_and_retract(messages, tell)
+        evaluated = 0
+        begun = published = None
+        if self.candidates is None and subscriptions is not None:
+            begun = self._subscribe(subscriptions, tell)
+        if messages is not None:
+            published = self._publish_and_retract(messages, found, tell)
+        if self.candidates is not None:
+            # Behind the messages: replicas do not know them yet, but the window has the messages.
+            begun = None if subscriptions is None else self._subscribe(subscriptions, tell)
+            evaluated = self._evaluate_passed_over(self.candidates, tell, everybody=found is None)
         rows = np.concatenate([np.empty(0, dtype=CHANGE_DTYPE), *told])
         changes = self._net(rows, np.concatenate([np.empty(0), *scores]))
         counts = [one.counts for one in (begun, published) if one is not None]
+        counts.append(Counts(evaluated=evaluated))
         return Applied(
             changes,
             Counts(*map(sum, zip(Counts(), *counts, strict=True))),
@@ -187,7 +225,7 @@ class Partition:
         scores = np.zeros(len(rows))
         entered = np.flatnonzero(rows["is_drop"] == 0)
         if len(entered):
-            objects, subscriptions = self.engine.objects.table, self._matcher.subscriptions
+            objects, subscriptions = self.engine.objects.table, self.matcher.subscriptions
             item = objects.rows[objects.slots(rows["object_id"][entered])]
             owner = subscriptions.rows[subscriptions.slots(rows["handle"][entered])]
             dx, dy = owner["x_m"] - item["x_m"], owner["y_m"] - item["y_m"]
@@ -201,7 +239,7 @@ class Partition:
         """Let subscriptions end and begin."""
         last = _last_of_each(block.subscription_id, block.time_ms)
         handles = handle_of(STANDING, 0) + block.subscription_id[last]
-        known = self._matcher.subscriptions.ids.present(handles)
+        known = self.matcher.subscriptions.ids.present(handles)
         if known.any():
             tell(self._forget(handles[known]))
         is_end = block.is_end[last] == 1
@@ -225,16 +263,39 @@ class Partition:
         words = self._words(block)
         for part in _portions(rows, _EVALUATED_MAX):
             handles = handle_of(STANDING, 0) + block.subscription_id[part]
-            keywords = _sorted_lists(block, words, part)
+            keywords = block.sorted_lists(words, part)
             interests = InterestBatch(block.weight_m[part], block.similarity[part], keywords)
             count = np.full(len(part), self.window.size.count, dtype=np.int64)
             lasts = Lasts(np.zeros(len(part), dtype=np.int64), count)
-            self._matcher.subscribe(handles, StandingSpecs(interests, block.k[part], lasts))
+            self.matcher.subscribe(handles, StandingSpecs(interests, block.k[part], lasts))
             tell(self.engine.evaluate(Positions(handles, block.x_m[part], block.y_m[part])))
+
+    def _give(self, candidates: Candidates, found: Found | None, object_ids: Ints, numbers: Ints) -> None:
+        """Hand on what replicas have found, by the messages' numbers."""
+        if found is None or not len(object_ids):
+            candidates.give(_NOTHING, _NOTHING)
+            return
+        order = np.argsort(object_ids)
+        at = np.minimum(np.searchsorted(object_ids[order], found.object_id), len(order) - 1)
+        is_new = object_ids[order][at] == found.object_id
+        candidates.give(numbers[order][at][is_new], found.handle[is_new])
+
+    def _evaluate_passed_over(self, candidates: Candidates, tell: Tell, *, everybody: bool) -> int:
+        """Evaluate anew who may have been passed over, with what has just come; return how many."""
+        rows = self.matcher.subscriptions.rows
+        handles = candidates.take_raised()
+        if everybody:
+            handles = rows["id"][self.matcher.subscriptions.used()]
+        handles = handles[self.matcher.subscriptions.ids.present(handles)]
+        for part in _portions(handles, _EVALUATED_MAX):
+            own = rows[self.matcher.subscriptions.slots(part)]
+            tell(self.engine.evaluate(Positions(part, own["x_m"].copy(), own["y_m"].copy())))
+        candidates.take_raised()
+        return len(handles)
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _publish_and_retract(self, given: Messages, tell: Tell) -> _Done[Messages]:
+    def _publish_and_retract(self, given: Messages, found: Found | None, tell: Tell) -> _Done[Messages]:
         """Let time go on, what is taken back go, and messages come."""
         block = replace(given, expiry_ms=self.window.size.expiry_ms(given.time_ms, given.expiry_ms))
         now_ms = max(self.engine.now_ms, int(block.time_ms.max()))
@@ -253,6 +314,8 @@ class Partition:
         rows = kept[block.expiry_ms[kept] > now_ms]
         numbers = self.window.arrive(block.object_id[rows], block.time_ms[rows])
         gone = self.window.object_ids(alive)
+        if self.candidates is not None:
+            self._give(self.candidates, found, block.object_id[rows], numbers)
         self._insert(block, rows, numbers, tell)
         self.window.forget(now_ms)
         undone = len(new) - len(kept)
@@ -271,7 +334,7 @@ class Partition:
         words = self._words(block)
         for part in _portions(np.arange(len(rows)), _MESSAGES_MAX):
             which = rows[part]
-            keywords = _sorted_lists(block, words, which)
+            keywords = block.sorted_lists(words, which)
             objects = ObjectBatch(numbers[part], block.x_m[which], block.y_m[which], keywords)
             published = self.engine.publish(objects, block.expiry_ms[which], None, block.time_ms[which])
             tell(published.left)
@@ -307,10 +370,3 @@ def _last_of_each(ids: Ints, time_ms: Ints) -> Ints:
     is_last[:-1] = ids[order][1:] != ids[order][:-1]
     found: Ints = order[is_last]
     return found
-
-
-def _sorted_lists(block: Messages | Subscriptions, words: KeywordIds, rows: Ints) -> KeywordLists:
-    """Return the keyword lists of some rows, each increasing."""
-    lists = block.lists(words, rows)
-    owners = np.repeat(np.arange(len(rows)), np.diff(lists.offsets))
-    return KeywordLists(lists.offsets, lists.ids[np.lexsort((lists.ids, owners))])

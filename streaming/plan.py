@@ -68,12 +68,15 @@ class Plan:
         """Return how subscriptions are divided."""
         return distribution_of(self.mechanism, self.partitions, self.distribution)
 
+    @property
+    def square(self) -> Square:
+        """Where most things are."""
+        low = self.frame.project(self.area.lon_min, self.area.lat_min)
+        return Square(0.0, 0.0, max(-low.x_m, -low.y_m))
+
     def engine_options(self) -> EngineOptions:
         """Return how the engine of a partition works."""
-        frame = self.frame
-        low = frame.project(self.area.lon_min, self.area.lat_min)
-        square = Square(0.0, 0.0, max(-low.x_m, -low.y_m))
-        return engine_options(square, frame.maxdist_m, self.subscription_index)
+        return engine_options(self.square, self.frame.maxdist_m, self.subscription_index)
 
     def write(self, path: Path) -> None:
         """Write the plan, whole or not at all."""

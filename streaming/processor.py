@@ -14,7 +14,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,13 +22,19 @@ import numpy as np
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from engine.contracts import STANDING, handle_of
 from index.batches import Ints
 from streaming.blocks import Messages, Subscriptions
+from streaming.candidates import Candidates, MakeCandidateIndex
 from streaming.changes import to_bytes
-from streaming.partition import Applied, Partition
+from streaming.distribution.keywords import Keyword
+from streaming.matching import FoundBlock, board
+from streaming.partition import Applied, Found, Partition
+from streaming.placing import Placer
 from streaming.plan import Plan
+from streaming.replicas import Heard
 from streaming.resident import Note, Resident
-from streaming.routing import MESSAGES, REFUSED, SUBSCRIPTIONS
+from streaming.routing import FOUND, MESSAGES, REFUSED, SUBSCRIPTIONS
 
 CHANGES, COUNTS = "changes", "counts"
 
@@ -149,7 +155,8 @@ class PartitionProcessor(StatefulProcessor):
 
     def _answer(self, partition: int, head: _Head, blocks: list[tuple[str, bytes]]) -> _Answer:
         digest = hashlib.blake2b(digest_size=16)
-        for kind, block in blocks:
+        # What replicas find may differ in a batch that is repeated; the answer does not.
+        for kind, block in [one for one in blocks if one[0] != FOUND]:
             digest.update(f"{kind} {len(block)} ".encode())
             digest.update(block)
         resident = Resident(self._memory / self._plan.run / str(partition))
@@ -158,22 +165,50 @@ class PartitionProcessor(StatefulProcessor):
             if note is not None and (note.version, note.digest) == (head.version + 1, digest.digest()):
                 return _Answer.unpack(note.answer)
             if note is not None and note.version == head.version:
-                state: Partition = resident.take()
+                state: _State = resident.take()
             else:
                 resident.discard()
                 state = self._restored(head)
             answer = _applied(state, head, blocks)
+            if state.placer is not None:
+                self._say(partition, state, state.placer, answer)
             resident.keep(state, Note(head.version + 1, digest.digest(), answer.pack()))
             return answer
 
-    def _restored(self, head: _Head) -> Partition:
+    def _say(self, partition: int, state: _State, placer: Placer, answer: _Answer) -> None:
+        """Say to replicas what is new."""
+        candidates = state.partition.candidates
+        handles = np.empty(0, dtype=np.int64) if candidates is None else candidates.take_touched()
+        fresh = np.empty(0, dtype=np.int64)
+        if answer.subscriptions is not None:
+            block = Subscriptions.unpack(answer.subscriptions)
+            fresh = handle_of(STANDING, 0) + block.subscription_id[block.is_end == 0]
+        board(self._plan, self._memory).say(
+            partition, answer.head.version, placer, state.partition, handles, fresh
+        )
+
+    def _new(self) -> _State:
+        """Return a partition that knows nothing yet."""
+        mechanism = self._plan.make_distribution()
+        options = self._plan.engine_options()
+        if not isinstance(mechanism, Keyword):
+            return _State(Partition(options, self._plan.window), None)
+        candidates = Candidates()
+        make = MakeCandidateIndex(candidates)
+        options = replace(options, subscription_index=make, weighted_index=make)
+        return _State(
+            Partition(options, self._plan.window, candidates),
+            Placer(mechanism.words, uses_prefix=mechanism.uses_prefix),
+        )
+
+    def _restored(self, head: _Head) -> _State:
         """Build a partition from the log."""
-        state = Partition(self._plan.engine_options(), self._plan.window)
+        state = self._new()
         messages = sorted(((key[0], value) for key, value in self._messages.iterator()), key=_first)
         subscriptions = sorted(
             ((key[0], value[0]) for key, value in self._subscriptions.iterator()), key=_first
         )
-        state.restore(
+        state.partition.restore(
             head.now_ms,
             head.next_number,
             [(value[0], Messages.unpack(bytes(value[1]))) for _, value in messages],
@@ -226,18 +261,42 @@ class PartitionProcessor(StatefulProcessor):
         return len(rows)
 
 
+class _State(NamedTuple):
+    """What lies in memory."""
+
+    partition: Partition
+    placer: Placer | None
+    """If subscriptions have replicas."""
+
+
 def _first(item: tuple[int, Any]) -> int:
     return item[0]
 
 
-def _applied(state: Partition, head: _Head, blocks: Iterable[tuple[str, bytes]]) -> _Answer:
+def _found(state: _State, head: _Head, blocks: Iterable[tuple[str, bytes]]) -> Found | None:
+    """Return what replicas have found; None if one of them did not know what it must."""
+    if state.placer is None:
+        return None
+    found = [FoundBlock.unpack(block) for kind, block in blocks if kind == FOUND]
+    if any(one.heard != Heard(state.placer.token, head.version) for one in found):
+        return None
+    nothing = [np.empty(0, dtype=np.int64)]
+    return Found(
+        np.concatenate([one.found.object_id for one in found] or nothing),
+        np.concatenate([one.found.handle for one in found] or nothing),
+    )
+
+
+def _applied(state: _State, head: _Head, blocks: list[tuple[str, bytes]]) -> _Answer:
     """Apply a batch to a partition; return the answer."""
+    partition = state.partition
     messages = [Messages.unpack(block) for kind, block in blocks if kind == MESSAGES]
     subscriptions = [Subscriptions.unpack(block) for kind, block in blocks if kind == SUBSCRIPTIONS]
     began_s = time.perf_counter()
-    applied = state.apply(
+    applied = partition.apply(
         Subscriptions.join(subscriptions) if subscriptions else None,
         Messages.join(messages) if messages else None,
+        _found(state, head, blocks),
     )
     rows = [(REFUSED, block) for kind, block in blocks if kind == REFUSED]
     if len(applied.changes):
@@ -254,10 +313,10 @@ def _applied(state: Partition, head: _Head, blocks: Iterable[tuple[str, bytes]])
     return _Answer(
         _Head(
             head.version + 1,
-            state.engine.now_ms,
-            state.window.next_number,
+            partition.engine.now_ms,
+            partition.window.next_number,
             head.logged + (0 if applied.subscriptions is None else len(applied.subscriptions)),
-            state.subscription_count,
+            partition.subscription_count,
         ),
         rows,
         _logged(applied),

@@ -12,13 +12,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from safe_region.idf import IdfTable
+from streaming.distribution.keywords import Keyword
 from streaming.plan import Plan
 from streaming.reading import Refusals, read_messages, read_subscriptions
 
 MESSAGES, SUBSCRIPTIONS, REFUSED = "messages", "subscriptions", "refused"
+FOUND = "found"
+"""Of what replicas have found."""
 
 ROUTED = pa.schema([("key", pa.int32()), ("kind", pa.string()), ("block", pa.binary())])
 """A block for the partition of a key."""
@@ -41,6 +45,20 @@ def messages_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator
         whole = cache(block.pack)  # once, for all that are sent everything
         for partition, rows in plan.make_distribution().route(block):
             yield partition, MESSAGES, whole() if rows is None else block.part(rows).pack()
+
+    return _router(plan, route)
+
+
+def spreader(
+    plan: Plan, mechanism: Keyword
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what makes blocks of messages for replicas to match."""
+
+    def route(batch: pa.RecordBatch) -> Iterator[Routed]:
+        block, _ = read_messages(batch, plan.frame, weights(plan.idf))
+        published = block.part(np.flatnonzero(block.is_retraction == 0))
+        for partition, rows in mechanism.spread(published):
+            yield partition, MESSAGES, published.part(rows).pack()
 
     return _router(plan, route)
 

@@ -6,9 +6,15 @@ from typing import Any
 
 from streaming.distribution.contract import Distribution
 from streaming.distribution.hashing import Hashing
+from streaming.distribution.keywords import Keyword, Prefix
 from streaming.distribution.location import Location
 
-MECHANISMS: dict[str, type[Distribution]] = {"hashing": Hashing, "location": Location}
+MECHANISMS: dict[str, type[Distribution]] = {
+    "hashing": Hashing,
+    "location": Location,
+    "keyword": Keyword,
+    "prefix": Prefix,
+}
 
 
 def distribution_of(mechanism: str, partitions: int, kept: Any) -> Distribution:  # noqa: ANN401

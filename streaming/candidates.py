@@ -1,0 +1,140 @@
+"""A subscription index that is told who is concerned: others have looked, with reaches of before.
+
+Replicas of subscriptions, in other processes, match messages by the reaches that subscriptions had behind
+the last batch. Whose reach is larger now may have been passed over; the index notes them, and the caller
+evaluates them anew. Who has a smaller reach is given too much, which the matcher leaves out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from index.batches import Floats, InterestBatch, Ints, Matches, ObjectBatch, ReachBatch
+from index.contracts import InconsistentIndexError
+from index.tables.growth import longer
+from index.tables.id_map import IdMap
+
+_NOTHING = np.empty(0, dtype=np.int64)
+
+
+class Candidates:
+    """What replicas have found for the messages of a batch, and whom they did not know well enough."""
+
+    def __init__(self) -> None:
+        self._numbers: Ints = _NOTHING
+        self._handles: Ints = _NOTHING
+        self._touched: list[Ints] = []
+        self._raised: list[Ints] = []
+
+    def give(self, numbers: Ints, handles: Ints) -> None:
+        """Take pairs of a message's number and a subscription, in any order, maybe more than once."""
+        pairs = np.unique(np.stack([numbers, handles], axis=1), axis=0) if len(numbers) else None
+        self._numbers = _NOTHING if pairs is None else pairs[:, 0].copy()
+        self._handles = _NOTHING if pairs is None else pairs[:, 1].copy()
+
+    def of(self, numbers: Ints) -> tuple[Ints, Ints]:
+        """Return the pairs of some messages: row, and subscription. Numbers increase."""
+        rows = np.searchsorted(numbers, self._numbers)
+        is_there = (
+            numbers[np.minimum(rows, max(0, len(numbers) - 1))] == self._numbers if len(numbers) else None
+        )
+        if is_there is None:
+            return _NOTHING, _NOTHING
+        return rows[is_there], self._handles[is_there]
+
+    def note(self, ids: Ints, is_raised: np.typing.NDArray[np.bool_]) -> None:
+        """Note subscriptions whose reach has changed, and which of them reach farther."""
+        self._touched.append(ids)
+        self._raised.append(ids[is_raised])
+
+    def take_raised(self) -> Ints:
+        """Return the subscriptions that reach farther than before, since the last time."""
+        found = np.unique(np.concatenate([_NOTHING, *self._raised]))
+        self._raised.clear()
+        return found
+
+    def take_touched(self) -> Ints:
+        """Return the subscriptions whose reach has changed, since the last time."""
+        found = np.unique(np.concatenate([_NOTHING, *self._touched]))
+        self._touched.clear()
+        return found
+
+
+class CandidateIndex:
+    """See `SubscriptionIndex`; what matches are candidates, which the matcher verifies.
+
+    Parameters
+    ----------
+    candidates
+        Of all such indexes of an engine.
+    """
+
+    def __init__(self, candidates: Candidates) -> None:
+        self._candidates = candidates
+        self._slots = IdMap()
+        self._end = 0
+        self._reach_m: Floats = np.zeros(16)
+        self._reach_id: Ints = np.zeros(16, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:  # noqa: ARG002
+        """Add subscriptions; they are new to replicas."""
+        count = len(reaches)
+        slots = np.arange(self._end, self._end + count, dtype=np.int32)
+        self._slots.insert(reaches.ids, slots)
+        self._end += count
+        self._reach_m = longer(self._reach_m, self._end)
+        self._reach_id = longer(self._reach_id, self._end)
+        self._reach_m[slots], self._reach_id[slots] = reaches.reach_m, reaches.reach_id
+        self._candidates.note(reaches.ids, np.ones(count, dtype=np.bool_))
+
+    def move(self, reaches: ReachBatch) -> None:
+        """Note new reaches."""
+        slots = self._slots.find(reaches.ids)
+        before_m, before_id = self._reach_m[slots], self._reach_id[slots]
+        is_farther = reaches.reach_m > before_m
+        is_farther |= (reaches.reach_m == before_m) & (reaches.reach_id > before_id)
+        self._candidates.note(reaches.ids, is_farther)
+        self._reach_m[slots], self._reach_id[slots] = reaches.reach_m, reaches.reach_id
+
+    def remove(self, ids: Ints) -> None:
+        """Remove subscriptions. Their slots are not used again."""
+        self._slots.remove(ids)
+        self._candidates.note(ids, np.zeros(len(ids), dtype=np.bool_))
+
+    def match(self, objects: ObjectBatch) -> Matches:
+        """Return the candidates of each object."""
+        rows, handles = self._candidates.of(objects.ids)
+        mine = self._slots.present(handles)
+        rows, handles = rows[mine], handles[mine]
+        return Matches.of(np.bincount(rows, minlength=len(objects)).astype(np.int64), handles)
+
+    def check(self) -> None:
+        """Verify that every subscription has its slot."""
+        self._slots.check()
+        if len(self._slots) > self._end:
+            raise InconsistentIndexError("the candidate index has lost count of its subscriptions")
+
+    def memory_bytes(self) -> int:
+        """Size of all arrays."""
+        return (
+            self._reach_m.nbytes
+            + self._reach_id.nbytes
+            + self._slots.keys.nbytes
+            + self._slots.values.nbytes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MakeCandidateIndex:
+    """Makes such an index."""
+
+    candidates: Candidates
+
+    def __call__(self) -> CandidateIndex:
+        """Make one."""
+        return CandidateIndex(self.candidates)

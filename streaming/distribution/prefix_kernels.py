@@ -1,0 +1,73 @@
+"""Kernels of the loose prefix: which partitions a message can come from that concerns a subscription."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Floats, Ints, KeywordIds
+from safe_region.jit import kernel
+from safe_region.scoring import Similarity
+
+Masks = npt.NDArray[np.int64]
+
+_JACCARD = int(Similarity.JACCARD)
+_DICE = int(Similarity.DICE)
+_SLACK = 1e-9
+"""Bounds are rounded outwards by more than their error."""
+
+
+@kernel
+def masks(
+    offsets: Ints,
+    words: KeywordIds,
+    squares: Floats,
+    similarity: npt.NDArray[np.int8],
+    weight_m: Floats,
+    reach_m: Floats,
+    owner: KeywordIds,
+    rank: KeywordIds,
+    uses_prefix: int,
+    found: Masks,
+) -> None:
+    """Write a bit for each partition that has a keyword of a subscription's loose prefix, or any keyword.
+
+    Parameters
+    ----------
+    offsets, words, squares
+        Keyword lists, and what each keyword weighs, squared: 1 but for tf-idf.
+    similarity, weight_m, reach_m
+        Of subscriptions.
+    owner, rank
+        Partition and rarity, by keyword.
+    uses_prefix
+        0 for all keywords.
+    found
+        A row for each subscription.
+    """
+    for i in range(similarity.shape[0]):
+        start, end = offsets[i], offsets[i + 1]
+        total = 0.0
+        for at in range(start, end):
+            total += squares[at]
+        # A message concerns a subscription only if its text is at least so similar.
+        least = 1.0 - reach_m[i] / weight_m[i] if weight_m[i] > 0.0 else -1.0
+        mask = 0
+        for at in range(start, end):
+            # What is as rare or rarer is before it; the others may be all that a message shares.
+            left, count = 0.0, 0
+            for other in range(start, end):
+                rarer = rank[words[other]] < rank[words[at]]
+                if not (rarer or (rank[words[other]] == rank[words[at]] and other < at)):
+                    left += squares[other]
+                    count += 1
+            if similarity[i] == _JACCARD:
+                most = count / (end - start)
+            elif similarity[i] == _DICE:
+                most = 2.0 * count / (end - start + count)
+            else:
+                most = np.sqrt(left / total)
+            # A keyword is in the prefix if it and all behind it would be similar enough.
+            if uses_prefix == 0 or most >= least - _SLACK:
+                mask |= 1 << owner[words[at]]
+        found[i] = mask
