@@ -94,6 +94,7 @@ _LINE = (
     "apply_us_per_message",
     "tuples_per_message",
     "replication",
+    "evaluated_per_message",
     "out_bytes_per_message",
     "checkpoint_mb",
     "memory_mb",

@@ -49,6 +49,8 @@ class Placer:
         """Whose reaches are said: an owner that is built anew has others."""
         self.rows_since_all = -1
         """Said in parts since everything was said; -1 if that was never."""
+        self.replica_count = 0
+        """Of subscriptions, also of one that has ended until another has its slot."""
         self._words = words
         self._uses_prefix = uses_prefix
         self._owner: KeywordIds = np.empty(0, dtype=np.int32)
@@ -117,6 +119,8 @@ class Placer:
         )
         self._masks = longer(self._masks, int(slots.max(initial=-1)) + 1)
         found |= np.where(is_new, 0, self._masks[slots])
+        self.replica_count += int(np.bitwise_count(found).sum())
+        self.replica_count -= int(np.bitwise_count(self._masks[slots]).sum())
         self._masks[slots] = found
         return found
 

@@ -172,6 +172,7 @@ class PartitionProcessor(StatefulProcessor):
             answer = _applied(state, head, blocks)
             if state.placer is not None:
                 self._say(partition, state, state.placer, answer)
+            answer.rows.append((COUNTS, json.dumps(_gauges(partition, state, blocks)).encode()))
             resident.keep(state, Note(head.version + 1, digest.digest(), answer.pack()))
             return answer
 
@@ -271,6 +272,18 @@ class _State(NamedTuple):
 
 def _first(item: tuple[int, Any]) -> int:
     return item[0]
+
+
+def _gauges(partition: int, state: _State, blocks: Iterable[tuple[str, bytes]]) -> dict[str, int]:
+    """Return how many subscriptions and replicas there are, and messages that replicas have matched."""
+    found = [FoundBlock.unpack(block) for kind, block in blocks if kind == FOUND]
+    count = state.partition.subscription_count
+    return {
+        "subscriptions": count,
+        "replicas": count if state.placer is None else state.placer.replica_count,
+        # Replicas tell every owner: one of them counts.
+        "matched": sum(one.received for one in found) if partition == 0 else 0,
+    }
 
 
 def _found(state: _State, head: _Head, blocks: Iterable[tuple[str, bytes]]) -> Found | None:

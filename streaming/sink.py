@@ -30,7 +30,14 @@ from streaming.routing import REFUSED
 CHANGES_DDL = "partition int, object_id long, entered array<long>, scores array<double>, left array<long>"
 
 
-_OWN = frozenset({"begun", "ended", "entered", "left", "received", "apply_us", "evaluated"})
+_OWN = frozenset(
+    {"begun", "ended", "entered", "left", "received", "apply_us", "evaluated"}
+    | {
+        "subscriptions",
+        "replicas",
+        "matched",
+    }
+)
 """What each partition counts for itself: the sum is of interest."""
 
 

@@ -57,8 +57,8 @@ from cli.bench import options as shared
 def dskype(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
     """Keep results right with the job of nearcast stream: skype.txt section 8.2.
 
-    The window and all buffers are filled first. Variants: hashing, location, and process, which is one
-    engine without Spark.
+    The window and all buffers are filled first. Variants: hashing, location, keyword,
+    prefix, and process, which is one engine without Spark.
     """
     from bench.dskype.run import run  # noqa: PLC0415
 
