@@ -38,6 +38,13 @@ class Changes:
     def __len__(self) -> int:
         return len(self.object_id)
 
+    def part(self, start: int, stop: int) -> Changes:
+        """Return some of them."""
+        rows = slice(start, stop)
+        return Changes(
+            self.object_id[rows], self.subscription_id[rows], self.is_left[rows], self.score[rows]
+        )
+
     def rows(self) -> pa.RecordBatch:
         """Return a row for each object, by object, with subscriptions in order."""
         order = np.lexsort((self.subscription_id, self.object_id))

@@ -48,6 +48,8 @@ _SPAN_DDL = "next_number long, latest_ms long"
 _GARBAGE_MIN = 10_000
 """So many rows of the log of subscriptions, or half of them, may be out of date."""
 _COMPACTED_ROWS = 50_000
+_CHANGES_MAX = 1_000_000
+"""Of one row of Spark: some ten megabytes."""
 
 
 class _Head(NamedTuple):
@@ -312,8 +314,9 @@ def _applied(state: _State, head: _Head, blocks: list[tuple[str, bytes]]) -> _An
         _found(state, head, blocks),
     )
     rows = [(REFUSED, block) for kind, block in blocks if kind == REFUSED]
-    if len(applied.changes):
-        rows.append((CHANGES, to_bytes(applied.changes.rows())))
+    for start in range(0, len(applied.changes), _CHANGES_MAX):
+        part = applied.changes.part(start, start + _CHANGES_MAX)
+        rows.append((CHANGES, to_bytes(part.rows())))
     left = int(np.count_nonzero(applied.changes.is_left))
     counts = {
         **applied.counts._asdict(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +55,18 @@ class FeedFiles:
         count = self._workload.parameters.subscriptions
         for number, start in enumerate(range(0, count, _FILE_ROWS)):
             self._write_subscriptions(start, min(count, start + _FILE_ROWS), f"{number:06d}")
+
+    @contextmanager
+    def without_subscriptions(self) -> Iterator[None]:
+        """Let the folder of subscriptions be empty for a while."""
+        folder, away = self.folder / "subscriptions", self.folder / "away"
+        folder.rename(away)
+        folder.mkdir()
+        try:
+            yield
+        finally:
+            folder.rmdir()
+            away.rename(folder)
 
     def write_stream(self, batch: int) -> int:
         """Write what comes then, so many messages a file; return how many files."""

@@ -29,7 +29,7 @@ from feeds.spark import spark_session
 from safe_region.idf import IdfTable
 from streaming.audit import audit
 from streaming.distribution import MECHANISMS
-from streaming.job import start
+from streaming.job import planned, start
 from streaming.parameters import StreamParameters
 from streaming.partition import Partition
 from streaming.plan import Plan
@@ -41,6 +41,8 @@ from streaming.window import WindowSize
 PROCESS = "process"
 VARIANTS = (PROCESS, *MECHANISMS)
 _MASTER = "local[*,4]"
+_FILLED = 4
+"""Files of a batch while windows and buffers are filled."""
 _WARM = 2
 """Batches of messages that are not measured."""
 
@@ -164,9 +166,11 @@ class StreamRun:
         """Fill the window and the buffers; return how long it took."""
         began_s = time.perf_counter()
         self._files.write_window()
-        self._read("window filled", replace(self.parameters, files_per_batch=10_000), np.inf)
         self._files.write_subscriptions()
-        self._read("buffers filled", replace(self.parameters, files_per_batch=10_000), np.inf)
+        planned(self.parameters, self._spark)  # while there are subscriptions to look at
+        with self._files.without_subscriptions():
+            self._read("window filled", replace(self.parameters, files_per_batch=_FILLED), np.inf)
+        self._read("buffers filled", replace(self.parameters, files_per_batch=_FILLED), np.inf)
         return time.perf_counter() - began_s
 
     def go(self, budget_s: float) -> Row:

@@ -2,8 +2,8 @@
 
 A part's cost is the number of subscriptions that have one of its keywords times the share of messages
 that do (Equation 16); a line divides a part where the costs of both sides differ least. Deviations from
-the paper: costs are those of a sample, and of either side the sum over its keywords, so that one pass
-finds the line; a number of partitions that is no power of two divides unevenly; keywords that the sample
+the paper: costs are those of a sample, one added to each count, and of either side the sum over its
+keywords, so that one pass finds the line; a number of partitions that is no power of two divides unevenly; keywords that the sample
 has not, the rarest of all, are divided by their digests.
 
 Operations: choose O(sample * log), look up O(log(vocabulary)) a keyword.
@@ -50,7 +50,7 @@ class WordPartition:
         """Divide the keywords of a sample."""
         high, counts = _counts(sample.messages, sample.subscriptions)
         by_frequency = np.lexsort((high, counts[0] + counts[1]))
-        cost = (counts[1][by_frequency] * (1.0 + counts[0][by_frequency])).astype(np.float64)
+        cost = (1.0 + counts[1][by_frequency]) * (1.0 + counts[0][by_frequency])
         parts = np.zeros(len(high), dtype=np.int32)
         _divide(parts, cost, 0, len(high), (0, partitions))
         rank, owner = np.empty(len(high), dtype=np.int32), np.empty(len(high), dtype=np.int32)
