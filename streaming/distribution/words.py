@@ -3,8 +3,8 @@
 A part's cost is the number of subscriptions that have one of its keywords times the share of messages
 that do (Equation 16); a line divides a part where the costs of both sides differ least. Deviations from
 the paper: costs are those of a sample, one added to each count, and of either side the sum over its
-keywords, so that one pass finds the line; a number of partitions that is no power of two divides unevenly; keywords that the sample
-has not, the rarest of all, are divided by their digests.
+keywords, so that one pass finds the line; a number of partitions that is no power of two divides
+unevenly; keywords that the sample has not, the rarest of all, are divided by their digests.
 
 Operations: choose O(sample * log), look up O(log(vocabulary)) a keyword.
 """
