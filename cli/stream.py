@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from streaming.sink import Batch
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
+MECHANISMS = ("hashing", "location", "keyword", "prefix", "spatial-first", "keyword-first")
+"""Those of `streaming.distribution`, which is imported when it is needed."""
 MASTER = "local[*,4]"
 """All cores, and what fails is tried again: with local[*] it would not be."""
 _DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
@@ -98,7 +100,7 @@ _MASTER_OPTION = click.option("--master", default=MASTER, show_default=True, hel
 )
 @click.option(
     "--mechanism",
-    type=click.Choice(["hashing", "location", "keyword", "prefix"]),
+    type=click.Choice(MECHANISMS),
     default="hashing",
     show_default=True,
     help="How subscriptions are divided among partitions.",

@@ -15,7 +15,7 @@ import click
 
 from cli.failures import reported
 from cli.progress import bars
-from cli.stream import MASTER, BatchLines
+from cli.stream import MASTER, MECHANISMS, BatchLines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +38,7 @@ _FILL_S = 8.0
 @click.option("--partitions", type=int, default=2, show_default=True, help="Of the job.")
 @click.option(
     "--mechanism",
-    type=click.Choice(["hashing", "location", "keyword", "prefix"]),
+    type=click.Choice(MECHANISMS),
     default="location",
     show_default=True,
     help="How subscriptions are divided among partitions.",

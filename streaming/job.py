@@ -28,7 +28,7 @@ from pyspark.sql.types import StructType
 from feeds.schemas import MESSAGES, SUBSCRIPTIONS
 from safe_region.idf import IdfTable
 from streaming.distribution import MECHANISMS, Sample
-from streaming.distribution.keywords import Keyword
+from streaming.distribution.keywords import Replicated
 from streaming.matching import matcher
 from streaming.parameters import StreamParameters
 from streaming.plan import Plan
@@ -88,7 +88,7 @@ def start(
         ),
     ]
     mechanism = plan.make_distribution()
-    if isinstance(mechanism, Keyword):
+    if isinstance(mechanism, Replicated):
         spread = _feed(parameters, parameters.messages, MESSAGES, spark).mapInArrow(
             spreader(plan, mechanism), ROUTED_DDL
         )

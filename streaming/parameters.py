@@ -10,7 +10,7 @@ from index.catalogue import DEFAULT_SUBSCRIPTION_INDEX, WEIGHTED_SUBSCRIPTION_IN
 from safe_region.frame import Area
 from streaming.distribution import MECHANISMS
 from streaming.distribution.keywords import PARTITIONS_MAX as REPLICAS_MAX
-from streaming.distribution.keywords import Keyword
+from streaming.distribution.keywords import Replicated
 from streaming.window import WindowSize
 
 PARTITIONS_MAX = 1024
@@ -79,7 +79,7 @@ class StreamParameters:
             f"1 to {PARTITIONS_MAX}",
         )
         _one_of("mechanism", self.mechanism, tuple(MECHANISMS))
-        if issubclass(MECHANISMS[self.mechanism], Keyword):
+        if issubclass(MECHANISMS[self.mechanism], Replicated):
             limit = f"1 to {REPLICAS_MAX} with the mechanism {self.mechanism}"
             _require(self.partitions <= REPLICAS_MAX, "partitions", self.partitions, limit)
         _require(self.files_per_batch >= 1, "files_per_batch", self.files_per_batch, "at least 1")

@@ -21,8 +21,8 @@ from index.batches import Ints, KeywordIds
 from index.tables.growth import longer
 from index.tables.slots import Slots
 from safe_region.scoring import Similarity
-from streaming.distribution.prefix_kernels import masks
-from streaming.distribution.words import WordPartition
+from streaming.distribution.keywords import Replicated
+from streaming.distribution.prefix_kernels import find_prefixes
 from streaming.numbers import Numbers
 from streaming.partition import Partition
 from streaming.replicas import Heard, Placements, Replicas
@@ -38,22 +38,19 @@ class Placer:
 
     Parameters
     ----------
-    words
-        Which partition has which keyword.
-    uses_prefix
-        Whether the loose prefix is enough; else all keywords count.
+    mechanism
+        Which partitions have which keyword.
     """
 
-    def __init__(self, words: WordPartition, *, uses_prefix: bool) -> None:
+    def __init__(self, mechanism: Replicated) -> None:
         self.token = secrets.randbits(62)
         """Whose reaches are said: an owner that is built anew has others."""
         self.rows_since_all = -1
         """Said in parts since everything was said; -1 if that was never."""
         self.replica_count = 0
         """Of subscriptions, also of one that has ended until another has its slot."""
-        self._words = words
-        self._uses_prefix = uses_prefix
-        self._owner: KeywordIds = np.empty(0, dtype=np.int32)
+        self._mechanism = mechanism
+        self._parts = mechanism.look_up(np.empty(0, dtype=np.int64))[0]
         self._rank: KeywordIds = np.empty(0, dtype=np.int32)
         self._masks: Ints = np.zeros(16, dtype=np.int64)
         """By slot."""
@@ -100,23 +97,31 @@ class Placer:
 
     def _mask(self, matcher: StandingMatcher, numbers: Numbers, slots: Slots, is_new: Bools) -> Ints:
         """Return where replicas are needed, or are already."""
-        self._learn(numbers)
         rows, keywords = matcher.subscriptions.rows[slots], matcher.subscriptions.keyword_lists(slots)
         squares = matcher.weights.of_keywords(keywords.ids, matcher.weights.current)
         is_weighed = np.repeat(rows["similarity"] == _TFIDF, np.diff(keywords.offsets))
-        found = np.empty(len(slots), dtype=np.int64)
-        masks(
-            keywords.offsets,
-            keywords.ids,
-            np.where(is_weighed, squares, 1.0),
-            rows["similarity"].copy(),
-            rows["weight_m"].copy(),
-            rows["reach_m"].copy(),
-            self._owner,
-            self._rank,
-            int(self._uses_prefix),
-            found,
-        )
+        self._learn(numbers)
+        counts = np.diff(keywords.offsets)
+        places = np.repeat(rows["x_m"], counts), np.repeat(rows["y_m"], counts)
+        cells = self._mechanism.cells(self._parts[:, keywords.ids], *places)
+        if self._mechanism.uses_prefix:
+            is_in_prefix = np.empty(len(keywords.ids), dtype=np.bool_)
+            find_prefixes(
+                keywords.offsets,
+                keywords.ids,
+                np.where(is_weighed, squares, 1.0),
+                rows["similarity"].copy(),
+                rows["weight_m"].copy(),
+                rows["reach_m"].copy(),
+                self._rank,
+                is_in_prefix,
+            )
+            bits = np.where(is_in_prefix, 1 << cells, 0)
+        else:
+            bits = 1 << cells
+        found = np.empty(0, dtype=np.int64)
+        if len(slots):
+            found = np.bitwise_or.reduceat(bits, keywords.offsets[:-1])
         self._masks = longer(self._masks, int(slots.max(initial=-1)) + 1)
         found |= np.where(is_new, 0, self._masks[slots])
         self.replica_count += int(np.bitwise_count(found).sum())
@@ -126,9 +131,9 @@ class Placer:
 
     def _learn(self, numbers: Numbers) -> None:
         """Look up the partitions of keywords that are new."""
-        fresh = np.arange(len(self._owner), len(numbers), dtype=np.int32)
-        owner, rank = self._words.look_up(numbers.digests(fresh)[0])
-        self._owner = np.concatenate([self._owner, owner])
+        fresh = np.arange(self._parts.shape[1], len(numbers), dtype=np.int32)
+        parts, rank = self._mechanism.look_up(numbers.digests(fresh)[0])
+        self._parts = np.concatenate([self._parts, parts], axis=1)
         self._rank = np.concatenate([self._rank, rank])
 
 

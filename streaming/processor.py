@@ -27,7 +27,7 @@ from index.batches import Ints
 from streaming.blocks import Messages, Subscriptions
 from streaming.candidates import Candidates, MakeCandidateIndex
 from streaming.changes import to_bytes
-from streaming.distribution.keywords import Keyword
+from streaming.distribution.keywords import Replicated
 from streaming.matching import FoundBlock, board
 from streaming.partition import Applied, Found, Partition
 from streaming.placing import Placer
@@ -194,14 +194,14 @@ class PartitionProcessor(StatefulProcessor):
         """Return a partition that knows nothing yet."""
         mechanism = self._plan.make_distribution()
         options = self._plan.engine_options()
-        if not isinstance(mechanism, Keyword):
+        if not isinstance(mechanism, Replicated):
             return _State(Partition(options, self._plan.window), None)
         candidates = Candidates()
         make = MakeCandidateIndex(candidates)
         options = replace(options, subscription_index=make, weighted_index=make)
         return _State(
             Partition(options, self._plan.window, candidates),
-            Placer(mechanism.words, uses_prefix=mechanism.uses_prefix),
+            Placer(mechanism),
         )
 
     def _restored(self, head: _Head) -> _State:

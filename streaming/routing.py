@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from safe_region.idf import IdfTable
-from streaming.distribution.keywords import Keyword
+from streaming.distribution.keywords import Replicated
 from streaming.plan import Plan
 from streaming.reading import Refusals, read_messages, read_subscriptions
 
@@ -50,7 +50,7 @@ def messages_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator
 
 
 def spreader(
-    plan: Plan, mechanism: Keyword
+    plan: Plan, mechanism: Replicated
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return what makes blocks of messages for replicas to match."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from streaming.distribution.contract import Distribution
 from streaming.distribution.hashing import Hashing
-from streaming.distribution.keywords import Keyword, Prefix
+from streaming.distribution.keywords import Keyword, KeywordFirst, Prefix, SpatialFirst
 from streaming.distribution.location import Location
 
 MECHANISMS: dict[str, type[Distribution]] = {
@@ -14,6 +14,8 @@ MECHANISMS: dict[str, type[Distribution]] = {
     "location": Location,
     "keyword": Keyword,
     "prefix": Prefix,
+    "spatial-first": SpatialFirst,
+    "keyword-first": KeywordFirst,
 }
 
 

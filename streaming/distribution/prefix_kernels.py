@@ -1,4 +1,4 @@
-"""Kernels of the loose prefix: which partitions a message can come from that concerns a subscription."""
+"""Kernels of the loose prefix: by which keywords a message can come that concerns a subscription."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from index.batches import Floats, Ints, KeywordIds
 from safe_region.jit import kernel
 from safe_region.scoring import Similarity
 
-Masks = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 _JACCARD = int(Similarity.JACCARD)
 _DICE = int(Similarity.DICE)
@@ -18,19 +18,17 @@ _SLACK = 1e-9
 
 
 @kernel
-def masks(
+def find_prefixes(
     offsets: Ints,
     words: KeywordIds,
     squares: Floats,
     similarity: npt.NDArray[np.int8],
     weight_m: Floats,
     reach_m: Floats,
-    owner: KeywordIds,
     rank: KeywordIds,
-    uses_prefix: int,
-    found: Masks,
+    found: Flags,
 ) -> None:
-    """Write a bit for each partition that has a keyword of a subscription's loose prefix, or any keyword.
+    """Write of each keyword whether it is in its subscription's loose prefix.
 
     Parameters
     ----------
@@ -38,12 +36,10 @@ def masks(
         Keyword lists, and what each keyword weighs, squared: 1 but for tf-idf.
     similarity, weight_m, reach_m
         Of subscriptions.
-    owner, rank
-        Partition and rarity, by keyword.
-    uses_prefix
-        0 for all keywords.
+    rank
+        Rarity, by keyword.
     found
-        A row for each subscription.
+        A row for each of `words`.
     """
     for i in range(similarity.shape[0]):
         start, end = offsets[i], offsets[i + 1]
@@ -52,7 +48,6 @@ def masks(
             total += squares[at]
         # A message concerns a subscription only if its text is at least so similar.
         least = 1.0 - reach_m[i] / weight_m[i] if weight_m[i] > 0.0 else -1.0
-        mask = 0
         for at in range(start, end):
             # What is as rare or rarer is before it; the others may be all that a message shares.
             left, count = 0.0, 0
@@ -68,6 +63,4 @@ def masks(
             else:
                 most = np.sqrt(left / total)
             # A keyword is in the prefix if it and all behind it would be similar enough.
-            if uses_prefix == 0 or most >= least - _SLACK:
-                mask |= 1 << owner[words[at]]
-        found[i] = mask
+            found[at] = most >= least - _SLACK

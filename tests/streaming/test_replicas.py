@@ -10,7 +10,7 @@ import pytest
 from streaming.audit import Definition
 from streaming.changes import from_bytes
 from streaming.distribution import MECHANISMS, Sample
-from streaming.distribution.keywords import Keyword
+from streaming.distribution.keywords import Replicated
 from streaming.matching import matcher
 from streaming.plan import Plan
 from streaming.processor import CHANGES, COUNTS, PartitionProcessor
@@ -76,7 +76,7 @@ class Cluster:
         if messages is not None:
             for partition, _ in mechanism.route(messages):
                 rows[self.plan.keys[partition]].append((MESSAGES, messages.pack()))
-            if isinstance(mechanism, Keyword):
+            if isinstance(mechanism, Replicated):
                 for key, block in self._found(mechanism, messages):
                     rows[key].append((FOUND, block))
         found = []
@@ -119,7 +119,7 @@ WINDOWS = {"count": WindowSize(count=60), "time": WindowSize(duration_ms=4_000)}
 def test_every_mechanism_gives_what_the_definition_gives(part, mechanism, window, tmp_path):
     feed = RandomFeed(part.start, WEIGHTS)
     size = WINDOWS[window]
-    cluster = Cluster(tmp_path, mechanism, size, 3)
+    cluster = Cluster(tmp_path, mechanism, size, 4)
     definition = Definition(FRAME, size, lambda word: WEIGHTS.get(word, 1.0))
     lists, evaluated = {}, []
     for batch in range(14):
