@@ -64,7 +64,8 @@ class Window:
     def numbers_of(self, object_ids: Ints) -> Ints:
         """Return the numbers of those that are known."""
         known = object_ids[self._ids.present(object_ids)]
-        return self._first + ((self._ids.find(known) - self._first) & _NUMBER_MASK)
+        found = self._ids.find(known).astype(np.int64)
+        return self._first + ((found - self._first) & _NUMBER_MASK)
 
     def object_ids(self, numbers: Ints) -> Ints:
         """Return the objects of numbers that are known, or just were."""

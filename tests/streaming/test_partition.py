@@ -1,3 +1,4 @@
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -9,7 +10,7 @@ from streaming.options import engine_options
 from streaming.partition import Partition
 from streaming.reading import read_messages, read_subscriptions
 from streaming.resident import Note, Resident
-from streaming.window import WindowSize
+from streaming.window import Window, WindowSize
 from tests.streaming.feed import FRAME, RandomFeed
 from tests.support.amounts import named, seeds
 
@@ -98,3 +99,14 @@ def test_what_was_kept_or_restored_goes_on_alike(part, window, tmp_path):
             messages_log.append((expected.first_number, expected.messages))
         if expected.subscriptions is not None:
             subscriptions_log.append(expected.subscriptions)
+
+
+def test_numbers_go_on_beyond_what_the_map_of_objects_keeps():
+    window = Window(WindowSize(count=5))
+    window.begin(2**31 - 3)
+    numbers = window.arrive(np.arange(10, 16), np.zeros(6, dtype=np.int64))
+    assert numbers.tolist() == list(range(2**31 - 3, 2**31 + 3))
+    assert window.numbers_of(np.array([11, 15, 99])).tolist() == [2**31 - 2, 2**31 + 2]
+    window.forget(0)
+    assert window.are_new(np.array([10, 11, 10])).tolist() == [True, False, False]
+    assert window.object_ids(numbers).tolist() == list(range(10, 16))

@@ -115,7 +115,7 @@ WINDOWS = {"count": WindowSize(count=60), "time": WindowSize(duration_ms=4_000)}
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("part", seeds(4), ids=named)
+@pytest.mark.parametrize("part", seeds(2), ids=named)
 def test_every_mechanism_gives_what_the_definition_gives(part, mechanism, window, tmp_path):
     feed = RandomFeed(part.start, WEIGHTS)
     size = WINDOWS[window]
