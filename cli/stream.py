@@ -20,7 +20,7 @@ from cli.failures import reported
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from streaming.sink import Batch
+    from streaming.result.sink import Batch
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 MECHANISMS = ("hashing", "location", "keyword", "prefix", "spatial-first", "keyword-first")
@@ -38,7 +38,7 @@ class _Window(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         """Read it."""
-        from streaming.window import WindowSize  # noqa: PLC0415
+        from streaming.partition.window import WindowSize  # noqa: PLC0415
 
         if isinstance(value, WindowSize):
             return value
@@ -208,7 +208,7 @@ class BatchLines:
 @_MASTER_OPTION
 def stream_lists(out: Path, batch: int | None, to: Path, master: str) -> None:
     """Write the present results of a job: subscription, object, score."""
-    from streaming.lists import ResultError, lists  # noqa: PLC0415
+    from streaming.result.lists import ResultError, lists  # noqa: PLC0415
 
     with reported(ResultError, OSError), _session(master) as spark:
         lists(out, spark, batch).write.mode("overwrite").parquet(str(to))
@@ -224,9 +224,9 @@ def stream_lists(out: Path, batch: int | None, to: Path, master: str) -> None:
 @_MASTER_OPTION
 def stream_audit(out: Path, checkpoint: Path, sample: int, seed: int, master: str) -> None:
     """Compare present results of a job with the definition, for which the feeds must be there."""
-    from streaming.audit import audit  # noqa: PLC0415
-    from streaming.lists import ResultError  # noqa: PLC0415
     from streaming.plan import PlanError  # noqa: PLC0415
+    from streaming.result.audit import audit  # noqa: PLC0415
+    from streaming.result.lists import ResultError  # noqa: PLC0415
 
     with reported(ResultError, PlanError, OSError), _session(master) as spark:
         found = audit(checkpoint, out, spark, sample, seed)
@@ -249,7 +249,7 @@ def stream_audit(out: Path, checkpoint: Path, sample: int, seed: int, master: st
 def stream_release(checkpoint: Path, memory: Path) -> None:
     """Remove from memory the indexes of a job that has ended; if it goes on, it builds them anew."""
     from streaming.plan import Plan, PlanError  # noqa: PLC0415
-    from streaming.processor import release  # noqa: PLC0415
+    from streaming.tasks.processor import release  # noqa: PLC0415
 
     with reported(PlanError, OSError):
         release(Plan.read(checkpoint / "plan.json"), memory)

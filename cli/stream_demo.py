@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from simulator.simulation import Simulation
-    from streaming.audit import Audit
+    from streaming.result.audit import Audit
 
 _SLICE_S = 5
 _FILL_S = 8.0
@@ -103,12 +103,12 @@ def _run(
     mechanism: str,
 ) -> Audit:
     """Let the job run while files come; compare its results when it has read them all."""
-    from streaming.audit import audit  # noqa: PLC0415
     from streaming.job import start, stopped  # noqa: PLC0415
     from streaming.parameters import StreamParameters  # noqa: PLC0415
+    from streaming.partition.window import WindowSize  # noqa: PLC0415
     from streaming.plan import Plan  # noqa: PLC0415
-    from streaming.processor import release  # noqa: PLC0415
-    from streaming.window import WindowSize  # noqa: PLC0415
+    from streaming.result.audit import audit  # noqa: PLC0415
+    from streaming.tasks.processor import release  # noqa: PLC0415
 
     idf = out / "idf.json"
     idf.write_text(simulation.idf_table().as_json())

@@ -27,15 +27,15 @@ from pyspark.sql.types import StructType
 
 from feeds.schemas import MESSAGES, SUBSCRIPTIONS
 from safe_region.idf import IdfTable
+from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS, Sample
 from streaming.distribution.keywords import Replicated
-from streaming.matching import matcher
 from streaming.parameters import StreamParameters
 from streaming.plan import Plan
-from streaming.processor import ANSWERS_DDL, PartitionProcessor
-from streaming.reading import read_messages, read_subscriptions
-from streaming.routing import ROUTED_DDL, messages_router, spreader, subscriptions_router, weights
-from streaming.sink import Batch, sink
+from streaming.result.sink import Batch, sink
+from streaming.tasks.matching import matcher
+from streaming.tasks.processor import ANSWERS_DDL, PartitionProcessor
+from streaming.tasks.routing import ROUTED_DDL, messages_router, spreader, subscriptions_router, weights
 
 _SAMPLED = 100_000
 """Rows of each feed that a mechanism looks at."""

@@ -11,7 +11,7 @@ from safe_region.frame import Area
 from streaming.distribution import MECHANISMS
 from streaming.distribution.keywords import PARTITIONS_MAX as REPLICAS_MAX
 from streaming.distribution.keywords import Replicated
-from streaming.window import WindowSize
+from streaming.partition.window import WindowSize
 
 PARTITIONS_MAX = 1024
 FORMATS = ("parquet", "json")

@@ -12,8 +12,8 @@ from engine import EngineOptions
 from index.square import Square
 from safe_region.frame import Area, Frame
 from streaming.distribution import Distribution, distribution_of
-from streaming.options import engine_options
-from streaming.window import WindowSize
+from streaming.partition.options import engine_options
+from streaming.partition.window import WindowSize
 
 _FORMAT = 1
 _CHOSEN = ("area", "window", "mechanism", "partitions", "subscription_index", "idf")

@@ -27,16 +27,16 @@ from bench.skype.workload import SkypeParameters, SkypeWorkload
 from bench.variants import chosen
 from feeds.spark import spark_session
 from safe_region.idf import IdfTable
-from streaming.audit import audit
+from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS
 from streaming.job import planned, start
 from streaming.parameters import StreamParameters
-from streaming.partition import Partition
+from streaming.partition.partition import Partition
+from streaming.partition.window import WindowSize
 from streaming.plan import Plan
-from streaming.processor import release
-from streaming.reading import read_messages, read_subscriptions
-from streaming.sink import Batch
-from streaming.window import WindowSize
+from streaming.result.audit import audit
+from streaming.result.sink import Batch
+from streaming.tasks.processor import release
 
 PROCESS = "process"
 VARIANTS = (PROCESS, *MECHANISMS)

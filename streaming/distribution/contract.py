@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from index.batches import Ints
-from streaming.blocks import Messages, Subscriptions
+from streaming.arrays.blocks import Messages, Subscriptions
 
 
 @dataclass(frozen=True, slots=True)

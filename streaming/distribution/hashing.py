@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from index.batches import Ints
-from streaming.blocks import Messages, Subscriptions
+from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.distribution.contract import Sample
 
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from index.batches import Floats, Ints
-from streaming.blocks import Messages, Subscriptions
+from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.distribution.contract import Sample
 from streaming.distribution.hashing import Hashing
 from streaming.distribution.location import Location

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from index.batches import Floats, Ints
-from streaming.blocks import Messages, Subscriptions
+from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.distribution.contract import Sample
 
 LEAF = -1

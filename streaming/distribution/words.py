@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from index.batches import Floats, Ints
-from streaming.blocks import Messages, Subscriptions
+from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.distribution.contract import Sample
 
 Ranks = npt.NDArray[np.int32]

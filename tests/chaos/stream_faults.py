@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from streaming.sink import batch_name, read_batch
+from streaming.result.sink import batch_name, read_batch
 from tests.chaos.tally import Tally
 from tests.streaming.feed import AREA, RandomFeed
 

@@ -4,13 +4,13 @@ import pytest
 
 from feeds.schemas import MESSAGES, SUBSCRIPTIONS
 from index.square import Square
-from streaming.audit import Definition
-from streaming.blocks import Messages, Subscriptions
-from streaming.options import engine_options
-from streaming.partition import Partition
-from streaming.reading import read_messages, read_subscriptions
-from streaming.resident import Note, Resident
-from streaming.window import Window, WindowSize
+from streaming.arrays.blocks import Messages, Subscriptions
+from streaming.arrays.reading import read_messages, read_subscriptions
+from streaming.partition.options import engine_options
+from streaming.partition.partition import Partition
+from streaming.partition.window import Window, WindowSize
+from streaming.result.audit import Definition
+from streaming.tasks.resident import Note, Resident
 from tests.streaming.feed import FRAME, RandomFeed
 from tests.support.amounts import named, seeds
 

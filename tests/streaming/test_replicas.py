@@ -7,15 +7,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streaming.audit import Definition
-from streaming.changes import from_bytes
+from streaming.arrays.changes import from_bytes
 from streaming.distribution import MECHANISMS, Sample
 from streaming.distribution.keywords import Replicated
-from streaming.matching import matcher
+from streaming.partition.window import WindowSize
 from streaming.plan import Plan
-from streaming.processor import CHANGES, COUNTS, PartitionProcessor
-from streaming.routing import FOUND, MESSAGES, ROUTED, SUBSCRIPTIONS
-from streaming.window import WindowSize
+from streaming.result.audit import Definition
+from streaming.tasks.matching import matcher
+from streaming.tasks.processor import CHANGES, COUNTS, PartitionProcessor
+from streaming.tasks.routing import FOUND, MESSAGES, ROUTED, SUBSCRIPTIONS
 from tests.streaming.feed import AREA, FRAME, RandomFeed
 from tests.streaming.test_partition import WEIGHTS, read
 from tests.support.amounts import named, seeds

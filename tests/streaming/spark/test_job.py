@@ -7,12 +7,12 @@ import pytest
 
 from feeds.schemas import FEEDS
 from safe_region.idf import IdfTable
-from streaming.audit import Definition, audit, read_feed
 from streaming.job import start
-from streaming.lists import lists
 from streaming.parameters import StreamParameters
+from streaming.partition.window import WindowSize
 from streaming.plan import Plan, PlanError
-from streaming.window import WindowSize
+from streaming.result.audit import Definition, audit, read_feed
+from streaming.result.lists import lists
 from tests.streaming.feed import AREA, FRAME, RandomFeed
 from tests.support.amounts import SEED
 

@@ -15,14 +15,14 @@ import pyarrow as pa
 
 from engine.contracts import STANDING, handle_of
 from index.batches import Ints
-from streaming.blocks import Messages, pack, unpack
-from streaming.options import MakeSubscriptionIndex
-from streaming.partition import Found
-from streaming.placing import Board
+from streaming.arrays.blocks import Messages, pack, unpack
+from streaming.partition.options import MakeSubscriptionIndex
+from streaming.partition.partition import Found
+from streaming.partition.placing import Board
+from streaming.partition.replicas import Heard, Replicas
 from streaming.plan import Plan
-from streaming.replicas import Heard, Replicas
-from streaming.resident import Note, Resident
-from streaming.routing import FOUND, ROUTED
+from streaming.tasks.resident import Note, Resident
+from streaming.tasks.routing import FOUND, ROUTED
 
 _NOBODY = Heard(0, -1)
 

@@ -1,7 +1,7 @@
 """The result: a folder a batch, there as a whole or not at all, and the same if a batch is repeated.
 
-changes/batch=00000012/*.parquet   partition, object_id, entered, scores, left (`streaming.changes`)
-batches/00000012.json              counts, when it was complete; written last
+changes/batch=00000012/*.parquet   partition, object_id, entered, scores, left (`arrays.changes`)
+batches/00000012.json              counts, files that were read, when it was complete; written last
 refused/00000012.jsonl             rows of the feeds that are wrong, and why, if there are any
 """
 
@@ -22,10 +22,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from feeds.schemas import FEEDS
-from streaming.changes import ROWS, from_bytes
-from streaming.consumed import files_of
-from streaming.processor import CHANGES, COUNTS
-from streaming.routing import REFUSED
+from streaming.arrays.changes import ROWS, from_bytes
+from streaming.result.consumed import files_of
+from streaming.tasks.processor import CHANGES, COUNTS
+from streaming.tasks.routing import REFUSED
 
 CHANGES_DDL = "partition int, object_id long, entered array<long>, scores array<double>, left array<long>"
 
@@ -50,8 +50,8 @@ class Batch:
     number
         From 0.
     counts
-        What became of its rows (`streaming.partition.Counts`); how many results objects have entered and
-        left; how many messages partitions have received together, and how long they worked on them.
+        What became of its rows (`streaming.partition.partition.Counts`); how many results objects have
+        entered and left; how many messages partitions have received together, and how long they worked.
     refused
         Rows that were wrong.
     """

@@ -24,11 +24,11 @@ from safe_region.frame import Frame
 from safe_region.idf import IdfTable
 from safe_region.keywords import normalised_keyword
 from safe_region.oracle import OracleObject, OracleSubscription
-from streaming.lists import last_batch, lists
+from streaming.partition.window import WindowSize
 from streaming.plan import Plan
-from streaming.routing import shown_row
-from streaming.sink import batch_name, read_batch
-from streaming.window import WindowSize
+from streaming.result.lists import last_batch, lists
+from streaming.result.sink import batch_name, read_batch
+from streaming.tasks.routing import shown_row
 
 _FOR_EVER_MS = 1 << 62
 

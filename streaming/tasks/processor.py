@@ -24,17 +24,17 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from engine.contracts import STANDING, handle_of
 from index.batches import Ints
-from streaming.blocks import Messages, Subscriptions
-from streaming.candidates import Candidates, MakeCandidateIndex
-from streaming.changes import to_bytes
+from streaming.arrays.blocks import Messages, Subscriptions
+from streaming.arrays.changes import to_bytes
 from streaming.distribution.keywords import Replicated
-from streaming.matching import FoundBlock, board
-from streaming.partition import Applied, Found, Partition
-from streaming.placing import Placer
+from streaming.partition.candidates import Candidates, MakeCandidateIndex
+from streaming.partition.partition import Applied, Found, Partition
+from streaming.partition.placing import Placer
+from streaming.partition.replicas import Heard
 from streaming.plan import Plan
-from streaming.replicas import Heard
-from streaming.resident import Note, Resident
-from streaming.routing import FOUND, MESSAGES, REFUSED, SUBSCRIPTIONS
+from streaming.tasks.matching import FoundBlock, board
+from streaming.tasks.resident import Note, Resident
+from streaming.tasks.routing import FOUND, MESSAGES, REFUSED, SUBSCRIPTIONS
 
 CHANGES, COUNTS = "changes", "counts"
 

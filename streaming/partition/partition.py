@@ -22,11 +22,11 @@ from engine.contracts import CHANGE_DTYPE, STANDING, Rows, handle_of
 from engine.standing.matcher import StandingMatcher, StandingSpecs
 from engine.windows import Lasts
 from index.batches import Floats, InterestBatch, Ints, KeywordIds, ObjectBatch
-from streaming.blocks import Messages, Subscriptions
-from streaming.candidates import Candidates
-from streaming.changes import Changes
-from streaming.numbers import Numbers
-from streaming.window import Window, WindowSize
+from streaming.arrays.blocks import Messages, Subscriptions
+from streaming.arrays.changes import Changes
+from streaming.arrays.numbers import Numbers
+from streaming.partition.candidates import Candidates
+from streaming.partition.window import Window, WindowSize
 
 _MESSAGES_MAX = 1_000
 """Published at once: enough to share the work, few enough that what comes and goes stays in caches."""

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from safe_region.idf import IdfTable
+from streaming.arrays.reading import Refusals, read_messages, read_subscriptions
 from streaming.distribution.keywords import Replicated
 from streaming.plan import Plan
-from streaming.reading import Refusals, read_messages, read_subscriptions
 
 MESSAGES, SUBSCRIPTIONS, REFUSED = "messages", "subscriptions", "refused"
 FOUND = "found"

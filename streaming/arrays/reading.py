@@ -20,7 +20,7 @@ from index.batches import Floats, Ints, KeywordIds
 from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword
 from safe_region.scoring import Similarity, text_weight
-from streaming.blocks import FOR_EVER_MS, Messages, Subscriptions, digests
+from streaming.arrays.blocks import FOR_EVER_MS, Messages, Subscriptions, digests
 
 OBJECT_KEYWORDS_MAX = 64
 SUBSCRIPTION_KEYWORDS_MAX = 16

@@ -22,8 +22,8 @@ from index.batches import Floats, InterestBatch, Ints, KeywordLists, Matches, Ob
 from index.contracts import SubscriptionIndex
 from index.tables.id_map import IdMap
 from index.tables.id_map_kernels import NO_KEY
-from streaming.blocks import Block, Bytes, Messages
-from streaming.numbers import Numbers
+from streaming.arrays.blocks import Block, Bytes, Messages
+from streaming.arrays.numbers import Numbers
 
 _SLOT = 0
 """Weights of keywords do not change while a job runs."""

@@ -21,11 +21,11 @@ from index.batches import Ints, KeywordIds
 from index.tables.growth import longer
 from index.tables.slots import Slots
 from safe_region.scoring import Similarity
+from streaming.arrays.numbers import Numbers
 from streaming.distribution.keywords import Replicated
 from streaming.distribution.prefix_kernels import find_prefixes
-from streaming.numbers import Numbers
-from streaming.partition import Partition
-from streaming.replicas import Heard, Placements, Replicas
+from streaming.partition.partition import Partition
+from streaming.partition.replicas import Heard, Placements, Replicas
 
 _ALL = "all"
 _TFIDF = int(Similarity.TFIDF)

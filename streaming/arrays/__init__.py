@@ -1,0 +1,1 @@
+"""Rows of feeds and of results as arrays, and as bytes."""

@@ -1,0 +1,1 @@
+"""One partition: subscriptions, the window of messages, the engine; and replicas of subscriptions."""

@@ -1,0 +1,1 @@
+"""What the job has written: batches, present results, their audit."""
