@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +20,17 @@ from streaming.partition.window import WindowSize
 _FORMAT = 1
 _CHOSEN = ("area", "window", "mechanism", "partitions", "subscription_index", "idf")
 """What whoever starts the job says, and may not say otherwise later."""
+
+
+@cache
+def _program() -> str:
+    """Return a digest of all that decides how indexes lie in memory."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for package in ("engine", "index", "safe_region", "streaming"):
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 class PlanError(Exception):
@@ -58,6 +71,10 @@ class Plan:
     def begin(cls, distribution: Distribution, **chosen: Any) -> Self:  # noqa: ANN401
         """Return the plan of a new job."""
         return cls(run=uuid.uuid4().hex[:12], distribution=distribution.encoded(), **chosen)
+
+    def folder(self, memory: Path) -> Path:
+        """Return where in memory the job's indexes lie: those that this very program has made."""
+        return memory / self.run / _program()
 
     @property
     def frame(self) -> Frame:

@@ -29,7 +29,7 @@ _NOBODY = Heard(0, -1)
 
 def board(plan: Plan, memory: Path) -> Board:
     """Return where owners of a job say how far their subscriptions reach."""
-    return Board(memory / plan.run / "said")
+    return Board(plan.folder(memory) / "said")
 
 
 def matcher(plan: Plan, memory: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -47,7 +47,7 @@ def matcher(plan: Plan, memory: Path) -> Callable[[Iterable[pa.RecordBatch]], It
 
 
 def _matched(plan: Plan, memory: Path, partition: int, block: Messages) -> Iterator[pa.RecordBatch]:
-    resident = Resident(memory / plan.run / f"replicas-{partition}")
+    resident = Resident(plan.folder(memory) / f"replicas-{partition}")
     with resident.locked():
         make = MakeSubscriptionIndex(plan.subscription_index, plan.square, is_weighted=True)
         replicas = resident.take() if resident.note() is not None else Replicas(partition, make)

@@ -161,7 +161,7 @@ class PartitionProcessor(StatefulProcessor):
         for kind, block in [one for one in blocks if one[0] != FOUND]:
             digest.update(f"{kind} {len(block)} ".encode())
             digest.update(block)
-        resident = Resident(self._memory / self._plan.run / str(partition))
+        resident = Resident(self._plan.folder(self._memory) / str(partition))
         with resident.locked():
             note = resident.note()
             if note is not None and (note.version, note.digest) == (head.version + 1, digest.digest()):

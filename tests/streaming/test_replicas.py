@@ -63,7 +63,7 @@ class Cluster:
 
     def forget(self, pattern):
         """Lose what lies in memory."""
-        for path in (self.folder / self.plan.run).glob(pattern):
+        for path in self.plan.folder(self.folder).glob(pattern):
             shutil.rmtree(path)
 
     def apply(self, subscriptions, messages):
