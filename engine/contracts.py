@@ -15,7 +15,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from engine.change_kernels import group
 from index.batches import Floats, Ints, KeywordLists, ObjectBatch, Ranking
+from index.tables.order_kernels import order_of
 from index.tables.slots import Slots
 
 Rows = npt.NDArray[Any]
@@ -60,10 +62,19 @@ CHANGE_DTYPE = np.dtype(
 """One object that enters or leaves one buffer."""
 
 
-def grouped(changes: Rows) -> Rows:
-    """Return changes by subscription, what leaves before what enters, by object."""
-    order = np.lexsort((changes["object_id"], 1 - changes["is_drop"], changes["handle"]))
-    found: Rows = changes[order]
+def grouped(changes: Rows, *, undo: bool = False) -> Rows:
+    """Return changes by subscription, what leaves before what enters, by object.
+
+    Parameters
+    ----------
+    changes
+        In any order.
+    undo
+        Whether an object that both enters and leaves is left out.
+    """
+    handles: Ints = changes["handle"].copy()
+    order = order_of(handles, np.arange(len(changes)))
+    found: Rows = changes[order[: group(changes, order, int(undo))]]
     return found
 
 

@@ -145,9 +145,9 @@ class StandingMatcher:
         """Build buffers anew from the object index; return how results change."""
         if not len(slots):
             return np.empty(0, dtype=CHANGE_DTYPE)
-        began_s = time.perf_counter()
+        began_s = time.process_time()
         begin = self._begin(slots)
-        self._learn_cost(slots, time.perf_counter() - began_s)
+        self._learn_cost(slots, time.process_time() - began_s)
         rows, k = self.subscriptions.rows, self.subscriptions.rows["k"][slots].astype(np.int64)
         self.tables.make_room(slots, np.diff(begin.ranking.offsets))
         changes = np.empty(2 * int(k.sum()), dtype=CHANGE_DTYPE)
@@ -222,7 +222,7 @@ class StandingMatcher:
 
     def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
         """Take note of new objects, which are in the table already."""
-        began_s = time.perf_counter()
+        began_s = time.process_time()
         nobody = np.empty(0, dtype=np.int64)
         matches = self.tables.indexes.match(objects, self._objects.norms_of(slots))
         which = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
@@ -253,8 +253,8 @@ class StandingMatcher:
         )
         if lowered_count:
             self.tables.move(np.unique(lowered[:lowered_count]))
-        self._updates.note((time.perf_counter() - began_s) / _LOOK_S, len(owners))
-        return Published(_net(changes[:told]), nobody, nobody)
+        self._updates.note((time.process_time() - began_s) / _LOOK_S, len(owners))
+        return Published(grouped(changes[:told], undo=True), nobody, nobody)
 
     def remove(self, slots: Slots, *, tell: bool) -> Rows:
         """Take objects out of buffers; what takes their place in results is told in any case."""
@@ -265,7 +265,7 @@ class StandingMatcher:
         return self._take_out(slots, window, tell=tell)
 
     def _take_out(self, slots: Slots, window: int, *, tell: bool) -> Rows:
-        began_s = time.perf_counter()
+        began_s = time.process_time()
         rows = self._objects.table.rows
         count = kernels.count_entries(rows, self.tables.entries, slots)
         if not count:
@@ -286,8 +286,8 @@ class StandingMatcher:
             short,
         )
         self._short.append(short[:short_count])
-        self._updates.note((time.perf_counter() - began_s) / _LOOK_S, count)
-        return grouped(changes[:told])
+        self._updates.note((time.process_time() - began_s) / _LOOK_S, count)
+        return changes[:told]
 
     def refill(self) -> Rows:
         """Build buffers anew of which too little is left."""
@@ -344,9 +344,3 @@ class StandingMatcher:
         """
         check_standing(self.tables, self.policy)
 
-
-def _net(changes: Rows) -> Rows:
-    """Return changes without those that others of the same batch undo, grouped by subscription."""
-    keys = np.stack([changes["handle"], changes["object_id"]], axis=1)
-    _, first, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
-    return grouped(changes[np.sort(first[counts == 1])])

@@ -27,7 +27,7 @@ ROWS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A row for each subscription and object."""
+    """A row for each object and subscription, by object, then by subscription."""
 
     object_id: Ints
     subscription_id: Ints
@@ -46,11 +46,11 @@ class Changes:
         )
 
     def rows(self) -> pa.RecordBatch:
-        """Return a row for each object, by object, with subscriptions in order."""
-        order = np.lexsort((self.subscription_id, self.object_id))
-        objects, owners = self.object_id[order], self.subscription_id[order]
-        is_left, scores = self.is_left[order], self.score[order]
-        ids, rows = np.unique(objects, return_inverse=True)
+        """Return a row for each object, in the order of changes, which are by object."""
+        owners, is_left, scores = self.subscription_id, self.is_left, self.score
+        is_first = np.ones(len(self), dtype=np.bool_)
+        is_first[1:] = self.object_id[1:] != self.object_id[:-1]
+        ids, rows = self.object_id[is_first], np.cumsum(is_first) - 1
         entered, left = _offsets(rows[~is_left], len(ids)), _offsets(rows[is_left], len(ids))
         columns = [
             pa.array(ids),

@@ -18,14 +18,17 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from engine import Engine, EngineOptions, Positions
+from engine.change_kernels import net
 from engine.contracts import CHANGE_DTYPE, STANDING, Rows, handle_of
 from engine.standing.matcher import StandingMatcher, StandingSpecs
 from engine.windows import Lasts
 from index.batches import Floats, InterestBatch, Ints, KeywordIds, ObjectBatch
+from index.tables.order_kernels import order_of
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.arrays.changes import Changes
 from streaming.arrays.numbers import Numbers
 from streaming.partition.candidates import Candidates
+from streaming.partition.score_kernels import scores_of
 from streaming.partition.window import Window, WindowSize
 
 _MESSAGES_MAX = 1_000
@@ -204,17 +207,13 @@ class Partition:
         )
 
     def _net(self, rows: Rows, scores: Floats) -> Changes:
-        """Return what is different behind all changes: what came and went, or went and came, is not."""
-        order = np.lexsort((rows["object_id"], rows["handle"]))
-        handles, ids = rows["handle"][order], rows["object_id"][order]
-        is_last = np.ones(len(order), dtype=np.bool_)
-        is_last[:-1] = (handles[1:] != handles[:-1]) | (ids[1:] != ids[:-1])
-        ends = np.flatnonzero(is_last)
-        changes = np.diff(ends, prepend=-1)
-        kept = order[ends[changes % 2 == 1]]
+        """Return what is different behind all changes, by object; what came and went is not."""
+        handles, ids = rows["handle"].copy(), self.window.object_ids(rows["object_id"])
+        order = order_of(ids, order_of(handles, np.arange(len(rows))))
+        kept = order[: net(handles, ids, order)]
         found = rows[kept]
         return Changes(
-            self.window.object_ids(found["object_id"]),
+            ids[kept],
             found["handle"] - handle_of(STANDING, 0),
             found["is_drop"] == 1,
             scores[kept],
@@ -226,11 +225,16 @@ class Partition:
         entered = np.flatnonzero(rows["is_drop"] == 0)
         if len(entered):
             objects, subscriptions = self.engine.objects.table, self.matcher.subscriptions
-            item = objects.rows[objects.slots(rows["object_id"][entered])]
-            owner = subscriptions.rows[subscriptions.slots(rows["handle"][entered])]
-            dx, dy = owner["x_m"] - item["x_m"], owner["y_m"] - item["y_m"]
-            length = np.sqrt(dx * dx + dy * dy) + rows["r_m"][entered]
-            scores[entered] = length / (self.engine.options.maxdist_m + owner["weight_m"])
+            scores_of(
+                objects.rows,
+                subscriptions.rows,
+                objects.slots(rows["object_id"][entered]),
+                subscriptions.slots(rows["handle"][entered]),
+                rows["r_m"].copy(),
+                entered,
+                self.engine.options.maxdist_m,
+                scores,
+            )
         return scores
 
     # -- subscriptions ---------------------------------------------------------------------------
