@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pyarrow as pa
@@ -77,6 +79,25 @@ class FeedFiles:
             self.write_messages(start, stop, f"b-{number:06d}")
         return len(starts)
 
+    def take_back(self, read: set[str]) -> int:
+        """Remove the files of the stream that were not read; return the number of their first message."""
+        parameters = self._workload.parameters
+        first = parameters.window + parameters.messages
+        for path in (self.folder / "messages").glob("b-*"):
+            if path.name not in read:
+                first = min(first, int(pq.read_table(path, columns=["object_id"])[0][0].as_py()))
+                path.unlink()
+        return first
+
+    def write_at_pace(self, first: int, rate: float, batch: int, stop: Event) -> None:
+        """Write messages at a rate, a file a batch, until there are no more, or one says stop."""
+        end = self._workload.parameters.window + self._workload.parameters.messages
+        began_s = time.monotonic()
+        for number, start in enumerate(range(first, end, batch)):
+            if stop.wait(max(0.0, began_s + (start + batch - first) / rate - time.monotonic())):
+                return
+            self.write_messages(start, min(end, start + batch), f"c-{number:06d}")
+
     def write_messages(self, start: int, stop: int, name: str) -> None:
         """Write consecutive messages."""
         messages, count = self._workload.messages, stop - start
@@ -91,7 +112,9 @@ class FeedFiles:
             "ttl_ms": pa.nulls(count, pa.int64()),
             "payload": pa.nulls(count, pa.binary()),
         }
-        pq.write_table(pa.table(columns, MESSAGES), self.folder / "messages" / f"{name}.parquet")
+        fresh = self.folder / f".{name}"
+        pq.write_table(pa.table(columns, MESSAGES), fresh)
+        fresh.rename(self.folder / "messages" / f"{name}.parquet")
 
     def _write_subscriptions(self, start: int, stop: int, name: str) -> None:
         workload, count = self._workload, stop - start

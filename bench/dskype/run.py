@@ -6,13 +6,13 @@ takes them, a file a batch. Beside it `process`, one engine without Spark, is gi
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -35,7 +35,7 @@ from streaming.partition.partition import Partition
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.result.audit import audit
-from streaming.result.sink import Batch
+from streaming.result.sink import Batch, read_batch
 from streaming.tasks.processor import release
 
 PROCESS = "process"
@@ -45,6 +45,8 @@ _FILLED = 4
 """Files of a batch while windows and buffers are filled."""
 _WARM = 2
 """Batches of messages that are not measured."""
+_PACED_S = 2.0
+"""What comes in so much time is a file, while messages come at a rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +177,47 @@ class StreamRun:
 
     def go(self, budget_s: float) -> Row:
         """Let messages come; return figures."""
-        filled = len(self._batches)
         count = self._files.write_stream(self._shape.batch)
-        self._read("batches", replace(self.parameters, files_per_batch=1), budget_s, count)
-        notes = [
-            json.loads((self.parameters.out / "batches" / f"{one.number:08d}.json").read_text())
-            for one in self._batches[filled:]
+        return self._figures(
+            self._noted("batches", replace(self.parameters, files_per_batch=1), budget_s, count)
+        )
+
+    def go_at_pace(self, rate: float, seconds: float) -> Row:
+        """Let messages come at a rate; return how long it takes from a file to its complete batch."""
+        read = {
+            Path(path).name
+            for batch in self._batches
+            for path in read_batch(self.parameters.out, batch.number)["files"]["messages"]
+        }
+        first, stop = self._files.take_back(read), Event()
+        batch = max(1, round(rate * _PACED_S))
+        writer = Thread(target=self._files.write_at_pace, args=(first, rate, batch, stop))
+        writer.start()
+        try:
+            notes = self._noted("at half load", replace(self.parameters, once=False), seconds)
+        finally:
+            stop.set()
+            writer.join()
+        took_s = [
+            one["at_ms"] / 1000.0 - Path(path).stat().st_mtime
+            for one in notes[_WARM:]
+            for path in one["files"]["messages"]
         ]
-        return self._figures(notes)
+        if not took_s:
+            raise BenchError(f"no batch was complete at {rate:.0f} messages a second: give more messages")
+        return {
+            "paced_messages_per_s": round(rate),
+            "latency_s_p50": round(float(np.median(took_s)), 2),
+            "latency_s_p99": round(float(np.quantile(took_s, 0.99)), 2),
+        }
+
+    def _noted(
+        self, stage: str, parameters: StreamParameters, budget_s: float, total: int = 1
+    ) -> list[dict[str, Any]]:
+        """Let the job read; return what is noted of its batches."""
+        before = len(self._batches)
+        self._read(stage, parameters, budget_s, total)
+        return [read_batch(self.parameters.out, one.number) for one in self._batches[before:]]
 
     def _read(self, stage: str, parameters: StreamParameters, budget_s: float, total: int = 1) -> None:
         """Let the job read what there is, until time is over."""
@@ -292,9 +327,14 @@ def _batch(path: Path) -> Any:  # noqa: ANN401 - a RecordBatch
 
 
 def measure(
-    setting: Setting, data: Dataset, budget_s: float, spark: SparkSession, progress: Progress
+    setting: Setting,
+    data: Dataset,
+    budget_s: float,
+    paced_s: float,
+    spark: SparkSession,
+    progress: Progress,
 ) -> Row:
-    """Measure one point."""
+    """Measure one point; then, for a while, with half the load it bears."""
     workload = SkypeWorkload(data, setting.parameters)
     folder = Path(tempfile.mkdtemp(prefix="nearcast-dskype-"))
     try:
@@ -305,9 +345,11 @@ def measure(
         try:
             fill_s = run.fill()
             figures = run.go(budget_s)
-            lists, mismatches = run.audit(setting.parameters.audited)
+            if paced_s:
+                figures |= run.go_at_pace(figures["messages_per_s"] / 2.0, paced_s)
         finally:
             run.close()
+        lists, mismatches = run.audit(setting.parameters.audited)
         return {
             **figures,
             "fill_s": round(fill_s, 1),
@@ -327,6 +369,7 @@ def run(
     partitions: int,
     batch: int,
     budget_s: float,
+    paced_s: float = 0.0,
     **shape: Any,  # noqa: ANN401
 ) -> list[Row]:
     """Run experiments on data sets; `shape` are SkypeParameters.
@@ -353,7 +396,7 @@ def run(
                 ]
                 for number, setting in enumerate(settings):
                     progress(experiment, number, len(settings))
-                    measured = measure(setting, source, budget_s, spark, progress)
+                    measured = measure(setting, source, budget_s, paced_s, spark, progress)
                     rows.append(
                         {
                             "experiment": experiment,

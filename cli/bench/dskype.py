@@ -44,6 +44,13 @@ from cli.bench import options as shared
     help="Messages of a batch.",
 )
 @click.option(
+    "--paced-s",
+    type=click.FloatRange(0.0, 3600.0),
+    default=0.0,
+    show_default=True,
+    help="So long messages come at half the rate that was reached: how late results are then.",
+)
+@click.option(
     "--data",
     multiple=True,
     type=click.Choice(["texts", "places", "geonames", "osm", "synthetic", "messages"]),
