@@ -343,4 +343,3 @@ class StandingMatcher:
             Naming what does not hold.
         """
         check_standing(self.tables, self.policy)
-

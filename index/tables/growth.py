@@ -2,7 +2,8 @@
 
 To grow is to copy, and whoever comes meanwhile waits: 50 ms for 20 MB where memory is slow to come. A
 process that nobody may wait for reserves room for its large arrays (`reserve`): address space, which
-becomes memory where it is written to, so that they grow without moving.
+becomes memory where it is written to, so that they grow without moving. Room may lie in files
+(`rooms_of`), where other processes find the arrays.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import math
 import mmap
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +30,21 @@ _OVERCOMMIT = Path("/proc/sys/vm/overcommit_memory")
 _STRICT = "2"
 
 
+MakeRoom = Callable[[int], mmap.mmap]
+"""Returns room of so many bytes, which are zero."""
+
+
+def _anonymous(count: int) -> mmap.mmap:
+    room = mmap.mmap(-1, count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    room.madvise(mmap.MADV_HUGEPAGE)  # as numpy does
+    return room
+
+
 class _Room:
-    """What a large array may grow to without moving, in bytes; 0 for nothing."""
+    """What a large array may grow to without moving, in bytes; 0 for nothing. And where it comes from."""
 
     reserved = 0
+    make: MakeRoom = staticmethod(_anonymous)
 
 
 def longer(array: npt.NDArray[Any], needed: int, step: int = 1) -> npt.NDArray[Any]:
@@ -53,13 +67,23 @@ def as_long(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
         return array
     shape = (length, *array.shape[1:])
     count = array.dtype.itemsize * math.prod(shape)
-    whole = array.base
-    if not isinstance(whole, np.ndarray) or not isinstance(whole.base, mmap.mmap) or count > whole.nbytes:
+    whole = _room_of(array)
+    if whole is None or count > whole.nbytes:
         whole = _zeros(count)
         # Records copied as such take ten times as long, field by field.
         whole[: array.nbytes] = array.reshape(-1).view(np.uint8)
     found: npt.NDArray[Any] = whole[:count].view(array.dtype).reshape(shape)
     return found
+
+
+def _room_of(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
+    """Return the room that an array lies at the beginning of, if it lies in any."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray | memoryview):
+        owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+    if not isinstance(owner, mmap.mmap):
+        return None
+    return np.ndarray(len(owner), np.uint8, owner)
 
 
 def longer_pool(nodes: npt.NDArray[Any], meta: Ints, groups: int) -> npt.NDArray[Any]:
@@ -71,6 +95,17 @@ def longer_pool(nodes: npt.NDArray[Any], meta: Ints, groups: int) -> npt.NDArray
 def reserve() -> None:
     """Reserve room for large arrays from now on, where there is any (`affordable_bytes`)."""
     _Room.reserved = affordable_bytes()
+
+
+@contextmanager
+def rooms_of(make: MakeRoom) -> Iterator[None]:
+    """Let the room of large arrays come from elsewhere."""
+    before = _Room.reserved, _Room.make
+    _Room.reserved, _Room.make = affordable_bytes(), make
+    try:
+        yield
+    finally:
+        _Room.reserved, _Room.make = before
 
 
 def affordable_bytes() -> int:
@@ -91,9 +126,7 @@ def _zeros(count: int) -> npt.NDArray[np.uint8]:
     """Return so many bytes, with room behind them if they are many and room is reserved."""
     if _LARGE_BYTES <= count <= _Room.reserved:
         try:
-            room = mmap.mmap(-1, _Room.reserved, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            room.madvise(mmap.MADV_HUGEPAGE)  # as numpy does
-            return np.ndarray(_Room.reserved, np.uint8, room)
+            return np.ndarray(_Room.reserved, np.uint8, _Room.make(_Room.reserved))
         except OSError:  # the process may have no more address space
             pass
     return np.zeros(count, dtype=np.uint8)

@@ -12,6 +12,7 @@ from safe_region.jit import kernel
 
 _BITS = 11
 _MASK = (1 << _BITS) - 1
+_KEY_BITS = 63
 
 
 @kernel
@@ -31,7 +32,7 @@ def order_of(keys: Ints, before: Ints) -> Ints:
         One of two arrays: `before`, or a new one.
     """
     count = keys.shape[0]
-    if count < 2:
+    if not count:
         return before
     least, most = keys[0], keys[0]
     for i in range(count):
@@ -41,7 +42,7 @@ def order_of(keys: Ints, before: Ints) -> Ints:
     after = np.empty_like(before)
     starts = np.empty(_MASK + 1, dtype=np.int64)
     shift = 0
-    while shift < 63 and span >> shift:  # the last digit may have fewer bits
+    while shift < _KEY_BITS and span >> shift:  # the last digit may have fewer bits
         starts[:] = 0
         for i in range(count):
             starts[((keys[i] - least) >> shift) & _MASK] += 1

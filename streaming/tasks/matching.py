@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from engine.contracts import STANDING, handle_of
 from index.batches import Ints
+from index.tables.growth import rooms_of
 from streaming.arrays.blocks import Messages, pack, unpack
 from streaming.partition.options import MakeSubscriptionIndex
 from streaming.partition.partition import Found
@@ -48,7 +49,7 @@ def matcher(plan: Plan, memory: Path) -> Callable[[Iterable[pa.RecordBatch]], It
 
 def _matched(plan: Plan, memory: Path, partition: int, block: Messages) -> Iterator[pa.RecordBatch]:
     resident = Resident(plan.folder(memory) / f"replicas-{partition}")
-    with resident.locked():
+    with resident.locked(), rooms_of(resident.room):
         make = MakeSubscriptionIndex(plan.subscription_index, plan.square, is_weighted=True)
         replicas = resident.take() if resident.note() is not None else Replicas(partition, make)
         said = board(plan, memory)

@@ -24,6 +24,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from engine.contracts import STANDING, handle_of
 from index.batches import Ints
+from index.tables.growth import rooms_of
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.arrays.changes import to_bytes
 from streaming.distribution.keywords import Replicated
@@ -162,7 +163,7 @@ class PartitionProcessor(StatefulProcessor):
             digest.update(f"{kind} {len(block)} ".encode())
             digest.update(block)
         resident = Resident(self._plan.folder(self._memory) / str(partition))
-        with resident.locked():
+        with resident.locked(), rooms_of(resident.room):
             note = resident.note()
             if note is not None and (note.version, note.digest) == (head.version + 1, digest.digest()):
                 return _Answer.unpack(note.answer)

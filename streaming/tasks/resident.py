@@ -58,8 +58,8 @@ class Resident:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._head = folder / "head"
-        self._mapped: dict[tuple[int, int], str] = {}
-        """File names by address and size."""
+        self._mapped: dict[int, tuple[str, mmap.mmap]] = {}
+        """File names by address; what is mapped stays, so that nothing else comes to lie there."""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -97,22 +97,30 @@ class Resident:
         self._head.rename(taken)
         with taken.open("rb") as file:
             pickle.load(file)  # noqa: S301
-            names: list[str] = pickle.load(file)  # noqa: S301
-            return pickle.load(file, buffers=[self._map(name) for name in names])  # noqa: S301
+            files: list[tuple[str, int]] = pickle.load(file)  # noqa: S301
+            buffers = [memoryview(self._map(name))[:size] for name, size in files]
+            return pickle.load(file, buffers=buffers)  # noqa: S301
 
     def keep(self, value: object, note: Note) -> None:
         """Keep a value in place of any before. Locked."""
         body = io.BytesIO()
         buffers: list[pickle.PickleBuffer] = []
         pickle.Pickler(body, protocol=5, buffer_callback=lambda one: _is_small(one, buffers)).dump(value)
-        names = [self._file_of(one) for one in buffers]
+        files = [(self._file_of(one), one.raw().nbytes) for one in buffers]
         fresh = self._folder / "fresh"
         with fresh.open("wb") as file:
             pickle.dump(tuple(note), file)
-            pickle.dump(names, file)
+            pickle.dump(files, file)
             file.write(body.getbuffer())
         fresh.rename(self._head)
-        self._remove_all_but({"lock", "head", *names})
+        self._remove_all_but({"lock", "head", *(name for name, _ in files)})
+
+    def room(self, count: int) -> mmap.mmap:
+        """Return a new file of so many bytes, mapped: for an array of the value that grows. Locked."""
+        descriptor, name = _new_file(self._folder)
+        with descriptor as file:
+            file.truncate(count)
+        return self._map(name)
 
     def discard(self) -> None:
         """Remove the value. Locked."""
@@ -123,15 +131,14 @@ class Resident:
         """Map a file, so that changes are seen by who maps it next."""
         with (self._folder / name).open("r+b") as file:
             found = mmap.mmap(file.fileno(), 0)
-        self._mapped[_address(found), len(found)] = name
+        self._mapped[_address(found)] = (name, found)
         return found
 
     def _file_of(self, buffer: pickle.PickleBuffer) -> str:
-        """Return the file that an array is mapped from; write one, if it is not."""
+        """Return the file at whose beginning an array lies; write one, if it lies in none."""
         view = buffer.raw()
-        known = self._mapped.get((_address(view), view.nbytes))
-        if known is not None:
-            return known
+        if (known := self._mapped.get(_address(view))) is not None:
+            return known[0]
         descriptor, name = _new_file(self._folder)
         with descriptor as file:
             file.write(view)

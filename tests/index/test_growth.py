@@ -89,7 +89,7 @@ def test_without_address_space_they_move(monkeypatch):
     def refused(*_arguments, **_options):
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(growth.mmap, "mmap", refused)
+    monkeypatch.setattr(growth._Room, "make", staticmethod(refused))
     array = longer(filled(np.int64, (10_000,)), 10_001)
     assert array[:10_000].tolist() == filled(np.int64, (10_000,)).tolist()
 

@@ -1,0 +1,121 @@
+"""The streams of a feed: appended to, and read by ranges of ids.
+
+Redis gives ids that increase in each stream. Rows of one object, or of one subscription, go to one
+stream, so they stay in order. A server that does not answer is asked again for a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+from redis import Redis
+from redis.backoff import ExponentialBackoff
+from redis.exceptions import BusyLoadingError, ConnectionError, RedisError, ResponseError, TimeoutError  # noqa: A004
+from redis.retry import Retry
+
+from feeds.redis.address import RedisAddress, credentials
+from feeds.redis.entries import ARROW, ROWS_MAX, packed, rows_of
+
+BEGIN = "0-0"
+"""Before the first id."""
+
+_RETRIES = 40
+_PAUSE_S, _PAUSE_MAX_S = 0.05, 2.0
+_ANSWER_S = 10.0
+_AT_ONCE = 64
+"""Entries read at once."""
+
+_ID_AFTER = """
+local found = redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', ARGV[2])
+if #found == 0 then return ARGV[1] end
+return found[#found][1]
+"""
+
+__all__ = ["BEGIN", "RedisError", "Streams", "connected"]
+
+
+def connected(server: str) -> Redis:
+    """Return a client of a database, which asks again for a minute when nobody answers."""
+    retry = Retry(ExponentialBackoff(_PAUSE_MAX_S, _PAUSE_S), _RETRIES)
+    return Redis.from_url(
+        server,
+        retry=retry,
+        retry_on_error=[ConnectionError, TimeoutError, BusyLoadingError],
+        socket_timeout=_ANSWER_S,
+        socket_connect_timeout=_ANSWER_S,
+        **credentials(),
+    )
+
+
+class Streams:
+    """A feed in Redis.
+
+    Parameters
+    ----------
+    address
+        Where.
+    schema
+        Of its rows; `key` is the column that says which rows stay in order.
+    key
+        A column of integers.
+    """
+
+    def __init__(self, address: RedisAddress, schema: pa.Schema, key: str) -> None:
+        self.address = address
+        self._schema, self._key = schema, key
+        self._redis = connected(address.server)
+
+    def append(self, rows: pa.Table) -> None:
+        """Append rows, each to the stream of its key. O(rows).
+
+        What is appended while the server goes away may be there twice.
+
+        Raises
+        ------
+        RedisError
+            If the server does not answer, or refuses.
+        """
+        number = np.asarray(rows[self._key].to_numpy(), dtype=np.int64) % self.address.streams
+        for stream, name in enumerate(self.address.names):
+            own = rows.take(np.flatnonzero(number == stream)).cast(self._schema)
+            for batch in own.to_batches(max_chunksize=ROWS_MAX):
+                self._redis.xadd(name, cast("Any", {ARROW: packed(batch)}))
+
+    def upto(self, after: str, stream: str, count: int | None) -> str:
+        """Return the id of the entry so many behind another, or of the last one. O(count)."""
+        if count is not None:
+            found = self._redis.eval(_ID_AFTER, 1, stream, after, count)
+            return cast("bytes", found).decode()
+        last = cast("list[Any]", self._redis.xrevrange(stream, count=1))
+        return last[0][0].decode() if last else after
+
+    def read(self, stream: str, after: str, upto: str) -> Iterator[pa.RecordBatch]:
+        """Yield the rows behind an id, up to another. O(rows)."""
+        while after != upto:
+            found = self._redis.xrange(stream, f"({after}", upto, count=_AT_ONCE)
+            entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", found)
+            if not entries:
+                return
+            for entry_id, fields in entries:
+                yield rows_of(fields, self._schema)
+                after = entry_id.decode()
+
+    def put(self, stream: str, entry_id: str, rows: pa.RecordBatch) -> None:
+        """Append an entry under an id of the caller's, unless it is there already."""
+        try:
+            self._redis.xadd(stream, cast("Any", {ARROW: packed(rows)}), id=entry_id)
+        except ResponseError as error:
+            if "equal or smaller" not in str(error):
+                raise
+
+    def trim(self, stream: str, upto: str) -> None:
+        """Remove the entries up to an id."""
+        self._redis.xtrim(stream, minid=upto)
+        self._redis.xdel(stream, upto)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._redis.close()
