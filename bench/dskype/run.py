@@ -386,7 +386,7 @@ def run(
     wanted = chosen(variants, dict.fromkeys(VARIANTS))
     base = SkypeParameters(**shape)
     rows: list[Row] = []
-    with spark_session(_MASTER, {"spark.driver.memory": "3g"}) as spark:
+    with spark_session(_MASTER, {"spark.driver.memory": "2g"}) as spark:
         for name in data:
             source = SOURCES[name]()
             for experiment in experiments:
