@@ -122,7 +122,19 @@ def map_options(command: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="Simulated seconds of such a file.",
 )
-def simulate(out: Path, *, stream: bool, stream_slice_s: int, **parameters: Any) -> None:  # noqa: ANN401
+@click.option(
+    "--stream-to",
+    metavar="redis://host:port/database/feed",
+    help="Append the two feeds in Redis besides, as feed.messages and feed.subscriptions.",
+)
+def simulate(
+    out: Path,
+    *,
+    stream: bool,
+    stream_slice_s: int,
+    stream_to: str | None,
+    **parameters: Any,  # noqa: ANN401
+) -> None:
     """Make a workload: roads, places, trajectories, objects, subscriptions.
 
     In a generated city, or with --map in a real one or in a road network.
@@ -130,13 +142,19 @@ def simulate(out: Path, *, stream: bool, stream_slice_s: int, **parameters: Any)
     Runs on Spark (which brings its own Java runtime if the machine has none) and writes Parquet, so that
     any tool can read it. Trajectories follow the roads, one position a second.
     """
+    from feeds.redis import AddressError, RedisAddress  # noqa: PLC0415
+    from feeds.redis.streams import RedisError  # noqa: PLC0415
+    from simulator.feeds import append_feeds  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
     from simulator.simulation import simulate as run  # noqa: PLC0415
 
-    with reported(ParameterError, MapError, OSError), bars() as report:
-        slice_s = stream_slice_s if stream else 0
+    with reported(ParameterError, MapError, AddressError, RedisError, OSError), bars() as report:
+        target = RedisAddress.parse(stream_to) if stream_to else None
+        slice_s = stream_slice_s if stream or target else 0
         simulation = run(SimulationParameters(**parameters), out, report, feed_slice_s=slice_s)
+        if target is not None:
+            append_feeds(out, target, report)
     show_texts(simulation.world.texts)
     click.echo(
         f"{out}: {simulation.roads.num_rows} roads, {simulation.trajectories.num_rows} positions, "

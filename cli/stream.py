@@ -52,6 +52,23 @@ class _Window(click.ParamType[Any]):
         )
 
 
+class _Feed(click.ParamType[Any]):
+    """A folder, or an address in Redis."""
+
+    name = "FOLDER|redis://..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """Read it."""
+        from feeds.redis.address import AddressError, RedisAddress, is_redis  # noqa: PLC0415
+
+        if not is_redis(str(value)):
+            return _FOLDER.convert(value, param, ctx)
+        try:
+            return RedisAddress.parse(str(value))
+        except AddressError as error:
+            return self.fail(str(error), param, ctx)
+
+
 class _Area(click.ParamType[Any]):
     """A rectangle in degrees."""
 
@@ -85,10 +102,13 @@ _MASTER_OPTION = click.option("--master", default=MASTER, show_default=True, hel
     epilog="Example: nearcast stream --messages feed/messages --subscriptions feed/subscriptions "
     "--out result --checkpoint state --area 12.3,55.5,12.8,55.9 --window 10m"
 )
-@click.option("--messages", type=_FOLDER, required=True, help="Folder to which files of messages come.")
 @click.option(
-    "--subscriptions", type=_FOLDER, required=True, help="Folder to which files of subscriptions come."
+    "--messages",
+    type=_Feed(),
+    required=True,
+    help="Folder to which files of messages come, or redis://host:port/database/feed?streams=1.",
 )
+@click.option("--subscriptions", type=_Feed(), required=True, help="The same with subscriptions.")
 @_OUT
 @_CHECKPOINT
 @click.option("--area", type=_Area(), required=True, help="Service area: west, south, east, north.")
@@ -135,7 +155,12 @@ _MASTER_OPTION = click.option("--master", default=MASTER, show_default=True, hel
     type=int,
     default=1000,
     show_default=True,
-    help="How many new files of each feed make a batch, at most.",
+    help="How many new files of each feed make a batch, at most; in Redis entries.",
+)
+@click.option(
+    "--updates",
+    type=_Feed(),
+    help="Tell changes in Redis besides: redis://host:port/database/feed.",
 )
 @click.option("--once", is_flag=True, help="End when all that is there has been read.")
 @click.option(

@@ -3,7 +3,8 @@
 A feed's meaning
 ----------------
 messages
-    What is published (`action` is `publish`) and taken back (`retract`). `object_id` is the publisher's,
+    What is published (`action` is `publish`), is taken back (`retract`) and has come to the end of its
+    lifetime (`expire`, which a server's outlet says; readers know it already). `object_id` is the publisher's,
     and new for each object; who replaces an object retracts it and publishes another. `time_ms` is when
     that happened, in epoch milliseconds. A position in degrees (WGS84) and keywords; `ttl_ms` is how long
     the object lives, null for as long as windows have room. Only `action`, `object_id` and `time_ms`
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-PUBLISH, RETRACT = "publish", "retract"
+PUBLISH, RETRACT, EXPIRE = "publish", "retract", "expire"
 SUBSCRIBE, END = "subscribe", "end"
 TOP_K = "top_k"
 
@@ -56,3 +57,6 @@ SUBSCRIPTIONS = pa.schema(
 )
 
 FEEDS = {"messages": MESSAGES, "subscriptions": SUBSCRIPTIONS}
+
+KEYS = {"messages": "object_id", "subscriptions": "subscription_id"}
+"""Rows of one of these stay in order, however a feed is divided."""

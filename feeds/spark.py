@@ -56,7 +56,8 @@ def spark_session(
         settings = {
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
-            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()}",
+            # The stack: Spark looks through texts of exceptions with patterns that recur deeply.
+            "spark.driver.extraJavaOptions": f"-Xss8m -Dlog4j2.configurationFile={log4j.as_uri()}",
             "spark.local.dir": scratch,
             "spark.sql.warehouse.dir": str(Path(scratch) / "warehouse"),
             "spark.sql.catalogImplementation": "in-memory",

@@ -57,6 +57,8 @@ class Counters:
     """Reports that came again, or after a later one, and were passed over."""
     requests_unparsable: int = 0
     """Requests, of whatever method, that are no message of its type. Their calls are refused."""
+    inlet_refused: int = 0
+    """Rows of the inlet that are no objects that the server accepts."""
     devices_forgotten: int = 0
     """Devices whose subscriptions were ended because they had not been heard of for too long."""
     parked: Counter[ParkReason] = field(default_factory=Counter)

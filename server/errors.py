@@ -43,3 +43,7 @@ class StoreError(Exception):
 def _shortened(value: object) -> str:
     text = str(value)
     return text if len(text) <= _VALUE_LENGTH_MAX else text[: _VALUE_LENGTH_MAX - 3] + "..."
+
+
+class BridgeError(Exception):
+    """The inlet or the outlet cannot be used."""

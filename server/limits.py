@@ -74,5 +74,7 @@ class Limits:
     """Commands taken in one go: as many as make a batch worth it, a quarter of a second of re-anchors."""
     batch_rows_max: int = 10_000
     """Rows after which a batch takes no further command: a few milliseconds of writing."""
+    outlet_max: int = 1_000_000
+    """Changes of objects that wait to be told at the outlet; beyond, publications are refused."""
     message_bytes_max: int = 32 * 1024 * 1024
     """Of one gRPC message: a full request of objects with full payloads fits."""

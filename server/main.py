@@ -8,8 +8,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from engine import CostModel, EngineOptions
 from engine.options import StandingPolicy
@@ -25,6 +26,7 @@ from index.tables.growth import reserve
 from safe_region.frame import Frame
 from safe_region.jit.ahead import Report
 from server.core.coordinator import Coordinator
+from server.errors import BridgeError
 from server.limits import Limits
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
@@ -34,6 +36,9 @@ from server.settings import ServerSettings
 from server.store import SqliteStore
 from server.transport import Auth, Listener
 from server.transport.listener import TlsFiles
+
+if TYPE_CHECKING:
+    from server.bridge.feeds import Given, Taken
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +50,19 @@ _GRACE_S = 1.0
 
 _SWITCH_S = 0.0002
 """How long a thread waits for the interpreter while another has it: what was looked up is wanted."""
+
+
+class _Bridge(Protocol):
+    """Runs beside the command loop."""
+
+    async def run(self) -> None: ...
+
+
+class _Feeds(NamedTuple):
+    """What the bridge reads and writes."""
+
+    inlet: Taken | None = None
+    outlet: Given | None = None
 
 
 class Server:
@@ -71,6 +89,7 @@ class Server:
         self._limits = limits or Limits(margin_m_max=settings.margin_m_max, late_ms=settings.late_ms)
         self._on_compiling = on_compiling or logged()
         self.port = 0
+        self._bridge: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Open the store, listen, recover, serve.
@@ -83,12 +102,15 @@ class Server:
             If the store cannot be used.
         PortError
             If the address cannot be listened on.
+        BridgeError
+            If inlet or outlet cannot be used.
         """
         settings = self.settings
         if settings.store != Path(":memory:"):
             settings.store.parent.mkdir(parents=True, exist_ok=True)
-        self._store = SqliteStore(settings.store, self._frame)
+        self._store = SqliteStore(settings.store, self._frame, tells=bool(settings.outlet))
         try:
+            feeds = _opened_feeds(settings)
             options = _engine_options(settings, self._frame, self._limits)
             self.coordinator = Coordinator(
                 self._frame,
@@ -104,12 +126,14 @@ class Server:
             self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
             try:
                 await asyncio.to_thread(self._warm_up)
-                await asyncio.to_thread(self._recover)
+                inlets = await asyncio.to_thread(self._recover)
+                bridge = self._bridged(feeds, inlets)
             except BaseException:
                 await self._listener.stop(0.0)
                 raise
             self._loop_task = asyncio.create_task(self._command_loop.run())
             self._command_loop.state = ServerState.SERVING
+            self._bridge = [asyncio.create_task(one.run()) for one in bridge]
             await self._listener.serve()
         except BaseException:
             self._store.close()
@@ -126,8 +150,25 @@ class Server:
     def _warm_up(self) -> None:
         ready_kernels(self._frame, self.coordinator.matching.engine.options, self._on_compiling)
 
-    def _recover(self) -> None:
-        self.coordinator.recover(self._store.recover())
+    def _recover(self) -> Mapping[str, str]:
+        """Recover; return how far the inlet was taken."""
+        found = self._store.recover()
+        self.coordinator.recover(found)
+        return found.inlets
+
+    def _bridged(self, feeds: _Feeds, inlets: Mapping[str, str]) -> list[_Bridge]:
+        """Return what takes objects from a feed and what tells one."""
+        execute = self._command_loop.execute
+        found: list[_Bridge] = []
+        if feeds.inlet is not None:
+            from server.bridge.inlet import Inlet  # noqa: PLC0415
+
+            found.append(Inlet(feeds.inlet, inlets, self.coordinator, execute))
+        if feeds.outlet is not None:
+            from server.bridge.outlet import Outlet  # noqa: PLC0415
+
+            found.append(Outlet(feeds.outlet, self._store, execute))
+        return found
 
     def spare_the_collector(self) -> None:
         """Take charge of this process's cycle collector: for a process that does nothing else."""
@@ -135,6 +176,9 @@ class Server:
 
     async def stop(self) -> None:
         """Drain, finish what is under way, close the store. Raises what made the command loop fail."""
+        for task in self._bridge:
+            task.cancel()
+        await asyncio.gather(*self._bridge, return_exceptions=True)
         self._command_loop.drain()
         await self._listener.drain(_DRAIN_S)
         await self._listener.stop(_GRACE_S)
@@ -156,9 +200,12 @@ class Server:
             loop.add_signal_handler(number, signalled.set)
         on_ready(self)
         waiting = asyncio.create_task(signalled.wait())
-        await asyncio.wait({waiting, self._loop_task}, return_when=asyncio.FIRST_COMPLETED)
+        running = {waiting, self._loop_task, *self._bridge}
+        ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         await self.stop()
+        for task in ended & set(self._bridge):
+            task.result()  # raises what made it fail
 
 
 def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> EngineOptions:
@@ -188,6 +235,31 @@ def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> E
         clause_index=lambda: clause_index(square),
         moving_index=None if moving_index is None else lambda: moving_index(square),
     )
+
+
+def _opened_feeds(settings: ServerSettings) -> _Feeds:
+    """Return what the bridge reads and writes.
+
+    Raises
+    ------
+    BridgeError
+        If it cannot be used.
+    """
+    if not settings.inlet and not settings.outlet:
+        return _Feeds()
+    try:
+        from server.bridge.feeds import given, taken  # noqa: PLC0415
+    except ImportError as error:
+        raise BridgeError(
+            f"inlet and outlet need {error.name}: pip install 'nearcast[bridge]'"
+        ) from error
+    try:
+        return _Feeds(
+            taken(settings.inlet) if settings.inlet else None,
+            given(settings.outlet) if settings.outlet else None,
+        )
+    except OSError as error:
+        raise BridgeError(str(error)) from error
 
 
 def _tls(settings: ServerSettings) -> TlsFiles | None:

@@ -21,6 +21,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from feeds.redis.address import RedisAddress, is_redis
 from index.catalogue import (
     CLAUSE_INDEXES,
     DEFAULT_CLAUSE_INDEX,
@@ -169,6 +170,16 @@ class ServerSettings(BaseSettings):
         + ", ".join((NO_INDEX, *MOVING_INDEXES))
         + ".",
     )
+    inlet: Annotated[str, Shown(metavar="FOLDER|redis://...")] = Field(
+        "",
+        description="Feed of messages from which objects are taken: a folder of Parquet files, which are "
+        "read in the order of their names, or redis://host:port/database/feed?streams=1.",
+    )
+    outlet: Annotated[str, Shown(metavar="FOLDER|redis://...")] = Field(
+        "",
+        description="Feed of messages to which every object is told that is published, taken back or "
+        "expires, in order, at least once.",
+    )
     tokens: Annotated[tuple[str, ...], Shown(flag="--token")] = Field(
         (),
         description="Token of which a caller must present one; repeat for more. None lets everybody in.",
@@ -218,6 +229,16 @@ class ServerSettings(BaseSettings):
     @classmethod
     def _know_moving_index(cls, value: str) -> str:
         return _known(value, "moving_index", (NO_INDEX, *MOVING_INDEXES))
+
+    @model_validator(mode="after")
+    def _know_feeds(self) -> ServerSettings:
+        for name in ("inlet", "outlet"):
+            value = getattr(self, name)
+            if is_redis(value):
+                RedisAddress.parse(value)
+        if self.inlet and self.inlet == self.outlet:
+            raise ValueError(f"outlet is {self.outlet!r}, must not be the inlet")
+        return self
 
     @model_validator(mode="after")
     def _pair_tls(self) -> ServerSettings:

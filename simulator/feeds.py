@@ -8,12 +8,17 @@ those that move with their devices stand where these begin. Windows are the read
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from feeds.schemas import MESSAGES, PUBLISH, RETRACT, SUBSCRIBE, SUBSCRIPTIONS
+from feeds.redis import RedisAddress
+from feeds.redis.streams import Streams
+from feeds.schemas import FEEDS, KEYS, MESSAGES, PUBLISH, RETRACT, SUBSCRIBE, SUBSCRIPTIONS
 from simulator import schemas
 from simulator.subscriptions import TOP_K
 
@@ -53,6 +58,27 @@ def write_feeds(folder: Path, start_ms: int, spark: SparkSession, slice_s: int) 
     _write(wanted.withColumn("slice", F.lit(0)), target / "subscriptions")
     number = F.ceil((F.col("time_ms") - started) / F.lit(1000 * slice_s)).cast("int")
     return _write(_messages(table("objects"), started).withColumn("slice", number), target / "messages")
+
+
+def append_feeds(folder: Path, target: RedisAddress, report: Callable[[str, int, int], None]) -> None:
+    """Append the feeds of a simulation to feeds in Redis, named after the target: subscriptions first.
+
+    Raises
+    ------
+    RedisError
+        If the server does not answer.
+    """
+    paths = [
+        (name, path)
+        for name in ("subscriptions", "messages")
+        for path in sorted((folder / FEEDS_FOLDER / name).glob("*.parquet"))
+    ]
+    for number, (name, path) in enumerate(paths):
+        address = replace(target, feed=f"{target.feed}.{name}")
+        streams = Streams(address, FEEDS[name], KEYS[name])
+        streams.append(pq.read_table(path, schema=FEEDS[name]))
+        streams.close()
+        report("feeds to Redis", number + 1, len(paths))
 
 
 def _messages(objects: DataFrame, start_ms: Column) -> DataFrame:

@@ -25,7 +25,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
-from feeds.schemas import MESSAGES, SUBSCRIPTIONS
+from feeds.redis import RedisAddress
+from feeds.redis.source import RedisSource
+from feeds.redis.streams import Streams
+from feeds.schemas import FEEDS, KEYS
 from safe_region.idf import IdfTable
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS, Sample
@@ -45,7 +48,12 @@ _SETTINGS = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # It writes blocks and reads few: its caches need not be large.
+    "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage": "true",
+    "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "256",
     "spark.sql.streaming.minBatchesToRetain": "10",
+    # State is read in blocks of megabytes, which are sent to Python one by one.
+    "spark.sql.execution.arrow.transformWithStateInPySpark.maxStateRecordsPerBatch": "1",
     # Engines take what a batch brings at once.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     "spark.sql.adaptive.enabled": "false",
@@ -80,18 +88,12 @@ def start(
     spark.conf.set("spark.sql.shuffle.partitions", str(parameters.partitions))
     plan = planned(parameters, spark)
     feeds = [
-        _feed(parameters, parameters.messages, MESSAGES, spark).mapInArrow(
-            messages_router(plan), ROUTED_DDL
-        ),
-        _feed(parameters, parameters.subscriptions, SUBSCRIPTIONS, spark).mapInArrow(
-            subscriptions_router(plan), ROUTED_DDL
-        ),
+        _feed(parameters, "messages", spark).mapInArrow(messages_router(plan), ROUTED_DDL),
+        _feed(parameters, "subscriptions", spark).mapInArrow(subscriptions_router(plan), ROUTED_DDL),
     ]
     mechanism = plan.make_distribution()
     if isinstance(mechanism, Replicated):
-        spread = _feed(parameters, parameters.messages, MESSAGES, spark).mapInArrow(
-            spreader(plan, mechanism), ROUTED_DDL
-        )
+        spread = _feed(parameters, "messages", spark).mapInArrow(spreader(plan, mechanism), ROUTED_DDL)
         found = spread.repartition(parameters.partitions, "key").mapInArrow(
             matcher(plan, parameters.memory), ROUTED_DDL
         )
@@ -105,7 +107,7 @@ def start(
         answers.writeStream.queryName("nearcast")
         .option("checkpointLocation", str(parameters.checkpoint / "spark"))
         .outputMode("append")
-        .foreachBatch(sink(parameters.out, parameters.checkpoint / "spark", on_batch))
+        .foreachBatch(sink(parameters, on_batch))
     )
     return (writer.trigger(availableNow=True) if parameters.once else writer).start()
 
@@ -161,14 +163,21 @@ def _keys(partitions: int, spark: SparkSession) -> tuple[int, ...]:
     return tuple(found[one] for one in range(partitions))
 
 
-def _feed(
-    parameters: StreamParameters, folder: Path, schema: pa.Schema, spark: SparkSession
-) -> DataFrame:
+def _feed(parameters: StreamParameters, name: str, spark: SparkSession) -> DataFrame:
     """Return a feed as a stream."""
-    reader = spark.readStream.schema(struct_of(schema)).option(
+    where: Path | RedisAddress = getattr(parameters, name)
+    if isinstance(where, RedisAddress):
+        spark.dataSource.register(RedisSource)
+        options = {
+            "address": str(where),
+            "feed": name,
+            "entries_per_batch": str(parameters.files_per_batch),
+        }
+        return spark.readStream.format(RedisSource.name()).options(**options).load()
+    reader = spark.readStream.schema(struct_of(FEEDS[name])).option(
         "maxFilesPerTrigger", parameters.files_per_batch
     )
-    return reader.format(parameters.format).load(str(folder))
+    return reader.format(parameters.format).load(str(where))
 
 
 def struct_of(schema: pa.Schema) -> StructType:
@@ -180,15 +189,16 @@ def _sample(parameters: StreamParameters, plan: Plan, spark: SparkSession) -> Sa
     """Return the first rows of what lies in the feeds."""
     weigh = weights(plan.idf)
     found = []
-    for folder, schema, read in (
-        (parameters.subscriptions, SUBSCRIPTIONS, read_subscriptions),
-        (parameters.messages, MESSAGES, read_messages),
-    ):
-        reader = spark.read.schema(struct_of(schema)).format(parameters.format)
-        rows = reader.load(str(folder)).limit(_SAMPLED).toArrow().cast(schema)
-        batch = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
+    for (name, where), read in zip(parameters.feeds, (read_messages, read_subscriptions), strict=True):
+        if isinstance(where, RedisAddress):
+            rows = Streams(where, FEEDS[name], KEYS[name]).first(_SAMPLED)
+        else:
+            reader = spark.read.schema(struct_of(FEEDS[name])).format(parameters.format)
+            rows = reader.load(str(where)).limit(_SAMPLED).toArrow().cast(FEEDS[name])
+        batch = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], FEEDS[name])]
         found.append(read(batch[0], plan.frame, weigh)[0])
-    return Sample(*found)  # type: ignore[arg-type]
+    messages, subscriptions = found
+    return Sample(subscriptions, messages)  # type: ignore[arg-type]
 
 
 @contextmanager

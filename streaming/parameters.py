@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from feeds.redis import RedisAddress
 from index.catalogue import DEFAULT_SUBSCRIPTION_INDEX, WEIGHTED_SUBSCRIPTION_INDEXES
 from safe_region.frame import Area
 from streaming.distribution import MECHANISMS
@@ -31,7 +32,7 @@ class StreamParameters:
     Parameters
     ----------
     messages, subscriptions
-        Folders of files of the feeds (`feeds.schemas`), to which more may come.
+        The feeds (`feeds.schemas`): folders of files, to which more may come, or Redis.
     out
         Folder for results.
     checkpoint
@@ -49,15 +50,17 @@ class StreamParameters:
     format
         Of the files that are read.
     files_per_batch
-        How many new files of each feed make a batch, at most.
+        How many new files of each feed make a batch, at most; in Redis entries.
     once
         Whether the job ends when it has read what there is.
     memory
         Folder on a file system in memory, where engines lie.
+    updates
+        Where changes are told besides, in Redis.
     """
 
-    messages: Path
-    subscriptions: Path
+    messages: Path | RedisAddress
+    subscriptions: Path | RedisAddress
     out: Path
     checkpoint: Path
     area: Area
@@ -70,6 +73,12 @@ class StreamParameters:
     files_per_batch: int = 1000
     once: bool = False
     memory: Path = _MEMORY
+    updates: RedisAddress | None = None
+
+    @property
+    def feeds(self) -> tuple[tuple[str, Path | RedisAddress], ...]:
+        """The feeds by name, in the order in which Spark knows them."""
+        return (("messages", self.messages), ("subscriptions", self.subscriptions))
 
     def __post_init__(self) -> None:
         _require(
@@ -95,7 +104,8 @@ class StreamParameters:
         _require(0 <= duration_ms <= _MAX_MS, "window", duration_ms, f"1 to {_MAX_MS} milliseconds")
         for name in ("messages", "subscriptions", "memory"):
             path = getattr(self, name)
-            _require(path.is_dir(), name, path, "a folder that is there")
+            if isinstance(path, Path):
+                _require(path.is_dir(), name, path, "a folder that is there")
         _require(
             os.access(self.memory, os.W_OK), "memory", self.memory, "a folder that can be written to"
         )

@@ -70,24 +70,14 @@ class FeedFiles:
             folder.rmdir()
             away.rename(folder)
 
-    def write_stream(self, batch: int) -> int:
-        """Write what comes then, so many messages a file; return how many files."""
+    def write_batch(self, number: int, batch: int) -> bool:
+        """Write a file of what comes then, so many messages each; return whether there is any left."""
         parameters = self._workload.parameters
-        starts = range(parameters.window, parameters.window + parameters.messages, batch)
-        for number, start in enumerate(starts):
-            stop = min(start + batch, parameters.window + parameters.messages)
-            self.write_messages(start, stop, f"b-{number:06d}")
-        return len(starts)
-
-    def take_back(self, read: set[str]) -> int:
-        """Remove the files of the stream that were not read; return the number of their first message."""
-        parameters = self._workload.parameters
-        first = parameters.window + parameters.messages
-        for path in (self.folder / "messages").glob("b-*"):
-            if path.name not in read:
-                first = min(first, int(pq.read_table(path, columns=["object_id"])[0][0].as_py()))
-                path.unlink()
-        return first
+        end = parameters.window + parameters.messages
+        start = parameters.window + number * batch
+        if start < end:
+            self.write_messages(start, min(start + batch, end), f"b-{number:06d}")
+        return start < end
 
     def write_at_pace(self, first: int, rate: float, batch: int, stop: Event) -> None:
         """Write messages at a rate, a file a batch, until there are no more, or one says stop."""

@@ -45,6 +45,8 @@ _FILLED = 4
 """Files of a batch while windows and buffers are filled."""
 _WARM = 2
 """Batches of messages that are not measured."""
+_AHEAD = 3
+"""Files that wait, while messages come as fast as they are taken."""
 _PACED_S = 2.0
 """What comes in so much time is a file, while messages come at a rate."""
 
@@ -151,6 +153,9 @@ class StreamRun:
         self._files, self._workload, self._shape = files, workload, shape
         self._spark, self._progress = spark, progress
         self._batches: list[Batch] = []
+        self._written = 0
+        """Files of the stream."""
+        self._end_s = 0.0
         self.parameters = StreamParameters(
             files.folder / "messages",
             files.folder / "subscriptions",
@@ -170,31 +175,28 @@ class StreamRun:
         self._files.write_window()
         self._files.write_subscriptions()
         planned(self.parameters, self._spark)  # while there are subscriptions to look at
+        filling = replace(self.parameters, files_per_batch=_FILLED)
         with self._files.without_subscriptions():
-            self._read("window filled", replace(self.parameters, files_per_batch=_FILLED), np.inf)
-        self._read("buffers filled", replace(self.parameters, files_per_batch=_FILLED), np.inf)
+            self._read("window filled", filling, _until_all)
+        self._read("buffers filled", filling, _until_all)
         return time.perf_counter() - began_s
 
     def go(self, budget_s: float) -> Row:
         """Let messages come; return figures."""
-        count = self._files.write_stream(self._shape.batch)
-        return self._figures(
-            self._noted("batches", replace(self.parameters, files_per_batch=1), budget_s, count)
-        )
+        self._end_s = time.perf_counter() + budget_s
+        parameters = replace(self.parameters, files_per_batch=1, once=False)
+        return self._figures(self._noted("batches", parameters, self._write_ahead))
 
     def go_at_pace(self, rate: float, seconds: float) -> Row:
         """Let messages come at a rate; return how long it takes from a file to its complete batch."""
-        read = {
-            Path(path).name
-            for batch in self._batches
-            for path in read_batch(self.parameters.out, batch.number)["files"]["messages"]
-        }
-        first, stop = self._files.take_back(read), Event()
+        first, stop = self._workload.parameters.window + self._written * self._shape.batch, Event()
         batch = max(1, round(rate * _PACED_S))
         writer = Thread(target=self._files.write_at_pace, args=(first, rate, batch, stop))
         writer.start()
+        self._end_s = time.perf_counter() + seconds
         try:
-            notes = self._noted("at half load", replace(self.parameters, once=False), seconds)
+            parameters = replace(self.parameters, once=False)
+            notes = self._noted("at half load", parameters, lambda _: time.perf_counter() < self._end_s)
         finally:
             stop.set()
             writer.join()
@@ -211,22 +213,31 @@ class StreamRun:
             "latency_s_p99": round(float(np.quantile(took_s, 0.99)), 2),
         }
 
+    def _write_ahead(self, done: int) -> bool:
+        """Write so that the job has always something to read; return whether it goes on."""
+        is_time = time.perf_counter() < self._end_s
+        while is_time and self._written < done + _AHEAD:
+            if not self._files.write_batch(self._written, self._shape.batch):
+                break
+            self._written += 1
+        return done < self._written
+
     def _noted(
-        self, stage: str, parameters: StreamParameters, budget_s: float, total: int = 1
+        self, stage: str, parameters: StreamParameters, goes_on: Callable[[int], bool]
     ) -> list[dict[str, Any]]:
         """Let the job read; return what is noted of its batches."""
         before = len(self._batches)
-        self._read(stage, parameters, budget_s, total)
+        self._read(stage, parameters, goes_on)
         return [read_batch(self.parameters.out, one.number) for one in self._batches[before:]]
 
-    def _read(self, stage: str, parameters: StreamParameters, budget_s: float, total: int = 1) -> None:
-        """Let the job read what there is, until time is over."""
-        before, began_s = len(self._batches), time.perf_counter()
+    def _read(self, stage: str, parameters: StreamParameters, goes_on: Callable[[int], bool]) -> None:
+        """Let the job read; `goes_on` is told how many batches are complete."""
+        before = len(self._batches)
         query = start(parameters, self._spark, self._batches.append)
         try:
-            while query.isActive and time.perf_counter() - began_s < budget_s:
-                query.awaitTermination(1)
-                self._progress(stage, len(self._batches) - before, total)
+            while query.isActive and goes_on(len(self._batches) - before):
+                time.sleep(0.2)
+                self._progress(stage, len(self._batches) - before, 0)
         finally:
             query.stop()
         error = query.exception()
@@ -276,6 +287,11 @@ class StreamRun:
         release(Plan.read(self.parameters.checkpoint / "plan.json"), self.parameters.memory)
 
 
+def _until_all(_done: int) -> bool:
+    """Go on until all has been read that is there."""
+    return True
+
+
 def _size(folder: Path) -> int:
     """Return the bytes that a folder has on its file system: files in memory have holes."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
@@ -299,9 +315,9 @@ def measure_process(
         partition.apply(read_subscriptions(_batch(path), frame, weigh)[0], None)
         progress("buffers filled", number + 1, len(paths))
     fill_s = time.perf_counter() - began_s
-    files.write_stream(shape.batch)
-    published, changes, spent_s = 0, 0, 0.0
-    for number, path in enumerate(sorted((files.folder / "messages").glob("b-*"))):
+    published, changes, spent_s, number = 0, 0, 0.0, -1
+    while files.write_batch(number := number + 1, shape.batch):
+        path = files.folder / "messages" / f"b-{number:06d}.parquet"
         began_s = time.perf_counter()
         applied = partition.apply(None, read_messages(_batch(path), frame, weigh)[0])
         if number >= _WARM:
@@ -386,7 +402,7 @@ def run(
     wanted = chosen(variants, dict.fromkeys(VARIANTS))
     base = SkypeParameters(**shape)
     rows: list[Row] = []
-    with spark_session(_MASTER, {"spark.driver.memory": "2g"}) as spark:
+    with spark_session(_MASTER, {"spark.driver.memory": "1500m"}) as spark:
         for name in data:
             source = SOURCES[name]()
             for experiment in experiments:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 _SCHEMES = ("redis", "rediss")
@@ -81,6 +82,30 @@ class RedisAddress:
     def names(self) -> tuple[str, ...]:
         """Names of the streams in Redis."""
         return tuple(f"{self.feed}:{number}" for number in range(self.streams))
+
+
+BEGIN = "0-0"
+"""Before the first id."""
+
+
+class Stretch(NamedTuple):
+    """Entries of a stream: behind one id, up to another."""
+
+    server: str
+    stream: str
+    after: str
+    upto: str
+
+    def __str__(self) -> str:
+        return f"{self.server}/{self.stream}#{self.after}..{self.upto}"
+
+    @classmethod
+    def parse(cls, text: str) -> Stretch:
+        """Read what `str` has written."""
+        where, _, ids = text.partition("#")
+        server, _, stream = where.rpartition("/")
+        after, _, upto = ids.partition("..")
+        return cls(server, stream, after, upto)
 
 
 def is_redis(text: str) -> bool:

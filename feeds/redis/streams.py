@@ -16,11 +16,8 @@ from redis.backoff import ExponentialBackoff
 from redis.exceptions import BusyLoadingError, ConnectionError, RedisError, ResponseError, TimeoutError  # noqa: A004
 from redis.retry import Retry
 
-from feeds.redis.address import RedisAddress, credentials
+from feeds.redis.address import BEGIN, RedisAddress, Stretch, credentials
 from feeds.redis.entries import ARROW, ROWS_MAX, packed, rows_of
-
-BEGIN = "0-0"
-"""Before the first id."""
 
 _RETRIES = 40
 _PAUSE_S, _PAUSE_MAX_S = 0.05, 2.0
@@ -34,7 +31,7 @@ if #found == 0 then return ARGV[1] end
 return found[#found][1]
 """
 
-__all__ = ["BEGIN", "RedisError", "Streams", "connected"]
+__all__ = ["RedisError", "Streams", "connected"]
 
 
 def connected(server: str) -> Redis:
@@ -78,11 +75,17 @@ class Streams:
         RedisError
             If the server does not answer, or refuses.
         """
+        for name, own in self.divided(rows):
+            for batch in own.to_batches(max_chunksize=ROWS_MAX):
+                self._redis.xadd(name, cast("Any", {ARROW: packed(batch)}))
+
+    def divided(self, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+        """Yield what rows go to which stream."""
         number = np.asarray(rows[self._key].to_numpy(), dtype=np.int64) % self.address.streams
         for stream, name in enumerate(self.address.names):
             own = rows.take(np.flatnonzero(number == stream)).cast(self._schema)
-            for batch in own.to_batches(max_chunksize=ROWS_MAX):
-                self._redis.xadd(name, cast("Any", {ARROW: packed(batch)}))
+            if len(own):
+                yield name, own
 
     def upto(self, after: str, stream: str, count: int | None) -> str:
         """Return the id of the entry so many behind another, or of the last one. O(count)."""
@@ -92,16 +95,36 @@ class Streams:
         last = cast("list[Any]", self._redis.xrevrange(stream, count=1))
         return last[0][0].decode() if last else after
 
-    def read(self, stream: str, after: str, upto: str) -> Iterator[pa.RecordBatch]:
-        """Yield the rows behind an id, up to another. O(rows)."""
-        while after != upto:
-            found = self._redis.xrange(stream, f"({after}", upto, count=_AT_ONCE)
+    def read(self, stretch: Stretch) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a stretch, an entry at a time. O(rows)."""
+        after = stretch.after
+        while after != stretch.upto:
+            found = self._redis.xrange(stretch.stream, f"({after}", stretch.upto, count=_AT_ONCE)
             entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", found)
             if not entries:
                 return
             for entry_id, fields in entries:
                 yield rows_of(fields, self._schema)
                 after = entry_id.decode()
+
+    def wait(self, stream: str, after: str, wait_s: float) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Yield the next entries behind an id, with theirs; wait a while if there are none."""
+        found = self._redis.xread({stream: after}, count=_AT_ONCE, block=max(1, int(wait_s * 1000)))
+        for _, entries in cast("list[Any]", found or []):
+            for entry_id, fields in entries:
+                yield entry_id.decode(), rows_of(fields, self._schema)
+
+    def first(self, count: int) -> pa.Table:
+        """Return about the first so many rows, of all streams alike."""
+        parts = []
+        for stream in self.address.names:
+            missing = count // self.address.streams
+            for rows in self.read(Stretch(self.address.server, stream, BEGIN, "+")):
+                parts.append(rows.slice(0, missing))
+                missing -= len(parts[-1])
+                if not missing:
+                    break
+        return pa.Table.from_batches(parts, self._schema)
 
     def put(self, stream: str, entry_id: str, rows: pa.RecordBatch) -> None:
         """Append an entry under an id of the caller's, unless it is there already."""
@@ -110,11 +133,6 @@ class Streams:
         except ResponseError as error:
             if "equal or smaller" not in str(error):
                 raise
-
-    def trim(self, stream: str, upto: str) -> None:
-        """Remove the entries up to an id."""
-        self._redis.xtrim(stream, minid=upto)
-        self._redis.xdel(stream, upto)
 
     def close(self) -> None:
         """Close the connections."""

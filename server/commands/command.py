@@ -29,6 +29,25 @@ class Retract:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeIn:
+    """Take objects of the inlet, which were validated: what is known by its key is passed over."""
+
+    objects: tuple[NewObject, ...]
+    gone: tuple[str, ...]
+    """Keys of what is taken back, known or not."""
+    stream: str
+    offset: str
+    """Up to where the stream was taken with this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What has happened, up to a number, was told at the outlet."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """Evaluate a subscription once. Answered by a list of `Ranked` and the time."""
 
@@ -137,7 +156,9 @@ class Ping(NamedTuple):
 
 VolatileCommand = Hello | Detach | Report | Ack | Ping | Search
 """Commands that need no disk, and concern nobody but their own device."""
-DurableCommand = Publish | Retract | AdvanceClock | SetIdf | Forget | Sync | Subscribe | Unsubscribe
+DurableCommand = (
+    Publish | Retract | TakeIn | Told | AdvanceClock | SetIdf | Forget | Sync | Subscribe | Unsubscribe
+)
 """Commands that may have to be on disk before they are answered, and `Sync`, which waits for those."""
 DeviceCommand = Hello | Detach | Subscribe | Unsubscribe | Report | Ack | Ping
 Command = VolatileCommand | DurableCommand

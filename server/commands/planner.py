@@ -32,10 +32,12 @@ from server.session import Session
 from server.store.mutations import (
     DeleteObject,
     DeleteSubscription,
+    DeleteTold,
     Mutation,
     PutIdf,
     PutObject,
     PutSubscription,
+    SetInlet,
     SetLastSeen,
     SetTime,
 )
@@ -107,6 +109,10 @@ class Planner:
                 return self._plan_publish(command)
             case c.Retract():
                 return self._plan_retract(command)
+            case c.TakeIn():
+                return self._plan_take_in(command)
+            case c.Told():
+                return Plan(lambda _: None, (DeleteTold(command.number),))
             case c.Subscribe():
                 return self._plan_subscribe(command)
             case c.Unsubscribe():
@@ -122,6 +128,7 @@ class Planner:
 
     def _plan_publish(self, command: c.Publish) -> Plan:
         coordinator = self._coordinator
+        self._require_outlet()
         now_ms = coordinator.matching.now_ms
         ids: list[int] = []
         fresh: list[LiveObject] = []
@@ -148,6 +155,36 @@ class Planner:
             Touches(keys, frozenset(known_ids)),
             Publication(fresh, replaced, ids),
         )
+
+    def _plan_take_in(self, command: c.TakeIn) -> Plan:
+        coordinator = self._coordinator
+        self._require_outlet()
+        now_ms = coordinator.matching.now_ms
+        gone = frozenset(command.gone)
+        new = {one.key: one for one in reversed(command.objects) if one.key not in gone}
+        fresh = [
+            self._accepted(one, now_ms)
+            for one in reversed(new.values())
+            if one.key not in coordinator.id_of_key
+        ]
+        ids = [coordinator.id_of_key[key] for key in sorted(gone & coordinator.id_of_key.keys())]
+        mutations: list[Mutation] = [DeleteObject(one) for one in ids]
+        mutations += [PutObject(item) for item in fresh]
+        mutations.append(SetInlet(command.stream, command.offset))
+        touches = Touches(gone | new.keys(), frozenset(ids))
+        return Plan(
+            lambda _: coordinator.retract(ids) if ids else None,
+            tuple(mutations),
+            touches,
+            Publication(fresh, [], []),
+        )
+
+    def _require_outlet(self) -> None:
+        """Refuse what the outlet would have to tell, while too much waits there."""
+        waiting, limit = self._coordinator.untold_count, self._coordinator.limits.outlet_max
+        if waiting >= limit:
+            said = f"{waiting} changes wait"
+            raise RefusalError(Reason.TOO_MANY, "outlet", said, f"below {limit}; try again later")
 
     def _accepted(self, new: NewObject, now_ms: int) -> LiveObject:
         return LiveObject(

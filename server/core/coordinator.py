@@ -79,6 +79,8 @@ class Coordinator:
         self.steady_ms = 0
         """The time of leases: monotonic, set by whoever drives this; virtual if time is."""
         self.leases = Leases(lease_ms)
+        self.untold_count = 0
+        """How much waits to be told at the outlet: set by whoever drives this."""
         self.location_requests = LocationRequests()
         self.id_of_key: dict[str, int] = {}
         self._next_object_id = 1
@@ -98,7 +100,8 @@ class Coordinator:
                 for key, object_id in zip(objects.keys, objects.ids.tolist(), strict=True)
                 if key
             )
-            self.late_mutations.extend(DeleteObject(object_id) for object_id in objects.expired)
+            expired = (DeleteObject(object_id, has_expired=True) for object_id in objects.expired)
+            self.late_mutations.extend(expired)
         self.matching.begin_ids(found.next_object_id)
         for subscriptions in found.subscriptions:
             handles = self.matching.restore_subscriptions(subscriptions)
@@ -110,7 +113,7 @@ class Coordinator:
         self._route(deltas)
         for item in expired:
             self._forget_key(item)
-            self.late_mutations.append(DeleteObject(item.object_id))
+            self.late_mutations.append(DeleteObject(item.object_id, has_expired=True))
         if self.virtual_time:
             self.steady_ms = now_ms
         self.end_leases()

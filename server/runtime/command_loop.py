@@ -365,6 +365,7 @@ class CommandLoop:
         finally:
             self._arrived.set()
         self._committed_ms, self._until_ms = now_ms, until_ms
+        coordinator.untold_count = self._store.untold_count
 
 
 def _unless_durable(plan: Decision) -> Decision:

@@ -22,6 +22,7 @@ from server.store.checksums import (
     heard_checksum,
     idf_checksum,
     object_checksum,
+    outlet_checksum,
     subscription_checksum,
 )
 
@@ -123,6 +124,7 @@ def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterato
         _subscription_wrong,
         progress,
     )
+    yield from _rows(database, "outlet", reading.OUTLET, outlet_checksum, _outlet_wrong, progress)
     yield from _rows(database, "idf", reading.IDF, idf_checksum, _idf_wrong, progress)
     for device_id, heard_ms, checksum in database.execute(_HEARD):
         if heard_checksum(device_id, heard_ms) != checksum or heard_ms > time_ms:
@@ -221,6 +223,18 @@ def _subscription_wrong(_device_id: str, subscription_id: int, kind: int, spec: 
         return f"is of kind {kind}, below 0"
     if not reading.is_json(spec):
         return f"has the spec {spec!r}, which is no JSON"
+    return None
+
+
+def _outlet_wrong(
+    number: int, action: str, object_id: int, _time_ms: int, said: str, _payload: bytes
+) -> str | None:
+    if number < 1 or object_id < 1:
+        return f"has the number {number} and the object {object_id}, not both above 0"
+    if bool(said) != (action == "publish"):
+        return f"says {said!r} of an object that it was told to {action}"
+    if said and not reading.is_json(said):
+        return f"says {said!r}, which is no JSON"
     return None
 
 

@@ -8,6 +8,7 @@ from zlib import crc32
 
 _OBJECT = struct.Struct("<qddqq")
 _GENERATION = struct.Struct("<q")
+_OUTLET = struct.Struct("<qqq")
 _SUBSCRIPTION = struct.Struct("<qq")
 
 
@@ -42,6 +43,14 @@ def subscription_checksum(device_id: str, subscription_id: int, kind: int, spec:
 def idf_checksum(generation: int, weights: bytes) -> int:
     """Return that of a table of weights, as it is stored."""
     return crc32(weights, crc32(_GENERATION.pack(generation)))
+
+
+def outlet_checksum(
+    number: int, action: str, object_id: int, time_ms: int, said: str, payload: bytes
+) -> int:
+    """Return that of something to be told at the outlet."""
+    numbers = _OUTLET.pack(number, object_id, time_ms)
+    return crc32(payload, crc32(f"{action}\0{said}".encode(), crc32(numbers)))
 
 
 def heard_checksum(device_id: str, heard_ms: int) -> int:

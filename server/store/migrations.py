@@ -1,6 +1,6 @@
 """How a store of an older version becomes one of the next: in the transaction that opens it. O(rows).
 
-Versions 1 and 2 have no checksums: what they hold is taken as it is. A store of version 3 to 5 is
+Versions 1 and 2 have no checksums: what they hold is taken as it is. A store of version 3 to 6 is
 verified as a whole first: for a damaged row no new checksum is made, it is named, and the file stays as
 it was.
 """
@@ -110,6 +110,20 @@ _CREATE_5 = (
 
 _FROM_5 = (schema.IDF_6, schema.IDF_TOTALS_6, *schema.triggers_3("idf"))
 
+_CREATE_6 = (
+    schema.META_3,
+    schema.OBJECTS_5,
+    schema.SUBSCRIPTIONS_4,
+    schema.IDF_6,
+    schema.TOTALS_3,
+    schema.IDF_TOTALS_6,
+    *schema.triggers_3("objects"),
+    *schema.triggers_3("subscriptions"),
+    *schema.triggers_3("idf"),
+)
+
+_FROM_6 = (schema.OUTLET_7, schema.OUTLET_TOTALS_7, *schema.triggers_3("outlet"))
+
 _OBJECTS_3 = (
     "SELECT checksum, object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key "
     "FROM objects ORDER BY object_id"
@@ -121,7 +135,7 @@ _ROWS_3 = (
 )
 _PUT_4 = "INSERT INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)"
 
-_CREATE = {3: _CREATE_3, 4: _CREATE_4, 5: _CREATE_5}
+_CREATE = {3: _CREATE_3, 4: _CREATE_4, 5: _CREATE_5, 6: _CREATE_6}
 
 _TOP_K = 0
 """The kind of all subscriptions up to version 3."""
@@ -143,6 +157,7 @@ def migrate(database: sqlite3.Connection, version: int) -> None:
         3: _from_3,
         4: _from_4,
         5: _from_5,
+        6: _from_6,
     }
     for older in range(version, schema.SCHEMA_VERSION):
         steps[older](database)
@@ -171,6 +186,8 @@ def verify(database: sqlite3.Connection, version: int) -> None:
         pass
     for _ in reading.slices(database, "subscriptions", query, checksum_of):
         pass
+    if version > 5:  # noqa: PLR2004 - which has weights
+        reading.idf(database)
 
 
 def _from_1(database: sqlite3.Connection) -> None:
@@ -207,6 +224,13 @@ def _from_5(database: sqlite3.Connection) -> None:
     """Let keywords have weights: there are none yet."""
     verify(database, 5)
     for statement in _FROM_5:
+        database.execute(statement)
+
+
+def _from_6(database: sqlite3.Connection) -> None:
+    """Let what happens be told: nothing is to be told yet."""
+    verify(database, 6)
+    for statement in _FROM_6:
         database.execute(statement)
 
 

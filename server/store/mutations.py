@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from index.batches import Floats, Ints
 from safe_region.earth import ObjectArea
@@ -24,6 +24,7 @@ class DeleteObject:
     """An object that was retracted, replaced, or has expired."""
 
     object_id: int
+    has_expired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,45 @@ class PutIdf:
     table: IdfTable
 
 
+@dataclass(frozen=True, slots=True)
+class SetInlet:
+    """A stream of the inlet was taken up to an offset."""
+
+    stream: str
+    offset: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTold:
+    """What has happened, up to a number, was told at the outlet."""
+
+    number: int
+
+
 Mutation = (
-    PutObject | DeleteObject | PutSubscription | DeleteSubscription | SetLastSeen | SetTime | PutIdf
+    PutObject
+    | DeleteObject
+    | PutSubscription
+    | DeleteSubscription
+    | SetLastSeen
+    | SetTime
+    | PutIdf
+    | SetInlet
+    | DeleteTold
 )
+
+
+class Happened(NamedTuple):
+    """Something that is to be told at the outlet."""
+
+    number: int
+    """From 1 on, without gaps, in the order in which it happened."""
+    action: str
+    object_id: int
+    time_ms: int
+    said: str
+    """Of what was published, JSON: lon, lat, keywords, ttl_ms."""
+    payload: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,5 +151,7 @@ class Recovered:
     time_ms: int
     next_object_id: int
     idf: PutIdf | None
+    inlets: Mapping[str, str]
+    """Up to where streams of the inlet were taken."""
     objects: Iterator[ObjectColumns]
     subscriptions: Iterator[SubscriptionColumns]

@@ -183,6 +183,13 @@ def meta(database: sqlite3.Connection, path: str, name: str) -> str:
     return str(value)
 
 
+def number(database: sqlite3.Connection, path: str, name: str) -> int:
+    """Return a setting that is a number; 0 if it is not there."""
+    if database.execute("SELECT 1 FROM meta WHERE name = ?", (name,)).fetchone() is None:
+        return 0
+    return int(meta(database, path, name))
+
+
 def put_meta(database: sqlite3.Connection, name: str, value: str) -> None:
     """Write a setting."""
     database.execute(PUT_META, (name, value, checksums.meta_checksum(name, value)))

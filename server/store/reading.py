@@ -23,9 +23,10 @@ from server.store.checksums import (
     idf_checksum,
     meta_checksum,
     object_checksum,
+    outlet_checksum,
     subscription_checksum,
 )
-from server.store.mutations import ObjectColumns, PutIdf, SubscriptionColumns
+from server.store.mutations import Happened, ObjectColumns, PutIdf, SubscriptionColumns
 
 _SLICE = 20_000
 """Rows read at once: bounds the memory beside what they become."""
@@ -39,6 +40,7 @@ SUBSCRIPTIONS = (
     "ORDER BY device_id, subscription_id"
 )
 IDF = "SELECT checksum, generation, weights FROM idf ORDER BY generation"
+OUTLET = "SELECT checksum, number, action, object_id, time_ms, said, payload FROM outlet ORDER BY number"
 _EXPIRY = 6
 """Column of OBJECTS."""
 _OVERDUE = (
@@ -47,7 +49,7 @@ _OVERDUE = (
     "GROUP BY device_id HAVING latest_ms < ? LIMIT ?"
 )
 
-_SETTINGS = "SELECT name, value, checksum FROM meta WHERE name NOT IN ('objects', 'subscriptions', 'idf')"
+_SETTINGS = "SELECT name, value, checksum FROM meta WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'outlet')"
 
 Rows = list[tuple[Any, ...]]
 
@@ -106,6 +108,36 @@ def idf(database: sqlite3.Connection) -> PutIdf | None:
         for _, generation, packed in rows:
             found = PutIdf(generation, unpacked_idf(packed))
     return found
+
+
+def inlets(database: sqlite3.Connection) -> dict[str, str]:
+    """Read up to where streams of the inlet were taken.
+
+    Raises
+    ------
+    Damage
+        If it is not what was written.
+    """
+    require_settings(database)  # a name that is damaged is not looked for
+    return {
+        name.removeprefix(schema.META_INLET): value
+        for name, value, _ in database.execute(_SETTINGS)
+        if name.startswith(schema.META_INLET)
+    }
+
+
+def happened(database: sqlite3.Connection, path: str, count_max: int) -> list[Happened]:
+    """Read what is to be told at the outlet next.
+
+    Raises
+    ------
+    StoreError
+        If it is not what was written.
+    """
+    with damage_named(path):
+        rows = database.execute(f"{OUTLET} LIMIT ?", (count_max,)).fetchall()
+        verified(rows, "outlet", outlet_checksum)
+    return [Happened(*row[1:]) for row in rows]
 
 
 def unpacked_idf(packed: bytes) -> IdfTable:

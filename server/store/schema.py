@@ -16,7 +16,7 @@ from collections.abc import Iterable
 APPLICATION_ID = 0x6E656172
 """Marks the file as ours in SQLite's header: "near" in ASCII."""
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Raised by every change of the tables below."""
 
 META_3 = """
@@ -77,6 +77,20 @@ CREATE TABLE idf (
 )
 """
 
+OUTLET_7 = """
+CREATE TABLE outlet (
+    number INTEGER PRIMARY KEY,
+    checksum INTEGER NOT NULL,  -- of all other columns
+    action TEXT NOT NULL,
+    object_id INTEGER NOT NULL,
+    time_ms INTEGER NOT NULL,
+    said TEXT NOT NULL,         -- JSON [lon, lat, keywords, ttl_ms] of what was published; else empty
+    payload BLOB NOT NULL
+)
+"""
+
+OUTLET_TOTALS_7 = "INSERT INTO meta VALUES ('outlet', 0, 0)"
+
 IDF_TOTALS_6 = "INSERT INTO meta VALUES ('idf', 0, 0)"
 
 TOTALS_3 = "INSERT INTO meta VALUES ('objects', 0, 0), ('subscriptions', 0, 0)"
@@ -102,11 +116,14 @@ CREATE = (
     OBJECTS_5,
     SUBSCRIPTIONS_4,
     IDF_6,
+    OUTLET_7,
     TOTALS_3,
     IDF_TOTALS_6,
+    OUTLET_TOTALS_7,
     *triggers_3("objects"),
     *triggers_3("subscriptions"),
     *triggers_3("idf"),
+    *triggers_3("outlet"),
 )
 """Makes a store of this version."""
 
@@ -129,3 +146,7 @@ META_TIME = "time_ms"
 """No time above it was ever told: a server begins there at the earliest, so time never goes backwards."""
 META_NEXT_ID = "next_object_id"
 """Above every id ever assigned: ids are never reused."""
+META_OUTLET = "outlet_number"
+"""The number of what was last to be told at the outlet; absent if nothing was."""
+META_INLET = "inlet/"
+"""Begins the settings that say up to where streams of the inlet were taken."""

@@ -23,15 +23,24 @@ from server.errors import StoreError
 from server.model import LiveObject
 from server.store import opening, reading, schema
 from server.store.areas import encoded_area
-from server.store.checksums import heard_checksum, idf_checksum, object_checksum, subscription_checksum
+from server.store.checksums import (
+    heard_checksum,
+    idf_checksum,
+    object_checksum,
+    outlet_checksum,
+    subscription_checksum,
+)
 from server.store.mutations import (
     DeleteObject,
     DeleteSubscription,
+    DeleteTold,
+    Happened,
     Mutation,
     PutIdf,
     PutObject,
     PutSubscription,
     Recovered,
+    SetInlet,
     SetLastSeen,
     SetTime,
 )
@@ -52,6 +61,8 @@ _encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _DELETE_IDF = "DELETE FROM idf"
 _PUT_IDF = "INSERT INTO idf VALUES (?, ?, ?)"
+_PUT_OUTLET = "INSERT INTO outlet VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DELETE_TOLD = "DELETE FROM outlet WHERE number <= ?"
 _DELETE_OBJECT = "DELETE FROM objects WHERE object_id = ?"
 _PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE_SUBSCRIPTION = "DELETE FROM subscriptions WHERE device_id = ? AND subscription_id = ?"
@@ -71,14 +82,19 @@ class SqliteStore:
     frame
         The service area. A new store takes it over, an existing one must agree.
 
+    tells
+        Whether what happens to objects is kept until it was told at the outlet.
+
     Raises
     ------
     StoreError
         If the file is no store, is in use, is damaged, of a newer version or of another frame.
     """
 
-    def __init__(self, path: Path | str, frame: Frame) -> None:
+    def __init__(self, path: Path | str, frame: Frame, *, tells: bool = False) -> None:
         self.path = str(path)
+        self._tells = tells
+        self._told_number = self._number = 0
         self._upkeep: Upkeep | None = None
         self._writing = threading.Lock()
         with contextlib.ExitStack() as opened:
@@ -87,6 +103,9 @@ class SqliteStore:
             self._database = opened.enter_context(contextlib.closing(opening.connected(self.path)))
             try:
                 opening.prepare(self._database, self.path, frame)
+                self._number = opening.number(self._database, self.path, schema.META_OUTLET)
+                (first,) = self._database.execute("SELECT min(number) FROM outlet").fetchone()
+                self._told_number = self._number if first is None else first - 1
                 if self.path != opening.MEMORY:
                     self._upkeep = Upkeep(self.path, self._writing)
             except (sqlite3.Error, UnicodeError) as error:
@@ -105,10 +124,12 @@ class SqliteStore:
             time_ms = int(opening.meta(self._database, self.path, schema.META_TIME))
             next_object_id = int(opening.meta(self._database, self.path, schema.META_NEXT_ID))
             idf = reading.idf(self._database)
+            inlets = reading.inlets(self._database)
         return Recovered(
             time_ms,
             next_object_id,
             idf,
+            inlets,
             reading.objects(self._database, self.path, time_ms),
             reading.subscriptions(self._database, self.path),
         )
@@ -127,6 +148,25 @@ class SqliteStore:
         with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
             return reading.overdue(database, self.path, before_ms, count_max)
 
+    @property
+    def untold_count(self) -> int:
+        """How much is to be told at the outlet."""
+        return self._number - self._told_number
+
+    def untold(self, count_max: int) -> list[Happened]:
+        """Return what is to be told next at the outlet, beside commits.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be read.
+        """
+        if self.path == opening.MEMORY:
+            with self._writing:
+                return reading.happened(self._database, self.path, count_max)
+        with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
+            return reading.happened(database, self.path, count_max)
+
     def commit(self, mutations: Sequence[Mutation], time_ms: int, until_ms: int = 0) -> None:
         """Make mutations durable, all or none; note the time, and how far it may go before the next.
 
@@ -135,6 +175,7 @@ class SqliteStore:
         StoreError
             If they could not be written; none is.
         """
+        numbers = self._number, self._told_number
         try:
             with self._writing:
                 self._database.execute("BEGIN IMMEDIATE")
@@ -143,6 +184,7 @@ class SqliteStore:
                     self._give_back_pages()
                     self._database.execute("COMMIT")
                 except BaseException:
+                    self._number, self._told_number = numbers
                     # A failed COMMIT of a full disk leaves the transaction open or has rolled it back.
                     with contextlib.suppress(sqlite3.Error):
                         self._database.execute("ROLLBACK")
@@ -181,7 +223,26 @@ class SqliteStore:
             write(
                 _SET_HEARD, [(time_ms, heard_checksum(one, time_ms), one, before_ms) for one in devices]
             )
+        for inlet in _of(mutations, SetInlet):
+            opening.put_meta(self._database, f"{schema.META_INLET}{inlet.stream}", inlet.offset)
+        for told in _of(mutations, DeleteTold):
+            self._database.execute(_DELETE_TOLD, (told.number,))
+            self._told_number = told.number
+        if self._tells:
+            self._keep_for_the_outlet(mutations, time_ms)
         opening.put_meta(self._database, schema.META_TIME, str(latest))
+
+    def _keep_for_the_outlet(self, mutations: Sequence[Mutation], time_ms: int) -> None:
+        """Keep what happens to objects, in order, until it was told."""
+        rows: list[tuple[object, ...]] = []
+        for one in mutations:
+            if isinstance(one, PutObject | DeleteObject):
+                happened = _happened(self._number + len(rows) + 1, one, time_ms)
+                rows.append((happened.number, outlet_checksum(*happened), *happened[1:]))
+        if rows:
+            self._database.executemany(_PUT_OUTLET, rows)
+            opening.put_meta(self._database, schema.META_OUTLET, str(rows[-1][0]))
+            self._number += len(rows)
 
     def _give_back_pages(self) -> None:
         (free,) = self._database.execute("PRAGMA freelist_count").fetchone()
@@ -216,6 +277,15 @@ def locked(path: str) -> sqlite3.Connection:
 
 def _of(mutations: Sequence[Mutation], sought: type[_Sought]) -> list[_Sought]:
     return [one for one in mutations if isinstance(one, sought)]
+
+
+def _happened(number: int, one: PutObject | DeleteObject, time_ms: int) -> Happened:
+    if isinstance(one, DeleteObject):
+        action = "expire" if one.has_expired else "retract"
+        return Happened(number, action, one.object_id, time_ms, "", b"")
+    item = one.item
+    said = _encoded([item.lon, item.lat, item.keywords, item.expiry_ms - item.created_ms])
+    return Happened(number, "publish", item.object_id, item.created_ms, said, item.payload)
 
 
 def _object_values(item: LiveObject) -> tuple[object, ...]:

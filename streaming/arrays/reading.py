@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from feeds.schemas import END, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
+from feeds.schemas import END, EXPIRE, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
 from index.batches import Floats, Ints, KeywordIds
 from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword
@@ -150,11 +150,11 @@ def _positions(
 
 
 def _identified(
-    batch: pa.RecordBatch, judge: _Judge, actions: tuple[str, str], name: str, id_max: int
+    batch: pa.RecordBatch, judge: _Judge, actions: tuple[str, ...], name: str, id_max: int
 ) -> Ints:
     """Judge actions, numbers and times; return the numbers."""
     action = _texts(batch["action"])
-    judge.require(np.isin(action.astype(str), actions), f"action must be {actions[0]} or {actions[1]}")
+    judge.require(np.isin(action.astype(str), actions), f"action must be {' or '.join(actions)}")
     ids, time_ms = _numbers(batch[name]), _numbers(batch["time_ms"])
     judge.require((ids >= 0) & (ids <= id_max), f"{name} must be 0 to {id_max}")
     in_time = (time_ms >= 0) & (time_ms <= TIME_MS_MAX)
@@ -165,7 +165,7 @@ def _identified(
 def read_messages(batch: pa.RecordBatch, frame: Frame, weigh: Weigh) -> tuple[Messages, Refusals]:
     """Read messages (`feeds.schemas.MESSAGES`)."""
     judge = _Judge(len(batch))
-    ids = _identified(batch, judge, (PUBLISH, RETRACT), "object_id", np.iinfo(np.int64).max)
+    ids = _identified(batch, judge, (PUBLISH, RETRACT, EXPIRE), "object_id", np.iinfo(np.int64).max)
     time_ms = _numbers(batch["time_ms"])
     is_published = _texts(batch["action"]) == PUBLISH
     x_m, y_m = _positions(batch, judge, is_published, frame)
@@ -182,7 +182,9 @@ def read_messages(batch: pa.RecordBatch, frame: Frame, weigh: Weigh) -> tuple[Me
         y_m=y_m,
         is_retraction=(~is_published).astype(np.int8),
     )
-    return block.part(np.flatnonzero(judge.is_good)), judge.refusals()
+    # Lifetimes are known: that one has ended is no news.
+    is_news = _texts(batch["action"]) != EXPIRE
+    return block.part(np.flatnonzero(judge.is_good & is_news)), judge.refusals()
 
 
 def read_subscriptions(

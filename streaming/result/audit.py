@@ -18,7 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from feeds.schemas import FEEDS, PUBLISH, RETRACT, SUBSCRIBE, SUBSCRIPTIONS
+from feeds.redis import RedisAddress
+from feeds.redis.address import Stretch, is_redis
+from feeds.redis.streams import Streams
+from feeds.schemas import EXPIRE, FEEDS, KEYS, PUBLISH, RETRACT, SUBSCRIBE
 from safe_region import oracle
 from safe_region.frame import Frame
 from safe_region.idf import IdfTable
@@ -63,7 +66,7 @@ class Definition:
             self.subscriptions.pop(row["subscription_id"], None)
             if row["action"] == SUBSCRIBE:
                 self.subscriptions[row["subscription_id"]] = row
-        given = list(messages)
+        given = [row for row in messages if row["action"] != EXPIRE]
         if not given:
             return
         self.now_ms = max(self.now_ms, *(row["time_ms"] for row in given))
@@ -142,7 +145,7 @@ def audit(checkpoint: Path, out: Path, spark: SparkSession, sample: int, seed: i
     weigh = IdfTable.read(Path(plan.idf)).weight if plan.idf else lambda _word: 1.0
     definition = Definition(plan.frame, plan.window, weigh)
     files = [read_batch(out, batch)["files"] for batch in range(number + 1)]
-    ids = _subscription_ids([Path(path) for one in files for path in one["subscriptions"]])
+    ids = _subscription_ids([where for one in files for where in one["subscriptions"]])
     chosen = sorted(random.Random(seed).sample(ids, min(sample, len(ids))))
     for batch, paths in enumerate(files):
         refused = _refused(out, batch)
@@ -163,18 +166,18 @@ def audit(checkpoint: Path, out: Path, spark: SparkSession, sample: int, seed: i
     return Audit(len(chosen), mismatches)
 
 
-def _subscription_ids(paths: Sequence[Path]) -> list[int]:
+def _subscription_ids(where: Sequence[str]) -> list[int]:
     """Return all that are or were, in order."""
-    columns = [_table(path, SUBSCRIPTIONS, ["subscription_id"])["subscription_id"] for path in paths]
+    columns = [_table(one, "subscriptions", ["subscription_id"])["subscription_id"] for one in where]
     distinct = pc.unique(pa.chunked_array([chunk for one in columns for chunk in one.chunks], pa.int64()))
     return sorted(one for one in distinct.to_pylist() if one is not None)
 
 
-def _rows(paths: Iterable[str], feed: str, subscription_ids: set[int]) -> Iterator[Feed]:
-    """Yield the rows of files; of subscriptions, only some."""
+def _rows(where: Iterable[str], feed: str, subscription_ids: set[int]) -> Iterator[Feed]:
+    """Yield rows of a feed; of subscriptions, only some."""
     wanted = pa.array(sorted(subscription_ids), pa.int64())
-    for path in paths:
-        table = _table(Path(path), FEEDS[feed])
+    for one in where:
+        table = _table(one, feed)
         if feed == "subscriptions":
             table = table.filter(pc.is_in(table["subscription_id"], value_set=wanted))
         yield from table.to_pylist()
@@ -187,18 +190,31 @@ def _refused(out: Path, batch: int) -> set[str]:
     return {json.dumps(json.loads(line)["row"]) for line in lines}
 
 
-def read_feed(path: Path, schema: pa.Schema) -> list[dict[str, Any]]:
+def read_feed(path: Path, feed: str) -> list[dict[str, Any]]:
     """Return the rows of a file of a feed."""
-    return _table(path, schema).to_pylist()  # type: ignore[no-any-return]
+    return _table(str(path), feed).to_pylist()  # type: ignore[no-any-return]
 
 
-def _table(path: Path, schema: pa.Schema, columns: list[str] | None = None) -> pa.Table:
-    if path.suffix == ".parquet":
-        return pq.read_table(path, schema=schema, columns=columns)
-    found = pa.Table.from_pylist(
-        [row for line in path.read_text().splitlines() for row in _json(line)], schema
-    )
+def _table(where: str, feed: str, columns: list[str] | None = None) -> pa.Table:
+    """Return what lies in a file, or in a stretch of a stream."""
+    schema = FEEDS[feed]
+    if is_redis(where):
+        found = _of_redis(Stretch.parse(where), feed)
+    elif where.endswith(".parquet"):
+        return pq.read_table(where, schema=schema, columns=columns)
+    else:
+        lines = Path(where).read_text().splitlines()
+        found = pa.Table.from_pylist([row for line in lines for row in _json(line)], schema)
     return found if columns is None else found.select(columns)
+
+
+def _of_redis(stretch: Stretch, feed: str) -> pa.Table:
+    address = RedisAddress(stretch.server, stretch.stream.rpartition(":")[0])
+    streams = Streams(address, FEEDS[feed], KEYS[feed])
+    try:
+        return pa.Table.from_batches(streams.read(stretch), FEEDS[feed])
+    finally:
+        streams.close()
 
 
 def _json(line: str) -> Iterator[dict[str, Any]]:

@@ -1,23 +1,34 @@
-"""Which files of the feeds a batch has read, from Spark's own logs, while they are there."""
+"""What a batch has read of the feeds, from Spark's own logs, while they are there.
+
+A file is named by its path, a stretch of a stream in Redis by `feeds.redis.address.Stretch`.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
+
+from feeds.redis import RedisAddress
+from feeds.redis.address import BEGIN, Stretch
 
 _NOTHING_YET = "-"
 """In the log of offsets, of a source that had nothing."""
 _HEADER_LINES = 2
 """Of an entry of the log of offsets, before the offsets of the sources."""
+_FILES = "logOffset"
+"""What the offset of a source of files has."""
 
 
-def files_of(checkpoint: Path, batch: int, feeds: Sequence[str]) -> dict[str, list[str]]:
-    """Return the files that a batch has read, of each feed.
+def read_by(
+    checkpoint: Path, batch: int, feeds: Sequence[tuple[str, Path | RedisAddress]]
+) -> dict[str, list[str]]:
+    """Return what a batch has read, of each feed.
 
-    The log of a source has files by numbers of its own; that of offsets says up to which of them each
-    batch has read.
+    The log of a source of files has files by numbers of its own; that of offsets says up to which of
+    them, or of the entries in Redis, each batch has read.
 
     Parameters
     ----------
@@ -26,24 +37,30 @@ def files_of(checkpoint: Path, batch: int, feeds: Sequence[str]) -> dict[str, li
     batch
         Its number.
     feeds
-        Names of the feeds, in the order of the query's sources.
+        Names of the feeds and where they are, in the order of the query's sources.
     """
     now, before = _offsets(checkpoint, batch, len(feeds)), _offsets(checkpoint, batch - 1, len(feeds))
-    return {
-        name: [
-            path
-            for number in range(before[source] + 1, now[source] + 1)
-            for path in _files(checkpoint / "sources" / str(source), number)
-        ]
-        for source, name in enumerate(feeds)
-    }
+    found = {}
+    for source, (name, where) in enumerate(feeds):
+        if isinstance(where, RedisAddress):
+            found[name] = [
+                str(Stretch(where.server, stream, before[source].get(stream, BEGIN), upto))
+                for stream, upto in now[source].items()
+                if before[source].get(stream, BEGIN) != upto
+            ]
+        else:
+            numbers = range(before[source].get(_FILES, -1) + 1, now[source].get(_FILES, -1) + 1)
+            log = checkpoint / "sources" / str(source)
+            found[name] = [path for number in numbers for path in _files(log, number)]
+    return found
 
 
-def _offsets(checkpoint: Path, batch: int, count: int) -> list[int]:
+def _offsets(checkpoint: Path, batch: int, count: int) -> list[dict[str, Any]]:
+    """Return the offset of each source behind a batch; nothing where nothing was read."""
     if batch < 0:
-        return [-1] * count
+        return [{}] * count
     lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()[_HEADER_LINES:]
-    return [-1 if line == _NOTHING_YET else int(json.loads(line)["logOffset"]) for line in lines]
+    return [{} if line == _NOTHING_YET else json.loads(line) for line in lines]
 
 
 def _files(log: Path, number: int) -> list[str]:

@@ -21,9 +21,10 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from feeds.schemas import FEEDS
 from streaming.arrays.changes import ROWS, from_bytes
-from streaming.result.consumed import files_of
+from streaming.parameters import StreamParameters
+from streaming.result.consumed import read_by
+from streaming.result.updates import tell_batch, tell_changes
 from streaming.tasks.processor import CHANGES, COUNTS
 from streaming.tasks.routing import REFUSED
 
@@ -73,9 +74,10 @@ def read_batch(out: Path, number: int) -> dict[str, Any]:
 
 
 def sink(
-    out: Path, checkpoint: Path, on_batch: Callable[[Batch], None]
+    parameters: StreamParameters, on_batch: Callable[[Batch], None]
 ) -> Callable[[DataFrame, int], None]:
     """Return what Spark calls with the answers to a batch."""
+    out, checkpoint = parameters.out, parameters.checkpoint / "spark"
 
     def write(answers: DataFrame, number: int) -> None:
         done = out / "batches" / f"{batch_name(number)}.json"
@@ -84,7 +86,10 @@ def sink(
         kept = answers.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             small = kept.where(F.col("kind") != CHANGES).collect()
-            _write_changes(kept.where(F.col("kind") == CHANGES), out / "changes", number)
+            changes = kept.where(F.col("kind") == CHANGES)
+            _write_changes(changes, out / "changes", number)
+            if parameters.updates is not None:
+                tell_changes(changes, parameters.updates, number)
         finally:
             kept.unpersist()
         lines = b"\n".join(bytes(row.block) for row in small if row.kind == REFUSED)
@@ -95,10 +100,12 @@ def sink(
         about = {
             "batch": number,
             "at_ms": time.time_ns() // 1_000_000,
-            "files": files_of(checkpoint, number, tuple(FEEDS)),
+            "files": read_by(checkpoint, number, parameters.feeds),
             "refused": batch.refused,
             **counts,
         }
+        if parameters.updates is not None:
+            tell_batch(about, parameters.updates, number)
         _write(done, json.dumps(about).encode() + b"\n")
         on_batch(batch)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -12,14 +13,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from feeds.redis.address import BEGIN, Stretch
+from feeds.redis.streams import Streams
+from feeds.schemas import FEEDS, KEYS
 from streaming.result.sink import batch_name, read_batch
 from tests.chaos.tally import Tally
 from tests.streaming.feed import AREA, RandomFeed
+from tests.support.redis_server import RedisServer
 
 _PAUSE_S = 0.5
 """Between two files of messages."""
@@ -28,6 +34,11 @@ _BATCH_S = 180.0
 _MOMENT_S = 1.5
 """A fault comes so long behind the end of a batch, at most: in the middle of the next."""
 _ENDED_S = 30.0
+_FULL_S = 20.0
+"""A full disk is noticed by then, or there is room again."""
+_FULL_BYTES = 4096
+_AWAY_S = 3.0
+"""Redis is away for so long, at most."""
 
 
 class StreamError(Exception):
@@ -42,22 +53,37 @@ class StreamJob:
         self.chance = random.Random(seed)
         self.memory = folder / "memory"
         self.memory.mkdir(parents=True)
-        self._feed = RandomFeed(seed)
-        self._feed.write(folder, 0, 200, 40)
-        self.files = 1
+        self.feed = RandomFeed(seed)
+        self.files = 0
         self._process: subprocess.Popen[bytes] | None = None
+        self.add(200)
+
+    def add(self, subscriptions: int = 10) -> None:
+        """Let something come to each feed."""
+        self.feed.write(self.folder, self.files, subscriptions, 40)
+        self.files += 1
+
+    def sources(self) -> list[str]:
+        """Return where the feeds are, as options."""
+        return [f"--{name}={self.folder / name}" for name in FEEDS]
 
     # -- processes -------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin the job, or go on with it."""
-        paths = [
-            f"--{name}={self.folder / name}"
-            for name in ("messages", "subscriptions", "out", "checkpoint")
-        ]
+        paths = [f"--{name}={self.folder / name}" for name in ("out", "checkpoint")]
         area = ",".join(map(str, AREA))
         options = [f"--memory={self.memory}", f"--area={area}", "--window=300", "--partitions=2"]
-        command = [sys.executable, "-m", "cli", "stream", *paths, *options, "--files-per-batch=10"]
+        command = [
+            sys.executable,
+            "-m",
+            "cli",
+            "stream",
+            *self.sources(),
+            *paths,
+            *options,
+            "--files-per-batch=10",
+        ]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
 
@@ -85,6 +111,17 @@ class StreamJob:
         daemons = [one for jvm in children.get(self.running().pid, []) for one in children.get(jvm, [])]
         return [worker for daemon in daemons for worker in children.get(daemon, [])]
 
+    def processes(self) -> list[int]:
+        """Return all processes of the job."""
+        children, found = _children(), [self.running().pid]
+        for one in found:
+            found += children.get(one, [])
+        return found
+
+    def has_ended(self) -> bool:
+        """Whether the job has ended by itself."""
+        return self._process is not None and self._process.poll() is not None
+
     def last_words(self) -> str:
         """Return the end of the log."""
         return (self.folder / "log").read_text(errors="replace")[-2000:]
@@ -107,15 +144,22 @@ class StreamJob:
     def await_all(self) -> None:
         """Wait until every file has been read."""
         end_s = time.monotonic() + _BATCH_S
-        while self._read_count() < self.files:
+        while not self.has_read_all():
             self.running()
             if time.monotonic() > end_s:
-                raise StreamError(f"{self._read_count()} of {self.files} files: {self.last_words()}")
+                raise StreamError(f"not all has been read: {self.last_words()}")
             time.sleep(0.1)
 
-    def _read_count(self) -> int:
+    def has_read_all(self) -> bool:
+        """Whether every file was read."""
+        return len(self.read()) == self.files
+
+    def read(self) -> list[str]:
+        """Return what batches have read of the messages."""
         done = range(self.batches())
-        return sum(len(read_batch(self.folder / "out", one)["files"]["messages"]) for one in done)
+        return [
+            path for one in done for path in read_batch(self.folder / "out", one)["files"]["messages"]
+        ]
 
     @contextmanager
     def feeding(self) -> Iterator[None]:
@@ -124,8 +168,7 @@ class StreamJob:
 
         def feed() -> None:
             while not stop.wait(_PAUSE_S):
-                self._feed.write(self.folder, self.files, 10, 40)
-                self.files += 1
+                self.add()
 
         thread = threading.Thread(target=feed)
         thread.start()
@@ -134,6 +177,39 @@ class StreamJob:
         finally:
             stop.set()
             thread.join()
+
+
+class RedisJob(StreamJob):
+    """A job whose feeds are in Redis."""
+
+    def __init__(self, folder: Path, seed: int, server: RedisServer) -> None:
+        self.server = server
+        self._streams = {
+            name: Streams(server.address(name, 2), FEEDS[name], KEYS[name]) for name in FEEDS
+        }
+        super().__init__(folder, seed)
+
+    def add(self, subscriptions: int = 10) -> None:
+        """Append to both feeds, however long the server is away."""
+        rows = {
+            "subscriptions": self.feed.subscriptions(subscriptions),
+            "messages": self.feed.messages(40),
+        }
+        for name, own in rows.items():
+            self._streams[name].append(pa.Table.from_pylist(own, FEEDS[name]))
+
+    def sources(self) -> list[str]:
+        """Return where the feeds are."""
+        updates = f"--updates={self.server.address('updates')}"
+        return [updates, *(f"--{name}={self.server.address(name, 2)}" for name in FEEDS)]
+
+    def has_read_all(self) -> bool:
+        """Whether the last entry of each stream was read."""
+        read = {one.stream: one.upto for one in map(Stretch.parse, self.read())}
+        messages = self._streams["messages"]
+        return all(
+            messages.upto(BEGIN, name, None) == read.get(name, BEGIN) for name in messages.address.names
+        )
 
 
 def _children() -> dict[int, list[int]]:
@@ -178,11 +254,39 @@ def asked_to_stop(job: StreamJob) -> None:
     job.start()
 
 
+def disk_full(job: StreamJob) -> None:
+    """Let no file grow for a while, as on a full disk; begin again, if the job has ended with that."""
+    processes = job.processes()
+    for one in processes:
+        with suppress(ProcessLookupError):
+            resource.prlimit(one, resource.RLIMIT_FSIZE, (_FULL_BYTES, resource.RLIM_INFINITY))
+    end_s = time.monotonic() + _FULL_S
+    while not job.has_ended() and time.monotonic() < end_s:
+        time.sleep(0.1)
+    for one in processes:
+        with suppress(ProcessLookupError):
+            resource.prlimit(one, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    if job.has_ended():
+        job.start()
+
+
+def redis_killed(job: StreamJob) -> None:
+    """Kill the server of the feeds, and start it again with what it has acknowledged."""
+    assert isinstance(job, RedisJob)
+    job.server.kill()
+    time.sleep(job.chance.uniform(0.0, _AWAY_S))
+    job.server.start()
+
+
+REDIS_KILLED = "stream: Redis killed"
+
 STREAM_FAULTS: dict[str, Callable[[StreamJob], None]] = {
     "stream: driver killed": driver_killed,
     "stream: workers killed": worker_killed,
     "stream: memory lost": memory_lost,
     "stream: asked to stop": asked_to_stop,
+    "stream: disk full": disk_full,
+    REDIS_KILLED: redis_killed,
 }
 
 
@@ -190,8 +294,24 @@ def strike_stream(
     tally: Tally, count: int, folder: Path, seed: int, progress: Callable[[str, int, int], None]
 ) -> None:
     """Inject a fault so many times while files come; then compare results, and look at every change."""
+    with ExitStack() as servers:
+        if tally.fault == REDIS_KILLED:
+            program = shutil.which("redis-server")
+            if program is None:
+                tally.skipped = "redis-server is not installed"
+                return
+            (folder / "redis").mkdir(parents=True)
+            server = RedisServer(program, folder / "redis")
+            server.start()
+            servers.callback(server.kill)
+            job: StreamJob = RedisJob(folder, seed, server)
+        else:
+            job = StreamJob(folder, seed)
+        _strike(job, tally, count, progress)
+
+
+def _strike(job: StreamJob, tally: Tally, count: int, progress: Callable[[str, int, int], None]) -> None:
     began_s = time.perf_counter()
-    job = StreamJob(folder, seed)
     job.start()
     try:
         with job.feeding():
@@ -204,9 +324,9 @@ def strike_stream(
             job.await_batches(job.batches() + 2)
         job.await_all()
         job.stop()
-        tally.lists, wrong = _audit(folder)
+        tally.lists, wrong = _audit(job.folder)
         tally.violations += wrong
-        tally.commands, wrong = _changes(folder / "out")
+        tally.commands, wrong = _changes(job.folder / "out")
         tally.violations += wrong
     except (StreamError, subprocess.TimeoutExpired) as error:
         tally.violations.append(repr(error))

@@ -37,7 +37,7 @@ def edit(path):
         )
         database.execute(
             "UPDATE meta SET checksum = meta_checksum(name, value) "
-            "WHERE name NOT IN ('objects', 'subscriptions', 'idf')"
+            "WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'outlet')"
         )
         for table in ("objects", "subscriptions"):
             database.execute(

@@ -112,6 +112,24 @@ def test_what_version_5_was_is_as_its_server_made_it(path):
     assert {plain(sql) for (sql,) in rows} == created
 
 
+def test_what_version_6_was_is_as_its_server_made_it(path):
+    """Version 5 becomes one of it first."""
+    older(path, 6)
+    rows = sqlite3.connect(path).execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    created = {plain(one) for one in migrations._CREATE_6 if not one.startswith("INSERT")}
+    assert {plain(sql) for (sql,) in rows} == created
+
+
+def test_weights_of_version_6_are_kept(path):
+    older(path, 6)
+    store = SqliteStore(path, FRAME)
+    idf = store.recover().idf
+    store.close()
+    assert idf is not None
+    assert idf.generation == 1
+    assert [idf.table.weight(one) for one in ("sushi", "茶")] == pytest.approx([0.3, 2.5], rel=1e-4)
+
+
 def test_an_object_of_version_4_may_be_replaced_by_one_with_an_area(path):
     """Totals go up and down with what was carried over, and with what is new."""
     older(path, 4)

@@ -60,10 +60,7 @@ class Job:
 
     def require_exact(self, batch):
         """Compare all results behind a batch with the definition: batch by batch."""
-        rows = [
-            read_feed(self.folder / name / f"{batch:03d}.parquet", schema)
-            for name, schema in FEEDS.items()
-        ]
+        rows = [read_feed(self.folder / name / f"{batch:03d}.parquet", name) for name in FEEDS]
         self.definition.apply(rows[1], rows[0])
         found = {}
         for row in lists(self.parameters.out, self.spark, batch).collect():

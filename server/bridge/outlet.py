@@ -1,0 +1,85 @@
+"""The outlet: what happens to objects goes to a feed, in order, at least once.
+
+It goes to disk with what makes it happen, and leaves when it was told. So a server that is killed tells
+the last of it again, under the same numbers or larger ones, and loses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from feeds.schemas import MESSAGES
+from server.bridge.feeds import FeedError, Given
+from server.commands import command as c
+from server.errors import RefusalError, StoreError
+from server.store import SqliteStore
+from server.store.mutations import Happened
+
+_log = logging.getLogger(__name__)
+
+_AT_ONCE = 5_000
+_WAIT_S = 0.05
+"""Between two looks at what there is to tell."""
+_AGAIN_S = 1.0
+
+Execute = Callable[[c.Command], Awaitable[Any]]
+
+
+class Outlet:
+    """Tells a feed.
+
+    Parameters
+    ----------
+    target
+        The feed.
+    store
+        What keeps that which is to be told.
+    execute
+        Carries out commands.
+    """
+
+    def __init__(self, target: Given, store: SqliteStore, execute: Execute) -> None:
+        self._target, self._store, self._execute = target, store, execute
+
+    async def run(self) -> None:
+        """Tell what happens, until cancelled."""
+        while True:
+            try:
+                if not self._store.untold_count or not await self._tell():
+                    await asyncio.sleep(_WAIT_S)
+            except (*FeedError, StoreError, RefusalError) as error:
+                waiting = self._store.untold_count
+                _log.warning("the outlet is tried again, %d changes wait: %s", waiting, error)
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _tell(self) -> int:
+        """Tell what is next; return how much."""
+        happened = await asyncio.to_thread(self._store.untold, _AT_ONCE)
+        if happened:
+            first, last = happened[0].number, happened[-1].number
+            await asyncio.to_thread(self._target.put, first, last, _rows(happened))
+            await self._execute(c.Told(last))
+        return len(happened)
+
+
+def _rows(happened: Sequence[Happened]) -> pa.Table:
+    """Return rows of the feed."""
+    rows = []
+    for one in happened:
+        row: dict[str, Any] = {
+            "action": one.action,
+            "object_id": one.object_id,
+            "time_ms": one.time_ms,
+        }
+        if one.said:
+            names = ("lon", "lat", "keywords", "ttl_ms")
+            row |= zip(names, json.loads(one.said), strict=True)
+            row["payload"] = one.payload
+        rows.append(row)
+    return pa.Table.from_pylist(rows, MESSAGES)

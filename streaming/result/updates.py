@@ -1,0 +1,58 @@
+"""Changes told in Redis besides: a stream for each partition of the job, and one of complete batches.
+
+Entries have ids of the job's, `batch + 1` and a number: what a repeated batch tells again is there
+already. An entry has rows as `arrays.changes.ROWS` has them, in Arrow's format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from feeds.redis import RedisAddress
+from feeds.redis.streams import Streams
+from streaming.arrays.changes import ROWS, from_bytes
+
+_OBJECTS_MAX = 5_000
+"""Rows of an entry: a megabyte or so, where an object changes as many results as usual."""
+_TOLD_DDL = "entries int"
+_BATCH = pa.schema([("batch", pa.int64()), ("about", pa.string())])
+
+
+def tell_changes(changes: DataFrame, where: RedisAddress, number: int) -> None:
+    """Append the changes of a batch, which are rows of the operator's answers."""
+    # A task that is repeated finds its entries there.
+    changes.mapInArrow(_teller(where, number), _TOLD_DDL).agg(F.sum("entries")).collect()
+
+
+def tell_batch(about: dict[str, Any], where: RedisAddress, number: int) -> None:
+    """Append that a batch is complete."""
+    rows = pa.RecordBatch.from_pylist([{"batch": number, "about": json.dumps(about)}], _BATCH)
+    streams = Streams(where, _BATCH, "batch")
+    streams.put(where.feed, f"{number + 1}-0", rows)
+    streams.close()
+
+
+def _teller(
+    where: RedisAddress, number: int
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def tell(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        streams = Streams(where, ROWS, "object_id")
+        told = Counter[int]()
+        for batch in batches:
+            for partition, block in zip(batch["partition"].to_pylist(), batch["block"], strict=True):
+                rows = from_bytes(block.as_py())
+                for start in range(0, len(rows), _OBJECTS_MAX):
+                    entry_id = f"{number + 1}-{told[partition]}"
+                    streams.put(f"{where.feed}:{partition}", entry_id, rows.slice(start, _OBJECTS_MAX))
+                    told[partition] += 1
+        streams.close()
+        yield pa.record_batch([pa.array([told.total()], pa.int32())], names=["entries"])
+
+    return tell

@@ -1,0 +1,119 @@
+"""Feeds in Redis: addresses, entries, streams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from feeds.redis import AddressError, RedisAddress
+from feeds.redis.address import BEGIN, Stretch, is_redis
+from feeds.redis.entries import ARROW, JSON, packed, rows_of
+from feeds.redis.streams import Streams, connected
+from feeds.schemas import KEYS, MESSAGES
+from tests.streaming.feed import RandomFeed
+from tests.support.redis_server import RedisServer, redis_server
+
+
+def test_an_address_is_read_and_written() -> None:
+    text = "redis://127.0.0.1:6379/2/messages?streams=4"
+    address = RedisAddress.parse(text)
+    assert address == RedisAddress("redis://127.0.0.1:6379/2", "messages", 4)
+    assert str(address) == text
+    assert address.names == ("messages:0", "messages:1", "messages:2", "messages:3")
+    assert RedisAddress.parse("redis://host/0/one").streams == 1
+    stretch = Stretch(address.server, "messages:1", "0-0", "17-3")
+    assert Stretch.parse(str(stretch)) == stretch
+    assert is_redis(text)
+    assert not is_redis("/folder/redis")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("redis://127.0.0.1/messages", "must be like redis://host:port/database/feed"),
+        ("redis:///0/messages", "must be like"),
+        ("redis://host/0/mess ages", "must be like"),
+        ("redis://host/x/messages", "must be like"),
+        ("redis://host/0/messages?stream=2", "must be like"),
+        ("redis://host/0/messages?streams=0", "streams is 0, must be 1 to 1024"),
+        ("redis://me:secret@host/0/messages", "NEARCAST_REDIS_PASSWORD"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(text: str, said: str) -> None:
+    with pytest.raises(AddressError, match=said.replace("?", r"\?")) as found:
+        RedisAddress.parse(text)
+    assert "secret" not in str(found.value)
+
+
+def test_what_cannot_be_read_of_an_entry_is_a_row_of_nothing() -> None:
+    row = {"action": "retract", "object_id": 7, "time_ms": 5}
+    lines = [json.dumps(row).encode(), b"{", b"[1]", b'{"object_id": "seven"}', b'{"payload": 5}']
+    found = rows_of({JSON: b"\n".join(lines)}, MESSAGES).to_pylist()
+    assert [one["object_id"] for one in found] == [7, None, None, None, None]
+    for entry in ({}, {ARROW: b"no arrow"}, {ARROW: packed(pa.record_batch({"object_id": [1]}))}):
+        assert rows_of(entry, MESSAGES).to_pylist() == [dict.fromkeys(MESSAGES.names)]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RedisServer]:
+    with redis_server(tmp_path / "redis") as one:
+        yield one
+
+
+def _rows(streams: Streams) -> list[dict[str, Any]]:
+    found = []
+    for name in streams.address.names:
+        upto = streams.upto(BEGIN, name, None)
+        for rows in streams.read(Stretch(streams.address.server, name, BEGIN, upto)):
+            found += rows.to_pylist()
+    return found
+
+
+def test_rows_of_an_object_stay_in_order_and_survive_the_servers_death(server: RedisServer) -> None:
+    feed = RandomFeed(3)
+    streams = Streams(server.address("messages", 3), MESSAGES, KEYS["messages"])
+    given: list[dict[str, Any]] = []
+    for _ in range(3):
+        table = pa.Table.from_pylist(feed.messages(40), MESSAGES)
+        streams.append(table)
+        given += table.to_pylist()
+        server.kill()
+        server.start()
+    found = _rows(streams)
+    assert len(found) == len(given)
+    for one in {row["object_id"] for row in given}:
+        assert [row for row in found if row["object_id"] == one] == [
+            row for row in given if row["object_id"] == one
+        ]
+    streams.close()
+
+
+def test_a_batch_is_so_many_entries_and_an_entry_is_put_once(server: RedisServer) -> None:
+    streams = Streams(server.address("messages"), MESSAGES, KEYS["messages"])
+    rows = pa.RecordBatch.from_pylist(RandomFeed(3).messages(3), MESSAGES)
+    for number in range(5):
+        for _ in range(2):
+            streams.put("messages:0", f"7-{number}", rows)
+    streams.put("messages:0", "7-2", rows)
+    assert streams.upto(BEGIN, "messages:0", 2) == "7-1"
+    assert streams.upto("7-1", "messages:0", 2) == "7-3"
+    assert streams.upto("7-3", "messages:0", 2) == "7-4"
+    assert streams.upto("7-4", "messages:0", 2) == "7-4"
+    assert streams.upto(BEGIN, "messages:1", None) == BEGIN
+    assert len(_rows(streams)) == 5 * len(rows)
+    assert streams.first(4).num_rows == 4
+    streams.close()
+
+
+def test_the_password_is_taken_from_the_environment(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = connected(server.address("any").server)
+    client.config_set("requirepass", "secret")
+    monkeypatch.setenv("NEARCAST_REDIS_PASSWORD", "secret")
+    assert connected(server.address("any").server).ping()

@@ -1,0 +1,167 @@
+"""The bridge, with a server in this process: objects come from a feed and are told to another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import nearcast
+from feeds.redis.address import BEGIN, Stretch
+from feeds.redis.streams import Streams
+from feeds.schemas import EXPIRE, KEYS, MESSAGES, PUBLISH, RETRACT
+from safe_region.frame import Area
+from server.bridge.feeds import GivenFolder
+from server.errors import BridgeError
+from server.limits import Limits
+from server.main import Server
+from server.settings import ServerSettings
+from tests.support.redis_server import RedisServer, redis_server
+from tests.support.servers import serving
+
+AREA = Area(12.0, 55.0, 12.2, 55.1)
+_PATIENCE_S = 60.0
+
+
+def settings(tmp_path: Path, **more: Any) -> ServerSettings:
+    return ServerSettings(area=AREA, port=0, store=tmp_path / "store.db", virtual_time=True, **more)
+
+
+def message(object_id: int, **more: Any) -> dict[str, Any]:
+    row = {"action": PUBLISH, "object_id": object_id, "time_ms": 1_000, "lon": 12.1, "lat": 55.05}
+    return {**row, "keywords": ["tea", "Ice"], "ttl_ms": 60_000, "payload": b"x", **more}
+
+
+def write(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
+    folder.mkdir(exist_ok=True)
+    GivenFolder(folder).put(number, number, pa.Table.from_pylist(rows, MESSAGES))
+
+
+def told(folder: Path) -> list[tuple[str, int]]:
+    """Return what a folder was told, in order."""
+    rows = [row for path in sorted(folder.glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
+    return [(row["action"], row["object_id"]) for row in rows]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(_PATIENCE_S):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+def keys(server: Server) -> set[str]:
+    return {item.key for item in server.coordinator.matching.objects.values()}
+
+
+async def test_objects_come_from_a_folder_once_and_survive_the_server(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    wrong = [message(3, lat=80.0), message(4, keywords=None), {"action": "shout"}]
+    write(folder, 1, [message(1), message(2), message(1), *wrong, message(5, ttl_ms=None)])
+    async with serving(settings(tmp_path, inlet=str(folder))) as server:
+        await until(lambda: len(keys(server)) == 3)
+        assert keys(server) == {"inlet/1", "inlet/2", "inlet/5"}
+        assert server.coordinator.counters.inlet_refused == 3
+        item = server.coordinator.matching.objects[server.coordinator.id_of_key["inlet/1"]]
+        assert (item.keywords, item.payload) == (("ice", "tea"), b"x")
+        gone = {"action": RETRACT, "object_id": 2, "time_ms": 2_000}
+        # What comes and goes at once was never there.
+        write(folder, 2, [gone, message(6), {**gone, "object_id": 6}, {**gone, "object_id": 77}])
+        await until(lambda: len(keys(server)) == 2)
+    write(folder, 3, [message(7), message(1)])
+    async with serving(settings(tmp_path, inlet=str(folder))) as server:
+        await until(lambda: "inlet/7" in keys(server))
+        assert keys(server) == {"inlet/1", "inlet/5", "inlet/7"}
+        server.coordinator.check()
+
+
+async def test_the_outlet_tells_everything_in_order(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    async with serving(settings(tmp_path, outlet=str(folder))) as server:
+        async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
+            await client.advance_clock(1_000)
+            publisher = client.publisher()
+            first, second = await publisher.publish(
+                [
+                    nearcast.GeoObject(["tea"], 12.1, 55.05, ttl_s=5, key="a", payload=b"x"),
+                    nearcast.GeoObject(["ice"], 12.1, 55.05, ttl_s=5),
+                ]
+            )
+            (third,) = await publisher.publish(
+                [nearcast.GeoObject(["tea"], 12.1, 55.05, ttl_s=50, key="a")]
+            )
+            await publisher.retract(third)
+            await client.advance_clock(10_000)
+            (fourth,) = await publisher.publish([nearcast.GeoObject(["tea"], 12.1, 55.05, ttl_s=50)])
+        await until(lambda: len(told(folder)) == 7)
+    happened = [(PUBLISH, first), (PUBLISH, second), (RETRACT, first), (PUBLISH, third)]
+    happened += [(RETRACT, third), (EXPIRE, second), (PUBLISH, fourth)]
+    assert told(folder) == happened
+    row = pq.read_table(min(folder.glob("*.parquet"))).to_pylist()[0]
+    assert row == {
+        "action": PUBLISH, "object_id": first, "time_ms": 1_000, "lon": 12.1, "lat": 55.05,
+        "keywords": ["tea"], "ttl_ms": 5_000, "payload": b"x",
+    }
+
+
+async def test_what_was_not_told_is_told_by_the_next_server(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.write_text("no folder")
+    given = settings(tmp_path, outlet=str(out))
+    async with serving(given, Limits(outlet_max=3)) as server:
+        async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
+            publisher = client.publisher()
+            posts = [nearcast.GeoObject(["tea"], 12.1, 55.05, ttl_s=500) for _ in range(3)]
+            ids = await publisher.publish(posts)
+            with pytest.raises(nearcast.RefusedError, match="outlet is 3 changes wait, must be below 3"):
+                await publisher.publish(posts)
+    out.unlink()
+    async with serving(given) as server:
+        await until(lambda: len(told(out)) == 3)
+        await until(lambda: server._store.untold_count == 0)
+    assert told(out) == [(PUBLISH, one) for one in ids]
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    with redis_server(tmp_path / "redis") as one:
+        yield one
+
+
+async def test_feeds_in_redis_whose_server_dies(tmp_path: Path, redis: RedisServer) -> None:
+    source, target = redis.address("in", 2), redis.address("out")
+    streams = Streams(source, MESSAGES, KEYS["messages"])
+    given = settings(tmp_path, inlet=str(source), outlet=str(target))
+    async with serving(given) as server:
+        streams.append(pa.Table.from_pylist([message(one) for one in range(10)], MESSAGES))
+        await until(lambda: len(keys(server)) == 10)
+        await asyncio.to_thread(redis.kill)
+        await asyncio.to_thread(redis.start)
+        streams.append(pa.Table.from_pylist([message(one) for one in range(10, 20)], MESSAGES))
+        await until(lambda: len(keys(server)) == 20)
+        await until(lambda: server._store.untold_count == 0)
+    found = Streams(target, MESSAGES, KEYS["messages"])
+    rows = [
+        row
+        for some in found.read(Stretch(target.server, "out:0", BEGIN, "+"))
+        for row in some.to_pylist()
+    ]
+    assert {row["object_id"] for row in rows} == set(range(1, 21))
+    assert {row["action"] for row in rows} == {PUBLISH}
+
+
+async def test_an_inlet_that_is_not_there_is_named(tmp_path: Path) -> None:
+    server = Server(settings(tmp_path, inlet=str(tmp_path / "nowhere")))
+    with pytest.raises(BridgeError, match="inlet is .*nowhere, must be a folder that is there"):
+        await server.start()
+
+
+def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="address is redis://nowhere, must be like"):
+        settings(tmp_path, outlet="redis://nowhere")
+    with pytest.raises(ValueError, match="must not be the inlet"):
+        settings(tmp_path, inlet="feed", outlet="feed")

@@ -1,0 +1,89 @@
+"""The job with feeds in Redis, and changes told there."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from feeds.redis.address import BEGIN, Stretch
+from feeds.redis.streams import Streams
+from feeds.schemas import FEEDS, KEYS
+from streaming.arrays.changes import ROWS
+from streaming.result.audit import audit
+from tests.streaming.spark.test_job import Job
+from tests.support.redis_server import redis_server
+
+
+@pytest.fixture
+def server(tmp_path):
+    with redis_server(tmp_path / "redis") as one:
+        yield one
+
+
+def appended(server, feed, count):
+    """Append a batch of each feed."""
+    for name, rows in (
+        ("subscriptions", feed.subscriptions(8)),
+        ("messages", feed.messages(count)),
+    ):
+        streams = Streams(server.address(name, 2), FEEDS[name], KEYS[name])
+        streams.append(pa.Table.from_pylist(rows, FEEDS[name]))
+        streams.close()
+
+
+def told(server, partitions):
+    """Return what the streams of updates have of each batch, and how often a batch is complete."""
+    changes, batches = Counter(), Counter()
+    for partition in range(partitions):
+        streams = Streams(server.address("updates"), ROWS, "object_id")
+        name = f"updates:{partition}"
+        stretch = Stretch(server.address("updates").server, name, BEGIN, "+")
+        for rows in streams.read(stretch):
+            changes.update(map(repr, rows.to_pylist()))
+    found = streams._redis.xrange("updates")
+    batches.update(int(entry_id.split(b"-")[0]) - 1 for entry_id, _ in found)
+    return changes, batches
+
+
+def test_a_job_reads_streams_and_tells_its_changes_once(tmp_path, spark, server):
+    job = Job(tmp_path, spark, partitions=2)
+    job.parameters = replace(
+        job.parameters,
+        messages=server.address("messages", 2),
+        subscriptions=server.address("subscriptions", 2),
+        updates=server.address("updates"),
+        files_per_batch=2,  # an entry of each stream
+    )
+    for _ in range(3):
+        appended(server, job.feed, 40)
+    assert [one.number for one in job.run()] == [0, 1, 2]
+    server.kill()
+    server.start()
+    # As when it is killed before the last batch is noted: it is told again, and is there once.
+    (job.parameters.checkpoint / "spark" / "commits" / "2").unlink()
+    (job.parameters.checkpoint / "spark" / "commits" / ".2.crc").unlink(missing_ok=True)
+    (job.parameters.out / "batches" / "00000002.json").unlink()
+    appended(server, job.feed, 40)
+    assert [one.number for one in job.run()] == [2, 3]
+    found = audit(job.parameters.checkpoint, job.parameters.out, spark, 100)
+    assert found.mismatches == []
+    assert found.lists > 10
+    table = pq.read_table(job.parameters.out / "changes", schema=ROWS)
+    changes, batches = told(server, 2)
+    assert changes == Counter(map(repr, table.to_pylist()))
+    assert batches == dict.fromkeys(range(4), 1)
+
+
+def test_entries_that_cannot_be_read_are_refused(tmp_path, spark, server):
+    job = Job(tmp_path, spark, partitions=1)
+    job.parameters = replace(job.parameters, messages=server.address("messages"))
+    streams = Streams(server.address("messages"), FEEDS["messages"], "object_id")
+    streams._redis.xadd("messages:0", {"json": '{"action": "retract", "object_id": 3, "time_ms": 9}'})
+    streams._redis.xadd("messages:0", {"json": "{"})
+    streams._redis.xadd("messages:0", {"something": "else"})
+    streams.close()
+    batches = job.run()
+    assert sum(one.refused for one in batches) == 2
+    assert sum(one.counts.get("unknown", 0) for one in batches) == 1
