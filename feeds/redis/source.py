@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -103,10 +103,9 @@ class RedisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of entries."""
-        assert isinstance(partition, _Part)
         streams = self._streams()
         try:
-            yield from streams.read(partition.stretch)
+            yield from streams.read(cast("_Part", partition).stretch)
         finally:
             streams.close()
 

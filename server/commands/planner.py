@@ -111,8 +111,6 @@ class Planner:
                 return self._plan_retract(command)
             case c.TakeIn():
                 return self._plan_take_in(command)
-            case c.Told():
-                return Plan(lambda _: None, (DeleteTold(command.number),))
             case c.Subscribe():
                 return self._plan_subscribe(command)
             case c.Unsubscribe():
@@ -123,8 +121,9 @@ class Planner:
                 return self._plan_idf(command)
             case c.Forget():
                 return self._plan_forget(command)
-            case c.Sync():
-                return Plan(lambda _: self._coordinator.matching.now_ms)
+            case c.Told() | c.Sync():
+                mutations = (DeleteTold(command.number),) if isinstance(command, c.Told) else ()
+                return Plan(lambda _: self._coordinator.matching.now_ms, mutations)
 
     def _plan_publish(self, command: c.Publish) -> Plan:
         coordinator = self._coordinator

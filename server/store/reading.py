@@ -49,7 +49,10 @@ _OVERDUE = (
     "GROUP BY device_id HAVING latest_ms < ? LIMIT ?"
 )
 
-_SETTINGS = "SELECT name, value, checksum FROM meta WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'outlet')"
+_SETTINGS = (
+    "SELECT name, value, checksum FROM meta "
+    "WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'outlet')"
+)
 
 Rows = list[tuple[Any, ...]]
 

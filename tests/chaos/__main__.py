@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import platform
+import shutil
 import sys
 import tempfile
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from rich.table import Table
 
 from cli.progress import bars
 from tests.chaos.run import KILL, NAMES, run
+from tests.chaos.stream_faults import REDIS_KILLED
 from tests.chaos.tally import Tally
 
 _SHOWN = 20
@@ -37,6 +39,8 @@ def main(
     About half an hour on two cores as it stands.
     """
     wanted = {name: kills if name == KILL else others for name in faults or NAMES}
+    if shutil.which("redis-server") is None and wanted.pop(REDIS_KILLED, 0):
+        click.echo(f"{REDIS_KILLED}: skipped, redis-server is not installed", err=True)
     with tempfile.TemporaryDirectory(prefix="nearcast-chaos-") as folder, bars() as progress:
         tallies = asyncio.run(run(wanted, Path(folder), devices, seed, progress))
     Console().print(_table(tallies))

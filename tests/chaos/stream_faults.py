@@ -296,10 +296,7 @@ def strike_stream(
     """Inject a fault so many times while files come; then compare results, and look at every change."""
     with ExitStack() as servers:
         if tally.fault == REDIS_KILLED:
-            program = shutil.which("redis-server")
-            if program is None:
-                tally.skipped = "redis-server is not installed"
-                return
+            program = shutil.which("redis-server") or ""
             (folder / "redis").mkdir(parents=True)
             server = RedisServer(program, folder / "redis")
             server.start()

@@ -50,7 +50,7 @@ def told(folder: Path) -> list[tuple[str, int]]:
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(_PATIENCE_S):
-        while not holds():
+        while not holds():  # noqa: ASYNC110 - what is waited for tells nobody
             await asyncio.sleep(0.02)
 
 
@@ -103,8 +103,14 @@ async def test_the_outlet_tells_everything_in_order(tmp_path: Path) -> None:
     assert told(folder) == happened
     row = pq.read_table(min(folder.glob("*.parquet"))).to_pylist()[0]
     assert row == {
-        "action": PUBLISH, "object_id": first, "time_ms": 1_000, "lon": 12.1, "lat": 55.05,
-        "keywords": ["tea"], "ttl_ms": 5_000, "payload": b"x",
+        "action": PUBLISH,
+        "object_id": first,
+        "time_ms": 1_000,
+        "lon": 12.1,
+        "lat": 55.05,
+        "keywords": ["tea"],
+        "ttl_ms": 5_000,
+        "payload": b"x",
     }
 
 
@@ -112,13 +118,15 @@ async def test_what_was_not_told_is_told_by_the_next_server(tmp_path: Path) -> N
     out = tmp_path / "out"
     out.write_text("no folder")
     given = settings(tmp_path, outlet=str(out))
-    async with serving(given, Limits(outlet_max=3)) as server:
-        async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
-            publisher = client.publisher()
-            posts = [nearcast.GeoObject(["tea"], 12.1, 55.05, ttl_s=500) for _ in range(3)]
-            ids = await publisher.publish(posts)
-            with pytest.raises(nearcast.RefusedError, match="outlet is 3 changes wait, must be below 3"):
-                await publisher.publish(posts)
+    async with (
+        serving(given, Limits(outlet_max=3)) as server,
+        nearcast.connect(f"127.0.0.1:{server.port}") as client,
+    ):
+        publisher = client.publisher()
+        posts = [nearcast.GeoObject(["tea"], 12.1, 55.05, ttl_s=500) for _ in range(3)]
+        ids = await publisher.publish(posts)
+        with pytest.raises(nearcast.RefusedError, match="outlet is 3 changes wait, must be below 3"):
+            await publisher.publish(posts)
     out.unlink()
     async with serving(given) as server:
         await until(lambda: len(told(out)) == 3)
@@ -156,7 +164,7 @@ async def test_feeds_in_redis_whose_server_dies(tmp_path: Path, redis: RedisServ
 
 async def test_an_inlet_that_is_not_there_is_named(tmp_path: Path) -> None:
     server = Server(settings(tmp_path, inlet=str(tmp_path / "nowhere")))
-    with pytest.raises(BridgeError, match="inlet is .*nowhere, must be a folder that is there"):
+    with pytest.raises(BridgeError, match=r"inlet is .*nowhere, must be a folder that is there"):
         await server.start()
 
 
