@@ -139,6 +139,12 @@ _MASTER_OPTION = click.option("--master", default=MASTER, show_default=True, hel
     help="Who is affected by a message: sq-plus-tree, igpt, ipt, ciq, naive.",
 )
 @click.option(
+    "--clause-index",
+    default="inverted-grid",
+    show_default=True,
+    help="Which boolean subscriptions a message may concern: inverted-grid, ap-tree, and others.",
+)
+@click.option(
     "--idf",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Weights of keywords for the similarity tfidf (nearcast idf build); without, each weighs 1.",

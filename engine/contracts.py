@@ -50,6 +50,12 @@ def kinds_of(handles: Ints) -> Ints:
     return kinds
 
 
+def numbers_of(handles: Ints) -> Ints:
+    """Return the number of each subscription within its kind."""
+    numbers: Ints = handles & ((1 << _KIND_SHIFT) - 1)
+    return numbers
+
+
 CHANGE_DTYPE = np.dtype(
     [
         ("handle", np.int64),

@@ -12,7 +12,9 @@ messages
 subscriptions
     Who subscribes (`subscribe`) and no longer does (`end`). `subscription_id` is the subscriber's; who
     subscribes again under the same one replaces what it had. Of kind `top_k`: keywords, k, alpha,
-    similarity (`jaccard`, `dice`, `cosine` or `tfidf`), and where it stands.
+    similarity (`jaccard`, `dice`, `cosine` or `tfidf`), and where it stands. Of kind `boolean`: an
+    expression, such as `coffee AND NOT "live music"`, and a range that is fixed in place, either
+    `radius_m` about lon and lat or `bounds`: west, south, east, north.
 
 Order
 -----
@@ -26,7 +28,7 @@ import pyarrow as pa
 
 PUBLISH, RETRACT, EXPIRE = "publish", "retract", "expire"
 SUBSCRIBE, END = "subscribe", "end"
-TOP_K = "top_k"
+TOP_K, BOOLEAN = "top_k", "boolean"
 
 MESSAGES = pa.schema(
     [
@@ -53,6 +55,9 @@ SUBSCRIPTIONS = pa.schema(
         ("similarity", pa.string()),
         ("lon", pa.float64()),
         ("lat", pa.float64()),
+        ("expression", pa.string()),
+        ("radius_m", pa.float64()),
+        ("bounds", pa.list_(pa.float64())),
     ]
 )
 

@@ -1,8 +1,9 @@
 """A simulation as the two feeds of `feeds.schemas`: files by time, for whoever reads streams.
 
 Objects are published, taken back and replaced as in the table of objects; a replacement is another
-object, and the one before is taken back at the same time. Subscriptions are the top-k ones, and stand:
-those that move with their devices stand where these begin. Windows are the reader's.
+object, and the one before is taken back at the same time. Top-k subscriptions stand: those that
+move with their devices stand where these begin. Of boolean ones those are there whose range is fixed in
+place. Windows are the reader's.
 """
 
 from __future__ import annotations
@@ -109,10 +110,12 @@ def _messages(objects: DataFrame, start_ms: Column) -> DataFrame:
 
 
 def _subscriptions(wanted: DataFrame, begin: DataFrame, start_ms: Column) -> DataFrame:
-    """Return those that are top-k, where they stand."""
+    """Return those that are top-k, where they stand, and those whose ranges do not move."""
+    is_fixed = F.col("center").isNotNull() | F.col("bounds").isNotNull()
+    at = F.coalesce("place", "center")
     device = F.regexp_extract("device_id", r"(\d+)$", 1).cast("long")
     return (
-        wanted.where(F.col("kind") == TOP_K)
+        wanted.where((F.col("kind") == TOP_K) | is_fixed)
         .join(begin, on="device_id", how="inner")
         .select(
             F.lit(SUBSCRIBE).alias("action"),
@@ -123,8 +126,11 @@ def _subscriptions(wanted: DataFrame, begin: DataFrame, start_ms: Column) -> Dat
             "k",
             "alpha",
             "similarity",
-            F.coalesce(F.get("place", F.lit(0)), "lon").alias("lon"),
-            F.coalesce(F.get("place", F.lit(1)), "lat").alias("lat"),
+            F.coalesce(F.get(at, F.lit(0)), "lon").alias("lon"),
+            F.coalesce(F.get(at, F.lit(1)), "lat").alias("lat"),
+            "expression",
+            "radius_m",
+            "bounds",
         )
         .select(*SUBSCRIPTIONS.names)
     )

@@ -121,6 +121,7 @@ def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
         "mechanism": parameters.mechanism,
         "partitions": parameters.partitions,
         "subscription_index": parameters.subscription_index,
+        "clause_index": parameters.clause_index,
         "idf": _kept_idf(parameters),
     }
     if path.exists():

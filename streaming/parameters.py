@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from feeds.redis import RedisAddress
-from index.catalogue import DEFAULT_SUBSCRIPTION_INDEX, WEIGHTED_SUBSCRIPTION_INDEXES
+from index.catalogue import (
+    CLAUSE_INDEXES,
+    DEFAULT_CLAUSE_INDEX,
+    DEFAULT_SUBSCRIPTION_INDEX,
+    WEIGHTED_SUBSCRIPTION_INDEXES,
+)
 from safe_region.frame import Area
 from streaming.distribution import MECHANISMS
 from streaming.distribution.keywords import PARTITIONS_MAX as REPLICAS_MAX
@@ -45,6 +50,8 @@ class StreamParameters:
         How subscriptions are divided.
     subscription_index
         Who is affected by a message.
+    clause_index
+        Which boolean subscriptions a message may concern.
     idf
         File with weights of keywords, for the similarity tfidf.
     format
@@ -68,6 +75,7 @@ class StreamParameters:
     mechanism: str = "hashing"
     partitions: int = 4
     subscription_index: str = DEFAULT_SUBSCRIPTION_INDEX
+    clause_index: str = DEFAULT_CLAUSE_INDEX
     idf: Path | None = None
     format: str = "parquet"
     files_per_batch: int = 1000
@@ -96,6 +104,7 @@ class StreamParameters:
         _one_of(
             "subscription_index", self.subscription_index, tuple(sorted(WEIGHTED_SUBSCRIPTION_INDEXES))
         )
+        _one_of("clause_index", self.clause_index, tuple(CLAUSE_INDEXES))
         count, duration_ms = self.window.count, self.window.duration_ms
         _require(
             (count == 0) != (duration_ms == 0), "window", self.window, "so many messages, or so much time"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine import EngineOptions
+from index.catalogue import DEFAULT_CLAUSE_INDEX
 from index.square import Square
 from safe_region.frame import Area, Frame
 from streaming.distribution import Distribution, distribution_of
@@ -55,6 +56,8 @@ class Plan:
         Its name.
     idf
         The file with weights of keywords; empty for none.
+    clause_index
+        The name of that of boolean subscriptions.
     """
 
     run: str
@@ -66,6 +69,7 @@ class Plan:
     keys: tuple[int, ...]
     subscription_index: str
     idf: str = ""
+    clause_index: str = DEFAULT_CLAUSE_INDEX
 
     @classmethod
     def begin(cls, distribution: Distribution, **chosen: Any) -> Self:  # noqa: ANN401
@@ -93,7 +97,7 @@ class Plan:
 
     def engine_options(self) -> EngineOptions:
         """Return how the engine of a partition works."""
-        return engine_options(self.square, self.frame.maxdist_m, self.subscription_index)
+        return engine_options(self.square, self.frame.maxdist_m, self.subscription_index, self.clause_index)
 
     def write(self, path: Path) -> None:
         """Write the plan, whole or not at all."""

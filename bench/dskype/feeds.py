@@ -120,6 +120,9 @@ class FeedFiles:
             "similarity": pa.array(["tfidf"] * count),
             "lon": lon,
             "lat": lat,
+            "expression": pa.nulls(count, pa.string()),
+            "radius_m": pa.nulls(count, pa.float64()),
+            "bounds": pa.nulls(count, pa.list_(pa.float64())),
         }
         path = self.folder / "subscriptions" / f"{name}.parquet"
         pq.write_table(pa.table(columns, SUBSCRIPTIONS), path)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ import pyarrow as pa
 from index.batches import Floats, Ints, KeywordIds, KeywordLists
 
 Bytes = npt.NDArray[np.int8]
+Marks = npt.NDArray[np.int16]
 
 FOR_EVER_MS = 1 << 62
 """The expiry of what has no lifetime."""
@@ -69,6 +70,10 @@ class Block:
     square: Floats
     """What each word weighs, squared; 1 without weights."""
 
+    PARALLEL: ClassVar[tuple[str, ...]] = ("words",)
+    """Columns that have as many values as there are keywords."""
+    SHARED: ClassVar[tuple[str, ...]] = ("offsets", "high", "low", "square")
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -100,17 +105,23 @@ class Block:
     def part(self, rows: Ints) -> Self:
         """Return some rows, in this order; digests stay as they are."""
         columns = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name in columns.keys() - {"offsets", "words", "high", "low", "square"}:
+        for name in columns.keys() - {*self.PARALLEL, *self.SHARED}:
             columns[name] = columns[name][rows]
-        lists = self.lists(self.words, rows)
-        return type(self)(**{**columns, "offsets": lists.offsets, "words": lists.ids})
+        columns["offsets"], places = self.places(rows)
+        for name in self.PARALLEL:
+            columns[name] = columns[name][places]
+        return type(self)(**columns)
 
-    def lists(self, numbers: KeywordIds, rows: Ints) -> KeywordLists:
-        """Return the keyword lists of some rows, with a number for each of `words`."""
+    def places(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Return offsets of the keyword lists of some rows, and where their keywords are."""
         counts = np.diff(self.offsets)[rows]
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum(counts, out=offsets[1:])
-        places = np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
+        return offsets, np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
+
+    def lists(self, numbers: KeywordIds, rows: Ints) -> KeywordLists:
+        """Return the keyword lists of some rows, with a number for each of `words`."""
+        offsets, places = self.places(rows)
         return KeywordLists(offsets, numbers[places])
 
     def sorted_lists(self, numbers: KeywordIds, rows: Ints) -> KeywordLists:
@@ -135,8 +146,16 @@ class Messages(Block):
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions(Block):
-    """Who subscribes and no longer does."""
+    """Who subscribes and no longer does.
 
+    Keywords of boolean ones are those of their clauses: `marks` says of each keyword of which clause, and
+    whether it is excluded.
+    """
+
+    PARALLEL: ClassVar[tuple[str, ...]] = ("words", "marks")
+
+    marks: Marks
+    """Twice the number of the clause; one more of what is excluded. 0 of top-k subscriptions."""
     subscription_id: Ints
     time_ms: Ints
     x_m: Floats
@@ -146,3 +165,11 @@ class Subscriptions(Block):
     k: Ints
     similarity: Bytes
     is_end: Bytes
+    is_boolean: Bytes
+    radius_m: Floats
+    """Of a range that is a circle; 0 of others. x_m and y_m are the middle of a range."""
+    x1_m: Floats
+    """Box of a range that is a rectangle."""
+    y1_m: Floats
+    x2_m: Floats
+    y2_m: Floats

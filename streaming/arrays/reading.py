@@ -7,7 +7,7 @@ Operations: O(rows + keywords), a few calls of Python for each different keyword
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from feeds.schemas import END, EXPIRE, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
+from feeds.schemas import BOOLEAN, END, EXPIRE, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
 from index.batches import Floats, Ints, KeywordIds
 from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword
 from safe_region.scoring import Similarity, text_weight
-from streaming.arrays.blocks import FOR_EVER_MS, Messages, Subscriptions, digests
+from streaming.arrays.blocks import FOR_EVER_MS, Marks, Messages, Subscriptions, digests
+from streaming.arrays.booleans import MARKS_MAX, marked_keywords, read_ranges
+from streaming.arrays.judge import Bools, Judge, Refusals
 
 OBJECT_KEYWORDS_MAX = 64
 SUBSCRIPTION_KEYWORDS_MAX = 16
@@ -33,42 +35,8 @@ TIME_MS_MAX = 1 << 52
 
 SIMILARITIES = {one.name.lower(): int(one) for one in Similarity}
 
-Bools = npt.NDArray[np.bool_]
 Weigh = Callable[[str], float]
 """What a keyword weighs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusals:
-    """Rows that are wrong, and why; the first reason found of each."""
-
-    rows: Ints
-    reasons: list[str]
-
-
-class _Judge:
-    """Collects reasons against rows.
-
-    Parameters
-    ----------
-    count
-        How many rows there are.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._reasons: dict[int, str] = {}
-        self.is_good: Bools = np.ones(count, dtype=np.bool_)
-
-    def require(self, holds: Bools, reason: str) -> None:
-        """Refuse the rows for which something does not hold, unless they are refused already."""
-        for row in np.flatnonzero(self.is_good & ~holds).tolist():
-            self._reasons[row] = reason
-        self.is_good &= holds
-
-    def refusals(self) -> Refusals:
-        """Return what was refused, by row."""
-        rows = sorted(self._reasons)
-        return Refusals(np.array(rows, dtype=np.int64), [self._reasons[row] for row in rows])
 
 
 def _numbers(column: pa.Array) -> Ints:
@@ -93,18 +61,29 @@ class _Words:
 
     offsets: Ints
     words: KeywordIds
+    marks: Marks
     high: Ints
     low: Ints
     square: Floats
 
 
 def _read_words(
-    column: pa.ListArray, judge: _Judge, wanted: Bools, count_max: int, weigh: Weigh
+    column: pa.ListArray,
+    judge: Judge,
+    wanted: Bools,
+    count_max: int,
+    weigh: Weigh,
+    marks: Marks | None = None,
 ) -> _Words:
-    """Read keyword lists, of which those of `wanted` rows must be right; the others are empty."""
+    """Read keyword lists, of which those of `wanted` rows must be right; the others are empty.
+
+    With `marks` of keywords, each is there once for every mark, and lists may be as long as they are.
+    """
     counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    limit = f"1 to {count_max} keywords"
-    judge.require(~wanted | ((counts >= 1) & (counts <= count_max)), f"keywords must be {limit}")
+    if marks is None:
+        limit = f"1 to {count_max} keywords"
+        judge.require(~wanted | ((counts >= 1) & (counts <= count_max)), f"keywords must be {limit}")
+        marks = np.zeros(len(column.flatten()), dtype=np.int16)
     encoded = column.flatten().dictionary_encode()
     numbers = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     known: dict[str, int] = {}
@@ -117,13 +96,20 @@ def _read_words(
     length = f"1 to {KEYWORD_LENGTH_MAX} printable characters"
     judge.require(~wanted | is_right, f"each of keywords must be {length}")
     kept = (judge.is_good & wanted)[owners]
-    pairs = np.unique(owners[kept] * max(1, len(known)) + found[kept])
-    owners, words = np.divmod(pairs, max(1, len(known)))
+    most = max(1, len(known))
+    triples = np.unique((owners[kept] * MARKS_MAX + marks[kept]) * most + found[kept])
+    marked, words = np.divmod(triples, most)
+    owners, own_marks = np.divmod(marked, MARKS_MAX)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(counts)))])
     pair = digests(list(known))
     square = np.array([weigh(word) ** 2 for word in known], dtype=np.float64)
     return _Words(
-        offsets.astype(np.int64), words.astype(np.int32), pair[:, 0].copy(), pair[:, 1].copy(), square
+        offsets.astype(np.int64),
+        words.astype(np.int32),
+        own_marks.astype(np.int16),
+        pair[:, 0].copy(),
+        pair[:, 1].copy(),
+        square,
     )
 
 
@@ -136,7 +122,7 @@ def _number_of(keyword: str, known: dict[str, int]) -> int:
 
 
 def _positions(
-    batch: pa.RecordBatch, judge: _Judge, wanted: Bools, frame: Frame
+    batch: pa.RecordBatch, judge: Judge, wanted: Bools, frame: Frame
 ) -> tuple[Floats, Floats]:
     """Return plane metres; 0 of rows that are not wanted."""
     lon, lat = _floats(batch["lon"]), _floats(batch["lat"])
@@ -150,7 +136,7 @@ def _positions(
 
 
 def _identified(
-    batch: pa.RecordBatch, judge: _Judge, actions: tuple[str, ...], name: str, id_max: int
+    batch: pa.RecordBatch, judge: Judge, actions: tuple[str, ...], name: str, id_max: int
 ) -> Ints:
     """Judge actions, numbers and times; return the numbers."""
     action = _texts(batch["action"])
@@ -164,7 +150,7 @@ def _identified(
 
 def read_messages(batch: pa.RecordBatch, frame: Frame, weigh: Weigh) -> tuple[Messages, Refusals]:
     """Read messages (`feeds.schemas.MESSAGES`)."""
-    judge = _Judge(len(batch))
+    judge = Judge(len(batch))
     ids = _identified(batch, judge, (PUBLISH, RETRACT, EXPIRE), "object_id", np.iinfo(np.int64).max)
     time_ms = _numbers(batch["time_ms"])
     is_published = _texts(batch["action"]) == PUBLISH
@@ -188,38 +174,52 @@ def read_messages(batch: pa.RecordBatch, frame: Frame, weigh: Weigh) -> tuple[Me
 
 
 def read_subscriptions(
-    batch: pa.RecordBatch, frame: Frame, weigh: Weigh
+    batch: pa.RecordBatch, frame: Frame, weigh: Weigh, kinds: Sequence[str] = (TOP_K, BOOLEAN)
 ) -> tuple[Subscriptions, Refusals]:
-    """Read subscriptions (`feeds.schemas.SUBSCRIPTIONS`)."""
-    judge = _Judge(len(batch))
+    """Read subscriptions (`feeds.schemas.SUBSCRIPTIONS`), of some kinds."""
+    judge = Judge(len(batch))
     ids = _identified(batch, judge, (SUBSCRIBE, END), "subscription_id", ID_MAX)
     begins = _texts(batch["action"]) == SUBSCRIBE
-    judge.require(~begins | (_texts(batch["kind"]) == TOP_K), f"kind must be {TOP_K}")
+    kind = _texts(batch["kind"])
+    judge.require(~begins | np.isin(kind.astype(str), kinds), f"kind must be {' or '.join(kinds)}")
+    ranks, selects = begins & (kind == TOP_K), begins & (kind == BOOLEAN)
     k = _numbers(batch["k"].cast(pa.int64()))
-    judge.require(~begins | ((k >= 1) & (k <= K_MAX)), f"k must be 1 to {K_MAX}")
+    judge.require(~ranks | ((k >= 1) & (k <= K_MAX)), f"k must be 1 to {K_MAX}")
     alpha = _floats(batch["alpha"])
     in_range = (alpha >= ALPHA_MIN) & (alpha <= ALPHA_MAX)
-    judge.require(~begins | in_range, f"alpha must be {ALPHA_MIN} to {ALPHA_MAX}")
+    judge.require(~ranks | in_range, f"alpha must be {ALPHA_MIN} to {ALPHA_MAX}")
     names = _texts(batch["similarity"])
     similarity = np.array([SIMILARITIES.get(name, 0) for name in names], dtype=np.int8)
-    judge.require(~begins | (similarity > 0), f"similarity must be one of {', '.join(SIMILARITIES)}")
-    x_m, y_m = _positions(batch, judge, begins, frame)
-    words = _read_words(batch["keywords"], judge, begins, SUBSCRIPTION_KEYWORDS_MAX, weigh)
-    kept = judge.is_good & begins
+    judge.require(~ranks | (similarity > 0), f"similarity must be one of {', '.join(SIMILARITIES)}")
+    found = read_ranges(batch["radius_m"], batch["bounds"], judge, selects, frame)
+    x_m, y_m = _positions(batch, judge, ranks | found.is_circle, frame)
+    words = _read_words(
+        batch["keywords"], judge, ranks, SUBSCRIPTION_KEYWORDS_MAX, weigh
+    )
+    kept = judge.is_good & ranks
     weights = [
         text_weight(one, frame.maxdist_m) if good else 0.0 for one, good in zip(alpha, kept, strict=True)
     ]
-    block = Subscriptions(
-        *_columns(words),
-        subscription_id=ids,
-        time_ms=_numbers(batch["time_ms"]),
-        x_m=x_m,
-        y_m=y_m,
-        weight_m=np.array(weights, dtype=np.float64),
-        k=np.where(kept, k, 0),
-        similarity=similarity,
-        is_end=(~begins).astype(np.int8),
-    )
+    own = {
+        "subscription_id": ids,
+        "time_ms": _numbers(batch["time_ms"]),
+        "x_m": np.where(found.is_box, (found.x1_m + found.x2_m) / 2.0, x_m),
+        "y_m": np.where(found.is_box, (found.y1_m + found.y2_m) / 2.0, y_m),
+        "weight_m": np.array(weights, dtype=np.float64),
+        "k": np.where(kept, k, 0),
+        "similarity": np.where(kept, similarity, 0).astype(np.int8),
+        "is_end": (~begins).astype(np.int8),
+        "is_boolean": selects.astype(np.int8),
+        "radius_m": found.radius_m,
+        "x1_m": found.x1_m,
+        "y1_m": found.y1_m,
+        "x2_m": found.x2_m,
+        "y2_m": found.y2_m,
+    }
+    if selects.any():
+        column, marks = marked_keywords(batch["expression"], batch["keywords"], judge, selects)
+        words = _read_words(column, judge, begins, 0, weigh, marks)
+    block = Subscriptions(*_columns(words), marks=words.marks, **own)
     return block.part(np.flatnonzero(judge.is_good)), judge.refusals()
 
 

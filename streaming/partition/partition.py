@@ -18,8 +18,9 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from engine import Engine, EngineOptions, Positions
+from engine.boolean.matcher import BooleanMatcher
 from engine.change_kernels import net
-from engine.contracts import CHANGE_DTYPE, STANDING, Rows, handle_of
+from engine.contracts import BOOLEAN, CHANGE_DTYPE, STANDING, Rows, handle_of, kinds_of, numbers_of
 from engine.standing.matcher import StandingMatcher, StandingSpecs
 from engine.windows import Lasts
 from index.batches import Floats, InterestBatch, Ints, KeywordIds, ObjectBatch
@@ -27,6 +28,7 @@ from index.tables.order_kernels import order_of
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.arrays.changes import Changes
 from streaming.arrays.numbers import Numbers
+from streaming.partition.booleans import boolean_specs
 from streaming.partition.candidates import Candidates
 from streaming.partition.score_kernels import scores_of
 from streaming.partition.window import Window, WindowSize
@@ -108,17 +110,18 @@ class Partition:
         self, options: EngineOptions, window: WindowSize, candidates: Candidates | None = None
     ) -> None:
         self.candidates = candidates
-        self.engine = Engine(options, {STANDING: StandingMatcher})
+        self.engine = Engine(options, {STANDING: StandingMatcher, BOOLEAN: BooleanMatcher})
         self.numbers = Numbers()
         self.window = Window(window)
         self._dropped_to = 0
         """Of a window of so many messages: those of smaller numbers are not in the engine."""
         self.matcher: StandingMatcher = self.engine.matchers[STANDING]  # type: ignore[assignment]
+        self.booleans: BooleanMatcher = self.engine.matchers[BOOLEAN]  # type: ignore[assignment]
 
     @property
     def subscription_count(self) -> int:
         """How many subscriptions there are."""
-        return len(self.matcher)
+        return len(self.matcher) + len(self.booleans)
 
     def restore(
         self,
@@ -208,21 +211,16 @@ class Partition:
 
     def _net(self, rows: Rows, scores: Floats) -> Changes:
         """Return what is different behind all changes, by object; what came and went is not."""
-        handles, ids = rows["handle"].copy(), self.window.object_ids(rows["object_id"])
-        order = order_of(ids, order_of(handles, np.arange(len(rows))))
-        kept = order[: net(handles, ids, order)]
-        found = rows[kept]
-        return Changes(
-            ids[kept],
-            found["handle"] - handle_of(STANDING, 0),
-            found["is_drop"] == 1,
-            scores[kept],
-        )
+        # Who subscribes again under its number may be of another kind.
+        numbers, ids = numbers_of(rows["handle"]), self.window.object_ids(rows["object_id"])
+        order = order_of(ids, order_of(numbers, np.arange(len(rows))))
+        kept = order[: net(numbers, ids, order)]
+        return Changes(ids[kept], numbers[kept], rows["is_drop"][kept] == 1, scores[kept])
 
     def _scores(self, rows: Rows) -> Floats:
-        """Return the scores of what enters, while it is there; 0 of what leaves."""
+        """Return the scores of what enters, while it is there; 0 of what leaves, and of what only matches."""
         scores = np.zeros(len(rows))
-        entered = np.flatnonzero(rows["is_drop"] == 0)
+        entered = np.flatnonzero((rows["is_drop"] == 0) & (kinds_of(rows["handle"]) == STANDING))
         if len(entered):
             objects, subscriptions = self.engine.objects.table, self.matcher.subscriptions
             scores_of(
@@ -242,10 +240,13 @@ class Partition:
     def _subscribe(self, block: Subscriptions, tell: Tell) -> _Done[Subscriptions]:
         """Let subscriptions end and begin."""
         last = _last_of_each(block.subscription_id, block.time_ms)
-        handles = handle_of(STANDING, 0) + block.subscription_id[last]
-        known = self.matcher.subscriptions.ids.present(handles)
-        if known.any():
-            tell(self._forget(handles[known]))
+        known = np.zeros(len(last), dtype=np.bool_)
+        for kind, matcher in ((STANDING, self.matcher), (BOOLEAN, self.booleans)):
+            handles = handle_of(kind, 0) + block.subscription_id[last]
+            here = matcher.subscriptions.ids.present(handles)
+            if here.any():
+                tell(self._forget(handles[here]))
+            known |= here
         is_end = block.is_end[last] == 1
         self._begin(block, last[~is_end], tell)
         ended = is_end & known
@@ -265,14 +266,23 @@ class Partition:
 
     def _begin(self, block: Subscriptions, rows: Ints, tell: Tell) -> None:
         words = self._words(block)
-        for part in _portions(rows, _EVALUATED_MAX):
+        is_boolean = block.is_boolean[rows] == 1
+        for part in _portions(rows[~is_boolean], _EVALUATED_MAX):
             handles = handle_of(STANDING, 0) + block.subscription_id[part]
             keywords = block.sorted_lists(words, part)
             interests = InterestBatch(block.weight_m[part], block.similarity[part], keywords)
-            count = np.full(len(part), self.window.size.count, dtype=np.int64)
-            lasts = Lasts(np.zeros(len(part), dtype=np.int64), count)
-            self.matcher.subscribe(handles, StandingSpecs(interests, block.k[part], lasts))
+            specs = StandingSpecs(interests, block.k[part], self._lasts(len(part)))
+            self.matcher.subscribe(handles, specs)
             tell(self.engine.evaluate(Positions(handles, block.x_m[part], block.y_m[part])))
+        for part in _portions(rows[is_boolean], _EVALUATED_MAX):
+            handles = handle_of(BOOLEAN, 0) + block.subscription_id[part]
+            self.booleans.subscribe(handles, boolean_specs(block, part, words, self._lasts(len(part))))
+            tell(self.engine.evaluate(Positions(handles, block.x_m[part], block.y_m[part])))
+
+    def _lasts(self, count: int) -> Lasts:
+        """Return the window, of so many subscriptions; that of time is in the expiries of messages."""
+        sizes = np.full(count, self.window.size.count, dtype=np.int64)
+        return Lasts(np.zeros(count, dtype=np.int64), sizes)
 
     def _give(self, candidates: Candidates, found: Found | None, object_ids: Ints, numbers: Ints) -> None:
         """Hand on what replicas have found, by the messages' numbers."""

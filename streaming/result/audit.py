@@ -21,12 +21,14 @@ from pyspark.sql import SparkSession
 from feeds.redis import RedisAddress
 from feeds.redis.address import Stretch, is_redis
 from feeds.redis.streams import Streams
-from feeds.schemas import EXPIRE, FEEDS, KEYS, PUBLISH, RETRACT, SUBSCRIBE
+from feeds.schemas import BOOLEAN, EXPIRE, FEEDS, KEYS, PUBLISH, RETRACT, SUBSCRIBE
+from nearcast.expressions import clauses_of
 from safe_region import oracle
 from safe_region.frame import Frame
 from safe_region.idf import IdfTable
 from safe_region.keywords import normalised_keyword
-from safe_region.oracle import OracleObject, OracleSubscription
+from safe_region.oracle import OracleClause, OracleObject, OracleRange, OracleSubscription
+from safe_region.oracle_plane import OracleCircle, OracleRectangle
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.result.lists import last_batch, lists
@@ -106,12 +108,34 @@ class Definition:
         return found
 
     def _result(self, row: Feed, alive: Mapping[str, list[OracleObject]]) -> set[int]:
+        if row["kind"] == BOOLEAN:
+            return self._matches(row, alive)
         words = frozenset(map(normalised_keyword, row["keywords"]))
         wanted = OracleSubscription(words, row["k"], row["alpha"], row["similarity"], self._weigh)
         x_m, y_m = self._frame.project(row["lon"], row["lat"])
         having = {item.object_id: item for word in words for item in alive.get(word, ())}
         best = oracle.top_k(wanted, x_m, y_m, self._frame.maxdist_m, having.values(), self.now_ms)
         return {self._object_of[match.object_id] for match in best}
+
+
+    def _matches(self, row: Feed, alive: Mapping[str, list[OracleObject]]) -> set[int]:
+        """Return what a boolean subscription matches."""
+        clauses = [OracleClause(one.required, one.excluded) for one in clauses_of(row["expression"])]
+        if row["bounds"] is None:
+            center = self._frame.project(row["lon"], row["lat"])
+            where: Any = OracleCircle(row["radius_m"], tuple(center))
+        else:
+            west, south, east, north = row["bounds"]
+            where = OracleRectangle(*self._frame.project(west, south), *self._frame.project(east, north))
+        wanted = OracleRange(tuple(clauses), where)
+        having = {
+            item.object_id: item
+            for one in clauses
+            for word in one.required
+            for item in alive.get(word, ())
+        }
+        found = oracle.matching(wanted, 0.0, 0.0, having.values(), self.now_ms)
+        return {self._object_of[match.object_id] for match in found}
 
 
 class Audit(NamedTuple):

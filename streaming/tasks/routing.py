@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from feeds.schemas import BOOLEAN, TOP_K
 from safe_region.idf import IdfTable
 from streaming.arrays.reading import Refusals, read_messages, read_subscriptions
+from streaming.distribution import MECHANISMS
 from streaming.distribution.keywords import Replicated
 from streaming.plan import Plan
 
@@ -64,10 +66,11 @@ def spreader(
 
 
 def subscriptions_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what makes blocks of subscriptions."""
+    """Return what makes blocks of subscriptions. Only top-k ones have replicas."""
+    kinds = (TOP_K,) if issubclass(MECHANISMS[plan.mechanism], Replicated) else (TOP_K, BOOLEAN)
 
     def route(batch: pa.RecordBatch) -> Iterator[Routed]:
-        block, refusals = read_subscriptions(batch, plan.frame, weights(plan.idf))
+        block, refusals = read_subscriptions(batch, plan.frame, weights(plan.idf), kinds)
         yield from _refused(batch, refusals, SUBSCRIPTIONS)
         for partition, part in plan.make_distribution().place(block) if len(block) else ():
             yield partition, SUBSCRIPTIONS, part.pack()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from feeds.schemas import END, FEEDS, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
+from feeds.schemas import BOOLEAN, END, FEEDS, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
 from safe_region.frame import Area, Frame
 
 AREA = Area(12.0, 55.0, 12.2, 55.1)
@@ -25,9 +25,14 @@ class RandomFeed:
         Another seed, other rows.
     weights
         Of words, for tf-idf; those it does not name weigh 1.
+    booleans
+        Whether some subscriptions are boolean.
     """
 
-    def __init__(self, seed: int, weights: dict[str, float] | None = None) -> None:
+    def __init__(
+        self, seed: int, weights: dict[str, float] | None = None, *, booleans: bool = False
+    ) -> None:
+        self.booleans = booleans
         self.chance = random.Random(seed)
         self.weights = weights or {}
         self.time_ms = 1_700_000_000_000
@@ -48,6 +53,8 @@ class RandomFeed:
         }
 
     def subscription(self, subscription_id: int) -> dict[str, object]:
+        if self.booleans and self.chance.random() < 0.4:
+            return self.boolean(subscription_id)
         chance = self.chance
         similarities = ["jaccard", "dice", "cosine", "tfidf"]
         return {
@@ -61,6 +68,24 @@ class RandomFeed:
             "similarity": chance.choice(similarities),
             "lon": chance.choice((12.05, chance.uniform(AREA.lon_min, AREA.lon_max))),
             "lat": chance.choice((55.02, chance.uniform(AREA.lat_min, AREA.lat_max))),
+        }
+
+    def boolean(self, subscription_id: int) -> dict[str, object]:
+        chance = self.chance
+        one, other, third = chance.sample(WORDS, 3)
+        forms = (one, f"{one} AND NOT {other}", f"{one} OR {other} AND {third}", f"{one} OR {other}")
+        lon, lat = chance.uniform(AREA.lon_min, AREA.lon_max), chance.uniform(AREA.lat_min, AREA.lat_max)
+        where: dict[str, object] = {"lon": lon, "lat": lat, "radius_m": chance.uniform(500.0, 6_000.0)}
+        if chance.random() < 0.5:
+            where = {"bounds": [lon - 0.03, lat - 0.02, lon + 0.04, lat + 0.03]}
+        return {
+            "action": SUBSCRIBE,
+            "subscription_id": subscription_id,
+            "time_ms": self.time_ms,
+            "kind": BOOLEAN,
+            "expression": chance.choice(forms),
+            **dict.fromkeys(("radius_m", "bounds")),
+            **where,
         }
 
     def write(self, folder: Path, number: int, subscriptions: int, messages: int) -> None:

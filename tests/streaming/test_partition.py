@@ -52,7 +52,7 @@ def rows_of(applied):
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("part", seeds(6), ids=named)
 def test_results_are_the_oracles_after_every_batch(part, window):
-    feed = RandomFeed(part.start, WEIGHTS)
+    feed = RandomFeed(part.start, WEIGHTS, booleans=True)
     size = WINDOWS[window]
     partition = Partition(engine_options(SQUARE, FRAME.maxdist_m), size)
     expected = Definition(FRAME, size, lambda word: WEIGHTS.get(word, 1.0))
@@ -71,7 +71,7 @@ def test_results_are_the_oracles_after_every_batch(part, window):
 @pytest.mark.parametrize("part", seeds(4), ids=named)
 def test_what_was_kept_or_restored_goes_on_alike(part, window, tmp_path):
     """One is never interrupted, one lies in files between batches, one is built anew from its log."""
-    feed = RandomFeed(part.start, WEIGHTS)
+    feed = RandomFeed(part.start, WEIGHTS, booleans=True)
     size = WINDOWS[window]
     options = engine_options(SQUARE, FRAME.maxdist_m)
     partition = Partition(options, size)
@@ -99,6 +99,36 @@ def test_what_was_kept_or_restored_goes_on_alike(part, window, tmp_path):
             messages_log.append((expected.first_number, expected.messages))
         if expected.subscriptions is not None:
             subscriptions_log.append(expected.subscriptions)
+
+
+def test_boolean_subscriptions_that_are_wrong_are_refused_with_a_reason():
+    good = RandomFeed(1).boolean(1)
+    near = {"lon": 12.1, "lat": 55.05, "radius_m": 100.0, "bounds": None}
+    box = {"radius_m": None, "bounds": [12.0, 55.0, 12.1, 55.1]}
+    rows = [
+        ({**good, **near}, None),
+        ({**good, **box}, None),
+        ({**good, **near, "expression": None}, "expression must be there"),
+        ({**good, **near, "expression": "NOT tea"}, "expression: "),
+        ({**good, **near, "expression": "tea AND ("}, "expression: "),
+        ({**good, **near, "radius_m": 0.0}, "radius_m must be above 0"),
+        ({**good, **near, "radius_m": 60_000.0}, "radius_m must be above 0, at most 50000"),
+        ({**good, **near, "lat": 80.0}, "lon, lat must be in the area"),
+        ({**good, **near, **box, "radius_m": 5.0}, "either radius_m or bounds"),
+        ({**good, **near, "radius_m": None}, "either radius_m or bounds"),
+        ({**good, **box, "bounds": [12.1, 55.0, 12.0, 55.1]}, "bounds must be"),
+        ({**good, **box, "bounds": [12.1, 55.0, None, 55.1]}, "bounds must be"),
+        ({**good, **box, "bounds": [12.1, 55.0]}, "bounds must be"),
+        ({**good, **box, "bounds": [1.0, 5.0, 1.1, 5.1]}, "bounds must be"),
+        ({**good, **near, "kind": "other"}, "kind must be top_k or boolean"),
+    ]
+    batch = pa.RecordBatch.from_pylist([row for row, _ in rows], SUBSCRIPTIONS)
+    block, refusals = read_subscriptions(batch, FRAME, lambda _word: 1.0)
+    assert len(block) == 2
+    expected = [(number, said) for number, (_, said) in enumerate(rows) if said]
+    assert refusals.rows.tolist() == [number for number, _ in expected]
+    for reason, (_, said) in zip(refusals.reasons, expected, strict=True):
+        assert reason.startswith(said)
 
 
 def test_numbers_go_on_beyond_what_the_map_of_objects_keeps():
