@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 
 from cli.failures import reported
+from cli.progress import COMPILING, bars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -192,7 +193,8 @@ def stream(master: str, driver_memory: str, **given: Any) -> None:  # noqa: ANN4
     with reported(ParameterError, PlanError, IdfError, OSError):
         parameters = StreamParameters(**given)
         with _session(master, {"spark.driver.memory": driver_memory}) as spark:
-            query = start(parameters, spark, BatchLines())
+            with bars() as progress:
+                query = start(parameters, spark, BatchLines(), lambda *count: progress(COMPILING, *count))
             stop = threading.Event()
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stop.set())

@@ -24,12 +24,19 @@ if TYPE_CHECKING:
     from streaming.result.audit import Audit
 
 _SLICE_S = 5
+_WHOLE = ("hashing", "location")
 _FILL_S = 8.0
 """Before the second file comes: the first has what is there at the beginning."""
 
 
 @click.command()
-@click.option("--devices", type=int, default=1000, show_default=True, help="Ten subscriptions each.")
+@click.option(
+    "--devices",
+    type=int,
+    default=1000,
+    show_default=True,
+    help="Ten subscriptions each, of which those are taken that do not move.",
+)
 @click.option("--seconds", type=int, default=300, show_default=True, help="Simulated time.")
 @click.option("--arrivals-per-s", type=float, default=50.0, show_default=True, help="Messages a second.")
 @click.option(
@@ -63,8 +70,8 @@ def stream_demo(
 ) -> None:
     """See the distributed system: a city's messages come, results change, all stays exact.
 
-    Simulates a generated city, lets its messages come file by file, keeps the ten thousand top-k
-    subscriptions right with the job of `nearcast stream`, and compares results with the definition. Exits
+    Simulates a generated city, lets its messages come file by file, keeps its subscriptions, top-k and
+    boolean, right with the job of `nearcast stream`, and compares results with the definition. Exits
     with status 1 when a single one differs.
     """
     from feeds.spark import spark_session  # noqa: PLC0415
@@ -81,7 +88,8 @@ def stream_demo(
                 seed=seed,
                 arrivals_per_s=arrivals_per_s,
                 subscriptions_per_device=10,
-                boolean_share=0.0,
+                # Only the top-k ones may have replicas.
+                boolean_share=0.4 if mechanism in _WHOLE else 0.0,
                 standing_share=1.0,
                 window_share=0.0,
             )

@@ -30,6 +30,7 @@ from feeds.redis.source import RedisSource
 from feeds.redis.streams import Streams
 from feeds.schemas import FEEDS, KEYS
 from safe_region.idf import IdfTable
+from safe_region.jit.ahead import Report
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS, Sample
 from streaming.distribution.keywords import Replicated
@@ -39,6 +40,7 @@ from streaming.result.sink import Batch, sink
 from streaming.tasks.matching import matcher
 from streaming.tasks.processor import ANSWERS_DDL, PartitionProcessor
 from streaming.tasks.routing import ROUTED_DDL, messages_router, spreader, subscriptions_router, weights
+from streaming.warmup import ready_kernels
 
 _SAMPLED = 100_000
 """Rows of each feed that a mechanism looks at."""
@@ -64,6 +66,7 @@ def start(
     parameters: StreamParameters,
     spark: SparkSession,
     on_batch: Callable[[Batch], None] = lambda _batch: None,
+    on_compiling: Report = lambda _done, _total: None,
 ) -> StreamingQuery:
     """Begin the job, or go on with it; return the query, which the caller waits for or stops.
 
@@ -75,6 +78,8 @@ def start(
         The session.
     on_batch
         Is called after each batch, in a thread of Spark's.
+    on_compiling
+        Is told how many kernels are compiled, if any are missing on this machine.
 
     Raises
     ------
@@ -87,6 +92,7 @@ def start(
         spark.conf.set(name, value)
     spark.conf.set("spark.sql.shuffle.partitions", str(parameters.partitions))
     plan = planned(parameters, spark)
+    ready_kernels(plan, on_compiling)
     feeds = [
         _feed(parameters, "messages", spark).mapInArrow(messages_router(plan), ROUTED_DDL),
         _feed(parameters, "subscriptions", spark).mapInArrow(subscriptions_router(plan), ROUTED_DDL),

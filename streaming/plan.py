@@ -97,7 +97,8 @@ class Plan:
 
     def engine_options(self) -> EngineOptions:
         """Return how the engine of a partition works."""
-        return engine_options(self.square, self.frame.maxdist_m, self.subscription_index, self.clause_index)
+        names = self.subscription_index, self.clause_index
+        return engine_options(self.square, self.frame.maxdist_m, *names)
 
     def write(self, path: Path) -> None:
         """Write the plan, whole or not at all."""

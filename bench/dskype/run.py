@@ -6,6 +6,7 @@ takes them, a file a batch. Beside it `process`, one engine without Spark, is gi
 
 from __future__ import annotations
 
+import random
 import shutil
 import tempfile
 import time
@@ -21,20 +22,24 @@ from pyspark.sql import SparkSession
 
 from bench.datasets import SOURCES, Dataset
 from bench.dskype.feeds import FeedFiles
+from bench.dskype.replication import expected_replication
 from bench.errors import BenchError
 from bench.reports import Progress, Row
 from bench.skype.workload import SkypeParameters, SkypeWorkload
 from bench.variants import chosen
 from feeds.spark import spark_session
+from safe_region.frame import Frame
 from safe_region.idf import IdfTable
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS
+from streaming.distribution.keywords import Keyword
 from streaming.job import planned, start
 from streaming.parameters import StreamParameters
 from streaming.partition.partition import Partition
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.result.audit import audit
+from streaming.result.lists import lists
 from streaming.result.sink import Batch, read_batch
 from streaming.tasks.processor import release
 
@@ -45,6 +50,8 @@ _FILLED = 4
 """Files of a batch while windows and buffers are filled."""
 _WARM = 2
 """Batches of messages that are not measured."""
+_SAMPLE = 2_000
+"""Subscriptions whose replicas are counted apart."""
 _AHEAD = 3
 """Files that wait, while messages come as fast as they are taken."""
 _PACED_S = 2.0
@@ -213,6 +220,20 @@ class StreamRun:
             "latency_s_p99": round(float(np.quantile(took_s, 0.99)), 2),
         }
 
+    def restart(self, *, memory_lost: bool) -> float:
+        """Begin the job again where it was; return how long it takes to its next batch, seconds.
+
+        Spark is there already, which takes a few seconds more.
+        """
+        if memory_lost:
+            self.close()
+        self._files.write_batch(self._written, self._shape.batch)
+        self._written += 1
+        began_s = time.perf_counter()
+        parameters = replace(self.parameters, once=False)
+        self._noted("begun again", parameters, lambda done: done == 0)
+        return round(time.perf_counter() - began_s, 1)
+
     def _write_ahead(self, done: int) -> bool:
         """Write so that the job has always something to read; return whether it goes on."""
         is_time = time.perf_counter() < self._end_s
@@ -276,6 +297,21 @@ class StreamRun:
             "checkpoint_mb": round(_size(self.parameters.checkpoint) / 1e6, 1),
             "memory_mb": round(_size(self.parameters.memory / plan.run) / 1e6, 1),
         }
+
+    def expected_replication(self) -> Row:
+        """Return how many replicas a subscription needs, computed apart, if keywords alone decide."""
+        mechanism = Plan.read(self.parameters.checkpoint / "plan.json").make_distribution()
+        if not isinstance(mechanism, Keyword):
+            return {}
+        count, k = self._workload.parameters.subscriptions, self._workload.parameters.k
+        sample = random.Random(1).sample(range(count), min(count, _SAMPLE))
+        scores: dict[int, list[float]] = {}
+        for row in lists(self.parameters.out, self._spark, only=sample).collect():
+            scores.setdefault(row.subscription_id, []).append(row.score)
+        worst = {one: max(found) for one, found in scores.items() if len(found) == k}
+        maxdist_m = Frame.of(self._files.area).maxdist_m
+        needed = expected_replication(mechanism, self._workload, maxdist_m, worst, sample)
+        return {"replication_expected": round(needed, 2)}
 
     def audit(self, sample: int) -> tuple[int, int]:
         """Compare results with the definition; return how many, and how many are wrong."""
@@ -348,10 +384,11 @@ def measure(
     data: Dataset,
     budget_s: float,
     paced_s: float,
+    restarts: bool,  # noqa: FBT001
     spark: SparkSession,
     progress: Progress,
 ) -> Row:
-    """Measure one point; then, for a while, with half the load it bears."""
+    """Measure one point; then how it begins again, and how it is with half the load it bears."""
     workload = SkypeWorkload(data, setting.parameters)
     folder = Path(tempfile.mkdtemp(prefix="nearcast-dskype-"))
     try:
@@ -362,15 +399,19 @@ def measure(
         try:
             fill_s = run.fill()
             figures = run.go(budget_s)
+            if restarts:
+                figures["restart_s"] = run.restart(memory_lost=False)
+                figures["rebuild_s"] = run.restart(memory_lost=True)
             if paced_s:
                 figures |= run.go_at_pace(figures["messages_per_s"] / 2.0, paced_s)
         finally:
             run.close()
-        lists, mismatches = run.audit(setting.parameters.audited)
+        figures |= run.expected_replication()
+        compared, mismatches = run.audit(setting.parameters.audited)
         return {
             **figures,
             "fill_s": round(fill_s, 1),
-            "lists_audited": lists,
+            "lists_audited": compared,
             "mismatches": mismatches,
         }
     finally:
@@ -387,6 +428,7 @@ def run(
     batch: int,
     budget_s: float,
     paced_s: float = 0.0,
+    restarts: bool = False,
     **shape: Any,  # noqa: ANN401
 ) -> list[Row]:
     """Run experiments on data sets; `shape` are SkypeParameters.
@@ -413,7 +455,7 @@ def run(
                 ]
                 for number, setting in enumerate(settings):
                     progress(experiment, number, len(settings))
-                    measured = measure(setting, source, budget_s, paced_s, spark, progress)
+                    measured = measure(setting, source, budget_s, paced_s, restarts, spark, progress)
                     rows.append(
                         {
                             "experiment": experiment,

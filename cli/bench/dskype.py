@@ -51,6 +51,11 @@ from cli.bench import options as shared
     help="So long messages come at half the rate that was reached: how late results are then.",
 )
 @click.option(
+    "--restarts",
+    is_flag=True,
+    help="Measure how long it takes to begin again, with indexes in memory and without.",
+)
+@click.option(
     "--data",
     multiple=True,
     type=click.Choice(["texts", "places", "geonames", "osm", "synthetic", "messages"]),

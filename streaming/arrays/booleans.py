@@ -80,7 +80,7 @@ def _corners(given: list[float | None], frame: Frame) -> tuple[tuple[float, ...]
 def marked_keywords(
     expressions: pa.Array, keywords: pa.Array, judge: Judge, wanted: Bools
 ) -> tuple[pa.Array, Marks]:
-    """Return keyword lists in which some rows have those of their clauses, and the marks of all keywords."""
+    """Return keyword lists, of some rows those of their clauses, and the marks of all keywords."""
     lists = keywords.to_pylist()
     marks = [[0] * len(one or ()) for one in lists]
     for row in np.flatnonzero(wanted & judge.is_good).tolist():

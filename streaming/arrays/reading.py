@@ -121,9 +121,7 @@ def _number_of(keyword: str, known: dict[str, int]) -> int:
     return known.setdefault(word, len(known))
 
 
-def _positions(
-    batch: pa.RecordBatch, judge: Judge, wanted: Bools, frame: Frame
-) -> tuple[Floats, Floats]:
+def _positions(batch: pa.RecordBatch, judge: Judge, wanted: Bools, frame: Frame) -> tuple[Floats, Floats]:
     """Return plane metres; 0 of rows that are not wanted."""
     lon, lat = _floats(batch["lon"]), _floats(batch["lat"])
     area = frame.area
@@ -193,9 +191,7 @@ def read_subscriptions(
     judge.require(~ranks | (similarity > 0), f"similarity must be one of {', '.join(SIMILARITIES)}")
     found = read_ranges(batch["radius_m"], batch["bounds"], judge, selects, frame)
     x_m, y_m = _positions(batch, judge, ranks | found.is_circle, frame)
-    words = _read_words(
-        batch["keywords"], judge, ranks, SUBSCRIPTION_KEYWORDS_MAX, weigh
-    )
+    words = _read_words(batch["keywords"], judge, ranks, SUBSCRIPTION_KEYWORDS_MAX, weigh)
     kept = judge.is_good & ranks
     weights = [
         text_weight(one, frame.maxdist_m) if good else 0.0 for one, good in zip(alpha, kept, strict=True)

@@ -218,7 +218,7 @@ class Partition:
         return Changes(ids[kept], numbers[kept], rows["is_drop"][kept] == 1, scores[kept])
 
     def _scores(self, rows: Rows) -> Floats:
-        """Return the scores of what enters, while it is there; 0 of what leaves, and of what only matches."""
+        """Return the scores of what enters, while it is there; 0 of what leaves or only matches."""
         scores = np.zeros(len(rows))
         entered = np.flatnonzero((rows["is_drop"] == 0) & (kinds_of(rows["handle"]) == STANDING))
         if len(entered):

@@ -117,7 +117,6 @@ class Definition:
         best = oracle.top_k(wanted, x_m, y_m, self._frame.maxdist_m, having.values(), self.now_ms)
         return {self._object_of[match.object_id] for match in best}
 
-
     def _matches(self, row: Feed, alive: Mapping[str, list[OracleObject]]) -> set[int]:
         """Return what a boolean subscription matches."""
         clauses = [OracleClause(one.required, one.excluded) for one in clauses_of(row["expression"])]

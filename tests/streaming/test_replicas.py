@@ -1,47 +1,23 @@
 import json
 import shutil
 from collections import Counter
-from types import SimpleNamespace
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from streaming.arrays.changes import from_bytes
 from streaming.distribution import MECHANISMS, Sample
-from streaming.distribution.keywords import Replicated
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.result.audit import Definition
-from streaming.tasks.matching import matcher
-from streaming.tasks.processor import CHANGES, COUNTS, PartitionProcessor
-from streaming.tasks.routing import FOUND, MESSAGES, ROUTED, SUBSCRIPTIONS
+from streaming.tasks.alone import Alone
+from streaming.tasks.processor import CHANGES, COUNTS
 from tests.streaming.feed import AREA, FRAME, RandomFeed
 from tests.streaming.test_partition import WEIGHTS, read
 from tests.support.amounts import named, seeds
 
 
-def spark_state():
-    """Return what stands for Spark's state of a partition, as far as the processor uses it."""
-    kept = {}
-
-    def value(name, _ddl):
-        values = kept.setdefault(name, {})
-        return SimpleNamespace(get=lambda: values.get(0), update=lambda row: values.update({0: row}))
-
-    def rows(name, _key, _ddl):
-        values = kept.setdefault(name, {})
-        return SimpleNamespace(
-            updateValue=values.__setitem__,
-            removeKey=values.pop,
-            iterator=lambda: iter(list(values.items())),
-        )
-
-    return SimpleNamespace(getValueState=value, getMapState=rows)
-
-
 class Cluster:
-    """All partitions of a job, without Spark."""
+    """All partitions of a job, on Spark's tester of stateful operators."""
 
     def __init__(self, folder, mechanism, window, partitions):
         feed = RandomFeed(99)
@@ -57,8 +33,7 @@ class Cluster:
             subscription_index="sq-plus-tree",
         )
         self.folder = folder
-        self.states = [spark_state() for _ in range(partitions)]
-        self.sent = 0
+        self.alone = Alone(self.plan, folder)
         self.counts = {}
 
     def forget(self, pattern):
@@ -68,46 +43,13 @@ class Cluster:
 
     def apply(self, subscriptions, messages):
         """Return the changes of a batch."""
-        mechanism = self.plan.make_distribution()
-        rows = {key: [] for key in self.plan.keys}
-        if subscriptions is not None:
-            for partition, part in mechanism.place(subscriptions):
-                rows[self.plan.keys[partition]].append((SUBSCRIPTIONS, part.pack()))
-        if messages is not None:
-            for partition, _ in mechanism.route(messages):
-                rows[self.plan.keys[partition]].append((MESSAGES, messages.pack()))
-            if isinstance(mechanism, Replicated):
-                for key, block in self._found(mechanism, messages):
-                    rows[key].append((FOUND, block))
-        found = []
-        self.counts = Counter()
-        for key, blocks in rows.items():
-            if blocks:
-                found += self._answer(key, blocks)
+        self.counts, found = Counter(), []
+        for answer in self.alone.apply(subscriptions, messages):
+            if answer.kind == CHANGES:
+                found += from_bytes(answer.block).to_pylist()
+            if answer.kind == COUNTS:
+                self.counts.update(json.loads(answer.block))
         return found
-
-    def _found(self, mechanism, messages):
-        published = messages.part(np.flatnonzero(messages.is_retraction == 0))
-        task = []
-        for partition, part in mechanism.spread(published):
-            self.sent += len(part)
-            block = published.part(part).pack()
-            task.append(
-                pa.record_batch([[self.plan.keys[partition]], [MESSAGES], [block]], schema=ROUTED)
-            )
-        for batch in matcher(self.plan, self.folder)(task):
-            for row in batch.to_pylist():
-                yield row["key"], row["block"]
-
-    def _answer(self, key, blocks):
-        processor = PartitionProcessor(self.plan, self.folder)
-        processor.init(self.states[self.plan.keys.index(key)])
-        rows = [SimpleNamespace(kind=kind, block=block) for kind, block in blocks]
-        for row in processor.handleInputRows((key,), iter(rows), None):
-            if row.kind == CHANGES:
-                yield from from_bytes(row.block).to_pylist()
-            if row.kind == COUNTS:
-                self.counts.update(json.loads(row.block))
 
 
 WINDOWS = {"count": WindowSize(count=60), "time": WindowSize(duration_ms=4_000)}
