@@ -165,14 +165,13 @@ class StandingTables:
 
 
 def _sizes(needed: Ints) -> Slots:
-    """Return the steps of stretches for so many entries, and a few more: 1, 2, 3, 4, 6, 8, 12 and so on.
+    """Return the steps of stretches for so many entries, and a few more: 1 to 8, 10, 12, 14, 16, 20, ...
 
-    Few different ones, so that what one gives back fits another.
+    Four up to twice as many: few different ones, so that what one gives back fits another.
     """
     steps = np.maximum(1, -(-(needed + needed // 8) // ROOM_STEP))
-    power = np.exp2(np.ceil(np.log2(steps))).astype(np.int64)
-    middle = power // 4 * 3
-    found: Slots = np.where((steps <= middle) & (power >= 4), middle, power).astype(np.int32)  # noqa: PLR2004
+    quantum = np.maximum(1, np.exp2(np.floor(np.log2(steps)) - 2.0).astype(np.int64))
+    found: Slots = (-(-steps // quantum) * quantum).astype(np.int32)
     return found
 
 
