@@ -63,7 +63,7 @@ class Alone:
             Answer(row.kind, bytes(row.block))
             for key, blocks in rows.items()
             if blocks
-            for row in self._testers[key].test((key,), blocks)
+            for row in self._testers[key].test(key, blocks)
         ]
 
     def _found(self, mechanism: Replicated, messages: Messages) -> Iterator[tuple[int, bytes]]:
