@@ -195,17 +195,20 @@ def struct_of(schema: pa.Schema) -> StructType:
 def _sample(parameters: StreamParameters, plan: Plan, spark: SparkSession) -> Sample:
     """Return the first rows of what lies in the feeds."""
     weigh = weights(plan.idf)
-    found = []
-    for (name, where), read in zip(parameters.feeds, (read_messages, read_subscriptions), strict=True):
+    batches: list[pa.RecordBatch] = []
+    for name, where in parameters.feeds:
         if isinstance(where, RedisAddress):
             rows = Streams(where, FEEDS[name], KEYS[name]).first(_SAMPLED)
         else:
             reader = spark.read.schema(struct_of(FEEDS[name])).format(parameters.format)
             rows = reader.load(str(where)).limit(_SAMPLED).toArrow().cast(FEEDS[name])
         batch = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], FEEDS[name])]
-        found.append(read(batch[0], plan.frame, weigh)[0])
-    messages, subscriptions = found
-    return Sample(subscriptions, messages)  # type: ignore[arg-type]
+        batches.append(batch[0])
+    messages, subscriptions = batches
+    return Sample(
+        read_subscriptions(subscriptions, plan.frame, weigh)[0],
+        read_messages(messages, plan.frame, weigh)[0],
+    )
 
 
 @contextmanager

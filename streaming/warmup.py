@@ -95,8 +95,8 @@ def _subscriptions(plan: Plan) -> list[dict[str, Any]]:
         for number, similarity in enumerate([*SIMILARITIES] * 2)
     ]
     area = plan.area
-    shapes = ({**_place(plan, 1), "radius_m": 5_000.0}, {"bounds": [*area]})
+    shapes: tuple[dict[str, Any], ...] = ({**_place(plan, 1), "radius_m": 5_000.0}, {"bounds": [*area]})
     for number, shape in enumerate(shapes):
-        about = {"subscription_id": 100 + number, "time_ms": 0, "kind": BOOLEAN}
+        about: dict[str, Any] = {"subscription_id": 100 + number, "time_ms": 0, "kind": BOOLEAN}
         rows.append({"action": SUBSCRIBE, **about, "expression": "a AND NOT c OR b", **shape})
     return rows

@@ -121,8 +121,8 @@ class Definition:
         """Return what a boolean subscription matches."""
         clauses = [OracleClause(one.required, one.excluded) for one in clauses_of(row["expression"])]
         if row["bounds"] is None:
-            center = self._frame.project(row["lon"], row["lat"])
-            where: Any = OracleCircle(row["radius_m"], tuple(center))
+            x_m, y_m = self._frame.project(row["lon"], row["lat"])
+            where: Any = OracleCircle(row["radius_m"], (x_m, y_m))
         else:
             west, south, east, north = row["bounds"]
             where = OracleRectangle(*self._frame.project(west, south), *self._frame.project(east, north))

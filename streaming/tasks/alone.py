@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming import TwsTester
+from pyspark.sql.streaming.tws_tester import TwsTester
 
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.distribution.keywords import Replicated

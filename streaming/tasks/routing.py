@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from feeds.schemas import BOOLEAN, TOP_K
 from safe_region.idf import IdfTable
-from streaming.arrays.reading import Refusals, read_messages, read_subscriptions
+from streaming.arrays.judge import Refusals
+from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS
 from streaming.distribution.keywords import Replicated
 from streaming.plan import Plan
