@@ -79,7 +79,7 @@ def _text(value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:g}"
-    return "none" if value in (None, ()) else str(value)
+    return "none" if value in (None, (), "") else str(value)
 
 
 def _limit(field: FieldInfo) -> str:

@@ -21,6 +21,7 @@ from cli.progress import COMPILING, bars
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from streaming.parameters import StreamParameters
     from streaming.result.sink import Batch
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -169,6 +170,11 @@ _MASTER_OPTION = click.option("--master", default=MASTER, show_default=True, hel
     type=_Feed(),
     help="Tell changes in Redis besides: redis://host:port/database/feed.",
 )
+@click.option(
+    "--rebalance",
+    is_flag=True,
+    help="Go on with another number of partitions, mechanism or index than before: divide anew first.",
+)
 @click.option("--once", is_flag=True, help="End when all that is there has been read.")
 @click.option(
     "--memory",
@@ -179,7 +185,7 @@ _MASTER_OPTION = click.option("--master", default=MASTER, show_default=True, hel
 )
 @_MASTER_OPTION
 @click.option("--driver-memory", default="2g", show_default=True, help="Memory of Spark's own process.")
-def stream(master: str, driver_memory: str, **given: Any) -> None:  # noqa: ANN401
+def stream(master: str, driver_memory: str, *, rebalance: bool, **given: Any) -> None:  # noqa: ANN401
     """Keep results of standing subscriptions exact over a stream of messages, on Spark.
 
     Reads files of two feeds, writes how results change, a folder a batch. Stopped or killed and started
@@ -193,8 +199,11 @@ def stream(master: str, driver_memory: str, **given: Any) -> None:  # noqa: ANN4
     with reported(ParameterError, PlanError, IdfError, OSError):
         parameters = StreamParameters(**given)
         with _session(master, {"spark.driver.memory": driver_memory}) as spark:
+            lines = BatchLines()
+            if rebalance:
+                _rebalance(parameters, spark, lines)
             with bars() as progress:
-                query = start(parameters, spark, BatchLines(), lambda *count: progress(COMPILING, *count))
+                query = start(parameters, spark, lines, lambda *count: progress(COMPILING, *count))
             stop = threading.Event()
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stop.set())
@@ -204,6 +213,21 @@ def stream(master: str, driver_memory: str, **given: Any) -> None:  # noqa: ANN4
             error = query.exception()
     if error is not None:
         raise click.ClickException(_cause(str(error)))
+
+
+def _rebalance(parameters: StreamParameters, spark: SparkSession, lines: BatchLines) -> None:
+    """Divide the job anew, and say so."""
+    from streaming.rebalance import rebalance  # noqa: PLC0415
+
+    with Console(stderr=True).status("dividing the job anew"):
+        done = rebalance(parameters, spark, lines)
+    if done is None:
+        click.echo("nothing to rebalance: the job has not begun", err=True)
+        return
+    click.echo(
+        f"rebalanced: {done.subscriptions:,} subscriptions, {done.before} partitions -> {done.after}",
+        err=True,
+    )
 
 
 class BatchLines:

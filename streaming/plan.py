@@ -19,8 +19,10 @@ from streaming.partition.options import engine_options
 from streaming.partition.window import WindowSize
 
 _FORMAT = 1
-_CHOSEN = ("area", "window", "mechanism", "partitions", "subscription_index", "idf")
+_CHOSEN = ("area", "window", "mechanism", "partitions", "subscription_index", "clause_index", "idf")
 """What whoever starts the job says, and may not say otherwise later."""
+REBALANCED = ("mechanism", "partitions", "subscription_index", "clause_index")
+"""What may be said otherwise when the job is rebalanced."""
 
 
 @cache
@@ -58,6 +60,11 @@ class Plan:
         The file with weights of keywords; empty for none.
     clause_index
         The name of that of boolean subscriptions.
+    moved
+        The folder of what partitions begin with, behind a rebalancing; empty if there was none, or all
+        have begun.
+    retired
+        Keys of before a rebalancing.
     """
 
     run: str
@@ -70,10 +77,12 @@ class Plan:
     subscription_index: str
     idf: str = ""
     clause_index: str = DEFAULT_CLAUSE_INDEX
+    moved: str = ""
+    retired: tuple[int, ...] = ()
 
     @classmethod
     def begin(cls, distribution: Distribution, **chosen: Any) -> Self:  # noqa: ANN401
-        """Return the plan of a new job."""
+        """Return the plan of a new run."""
         return cls(run=uuid.uuid4().hex[:12], distribution=distribution.encoded(), **chosen)
 
     def folder(self, memory: Path) -> Path:
@@ -125,6 +134,7 @@ class Plan:
                 "area": Area(*kept["area"]),
                 "window": WindowSize(**kept["window"]),
                 "keys": tuple(kept["keys"]),
+                "retired": tuple(kept["retired"]),
             }
             return cls(**{one.name: kept[one.name] for one in fields(cls)})
         except (ValueError, KeyError, TypeError) as error:
@@ -139,6 +149,9 @@ class Plan:
             Naming what is asked for otherwise.
         """
         for name in _CHOSEN:
-            before, now = getattr(self, name), chosen[name]
-            if before != now:
-                raise PlanError(f"{name} is {now}, must be {before}, as when the job began")
+            before = getattr(self, name)
+            if name in chosen and chosen[name] != before:
+                hint = ", or else --rebalance is needed" if name in REBALANCED else ""
+                raise PlanError(
+                    f"{name} is {chosen[name]}, must be {before}, as when the job began{hint}"
+                )

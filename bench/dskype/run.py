@@ -33,11 +33,12 @@ from safe_region.idf import IdfTable
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS
 from streaming.distribution.keywords import Keyword
-from streaming.job import planned, start
+from streaming.job import start
 from streaming.parameters import StreamParameters
 from streaming.partition.partition import Partition
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
+from streaming.planning import planned
 from streaming.result.audit import audit
 from streaming.result.lists import lists
 from streaming.result.sink import Batch, read_batch

@@ -29,6 +29,10 @@ FOR_EVER_MS = 1 << 62
 _DIGEST_BYTES = 16
 
 
+class DigestError(Exception):
+    """Two words have digests that begin alike: nothing can be done but to choose other digests."""
+
+
 def digests(words: Sequence[str]) -> Ints:
     """Return a pair of int64 for each word. O(characters)."""
     found = b"".join(hashlib.blake2b(word.encode(), digest_size=_DIGEST_BYTES).digest() for word in words)
@@ -110,6 +114,23 @@ class Block:
         columns["offsets"], places = self.places(rows)
         for name in self.PARALLEL:
             columns[name] = columns[name][places]
+        return type(self)(**columns)
+
+    def lean(self) -> Self:
+        """Return the same rows with the digests that they need, each once; parts have those of the whole.
+
+        Raises
+        ------
+        DigestError
+            If two digests begin alike.
+        """
+        used, words = np.unique(self.words, return_inverse=True)
+        _, first, once = np.unique(self.high[used], return_index=True, return_inverse=True)
+        if not np.array_equal(self.low[used], self.low[used][first][once]):
+            raise DigestError("two keywords have digests that begin alike")
+        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        columns |= {name: columns[name][used[first]] for name in ("high", "low", "square")}
+        columns["words"] = once[words].astype(np.int32)
         return type(self)(**columns)
 
     def places(self, rows: Ints) -> tuple[Ints, Ints]:

@@ -10,10 +10,7 @@ import numpy as np
 from index.batches import Ints, KeywordIds
 from index.tables.growth import longer
 from index.tables.id_map import IdMap
-
-
-class DigestError(Exception):
-    """Two words have digests that begin alike: nothing can be done but to choose other digests."""
+from streaming.arrays.blocks import DigestError
 
 
 class Numbers:

@@ -31,7 +31,7 @@ from safe_region.oracle import OracleClause, OracleObject, OracleRange, OracleSu
 from safe_region.oracle_plane import OracleCircle, OracleRectangle
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
-from streaming.result.lists import last_batch, lists
+from streaming.result.lists import batches, lists
 from streaming.result.sink import batch_name, read_batch
 from streaming.tasks.routing import shown_row
 
@@ -164,13 +164,12 @@ def audit(checkpoint: Path, out: Path, spark: SparkSession, sample: int, seed: i
         If there is no job.
     """
     plan = Plan.read(checkpoint / "plan.json")
-    number = last_batch(out)
     weigh = IdfTable.read(Path(plan.idf)).weight if plan.idf else lambda _word: 1.0
     definition = Definition(plan.frame, plan.window, weigh)
-    files = [read_batch(out, batch)["files"] for batch in range(number + 1)]
-    ids = _subscription_ids([where for one in files for where in one["subscriptions"]])
+    files = {batch: read_batch(out, batch)["files"] for batch in batches(out)}
+    ids = _subscription_ids([where for one in files.values() for where in one["subscriptions"]])
     chosen = sorted(random.Random(seed).sample(ids, min(sample, len(ids))))
-    for batch, paths in enumerate(files):
+    for batch, paths in files.items():
         refused = _refused(out, batch)
         rows = {
             name: [row for row in _rows(paths[name], name, set(chosen)) if shown_row(row) not in refused]

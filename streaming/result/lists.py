@@ -13,18 +13,18 @@ class ResultError(Exception):
     """There are no results."""
 
 
-def last_batch(out: Path) -> int:
-    """Return the number of the last batch that is complete.
+def batches(out: Path) -> list[int]:
+    """Return the numbers of batches that are complete, in order. A rebalancing takes one for itself.
 
     Raises
     ------
     ResultError
         If there is none.
     """
-    found = sorted((out / "batches").glob("[0-9]*.json"))
+    found = sorted(int(one.stem) for one in (out / "batches").glob("[0-9]*.json"))
     if not found:
         raise ResultError(f"{out} has no complete batch of a job")
-    return int(found[-1].stem)
+    return found
 
 
 def lists(
@@ -48,7 +48,7 @@ def lists(
     ResultError
         If no batch is complete.
     """
-    number = last_batch(out) if batch is None else batch
+    number = batches(out)[-1] if batch is None else batch
     changes = spark.read.parquet(str(out / "changes")).where(F.col("batch") <= number)
     entered = changes.select(
         "batch", "object_id", F.explode(F.arrays_zip("entered", "scores")).alias("one")

@@ -1,7 +1,6 @@
 """The stateful operator: one partition, its log in Spark's state, its engine in memory beside.
 
-State is what cannot be had again: blocks of live messages and of subscriptions, as they were applied, one
-for each batch, and a few numbers. The engine, much larger, follows from them. It lies in memory
+State is what cannot be had again (`log`). The engine, much larger, follows from it. It lies in memory
 (`resident`), with the version it has come to, what made it so, and what was said to that. So a batch that
 Spark gives out again, after a fault, finds the engine one version behind and goes on; or already there,
 and the answer with it; or gone, and builds it anew from the log.
@@ -23,7 +22,6 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from engine.contracts import STANDING, handle_of
-from index.batches import Ints
 from index.tables.growth import rooms_of
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.arrays.changes import to_bytes
@@ -33,54 +31,28 @@ from streaming.partition.partition import Applied, Found, Partition
 from streaming.partition.placing import Placer
 from streaming.partition.replicas import Heard
 from streaming.plan import Plan
+from streaming.tasks.log import Head, Log, LoggedMessages
 from streaming.tasks.matching import FoundBlock, board
+from streaming.tasks.moved import begun
 from streaming.tasks.resident import Note, Resident
-from streaming.tasks.routing import FOUND, MESSAGES, REFUSED, SUBSCRIPTIONS
+from streaming.tasks.routing import FOUND, MESSAGES, REBALANCED, REFUSED, SUBSCRIPTIONS
 
 CHANGES, COUNTS = "changes", "counts"
 
 ANSWERS_DDL = "partition int, kind string, block binary"
 """What a partition says of a batch: changes, counts, and what was refused."""
 
-_HEAD_DDL = "version long, now_ms long, next_number long, logged long, subscriptions long"
-_MESSAGES_DDL = "first_number long, block binary"
-_SPAN_DDL = "next_number long, latest_ms long"
-
-_GARBAGE_MIN = 10_000
-"""So many rows of the log of subscriptions, or half of them, may be out of date."""
-_COMPACTED_ROWS = 50_000
 _CHANGES_MAX = 1_000_000
 """Of one row of Spark: some ten megabytes."""
-
-
-class _Head(NamedTuple):
-    """The numbers in the state."""
-
-    version: int = 0
-    """How many batches were applied."""
-    now_ms: int = 0
-    next_number: int = 0
-    logged: int = 0
-    """Rows in the log of subscriptions."""
-    subscriptions: int = 0
-    """How many there are."""
-
-
-class _LoggedMessages(NamedTuple):
-    """What the state keeps of the messages of a batch."""
-
-    first_number: int
-    latest_ms: int
-    block: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
     """What is said to a batch, and what the state keeps of it."""
 
-    head: _Head
+    head: Head
     rows: list[tuple[str, bytes]]
-    messages: _LoggedMessages | None
+    messages: LoggedMessages | None
     subscriptions: bytes | None
 
     def pack(self) -> bytes:
@@ -88,7 +60,7 @@ class _Answer:
         numbers: dict[str, Any] = {"head": self.head, "kinds": [kind for kind, _ in self.rows]}
         blocks = [block for _, block in self.rows]
         if self.messages is not None:
-            numbers["messages"] = self.messages[:2]
+            numbers["messages"] = self.messages[:-1]
             blocks.append(self.messages.block)
         if self.subscriptions is not None:
             numbers["subscriptions"] = True
@@ -106,10 +78,10 @@ class _Answer:
         subscriptions = blocks.pop() if "subscriptions" in numbers else None
         messages = None
         if "messages" in numbers:
-            first_number, latest_ms = numbers["messages"]
-            messages = _LoggedMessages(first_number, latest_ms, blocks.pop())
+            first_number, next_number, latest_ms = numbers["messages"]
+            messages = LoggedMessages(first_number, next_number, latest_ms, blocks.pop())
         rows = list(zip(numbers["kinds"], blocks, strict=True))
-        return cls(_Head(*numbers["head"]), rows, messages, subscriptions)
+        return cls(Head(*numbers["head"]), rows, messages, subscriptions)
 
 
 class PartitionProcessor(StatefulProcessor):
@@ -129,10 +101,7 @@ class PartitionProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
-        self._head = handle.getValueState("head", _HEAD_DDL)
-        self._messages = handle.getMapState("messages", "version long", _MESSAGES_DDL)
-        self._spans = handle.getMapState("spans", "version long", _SPAN_DDL)
-        self._subscriptions = handle.getMapState("subscriptions", "version long", "block binary")
+        self._log = Log(handle, self._plan.window)
 
     def handleInputRows(  # noqa: N802
         self,
@@ -141,13 +110,19 @@ class PartitionProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: ANN401, ARG002, N803
     ) -> Iterator[Row]:
         """Apply a batch to a partition."""
+        if key[0] not in self._plan.keys:  # one of before the job was rebalanced
+            self._log.clear()
+            return
         partition = self._plan.keys.index(key[0])
+        head = self._log.head()
+        if head is None:
+            head = self._log.begin(begun(self._plan, partition)) if self._plan.moved else Head()
         # Tasks that are repeated may bring the same blocks in another order.
-        blocks = sorted((row.kind, bytes(row.block)) for row in rows)
-        kept = self._head.get()
-        head = _Head() if kept is None else _Head(*kept)
+        blocks = sorted((row.kind, bytes(row.block)) for row in rows if row.kind != REBALANCED)
+        if not blocks:
+            return
         answer = self._answer(partition, head, blocks)
-        self._log(answer)
+        self._log.append(answer.head, answer.messages, answer.subscriptions)
         for kind, block in answer.rows:
             yield Row(partition=partition, kind=kind, block=block)
 
@@ -156,7 +131,7 @@ class PartitionProcessor(StatefulProcessor):
 
     # -- the engine ------------------------------------------------------------------------------
 
-    def _answer(self, partition: int, head: _Head, blocks: list[tuple[str, bytes]]) -> _Answer:
+    def _answer(self, partition: int, head: Head, blocks: list[tuple[str, bytes]]) -> _Answer:
         digest = hashlib.blake2b(digest_size=16)
         # What replicas find may differ in a batch that is repeated; the answer does not.
         for kind, block in [one for one in blocks if one[0] != FOUND]:
@@ -205,64 +180,12 @@ class PartitionProcessor(StatefulProcessor):
             Placer(mechanism),
         )
 
-    def _restored(self, head: _Head) -> _State:
+    def _restored(self, head: Head) -> _State:
         """Build a partition from the log."""
         state = self._new()
-        messages = sorted(((key[0], value) for key, value in self._messages.iterator()), key=_first)
-        subscriptions = sorted(
-            ((key[0], value[0]) for key, value in self._subscriptions.iterator()), key=_first
-        )
-        state.partition.restore(
-            head.now_ms,
-            head.next_number,
-            [(value[0], Messages.unpack(bytes(value[1]))) for _, value in messages],
-            [Subscriptions.unpack(bytes(block)) for _, block in subscriptions],
-        )
+        messages, subscriptions = self._log.blocks()
+        state.partition.restore(head.now_ms, head.next_number, messages, subscriptions)
         return state
-
-    # -- the log ---------------------------------------------------------------------------------
-
-    def _log(self, answer: _Answer) -> None:
-        """Put a batch into the state, and let go of what is behind the window."""
-        head = answer.head
-        if answer.messages is not None:
-            self._messages.updateValue(
-                (head.version,), (answer.messages.first_number, answer.messages.block)
-            )
-            self._spans.updateValue((head.version,), (head.next_number, answer.messages.latest_ms))
-            self._trim(head)
-        if answer.subscriptions is not None:
-            self._subscriptions.updateValue((head.version,), (answer.subscriptions,))
-        if head.logged - head.subscriptions > max(_GARBAGE_MIN, head.subscriptions):
-            head = head._replace(logged=self._compact(head.version))
-        self._head.update(tuple(head))
-
-    def _trim(self, head: _Head) -> None:
-        """Forget the oldest messages, as far as they are behind the window: numbers have no gaps."""
-        window = self._plan.window
-        spans = sorted((key[0], value) for key, value in self._spans.iterator())
-        for version, (next_number, latest_ms) in spans:
-            is_old = window.duration_ms and latest_ms <= head.now_ms - window.duration_ms
-            if not is_old and not (window.count and next_number <= head.next_number - window.count):
-                return
-            self._spans.removeKey((version,))
-            self._messages.removeKey((version,))
-
-    def _compact(self, version: int) -> int:
-        """Write the log of subscriptions anew; return how many rows it has."""
-        blocks = sorted(((key[0], value[0]) for key, value in self._subscriptions.iterator()), key=_first)
-        joined = Subscriptions.join([Subscriptions.unpack(bytes(block)) for _, block in blocks])
-        _, last = np.unique(joined.subscription_id[::-1], return_index=True)
-        rows: Ints = np.sort(len(joined) - 1 - last)
-        rows = rows[joined.is_end[rows] == 0]
-        for old, _ in blocks:
-            self._subscriptions.removeKey((old,))
-        starts = range(0, len(rows), _COMPACTED_ROWS)
-        # Versions of before, of which there are none any more, in the order of what they have.
-        for number, start in enumerate(starts):
-            part = joined.part(rows[start : start + _COMPACTED_ROWS])
-            self._subscriptions.updateValue((version - len(starts) + 1 + number,), (part.pack(),))
-        return len(rows)
 
 
 class _State(NamedTuple):
@@ -271,10 +194,6 @@ class _State(NamedTuple):
     partition: Partition
     placer: Placer | None
     """If subscriptions have replicas."""
-
-
-def _first(item: tuple[int, Any]) -> int:
-    return item[0]
 
 
 def _gauges(partition: int, state: _State, blocks: Iterable[tuple[str, bytes]]) -> dict[str, int]:
@@ -289,7 +208,7 @@ def _gauges(partition: int, state: _State, blocks: Iterable[tuple[str, bytes]]) 
     }
 
 
-def _found(state: _State, head: _Head, blocks: Iterable[tuple[str, bytes]]) -> Found | None:
+def _found(state: _State, head: Head, blocks: Iterable[tuple[str, bytes]]) -> Found | None:
     """Return what replicas have found; None if one of them did not know what it must."""
     if state.placer is None:
         return None
@@ -303,7 +222,7 @@ def _found(state: _State, head: _Head, blocks: Iterable[tuple[str, bytes]]) -> F
     )
 
 
-def _applied(state: _State, head: _Head, blocks: list[tuple[str, bytes]]) -> _Answer:
+def _applied(state: _State, head: Head, blocks: list[tuple[str, bytes]]) -> _Answer:
     """Apply a batch to a partition; return the answer."""
     partition = state.partition
     messages = [Messages.unpack(block) for kind, block in blocks if kind == MESSAGES]
@@ -328,7 +247,7 @@ def _applied(state: _State, head: _Head, blocks: list[tuple[str, bytes]]) -> _An
     }
     rows.append((COUNTS, json.dumps(counts).encode()))
     return _Answer(
-        _Head(
+        Head(
             head.version + 1,
             partition.engine.now_ms,
             partition.window.next_number,
@@ -336,16 +255,17 @@ def _applied(state: _State, head: _Head, blocks: list[tuple[str, bytes]]) -> _An
             partition.subscription_count,
         ),
         rows,
-        _logged(applied),
+        _logged(applied, partition.window.next_number),
         applied.subscriptions.pack() if applied.subscriptions is not None else None,
     )
 
 
-def _logged(applied: Applied) -> _LoggedMessages | None:
+def _logged(applied: Applied, next_number: int) -> LoggedMessages | None:
     block = applied.messages
     if block is None:
         return None
-    return _LoggedMessages(applied.first_number, int(block.time_ms.max(initial=0)), block.pack())
+    latest_ms = int(block.time_ms.max(initial=0))
+    return LoggedMessages(applied.first_number, next_number, latest_ms, block.pack())
 
 
 def release(plan: Plan, memory: Path) -> None:

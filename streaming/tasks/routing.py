@@ -7,7 +7,7 @@ wrong go along with the first partition, as text, to be written beside the resul
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from streaming.plan import Plan
 MESSAGES, SUBSCRIPTIONS, REFUSED = "messages", "subscriptions", "refused"
 FOUND = "found"
 """Of what replicas have found."""
+REBALANCED = "rebalanced"
+"""Reminds partitions to begin with what others have put aside, and those of before to end."""
 
 ROUTED = pa.schema([("key", pa.int32()), ("kind", pa.string()), ("block", pa.binary())])
 """A block for the partition of a key."""
@@ -49,7 +51,7 @@ def messages_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator
         for partition, rows in plan.make_distribution().route(block):
             yield partition, MESSAGES, whole() if rows is None else block.part(rows).pack()
 
-    return _router(plan, route)
+    return _router(plan, route, all_keys=(*plan.keys, *plan.retired) if plan.moved else ())
 
 
 def spreader(
@@ -76,16 +78,19 @@ def subscriptions_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Ite
         for partition, part in plan.make_distribution().place(block) if len(block) else ():
             yield partition, SUBSCRIPTIONS, part.pack()
 
-    return _router(plan, route)
+    return _router(plan, route, all_keys=(*plan.keys, *plan.retired) if plan.moved else ())
 
 
 def _router(
-    plan: Plan, route: Callable[[pa.RecordBatch], Iterator[Routed]]
+    plan: Plan, route: Callable[[pa.RecordBatch], Iterator[Routed]], all_keys: Sequence[int] = ()
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function over all batches of a task."""
+    """Return a function over all batches of a task, which reminds these keys of a rebalancing."""
 
     def all_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
+        for number, batch in enumerate(batches):
+            if all_keys and not number:
+                columns = [all_keys, [REBALANCED] * len(all_keys), [b""] * len(all_keys)]
+                yield pa.record_batch(columns, schema=ROUTED)
             for start in range(0, len(batch), _BLOCK_MAX):
                 for partition, kind, block in route(batch.slice(start, _BLOCK_MAX)):
                     yield pa.record_batch([[plan.keys[partition]], [kind], [block]], schema=ROUTED)

@@ -24,6 +24,8 @@ TEXTS = {
     "area": "1,2,3,4",
     "store": "elsewhere.db",
     "virtual_time": "true",
+    "inlet": "messages",
+    "outlet": "redis://127.0.0.1:6379/0/feed",
     "buffer_extra": "7",
     "standing_buffer": "kmax",
     "subscription_index": "naive",
@@ -118,7 +120,7 @@ def default_text(name):
     )
     if isinstance(real, bool):
         return "off"
-    if real is None or real == ():
+    if real in (None, (), ""):
         return "none"
     text = f"{real:g}" if isinstance(real, float) else str(real)
     return text if virtual == real else f"{text}, in virtual time {virtual:g}"

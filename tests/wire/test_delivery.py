@@ -152,6 +152,7 @@ async def test_status_tells_what_there_is(stubs):
     await device.read()
     away = await attached(stubs, device_id="away")
     await tell(away, subscribe=subscribe(1, a_spec()))
+    await stubs.control.Sync(control_service_pb2.SyncRequest())  # what is written is counted behind it
     await left(stubs, away)
     status = await stubs.control.Status(control_service_pb2.StatusRequest())
     assert status.state == control_service_pb2.SERVER_STATE_SERVING

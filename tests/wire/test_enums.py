@@ -48,6 +48,7 @@ def test_what_devices_are_told_are_limits_of_the_server():
         "answer_ms_max",
         "outbox_max",
         "outbox_bytes_max",
+        "outlet_max",
         "retained_max",
         "retained_bytes_max",
         "answers_max",

@@ -23,9 +23,9 @@ COUNT, TIME = WindowSize(count=60), WindowSize(duration_ms=4_000)
 class Job:
     """A job, and the feeds that it reads."""
 
-    def __init__(self, folder, spark, window=COUNT, **chosen):
+    def __init__(self, folder, spark, window=COUNT, *, booleans=False, **chosen):
         self.folder, self.spark = folder, spark
-        self.feed = RandomFeed(SEED, WEIGHTS)
+        self.feed = RandomFeed(SEED, WEIGHTS, booleans=booleans)
         self.definition = Definition(FRAME, window, IdfTable(WEIGHTS).weight)
         self.files = 0
         for name in (*FEEDS, "memory"):
@@ -58,9 +58,10 @@ class Job:
             query.stop()
         return batches
 
-    def require_exact(self, batch):
+    def require_exact(self, batch, file=None):
         """Compare all results behind a batch with the definition: batch by batch."""
-        rows = [read_feed(self.folder / name / f"{batch:03d}.parquet", name) for name in FEEDS]
+        file = batch if file is None else file
+        rows = [read_feed(self.folder / name / f"{file:03d}.parquet", name) for name in FEEDS]
         self.definition.apply(rows[1], rows[0])
         found = {}
         for row in lists(self.parameters.out, self.spark, batch).collect():

@@ -1,0 +1,156 @@
+"""What a job is begun with: the plan, chosen from what is asked for and from a sample of the feeds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from feeds.redis import RedisAddress
+from feeds.redis.streams import Streams
+from feeds.schemas import FEEDS, KEYS
+from safe_region.idf import IdfTable
+from streaming.arrays.reading import read_messages, read_subscriptions
+from streaming.distribution import MECHANISMS, Sample
+from streaming.parameters import StreamParameters
+from streaming.plan import Plan, PlanError
+from streaming.tasks.routing import weights
+
+PLAN, REBALANCING = "plan.json", "rebalancing.json"
+"""Files of the checkpoint; the second one is there while the job is being rebalanced."""
+SAMPLED = 100_000
+"""Rows of each feed that a mechanism looks at."""
+
+
+def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
+    """Return the job's plan; make it, if the job is new.
+
+    Raises
+    ------
+    PlanError
+        If the job began otherwise, or is about to be rebalanced.
+    """
+    path = parameters.checkpoint / PLAN
+    chosen = chosen_of(parameters)
+    if path.exists():
+        if rebalancing(parameters.checkpoint) is not None:
+            raise PlanError("a rebalancing has not come to its end; start the job with --rebalance again")
+        plan = Plan.read(path)
+        plan.require_same(**chosen)
+        return settled(parameters.checkpoint, plan, spark)
+    keys = keys_of(parameters.partitions, spark)
+    draft = Plan("", distribution=None, keys=keys, **chosen)
+    distribution = MECHANISMS[parameters.mechanism].choose(
+        parameters.partitions, _sample(parameters, draft, spark)
+    )
+    plan = Plan.begin(distribution, keys=keys, **chosen)
+    plan.write(path)
+    return plan
+
+
+def chosen_of(parameters: StreamParameters) -> dict[str, Any]:
+    """Return what the plan has of the parameters."""
+    return {
+        "area": parameters.area,
+        "window": parameters.window,
+        "mechanism": parameters.mechanism,
+        "partitions": parameters.partitions,
+        "subscription_index": parameters.subscription_index,
+        "clause_index": parameters.clause_index,
+        "idf": _kept_idf(parameters),
+    }
+
+
+def state_of(checkpoint: Path, name: str, spark: SparkSession) -> DataFrame:
+    """Return what Spark's state has under a name, behind the last batch."""
+    reader = spark.read.format("statestore").option("path", str(checkpoint / "spark"))
+    return reader.option("stateVarName", name).load()
+
+
+def rebalancing(checkpoint: Path) -> dict[str, Any] | None:
+    """Return to what the job is being rebalanced; None if it is not."""
+    path = checkpoint / REBALANCING
+    if not path.exists():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text())
+    if found.pop("run") == Plan.read(checkpoint / PLAN).run:
+        return found
+    path.unlink()  # all was done but this
+    return None
+
+
+def settled(checkpoint: Path, plan: Plan, spark: SparkSession) -> Plan:
+    """Let go of what was put aside for a rebalancing, if all partitions have begun; return the plan."""
+    if not plan.moved:
+        return plan
+    heads = state_of(checkpoint, "head", spark).select("key.key").collect()
+    if {*plan.keys} - {row.key for row in heads}:
+        return plan
+    fresh = replace(plan, moved="", retired=())
+    fresh.write(checkpoint / PLAN)
+    shutil.rmtree(plan.moved)
+    return fresh
+
+
+def _kept_idf(parameters: StreamParameters) -> str:
+    """Keep a file of weights with the job, under a name that says what is in it; return its path."""
+    if parameters.idf is None:
+        return ""
+    data = parameters.idf.read_bytes()
+    IdfTable.read(parameters.idf)
+    kept = parameters.checkpoint / f"idf-{hashlib.sha256(data).hexdigest()[:16]}.json"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        fresh = kept.with_suffix(".fresh")
+        shutil.copyfile(parameters.idf, fresh)
+        fresh.rename(kept)
+    return str(kept.absolute())
+
+
+def keys_of(partitions: int, spark: SparkSession, above: int = -1) -> tuple[int, ...]:
+    """Return for each partition the least number above one that Spark sends to a task of its own."""
+    number = F.col("id").cast("int")
+    task = F.pmod(F.hash(number), F.lit(partitions))
+    # As many numbers as there are coupons to collect, many times over.
+    count = 40 * partitions * (1 + partitions.bit_length())
+    rows = (
+        spark.range(above + 1, above + 1 + count)
+        .groupBy(task.alias("task"))
+        .agg(F.min(number).alias("key"))
+        .collect()
+    )
+    found = {row.task: row.key for row in rows}
+    return tuple(found[one] for one in range(partitions))
+
+
+def _sample(parameters: StreamParameters, plan: Plan, spark: SparkSession) -> Sample:
+    """Return the first rows of what lies in the feeds."""
+    weigh = weights(plan.idf)
+    batches: list[pa.RecordBatch] = []
+    for name, where in parameters.feeds:
+        if isinstance(where, RedisAddress):
+            rows = Streams(where, FEEDS[name], KEYS[name]).first(SAMPLED)
+        else:
+            reader = spark.read.schema(struct_of(FEEDS[name])).format(parameters.format)
+            rows = reader.load(str(where)).limit(SAMPLED).toArrow().cast(FEEDS[name])
+        batch = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], FEEDS[name])]
+        batches.append(batch[0])
+    messages, subscriptions = batches
+    return Sample(
+        read_subscriptions(subscriptions, plan.frame, weigh)[0],
+        read_messages(messages, plan.frame, weigh)[0],
+    )
+
+
+def struct_of(schema: pa.Schema) -> StructType:
+    """Return the columns of a feed as Spark names them."""
+    return from_arrow_schema(schema)

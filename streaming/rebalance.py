@@ -1,0 +1,238 @@
+"""Rebalancing: a job that has begun goes on with other partitions, or another mechanism or index.
+
+Between two starts, the log of each partition is read from Spark's state, subscriptions are divided anew,
+by statistics of those that are there, and put aside. Spark itself gives its state another number of
+tasks. New partitions have keys of their own; with the first batch they begin with what was put aside, and
+the old ones end. Results do not change by it: what was told before holds.
+
+A file says that it is being done, until it is. Who is killed meanwhile does it again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from streaming.arrays.blocks import Messages, Subscriptions
+from streaming.distribution import MECHANISMS, Distribution, Sample
+from streaming.distribution.keywords import Replicated
+from streaming.job import prepare, start
+from streaming.parameters import StreamParameters
+from streaming.plan import REBALANCED, Plan, PlanError
+from streaming.planning import (
+    PLAN,
+    REBALANCING,
+    SAMPLED,
+    chosen_of,
+    keys_of,
+    rebalancing,
+    settled,
+    state_of,
+)
+from streaming.result.sink import Batch
+from streaming.tasks.log import compacted, portions
+from streaming.tasks.moved import HEAD, MESSAGES, SUBSCRIPTIONS
+from streaming.tasks.processor import release
+
+_ALIVE = pa.schema([("count", pa.int64()), ("block", pa.binary())])
+_ALIVE_DDL = "count long, block binary"
+_DIVIDED = pa.schema([("partition", pa.int32()), ("count", pa.int64()), ("block", pa.binary())])
+_DIVIDED_DDL = "partition int, count long, block binary"
+_SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+class Rebalanced(NamedTuple):
+    """What was done."""
+
+    before: int
+    """Partitions."""
+    after: int
+    subscriptions: int
+
+
+def rebalance(
+    parameters: StreamParameters,
+    spark: SparkSession,
+    on_batch: Callable[[Batch], None] = lambda _batch: None,
+) -> Rebalanced | None:
+    """Divide a job that is not running anew; None if it has not begun.
+
+    Parameters
+    ----------
+    parameters
+        As the job is to go on.
+    spark
+        The session.
+    on_batch
+        Is told of batches that were not complete: the job first reads what there is.
+
+    Raises
+    ------
+    PlanError
+        If what cannot be changed is to be changed, or another rebalancing was not finished.
+    """
+    checkpoint = parameters.checkpoint
+    if not (checkpoint / PLAN).exists():
+        return None
+    before, chosen = Plan.read(checkpoint / PLAN), chosen_of(parameters)
+    before.require_same(**{name: value for name, value in chosen.items() if name not in REBALANCED})
+    _require_kin(before.mechanism, parameters.mechanism)
+    wanted = {name: chosen[name] for name in REBALANCED}
+    begun = rebalancing(checkpoint)
+    if begun not in (None, wanted):
+        told = ", ".join(f"{name} {value}" for name, value in begun.items())
+        raise PlanError(f"a rebalancing has not come to its end; it was to {told}")
+    if begun is None and _is_pending(checkpoint / "spark"):
+        same = {name: getattr(before, name) for name in REBALANCED}
+        start(replace(parameters, once=True, **same), spark, on_batch).awaitTermination()
+    if _last(checkpoint / "spark" / "commits") < 0:
+        (checkpoint / PLAN).unlink()
+        return None
+    if settled(checkpoint, before, spark).moved:
+        raise PlanError("the job has read nothing since it was rebalanced; let it, before it is again")
+    prepare(spark)
+    (checkpoint / REBALANCING).write_text(json.dumps({"run": before.run, **wanted}))
+    folder = checkpoint / f"moved-{before.run}"
+    draft = replace(before, **chosen, distribution=None)
+    count = _put_aside(checkpoint, draft, folder, spark)
+    distribution = _divide(draft, folder, spark)
+    if _tasks(checkpoint / "spark") != draft.partitions:
+        manager = spark._streamingCheckpointManager  # noqa: SLF001 - documented, and not public yet
+        manager.repartition(str(checkpoint / "spark"), draft.partitions)
+    keys = keys_of(draft.partitions, spark, above=max(before.keys))
+    moved = str(folder.absolute())
+    Plan.begin(distribution, keys=keys, moved=moved, retired=before.keys, **chosen).write(
+        checkpoint / PLAN
+    )
+    (checkpoint / REBALANCING).unlink()
+    release(before, parameters.memory)
+    return Rebalanced(before.partitions, draft.partitions, count)
+
+
+def _require_kin(before: str, after: str) -> None:
+    """Require that both mechanisms have replicas, or none: the query has as many sources then."""
+    kin = [
+        name
+        for name, one in MECHANISMS.items()
+        if issubclass(one, Replicated) == issubclass(MECHANISMS[before], Replicated)
+    ]
+    if after not in kin:
+        raise PlanError(f"mechanism is {after}, must be one of {', '.join(kin)}, as it was {before}")
+
+
+# -- Spark's checkpoint --------------------------------------------------------------------------
+
+
+def _last(log: Path) -> int:
+    """Return the number of the last batch in a log of Spark's; -1 if there is none."""
+    found = [int(one.name) for one in log.iterdir() if one.name.isdecimal()] if log.exists() else []
+    return max(found, default=-1)
+
+
+def _is_pending(checkpoint: Path) -> bool:
+    """Whether a batch was begun that is not complete."""
+    return _last(checkpoint / "offsets") > _last(checkpoint / "commits")
+
+
+def _tasks(checkpoint: Path) -> int:
+    """Return how many tasks the state is divided among, behind the last complete batch."""
+    lines = (checkpoint / "offsets" / str(_last(checkpoint / "commits"))).read_text().splitlines()
+    return int(json.loads(lines[1])["conf"][_SHUFFLE_PARTITIONS])
+
+
+# -- the logs of partitions ----------------------------------------------------------------------
+
+
+def _put_aside(checkpoint: Path, draft: Plan, folder: Path, spark: SparkSession) -> int:
+    """Write the window, which every partition has logged, and who subscribes; return how many do."""
+    first = F.col("key.key") == draft.keys[0]
+    messages = state_of(checkpoint, "messages", spark).where(first)
+    spans = state_of(checkpoint, "spans", spark).where(first)
+    rows = messages.select("user_map_key.version", "user_map_value.*").join(
+        spans.select("user_map_key.version", "user_map_value.*"), "version"
+    )
+    rows.write.mode("overwrite").parquet(str(folder / MESSAGES))
+    head = state_of(checkpoint, "head", spark).where(first).select("value.*").collect()[0]
+    numbers = {"now_ms": head.now_ms, "next_number": head.next_number}
+    (folder / HEAD).write_text(json.dumps(numbers))
+
+    logged = state_of(checkpoint, "subscriptions", spark).where(F.col("key.key").isin(list(draft.keys)))
+    blocks = logged.select("key.key", "user_map_key.version", "user_map_value.block").groupBy("key")
+    blocks.applyInArrow(_alive, _ALIVE_DDL).write.mode("overwrite").parquet(str(folder / "alive"))
+    return _count(_alive_of(folder, spark))
+
+
+def _alive(table: pa.Table) -> pa.Table:
+    """Return who subscribes behind the whole log of a partition."""
+    ordered = table.sort_by("version")["block"].to_pylist()
+    alive = compacted([Subscriptions.unpack(block) for block in ordered])
+    rows = [{"count": len(one), "block": one.pack()} for one in portions(alive)]
+    return pa.Table.from_pylist(rows, _ALIVE)
+
+
+def _count(alive: DataFrame) -> int:
+    return alive.agg(F.sum("count")).collect()[0][0] or 0
+
+
+def _alive_of(folder: Path, spark: SparkSession) -> DataFrame:
+    return spark.read.schema(_ALIVE_DDL).parquet(str(folder / "alive"))
+
+
+def _divide(draft: Plan, folder: Path, spark: SparkSession) -> Distribution:
+    """Write who subscribes by new partitions; return how they are divided."""
+    alive = _alive_of(folder, spark)
+    distribution = MECHANISMS[draft.mechanism].choose(draft.partitions, _sample(folder, alive))
+    divided = alive.select("block").mapInArrow(_divider(distribution), _DIVIDED_DDL)
+    divided.write.mode("overwrite").partitionBy("partition").parquet(str(folder / SUBSCRIPTIONS))
+    shutil.rmtree(folder / "alive")
+    return distribution
+
+
+def _sample(folder: Path, alive: DataFrame) -> Sample:
+    """Return some of who subscribes, and the last messages."""
+    share = min(1.0, SAMPLED / max(1, _count(alive)))
+    blocks = alive.select("block").mapInArrow(_sampler(share), "block binary").collect()
+    next_number = json.loads((folder / HEAD).read_text())["next_number"]
+    recent = pc.field("next_number") > next_number - SAMPLED
+    messages = pq.read_table(folder / MESSAGES, columns=["block"], filters=recent)["block"].to_pylist()
+    return Sample(
+        Subscriptions.join([Subscriptions.unpack(bytes(row.block)) for row in blocks]),
+        Messages.join([Messages.unpack(block) for block in messages]),
+    )
+
+
+def _sampler(share: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def sampled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for block in batch["block"]:
+                rows = Subscriptions.unpack(block.as_py())
+                chosen = np.random.default_rng(len(rows)).random(len(rows)) < share
+                yield pa.record_batch([[rows.part(np.flatnonzero(chosen)).lean().pack()]], ["block"])
+
+    return sampled
+
+
+def _divider(
+    distribution: Distribution,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def divide(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for block in batch["block"]:
+                for partition, told in distribution.place(Subscriptions.unpack(block.as_py())):
+                    own = told.part(np.flatnonzero(told.is_end == 0))
+                    if len(own):
+                        columns = [[partition], [len(own)], [own.lean().pack()]]
+                        yield pa.record_batch(columns, schema=_DIVIDED)
+
+    return divide

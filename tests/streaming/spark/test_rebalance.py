@@ -1,0 +1,104 @@
+"""A job that goes on with other partitions, or another mechanism: results do not change by it."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from streaming import rebalance as module
+from streaming.job import start
+from streaming.plan import Plan, PlanError
+from streaming.planning import PLAN, planned, state_of
+from streaming.rebalance import Rebalanced, rebalance
+from streaming.result.audit import audit
+from streaming.result.lists import batches
+from tests.streaming.spark.test_job import COUNT, TIME, Job
+
+
+def test_a_job_goes_on_with_other_partitions_and_another_index(tmp_path, spark):
+    job = Job(tmp_path, spark, COUNT, partitions=2, booleans=True)
+    job.add(2)
+    assert rebalance(job.parameters, spark) is None
+    job.run()
+    (job.parameters.checkpoint / "spark" / "commits" / "1").unlink()  # killed before it was noted
+    (job.parameters.checkpoint / "spark" / "commits" / ".1.crc").unlink(missing_ok=True)
+    (job.parameters.out / "batches" / "00000001.json").unlink()
+    told = []
+    changed = {"mechanism": "location", "partitions": 3, "clause_index": "ap-tree"}
+    parameters = job.parameters = replace(job.parameters, **changed)
+    done = rebalance(parameters, spark, told.append)
+    assert [one.number for one in told] == [1]
+    assert (done.before, done.after) == (2, 3)
+    assert job.run() == []
+    with pytest.raises(PlanError, match="has read nothing since"):
+        rebalance(replace(parameters, partitions=4), spark)
+
+    job.add(1)
+    assert [one.number for one in job.run()] == [3]
+    assert len(list(parameters.checkpoint.glob("moved-*"))) == 1
+    plan = Plan.read(parameters.checkpoint / PLAN)
+    keys = state_of(parameters.checkpoint, "head", spark).select("key.key").collect()
+    assert {row.key for row in keys} == {*plan.keys}
+    shutil.rmtree(parameters.memory / plan.run)  # from the log again
+    job.add(1)
+    job.run()
+    assert list(parameters.checkpoint.glob("moved-*")) == []
+    for file, batch in enumerate((0, 1, 3, 4)):
+        job.require_exact(batch, file)
+    assert audit(parameters.checkpoint, parameters.out, spark, 100).mismatches == []
+
+
+def test_so_does_one_with_replicas(tmp_path, spark):
+    job = Job(tmp_path, spark, TIME, mechanism="keyword", partitions=2)
+    job.add(1)
+    job.run()
+    job.parameters = replace(job.parameters, mechanism="prefix", partitions=3)
+    rebalance(job.parameters, spark)
+    job.add(1)
+    job.run()
+    job.require_exact(0)
+    job.require_exact(2, 1)
+
+
+def test_what_a_rebalancing_cannot_change_is_refused(tmp_path, spark):
+    job = Job(tmp_path, spark, partitions=2)
+    planned(job.parameters, spark)
+    for chosen, words in [
+        ({"window": TIME}, "window is .* must be"),
+        ({"idf": None}, "idf is"),
+        (
+            {"mechanism": "keyword"},
+            "mechanism is keyword, must be one of hashing, location",
+        ),
+    ]:
+        with pytest.raises(PlanError, match=words):
+            rebalance(replace(job.parameters, **chosen), spark)
+    with pytest.raises(PlanError, match=r"partitions is 3, must be 2.*--rebalance"):
+        start(replace(job.parameters, partitions=3), spark)
+
+
+def test_a_rebalancing_that_was_interrupted_is_gone_on_with(tmp_path, spark, monkeypatch):
+    job = Job(tmp_path, spark, partitions=2)
+    job.add(1)
+    job.run()
+    wanted = replace(job.parameters, partitions=3)
+
+    def killed(*_args, **_more):
+        raise KeyboardInterrupt
+
+    for name in ("_divide", "keys_of"):  # before Spark's own part of it, and behind it
+        with monkeypatch.context() as patched:
+            patched.setattr(module, name, killed)
+            with pytest.raises(KeyboardInterrupt):
+                rebalance(wanted, spark)
+        for parameters in (job.parameters, wanted):
+            with pytest.raises(PlanError, match="start the job with --rebalance again"):
+                start(parameters, spark)
+        with pytest.raises(PlanError, match="it was to mechanism hashing, partitions 3"):
+            rebalance(replace(wanted, partitions=4), spark)
+    assert rebalance(wanted, spark) == Rebalanced(2, 3, 8)
+    job.add(1)
+    job.parameters = wanted
+    job.run()
+    job.require_exact(0)
+    job.require_exact(batches(wanted.out)[-1], 1)
