@@ -89,10 +89,10 @@ def offsets(trajectories: str, seconds: int, seed: int) -> Floats:
 def _road_offsets(seconds: int, seed: int) -> Floats:
     """Drive through a generated city: shortest paths at the speeds of its roads, stops included."""
     from simulator.city import city_area, generate_city  # noqa: PLC0415 - an extra
-    from simulator.destinations import Destinations  # noqa: PLC0415
-    from simulator.graph import Graph  # noqa: PLC0415
+    from simulator.movement.destinations import Destinations  # noqa: PLC0415
+    from simulator.movement.trajectories import drive  # noqa: PLC0415
+    from simulator.network.graph import Graph  # noqa: PLC0415
     from simulator.parameters import SimulationParameters  # noqa: PLC0415
-    from simulator.trajectories import drive  # noqa: PLC0415
 
     parameters = SimulationParameters(seed=seed, devices=JOURNEYS, seconds=seconds)
     city = generate_city(parameters)

@@ -74,7 +74,7 @@ def demo(
     from nearcast import RegionMode  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
-    from simulator.replay import ReplayOptions  # noqa: PLC0415
+    from simulator.replay.replay import ReplayOptions  # noqa: PLC0415
     from simulator.simulation import simulate  # noqa: PLC0415
 
     began = time.monotonic()

@@ -16,8 +16,8 @@ from cli.failures import reported
 from cli.progress import bars
 
 if TYPE_CHECKING:
-    from simulator.replay import ReplayOptions
-    from simulator.replay_report import ReplayReport
+    from simulator.replay.replay import ReplayOptions
+    from simulator.replay.report import ReplayReport
 
 _MISMATCHES_SHOWN = 10
 
@@ -60,7 +60,7 @@ def replay(
     world.json. Exits with status 1 when a single list differs from the oracle's.
     """
     from nearcast import RegionMode  # noqa: PLC0415
-    from simulator.replay import ReplayOptions  # noqa: PLC0415
+    from simulator.replay.replay import ReplayOptions  # noqa: PLC0415
 
     mode = RegionMode[region.upper()]
     options = ReplayOptions(target, token, max(1, fleets), max(1, audit_every), mode)
@@ -74,7 +74,7 @@ def replay(
 def run_replay(folder: Path, options: ReplayOptions, picture: Path | None) -> ReplayReport:
     """Replay a folder with progress bars; draw the map if asked."""
     from nearcast import NearcastError  # noqa: PLC0415
-    from simulator.replay import Replay, ReplayError  # noqa: PLC0415
+    from simulator.replay.replay import Replay, ReplayError  # noqa: PLC0415
     from simulator.simulation import SimulationError, load  # noqa: PLC0415
 
     with reported(SimulationError, ReplayError, NearcastError), bars() as progress:
@@ -82,7 +82,7 @@ def run_replay(folder: Path, options: ReplayOptions, picture: Path | None) -> Re
         run = Replay(simulation, options, progress)
         report = asyncio.run(run.run())
         if picture is not None:
-            from simulator.picture import Highlight, draw_map  # noqa: PLC0415
+            from simulator.pictures.picture import Highlight, draw_map  # noqa: PLC0415
 
             progress("picture", 0, 1)
             picture.parent.mkdir(parents=True, exist_ok=True)

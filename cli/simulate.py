@@ -144,10 +144,10 @@ def simulate(
     """
     from feeds.redis import AddressError, RedisAddress  # noqa: PLC0415
     from feeds.redis.streams import RedisError  # noqa: PLC0415
-    from simulator.feeds import append_feeds  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
     from simulator.simulation import simulate as run  # noqa: PLC0415
+    from simulator.workload.feeds import append_feeds  # noqa: PLC0415
 
     with reported(ParameterError, MapError, AddressError, RedisError, OSError), bars() as report:
         target = RedisAddress.parse(stream_to) if stream_to else None

@@ -24,15 +24,15 @@ from safe_region.frame import Area, Frame
 from safe_region.idf import IdfTable
 from simulator import schemas
 from simulator.city import generate_city
-from simulator.destinations import Destinations
-from simulator.feeds import FEEDS_FOLDER, write_feeds
-from simulator.graph import Graph
 from simulator.maps import read_map, read_texts
+from simulator.movement.destinations import Destinations
+from simulator.movement.trajectories import trajectories
+from simulator.network.graph import Graph
 from simulator.parameters import SimulationParameters
-from simulator.subscriptions import subscriptions
 from simulator.terrain import Terrain
-from simulator.trajectories import trajectories
-from simulator.workload import keyword_counts, object_count, objects, objects_of_texts
+from simulator.workload.feeds import FEEDS_FOLDER, write_feeds
+from simulator.workload.objects import keyword_counts, object_count, objects, objects_of_texts
+from simulator.workload.subscriptions import subscriptions
 
 VERSION = 5
 """Of the layout of the folder."""
@@ -132,7 +132,8 @@ def simulate(
     partitions
         Into how many tasks the work is divided; no influence on the result.
     feed_slice_s
-        Whether the feeds are written besides (`simulator.feeds`), with so many seconds a file; 0 for not.
+        Whether the feeds are written besides (`simulator.workload.feeds`), and how many seconds
+        a file has; 0 for not.
 
     Raises
     ------

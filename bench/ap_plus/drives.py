@@ -74,11 +74,11 @@ def drives(name: str, seconds: int, seed: int, progress: Progress) -> Drives:
         If a file is not there.
     """
     from simulator.city import generate_city  # noqa: PLC0415 - an extra
-    from simulator.destinations import Destinations  # noqa: PLC0415
-    from simulator.graph import Graph  # noqa: PLC0415
     from simulator.maps.reading import read_map  # noqa: PLC0415
+    from simulator.movement.destinations import Destinations  # noqa: PLC0415
+    from simulator.movement.trajectories import drive  # noqa: PLC0415
+    from simulator.network.graph import Graph  # noqa: PLC0415
     from simulator.parameters import SimulationParameters  # noqa: PLC0415
-    from simulator.trajectories import drive  # noqa: PLC0415
 
     files = ROADS[name]
     path = None if files is None else required_file(files[0])

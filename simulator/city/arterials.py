@@ -11,7 +11,7 @@ import shapely
 
 from simulator.chance import generator
 from simulator.city.street import Street
-from simulator.traffic import RoadClass
+from simulator.network.traffic import RoadClass
 
 CENTRE = 0.24
 """Radius of the centre, where the inner ring runs."""

@@ -12,7 +12,7 @@ from shapely.geometry.base import BaseGeometry
 
 from simulator.chance import generator
 from simulator.city.street import Street
-from simulator.traffic import RoadClass
+from simulator.network.traffic import RoadClass
 
 DISTANCE = 0.5
 """From the centre to the coast, as a share of the city's radius."""

@@ -18,7 +18,7 @@ from shapely import affinity
 from simulator.chance import generator
 from simulator.city.arterials import CENTRE
 from simulator.city.street import Street, Warp
-from simulator.traffic import RoadClass
+from simulator.network.traffic import RoadClass
 
 _STEP_M = 35.0
 _TOLERANCE_M = 4.0

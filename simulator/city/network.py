@@ -18,8 +18,8 @@ from safe_region.frame import Frame
 from simulator import schemas
 from simulator.chance import uniforms
 from simulator.city.street import Street
-from simulator.graph import largest_component
-from simulator.traffic import SPEEDS_MPS, RoadClass
+from simulator.network.graph import largest_component
+from simulator.network.traffic import SPEEDS_MPS, RoadClass
 
 GRID_M = 1.0
 _STUB_M = 70.0

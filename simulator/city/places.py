@@ -12,8 +12,8 @@ from safe_region.frame import Frame
 from simulator import schemas
 from simulator.chance import generator, uniforms
 from simulator.city.vocabulary import CATEGORIES, NAMES
+from simulator.network.traffic import RoadClass
 from simulator.parameters import SimulationParameters
-from simulator.traffic import RoadClass
 
 TABLE = "places"
 

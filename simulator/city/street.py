@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from simulator.traffic import RoadClass
+from simulator.network.traffic import RoadClass
 
 Floats = npt.NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from simulator.maps.roads import HIGHWAYS, SPEED_MPS_MAX, SPEED_MPS_MIN, Lane, lanes
-from simulator.traffic import SPEEDS_MPS, RoadClass
+from simulator.network.traffic import SPEEDS_MPS, RoadClass
 
 UNKNOWN = "road"
 """What OpenStreetMap calls a road whose class nobody knows; we drive on it as on a residential one."""

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from safe_region.frame import Frame
 from simulator import schemas
-from simulator.graph import largest_component
 from simulator.maps.osm import Records
 from simulator.maps.roads import Lane
-from simulator.traffic import RoadClass
+from simulator.network.graph import largest_component
+from simulator.network.traffic import RoadClass
 
 LENGTH_M_MIN = 0.1
 """Nodes of a way may have the same position; an edge takes some time nevertheless."""

@@ -19,9 +19,9 @@ from simulator.maps.road_files import read_road_files
 from simulator.maps.streetside import streetside_places
 from simulator.maps.texts_file import read_texts
 from simulator.maps.water import water
+from simulator.network.traffic import DEVICE_CLASSES
 from simulator.parameters import SimulationParameters
 from simulator.terrain import Terrain
-from simulator.traffic import DEVICE_CLASSES
 
 MARGIN = 0.02
 """The area reaches this share of its size beyond roads and places, and at least `MARGIN_M_MIN`."""

@@ -26,7 +26,7 @@ from simulator.maps.osm import Progress
 from simulator.maps.placement import M_PER_DEG, Columns, Placement
 from simulator.maps.roads import HIGHWAYS, Lane
 from simulator.maps.rows import Header, Row, csv_rows, plain_rows
-from simulator.traffic import RoadClass
+from simulator.network.traffic import RoadClass
 
 STAGE_NODES = "map: nodes"
 STAGE_EDGES = "map: edges"

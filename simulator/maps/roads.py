@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from simulator.traffic import SPEEDS_MPS, RoadClass
+from simulator.network.traffic import SPEEDS_MPS, RoadClass
 
 _KMH = 1.0 / 3.6
 _MPH = 0.44704

@@ -10,7 +10,7 @@ from safe_region.frame import Frame
 from simulator.chance import uniforms
 from simulator.city.places import TABLE, Fronts, described
 from simulator.maps.network import LENGTH_M_MIN, Network
-from simulator.traffic import RoadClass
+from simulator.network.traffic import RoadClass
 
 Floats = npt.NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.workload import OFFER_WORDS
+from simulator.workload.objects import OFFER_WORDS
 
 
 def _words(text: str) -> frozenset[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from nearcast import GeoObject, Spec
 from safe_region import oracle
 from safe_region.frame import Frame
-from simulator.audit import expected_list
+from simulator.replay.audit import expected_list
 
 
 @dataclass(frozen=True, slots=True)

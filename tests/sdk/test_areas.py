@@ -13,7 +13,7 @@ from safe_region.frame import Area, Frame
 from safe_region.oracle_plane import OraclePolygon, OracleRectangle, is_within
 from server.main import Server
 from server.settings import load_settings
-from simulator.audit import oracle_range
+from simulator.replay.audit import oracle_range
 
 LON, LAT = 14.5, 35.5
 STEP_DEG = 0.0005

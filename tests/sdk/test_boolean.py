@@ -26,7 +26,7 @@ from safe_region import oracle
 from server.limits import Limits
 from server.main import Server
 from server.settings import load_settings
-from simulator.audit import oracle_range
+from simulator.replay.audit import oracle_range
 
 LON, LAT = 14.5, 35.5
 TEA = Boolean({"tea", "cake"}, Circle(400.0), moving=True)

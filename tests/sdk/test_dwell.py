@@ -22,7 +22,7 @@ from nearcast import (
 )
 from nearcast.protocol.dwell import POSITIONS_MAX
 from safe_region import oracle
-from simulator.audit import oracle_range
+from simulator.replay.audit import oracle_range
 from tests.sdk.conftest import until
 from tests.support.amounts import examples
 

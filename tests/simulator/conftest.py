@@ -6,7 +6,7 @@ import pytest
 
 from safe_region.frame import Frame
 from simulator.city import city_area, generate_city
-from simulator.graph import Graph
+from simulator.network.graph import Graph
 from simulator.parameters import SimulationParameters
 from simulator.simulation import simulate
 

@@ -1,5 +1,4 @@
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +9,8 @@ from simulator import schemas
 from simulator.city import city_area, generate_city
 from simulator.city.places import KEYWORDS_MAX, KEYWORDS_MIN
 from simulator.city.vocabulary import CATEGORIES
+from simulator.network.traffic import SPEEDS_MPS, RoadClass
 from simulator.parameters import SimulationParameters
-from simulator.traffic import SPEEDS_MPS, RoadClass
 from tests.simulator.conftest import SMALL
 
 
@@ -30,7 +29,7 @@ def _reached(starts, ends, first):
 
 
 @pytest.mark.parametrize(
-    "parameters", [SMALL, replace(SMALL, seed=3, city_width_m=9_000.0), SimulationParameters()]
+    "parameters", [SMALL, SMALL.changed(seed=3, city_width_m=9_000.0), SimulationParameters()]
 )
 def test_every_node_reaches_every_node_even_without_motorways(parameters):
     roads = generate_city(parameters).roads
@@ -131,6 +130,6 @@ def test_the_seed_decides(city):
     again = generate_city(SMALL)
     assert again.roads.equals(city.roads)
     assert again.places.equals(city.places)
-    other = generate_city(replace(SMALL, seed=SMALL.seed + 1))
+    other = generate_city(SMALL.changed(seed=SMALL.seed + 1))
     assert not other.roads.equals(city.roads)
     assert not other.places.equals(city.places)

@@ -6,8 +6,8 @@ import pytest
 
 from safe_region.frame import Area, Frame
 from simulator import schemas
-from simulator.graph import Graph, largest_component
-from simulator.traffic import DEVICE_CLASSES, SPEEDS_MPS, RoadClass
+from simulator.network.graph import Graph, largest_component
+from simulator.network.traffic import DEVICE_CLASSES, SPEEDS_MPS, RoadClass
 
 FRAME = Frame.of(Area(14.0, 35.0, 14.1, 35.1))
 CAR, BICYCLE = 0, 1

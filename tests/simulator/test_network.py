@@ -4,7 +4,7 @@ import shapely
 from safe_region.frame import Area, Frame
 from simulator.city.network import roads_table
 from simulator.city.street import Street
-from simulator.traffic import RoadClass
+from simulator.network.traffic import RoadClass
 
 FRAME = Frame.of(Area(14.0, 35.0, 14.2, 35.2))
 

@@ -36,7 +36,7 @@ def test_a_value_outside_its_limits_is_named(name, value, limit):
         ({"retracted_share": 0.7, "replaced_share": 0.6}, r"retracted_share \+ replaced_share is"),
         ({"similarity": "levenshtein"}, "'levenshtein', must be one of jaccard, dice, cosine"),
         ({"period_ms": 7_000, "seconds": 10}, "period_ms is 7000, must divide the run of 10000 ms"),
-        ({"name": " "}, "name is empty"),
+        ({"name": " "}, r"name is ' ', must be some text"),
         ({"unit_m": 2.5}, r"unit_m is 2\.5, must go with a map_file"),
         ({"places_file": Path("a.csv")}, r"places_file is a\.csv, must go with a map_file"),
     ],

@@ -6,8 +6,8 @@ import pytest
 from matplotlib.image import imread
 
 from safe_region.frame import Frame
-from simulator.map_furniture import emptiest_corner
-from simulator.picture import (
+from simulator.pictures.map_furniture import emptiest_corner
+from simulator.pictures.picture import (
     PLACES_MAX,
     RANGES_MAX,
     TRAJECTORIES_MAX,

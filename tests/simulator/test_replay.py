@@ -9,8 +9,8 @@ from nearcast.errors import RefusedError
 from safe_region.frame import Area
 from server.main import Server
 from server.settings import load_settings
-from simulator.audit import audit_list
-from simulator.replay import Replay, ReplayError, ReplayOptions
+from simulator.replay.audit import audit_list
+from simulator.replay.replay import Replay, ReplayError, ReplayOptions
 from tests.support.servers import serving
 
 AUDIT_EVERY = 5

@@ -13,9 +13,9 @@ from safe_region.keywords import normalised_keyword
 from server.limits import Limits
 from simulator import schemas
 from simulator.parameters import SimulationParameters
-from simulator.subscriptions import WINDOW_COUNTS, WINDOWS_S, subscriptions
-from simulator.workload import OFFER_WORDS
-from simulator.workload_rows import subscription_rows
+from simulator.workload.objects import OFFER_WORDS
+from simulator.workload.rows import subscription_rows
+from simulator.workload.subscriptions import WINDOW_COUNTS, WINDOWS_S, subscriptions
 from tests.simulator.conftest import SMALL
 
 

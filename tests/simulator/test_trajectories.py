@@ -1,16 +1,14 @@
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from safe_region.frame import Frame
 from simulator.city import city_area
-from simulator.destinations import Destinations, home_nodes, next_nodes
-from simulator.itineraries import device_classes, plan
-from simulator.traffic import DEVICE_CLASSES
-from simulator.trajectories import drive
-from simulator.trajectory_kernels import sample
+from simulator.movement.destinations import Destinations, home_nodes, next_nodes
+from simulator.movement.itineraries import device_classes, plan
+from simulator.movement.trajectories import drive
+from simulator.movement.trajectory_kernels import sample
+from simulator.network.traffic import DEVICE_CLASSES
 from tests.simulator.conftest import SMALL
 from tests.simulator.test_city import distance_to_roads_m
 
@@ -116,7 +114,7 @@ def test_a_device_does_not_depend_on_its_company(graph, destinations, driven):
 
 
 def test_most_devices_move_most_of_the_time(graph, destinations):
-    parameters = replace(SMALL, seconds=600)
+    parameters = SMALL.changed(seconds=600)
     speeds = drive(graph, destinations, NUMBERS, parameters).column("speed_mps").to_numpy()
     assert 0.5 < (speeds > 0.0).mean() < 0.99
 
@@ -125,7 +123,7 @@ def test_some_may_stay_and_the_others_be_faster(graph, destinations):
     """Of those that drive the first leg is the same, and takes half as long."""
     numbers, until_s = np.arange(200), np.full(200, 60.0)
     plain = plan(graph, destinations, numbers, until_s, SMALL)
-    some = plan(graph, destinations, numbers, until_s, replace(SMALL, mobility=0.3, velocity=2.0))
+    some = plan(graph, destinations, numbers, until_s, SMALL.changed(mobility=0.3, velocity=2.0))
     first, few = plain.offsets[:-1], some.offsets[:-1]
     drives = some.is_moving[few]
     assert 0.2 < drives.mean() < 0.4
@@ -143,6 +141,6 @@ def test_trips_do_not_grow_with_the_map(graph, destinations, monkeypatch):
         return np.hypot(graph.xs_m[to] - graph.xs_m[at], graph.ys_m[to] - graph.ys_m[at]).mean()
 
     usual_m = mean_m()
-    monkeypatch.setattr("simulator.destinations.NODES_PER_CANDIDATE", graph.node_count / 4)
+    monkeypatch.setattr("simulator.movement.destinations.NODES_PER_CANDIDATE", graph.node_count / 4)
     # Of four random points the nearest is about half as far as one of them.
     assert 0.3 * usual_m < mean_m() < 0.7 * usual_m

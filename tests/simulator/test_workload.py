@@ -3,7 +3,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from simulator.simulation import load
-from simulator.workload import OFFER_WORDS, arrival_count, object_count
+from simulator.workload.objects import OFFER_WORDS, arrival_count, object_count
 from tests.simulator.conftest import SMALL
 
 

@@ -41,7 +41,7 @@ from safe_region.scoring import Similarity
 from server import model as m
 from server.commands import command as c
 from server.limits import Limits
-from simulator.audit import oracle_range, oracle_window
+from simulator.replay.audit import oracle_range, oracle_window
 from tests.support.draws import PLANE, SIDE, Draws
 from tests.support.links import Device, Link, Source
 from tests.support.local_server import LocalServer

@@ -1,7 +1,6 @@
 """Real extracts and networks. Their folder is $NEARCAST_DATA or ../shared/data beside the repository."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +8,12 @@ import pyarrow.compute as pc
 import pytest
 
 from safe_region.frame import Frame
-from simulator.destinations import Destinations
-from simulator.graph import Graph
 from simulator.maps import MapError, read_map
+from simulator.movement.destinations import Destinations
+from simulator.movement.trajectories import drive
+from simulator.network.graph import Graph
+from simulator.network.traffic import RoadClass
 from simulator.parameters import SimulationParameters
-from simulator.traffic import RoadClass
-from simulator.trajectories import drive
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = Path(os.environ.get("NEARCAST_DATA", ROOT.parent / "shared" / "data"))
@@ -95,7 +94,7 @@ def test_the_same_file_gives_the_same_tables():
 )
 def test_a_road_network_can_be_driven_in(name, unit_m, nodes, edges, km):
     path = extract(name, "roads")
-    parameters = replace(PARAMETERS, map_file=path, unit_m=unit_m)
+    parameters = PARAMETERS.changed(map_file=path, unit_m=unit_m)
     terrain = read(path, parameters)
     frame = Frame.of(terrain.area)
     graph = Graph.of(terrain.roads, frame)
@@ -116,7 +115,7 @@ def test_a_road_network_can_be_driven_in(name, unit_m, nodes, edges, km):
 
 def test_oldenburg_is_as_wide_as_its_unit_says():
     path = extract("OL.cedge", "roads")
-    terrain = read(path, replace(PARAMETERS, map_file=path, unit_m=2.5))
+    terrain = read(path, PARAMETERS.changed(map_file=path, unit_m=2.5))
     frame = Frame.of(terrain.area)
     assert terrain.name == "OL"
     # 10,000 units, and 2 % on each side.
@@ -127,7 +126,7 @@ def test_oldenburg_is_as_wide_as_its_unit_says():
 def test_california_with_real_places():
     path = extract("cal.cnode", "roads")
     places = extract("geonames_cities1000.csv.gz", "text")
-    terrain = read(path, replace(PARAMETERS, map_file=path, places_file=places))
+    terrain = read(path, PARAMETERS.changed(map_file=path, places_file=places))
     assert 300 < terrain.places.num_rows < 1_000
     assert "Fresno" in terrain.places["name"].to_pylist()
     assert -125.0 < terrain.area.lon_min < terrain.area.lon_max < -114.0

@@ -1,18 +1,17 @@
 """From files to terrains: what is kept, and what is wrong with files that give none."""
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from safe_region.frame import Frame
 from simulator import schemas
-from simulator.graph import Graph
 from simulator.maps import MapError, read_map
 from simulator.maps.reading import map_name
+from simulator.network.graph import Graph
+from simulator.network.traffic import DEVICE_CLASSES
 from simulator.parameters import SimulationParameters
-from simulator.traffic import DEVICE_CLASSES
 from tests.simulator.maps.osm_xml import LAT, LON, STEP_DEG, OsmFile, town
 
 PARAMETERS = SimulationParameters()
@@ -98,7 +97,7 @@ def test_popular_places_come_first_and_the_seed_decides_between_equals(tmp_path)
     file.node(300, 1.0, 1.0, amenity="cafe", cuisine="cake", wifi="yes")
     file.node(301, 1.0, 1.0, amenity="cafe", name="Known", cuisine="cake")
     names = [
-        read(file, tmp_path, parameters=replace(PARAMETERS, seed=seed)).places["name"].to_pylist()
+        read(file, tmp_path, parameters=PARAMETERS.changed(seed=seed)).places["name"].to_pylist()
         for seed in (1, 1, 2)
     ]
     assert names[0] == names[1] != names[2]
@@ -320,8 +319,8 @@ def test_roads_that_are_not_for_everybody(tmp_path):
     file.node(101, 1.2, 1.1, amenity="restaurant", name="Da Mario")
     path = file.write(tmp_path / "a.osm")
     assert "a car finds 0 km" in failure(path)
-    assert "a bicycle finds 0 km" in failure(path, replace(PARAMETERS, car_share=0.0))
-    walkers = replace(PARAMETERS, car_share=0.0, bicycle_share=0.0)
+    assert "a bicycle finds 0 km" in failure(path, PARAMETERS.changed(car_share=0.0))
+    walkers = PARAMETERS.changed(car_share=0.0, bicycle_share=0.0)
     assert read_map(path, walkers, lambda *_: None).roads.num_rows == 80
 
 

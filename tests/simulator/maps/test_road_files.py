@@ -1,18 +1,16 @@
 """Road networks as terrains: how they are placed, what becomes of their edges, where places are."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from safe_region.frame import EARTH_RADIUS_M, Frame
 from simulator import schemas
 from simulator.city.vocabulary import CATEGORIES
-from simulator.graph import Graph
 from simulator.maps import read_map
 from simulator.maps.reading import map_name
+from simulator.network.graph import Graph
+from simulator.network.traffic import SPEEDS_MPS, RoadClass
 from simulator.parameters import SimulationParameters
-from simulator.traffic import SPEEDS_MPS, RoadClass
 from tests.simulator.maps.road_lists import LAT, LON, STEP_DEG, degree_grid, grid, write
 from tests.simulator.test_city import distance_to_roads_m
 
@@ -286,7 +284,7 @@ def test_motorways_have_no_places_unless_there_is_nothing_else(tmp_path):
 
 def test_a_simulation_says_what_it_was_made_from(tmp_path):
     parameters = SimulationParameters(map_file=tmp_path / "a.cnode", unit_m=2.5)
-    with_places = replace(parameters, places_file=tmp_path / "pois.csv.gz")
+    with_places = parameters.changed(places_file=tmp_path / "pois.csv.gz")
     assert parameters.as_dict()["unit_m"] == 2.5
     assert parameters.as_dict()["places_file"] is None
     assert with_places.as_dict()["places_file"] == "pois.csv.gz"

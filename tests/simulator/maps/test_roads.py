@@ -1,7 +1,7 @@
 import pytest
 
 from simulator.maps.roads import SPEED_MPS_MAX, SPEED_MPS_MIN, directions, lanes, maxspeed_mps
-from simulator.traffic import SPEEDS_MPS, RoadClass
+from simulator.network.traffic import SPEEDS_MPS, RoadClass
 
 KMH = 1.0 / 3.6
 

@@ -1,7 +1,6 @@
 """A simulation on a map, and the command line that asks for one."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -104,7 +103,7 @@ def test_a_road_network_is_simulated_as_any_map(spark, tmp_path):
     } == {(2 * (90 * (i % 5) - 245), 2 * (110 * (i // 5) - 245)) for i in range(20)}
     assert (tmp_path / "one/texts").is_dir()
     with pytest.raises(MapError, match="there is no file"):
-        simulate(replace(parameters, texts_file=tmp_path / "none.csv"), tmp_path / "one", spark=spark)
+        simulate(parameters.changed(texts_file=tmp_path / "none.csv"), tmp_path / "one", spark=spark)
     assert (tmp_path / "one/texts").is_dir(), "nothing has been removed"
 
 

@@ -11,7 +11,7 @@ from server.limits import Limits
 from simulator import schemas
 from simulator.maps import MapError, read_map, read_texts
 from simulator.parameters import SimulationParameters
-from simulator.workload import OFFER_WORDS, object_count, objects_of_texts
+from simulator.workload.objects import OFFER_WORDS, object_count, objects_of_texts
 from tests.simulator.maps.road_lists import degree_grid, grid, write
 
 AREA = Area(14.0, 35.0, 15.0, 36.0)

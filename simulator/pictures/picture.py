@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from safe_region.frame import Area, Frame
-from simulator import map_style
-from simulator.map_furniture import draw_legend, draw_scale_bar, draw_title, emptiest_corner
+from simulator.pictures import map_style
+from simulator.pictures.map_furniture import draw_legend, draw_scale_bar, draw_title, emptiest_corner
 from simulator.simulation import Simulation
 
 Ring = Sequence[tuple[float, float]]

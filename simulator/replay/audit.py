@@ -22,7 +22,7 @@ from safe_region import oracle
 from safe_region.frame import Frame
 from safe_region.idf import IdfTable
 from safe_region.keywords import normalised_keyword
-from simulator.workload_rows import ObjectRow
+from simulator.workload.rows import ObjectRow
 
 SCORE_TOLERANCE = 1e-12
 """Scores are lengths times alpha / maxdist: the device may round that product once more."""

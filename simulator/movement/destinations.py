@@ -10,8 +10,8 @@ import pyarrow as pa
 import shapely
 
 from simulator.chance import uniforms
-from simulator.graph import Graph
-from simulator.traffic import DEVICE_CLASSES
+from simulator.network.graph import Graph
+from simulator.network.traffic import DEVICE_CLASSES
 
 TABLE = "trajectories"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nearcast import Counters
-from simulator.audit import Mismatch
+from simulator.replay.audit import Mismatch
 
 
 @dataclass(slots=True)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from safe_region.frame import Frame
-from simulator.graph_kernels import shortest_paths, strong_components
-from simulator.traffic import travel_speeds_mps
+from simulator.network.graph_kernels import shortest_paths, strong_components
+from simulator.network.traffic import travel_speeds_mps
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]

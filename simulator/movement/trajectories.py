@@ -17,11 +17,11 @@ from pyspark.sql import DataFrame
 
 from simulator import schemas
 from simulator.chance import uniforms
-from simulator.destinations import Destinations
-from simulator.graph import Graph
-from simulator.itineraries import plan
+from simulator.movement.destinations import Destinations
+from simulator.movement.itineraries import plan
+from simulator.movement.trajectory_kernels import sample
+from simulator.network.graph import Graph
 from simulator.parameters import SimulationParameters
-from simulator.trajectory_kernels import sample
 
 TABLE = "trajectories"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from simulator.traffic import RoadClass
+from simulator.network.traffic import RoadClass
 
 PAPER = "#f6f4ef"
 INK = "#33302b"

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.chance import uniforms
-from simulator.destinations import Destinations, home_nodes, next_nodes
-from simulator.graph import Graph
+from simulator.movement.destinations import Destinations, home_nodes, next_nodes
+from simulator.network.graph import Graph
 from simulator.parameters import SimulationParameters
 
 TABLE = "trajectories"

@@ -21,7 +21,7 @@ from feeds.redis import RedisAddress
 from feeds.redis.streams import Streams
 from feeds.schemas import FEEDS, KEYS, MESSAGES, PUBLISH, RETRACT, SUBSCRIBE, SUBSCRIPTIONS
 from simulator import schemas
-from simulator.subscriptions import TOP_K
+from simulator.workload.subscriptions import TOP_K
 
 FEEDS_FOLDER = "feeds"
 _IDS_PER_DEVICE = 64

@@ -13,7 +13,7 @@ from safe_region.frame import Frame, Point
 from safe_region.polygon import boundary
 from safe_region.ranges import RangeRegion, RectangleRegion
 from safe_region.region import Region
-from simulator.workload_rows import Fix
+from simulator.workload.rows import Fix
 
 REGIONS_SHOWN_MAX = 16
 """A path with more regions than this cannot be told from a stain."""

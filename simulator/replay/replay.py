@@ -26,11 +26,11 @@ from nearcast import (
     Subscription,
 )
 from safe_region.frame import Frame
-from simulator.audit import PublishedObjects, audit_list
-from simulator.replay_report import ReplayReport
+from simulator.replay.audit import PublishedObjects, audit_list
+from simulator.replay.report import ReplayReport
+from simulator.replay.track import Track
 from simulator.simulation import Simulation
-from simulator.track import Track
-from simulator.workload_rows import (
+from simulator.workload.rows import (
     Fix,
     ObjectRow,
     SubscriptionRow,

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from safe_region.frame import Frame
 from simulator.chance import uniform
 from simulator.parameters import SimulationParameters
-from simulator.workload import OFFER_WORDS, object_count, subset
+from simulator.workload.objects import OFFER_WORDS, object_count, subset
 
 TOP_K = "top_k"
 BOOLEAN = "boolean"

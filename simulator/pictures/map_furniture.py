@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from safe_region.frame import Area, Frame
-from simulator import map_style
+from simulator.pictures import map_style
 
 Corner = Literal["upper left", "lower left", "upper right"]
 

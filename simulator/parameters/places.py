@@ -1,0 +1,64 @@
+"""Where a simulation takes place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, field_validator, model_validator
+
+from simulator.parameters.declared import Parameters
+
+
+class PlaceParameters(Parameters):
+    """A map or a generated city, and the seed from which all is drawn."""
+
+    map_file: Path | None = Field(
+        None,
+        description="Map to drive in: OpenStreetMap (.osm.pbf, .osm, .osm.gz, .osm.bz2), or either file "
+        "of a road network (.cnode and .cedge, or nodes.csv and edges.csv, also with .gz); else a city "
+        "is generated.",
+    )
+    unit_m: float | None = Field(
+        None,
+        ge=1e-6,
+        le=1e6,
+        description="Metres a unit, for a road network whose coordinates are no degrees (Oldenburg: 2.5 "
+        "makes it 25 km wide). It is placed about 0 degrees of longitude and latitude.",
+    )
+    places_file: Path | None = Field(
+        None,
+        description="CSV of places for the map, in place of its own: lon and lat (x and y with "
+        "--unit-m), name, keywords or text, category. A road network without it has drawn ones.",
+    )
+    texts_file: Path | None = Field(
+        None,
+        description="CSV of texts with positions, which are published in place of words of places: lon "
+        "and lat (x and y with --unit-m), text. Those outside of the map are left out.",
+    )
+    name: str | None = Field(
+        None, description="Name for people; that of the city or the map if none is given."
+    )
+    seed: int = Field(1, ge=0, le=2**63 - 1, description="Same seed, same rows.")
+    city_width_m: float = Field(
+        12_000.0, ge=3_000, le=40_000, description="Width of the generated city, metres."
+    )
+    places: int = Field(
+        2_500,
+        ge=1,
+        le=1_000_000,
+        description="Points of interest of the generated city, or of a road network without any.",
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _say_something(cls, name: str | None) -> str | None:
+        if name is not None and not name.strip():
+            raise ValueError("must be some text")
+        return name
+
+    @model_validator(mode="after")
+    def _have_a_map(self) -> PlaceParameters:
+        for name in ("unit_m", "places_file"):
+            if self.map_file is None and getattr(self, name) is not None:
+                raise ValueError(f"{name} is {getattr(self, name)}, must go with a map_file")
+        return self

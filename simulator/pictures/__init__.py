@@ -1,0 +1,1 @@
+"""Pictures of maps, devices and regions."""

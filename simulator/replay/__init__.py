@@ -1,0 +1,1 @@
+"""A simulation drives a server through the SDK, and is audited."""
