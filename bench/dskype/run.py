@@ -192,8 +192,9 @@ class StreamRun:
     def go(self, budget_s: float) -> Row:
         """Let messages come; return figures."""
         self._end_s = time.perf_counter() + budget_s
-        parameters = replace(self.parameters, files_per_batch=1, once=False)
-        return self._figures(self._noted("batches", parameters, self._write_ahead))
+        parameters, before = replace(self.parameters, files_per_batch=1, once=False), self._written
+        notes = self._noted("batches", parameters, lambda done: self._write_ahead(before + done))
+        return self._figures(notes)
 
     def go_at_pace(self, rate: float, seconds: float) -> Row:
         """Let messages come at a rate; return how long it takes from a file to its complete batch."""
