@@ -135,6 +135,14 @@ _MASTER_OPTION = click.option("--master", default=MASTER, show_default=True, hel
     help="Into how many parts; at least as many as there are cores.",
 )
 @click.option(
+    "--first-level",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Of spatial-first and keyword-first: parts of the first division, a divisor of --partitions; 0 "
+    "lets both divisions have about as many.",
+)
+@click.option(
     "--subscription-index",
     default="sq-plus-tree",
     show_default=True,

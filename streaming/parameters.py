@@ -15,8 +15,8 @@ from index.catalogue import (
 )
 from safe_region.frame import Area
 from streaming.distribution import MECHANISMS
+from streaming.distribution.keywords import HYBRIDS, Replicated
 from streaming.distribution.keywords import PARTITIONS_MAX as REPLICAS_MAX
-from streaming.distribution.keywords import Replicated
 from streaming.partition.window import WindowSize
 
 PARTITIONS_MAX = 1024
@@ -48,6 +48,9 @@ class StreamParameters:
         Which messages count.
     mechanism, partitions
         How subscriptions are divided.
+    first_level
+        Of the hybrids: how many parts the first division has; 0 for as many as each of them is divided
+        into, or fewer.
     subscription_index
         Who is affected by a message.
     clause_index
@@ -74,6 +77,7 @@ class StreamParameters:
     window: WindowSize
     mechanism: str = "hashing"
     partitions: int = 4
+    first_level: int = 0
     subscription_index: str = DEFAULT_SUBSCRIPTION_INDEX
     clause_index: str = DEFAULT_CLAUSE_INDEX
     idf: Path | None = None
@@ -99,6 +103,11 @@ class StreamParameters:
         if issubclass(MECHANISMS[self.mechanism], Replicated):
             limit = f"1 to {REPLICAS_MAX} with the mechanism {self.mechanism}"
             _require(self.partitions <= REPLICAS_MAX, "partitions", self.partitions, limit)
+        if self.first_level:
+            is_hybrid = self.mechanism in HYBRIDS
+            _require(is_hybrid, "first_level", self.first_level, f"0 with the mechanism {self.mechanism}")
+            divides = self.first_level > 0 and self.partitions % self.first_level == 0
+            _require(divides, "first_level", self.first_level, f"a divisor of {self.partitions}")
         _require(self.files_per_batch >= 1, "files_per_batch", self.files_per_batch, "at least 1")
         _one_of("format", self.format, FORMATS)
         _one_of(

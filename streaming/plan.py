@@ -19,9 +19,18 @@ from streaming.partition.options import engine_options
 from streaming.partition.window import WindowSize
 
 _FORMAT = 1
-_CHOSEN = ("area", "window", "mechanism", "partitions", "subscription_index", "clause_index", "idf")
+_CHOSEN = (
+    "area",
+    "window",
+    "mechanism",
+    "partitions",
+    "first_level",
+    "subscription_index",
+    "clause_index",
+    "idf",
+)
 """What whoever starts the job says, and may not say otherwise later."""
-REBALANCED = ("mechanism", "partitions", "subscription_index", "clause_index")
+REBALANCED = ("mechanism", "partitions", "first_level", "subscription_index", "clause_index")
 """What may be said otherwise when the job is rebalanced."""
 
 
@@ -60,6 +69,8 @@ class Plan:
         The file with weights of keywords; empty for none.
     clause_index
         The name of that of boolean subscriptions.
+    first_level
+        Of the hybrids: parts of the first division; 0 if it was not said.
     moved
         The folder of what partitions begin with, behind a rebalancing; empty if there was none, or all
         have begun.
@@ -77,6 +88,7 @@ class Plan:
     subscription_index: str
     idf: str = ""
     clause_index: str = DEFAULT_CLAUSE_INDEX
+    first_level: int = 0
     moved: str = ""
     retired: tuple[int, ...] = ()
 

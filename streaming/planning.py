@@ -50,7 +50,7 @@ def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
     keys = keys_of(parameters.partitions, spark)
     draft = Plan("", distribution=None, keys=keys, **chosen)
     distribution = MECHANISMS[parameters.mechanism].choose(
-        parameters.partitions, _sample(parameters, draft, spark)
+        parameters.partitions, _sample(parameters, draft, spark), parameters.first_level
     )
     plan = Plan.begin(distribution, keys=keys, **chosen)
     plan.write(path)
@@ -64,6 +64,7 @@ def chosen_of(parameters: StreamParameters) -> dict[str, Any]:
         "window": parameters.window,
         "mechanism": parameters.mechanism,
         "partitions": parameters.partitions,
+        "first_level": parameters.first_level,
         "subscription_index": parameters.subscription_index,
         "clause_index": parameters.clause_index,
         "idf": _kept_idf(parameters),

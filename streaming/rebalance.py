@@ -192,7 +192,9 @@ def _alive_of(folder: Path, spark: SparkSession) -> DataFrame:
 def _divide(draft: Plan, folder: Path, spark: SparkSession) -> Distribution:
     """Write who subscribes by new partitions; return how they are divided."""
     alive = _alive_of(folder, spark)
-    distribution = MECHANISMS[draft.mechanism].choose(draft.partitions, _sample(folder, alive))
+    distribution = MECHANISMS[draft.mechanism].choose(
+        draft.partitions, _sample(folder, alive), draft.first_level
+    )
     divided = alive.select("block").mapInArrow(_divider(distribution), _DIVIDED_DDL)
     divided.write.mode("overwrite").partitionBy("partition").parquet(str(folder / SUBSCRIPTIONS))
     shutil.rmtree(folder / "alive")

@@ -43,7 +43,9 @@ def _run(plan: Plan) -> None:
 
     subscriptions, messages = blocks(0)
     assert subscriptions is not None  # noqa: S101 - of the first batch there are
-    chosen = MECHANISMS[plan.mechanism].choose(plan.partitions, Sample(subscriptions, messages))
+    chosen = MECHANISMS[plan.mechanism].choose(
+        plan.partitions, Sample(subscriptions, messages), plan.first_level
+    )
     with TemporaryDirectory(prefix="nearcast-") as folder:
         alone = Alone(replace(plan, distribution=chosen.encoded()), Path(folder))
         for batch in range(_BATCHES):

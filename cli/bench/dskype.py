@@ -18,7 +18,7 @@ from cli.bench import options as shared
     default=("figure-21",),
     show_default=True,
     help="figure-21 (mechanisms; Table 5 too), figure-22 (partitions), figure-23 (k), figure-24 "
-    "(subscriptions); repeat for more.",
+    "(subscriptions), figure-25 (hybrids; Figure 26 too); repeat for more.",
 )
 @shared.variant_option
 @click.option("--subscriptions", type=shared.COUNT, default=100_000, show_default=True)

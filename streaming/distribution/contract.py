@@ -26,8 +26,11 @@ class Distribution(Protocol):
         """How many there are."""
 
     @classmethod
-    def choose(cls, partitions: int, sample: Sample) -> Self:
-        """Choose how to divide. O(sample * log)."""
+    def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:
+        """Choose how to divide. O(sample * log).
+
+        Mechanisms that divide twice have `first_level` parts first; 0 lets both divisions be alike.
+        """
 
     def place(self, block: Subscriptions) -> Sequence[tuple[int, Subscriptions]]:
         """Return what each partition is told of subscriptions, with its number."""

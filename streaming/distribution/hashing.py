@@ -20,7 +20,7 @@ class Hashing:
     partitions: int
 
     @classmethod
-    def choose(cls, partitions: int, sample: Sample) -> Self:  # noqa: ARG003 - it matters to others
+    def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:  # noqa: ARG003
         """Return the only choice there is."""
         return cls(partitions)
 

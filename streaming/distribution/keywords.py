@@ -23,6 +23,8 @@ from streaming.distribution.hashing import Hashing
 from streaming.distribution.location import Location
 from streaming.distribution.words import Ranks, WordPartition
 
+HYBRIDS = ("spatial-first", "keyword-first")
+"""Names of those that divide twice."""
 PARTITIONS_MAX = 62
 """Replicas are bits of an int64."""
 
@@ -77,7 +79,7 @@ class Keyword(Replicated):
     uses_prefix: ClassVar[bool] = False
 
     @classmethod
-    def choose(cls, partitions: int, sample: Sample) -> Self:
+    def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:  # noqa: ARG003
         """Divide the keywords of a sample."""
         return cls(partitions, WordPartition.choose(partitions, sample))
 
@@ -121,9 +123,9 @@ class SpatialFirst(Replicated):
     """Of each leaf."""
 
     @classmethod
-    def choose(cls, partitions: int, sample: Sample) -> Self:
+    def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:
         """Divide places, then keywords."""
-        first, second = _levels(partitions)
+        first, second = _levels(partitions, first_level)
         tree = Location.choose(first, sample)
         owners = tree.owners(sample.subscriptions.x_m, sample.subscriptions.y_m)
         parts = [sample.subscriptions.part(np.flatnonzero(owners == one)) for one in range(first)]
@@ -152,7 +154,7 @@ class SpatialFirst(Replicated):
     @classmethod
     def decoded(cls, partitions: int, kept: Any) -> Self:  # noqa: ANN401
         """Return what was encoded."""
-        first, second = _levels(partitions)
+        first, second = _levels(partitions, len(kept[1]))
         words = [WordPartition.decoded(second, one) for one in kept[1]]
         return cls(partitions, Location.decoded(first, kept[0]), tuple(words))
 
@@ -166,9 +168,9 @@ class KeywordFirst(Replicated):
     """Of each part."""
 
     @classmethod
-    def choose(cls, partitions: int, sample: Sample) -> Self:
+    def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:
         """Divide keywords, then places."""
-        first, second = _levels(partitions)
+        first, second = _levels(partitions, first_level)
         words = WordPartition.choose(first, sample)
         block = sample.subscriptions
         owners = np.repeat(np.arange(len(block)), np.diff(block.offsets))
@@ -203,12 +205,12 @@ class KeywordFirst(Replicated):
     @classmethod
     def decoded(cls, partitions: int, kept: Any) -> Self:  # noqa: ANN401
         """Return what was encoded."""
-        first, second = _levels(partitions)
+        first, second = _levels(partitions, len(kept[1]))
         trees = [Location.decoded(second, one) for one in kept[1]]
         return cls(partitions, WordPartition.decoded(first, kept[0]), tuple(trees))
 
 
-def _levels(partitions: int) -> tuple[int, int]:
-    """Return how many parts the first division has, and how many each of them: as alike as can be."""
-    first = next(one for one in range(math.isqrt(partitions), 0, -1) if partitions % one == 0)
+def _levels(partitions: int, first: int) -> tuple[int, int]:
+    """Return how many parts the first division has, and how many each of them; 0: about as many."""
+    first = first or next(one for one in range(math.isqrt(partitions), 0, -1) if partitions % one == 0)
     return first, partitions // first

@@ -35,7 +35,7 @@ class Location:
     above: tuple[int, ...]
 
     @classmethod
-    def choose(cls, partitions: int, sample: Sample) -> Self:
+    def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:  # noqa: ARG003
         """Build the tree from a sample."""
         nodes: list[tuple[int, float, int]] = []
         places = [np.stack([one.x_m, one.y_m]) for one in (sample.subscriptions, sample.messages)]

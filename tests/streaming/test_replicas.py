@@ -6,6 +6,7 @@ import pytest
 
 from streaming.arrays.changes import from_bytes
 from streaming.distribution import MECHANISMS, Sample
+from streaming.distribution.keywords import HYBRIDS
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.result.audit import Definition
@@ -19,10 +20,10 @@ from tests.support.amounts import named, seeds
 class Cluster:
     """All partitions of a job, on Spark's tester of stateful operators."""
 
-    def __init__(self, folder, mechanism, window, partitions):
+    def __init__(self, folder, mechanism, window, partitions, first_level=0):
         feed = RandomFeed(99)
         sample = Sample(*read(feed.subscriptions(30), feed.messages(60)))
-        chosen = MECHANISMS[mechanism].choose(partitions, sample)
+        chosen = MECHANISMS[mechanism].choose(partitions, sample, first_level)
         self.plan = Plan.begin(
             chosen,
             area=AREA,
@@ -56,12 +57,15 @@ WINDOWS = {"count": WindowSize(count=60), "time": WindowSize(duration_ms=4_000)}
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(
+    ("mechanism", "first_level"),
+    [*((one, 0) for one in MECHANISMS), *((one, 4) for one in HYBRIDS)],
+)
 @pytest.mark.parametrize("part", seeds(2), ids=named)
-def test_every_mechanism_gives_what_the_definition_gives(part, mechanism, window, tmp_path):
+def test_every_mechanism_gives_what_the_definition_gives(part, mechanism, first_level, window, tmp_path):
     feed = RandomFeed(part.start, WEIGHTS)
     size = WINDOWS[window]
-    cluster = Cluster(tmp_path, mechanism, size, 4)
+    cluster = Cluster(tmp_path, mechanism, size, 4, first_level)
     definition = Definition(FRAME, size, lambda word: WEIGHTS.get(word, 1.0))
     lists, evaluated = {}, []
     for batch in range(14):

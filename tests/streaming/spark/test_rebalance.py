@@ -94,7 +94,7 @@ def test_a_rebalancing_that_was_interrupted_is_gone_on_with(tmp_path, spark, mon
         for parameters in (job.parameters, wanted):
             with pytest.raises(PlanError, match="start the job with --rebalance again"):
                 start(parameters, spark)
-        with pytest.raises(PlanError, match="it was to mechanism hashing, partitions 3"):
+        with pytest.raises(PlanError, match="it was to mechanism hashing, partitions 3, first_level 0"):
             rebalance(replace(wanted, partitions=4), spark)
     assert rebalance(wanted, spark) == Rebalanced(2, 3, 8)
     job.add(1)

@@ -1,0 +1,255 @@
+"""The job of `nearcast stream` on one workload: filled, begun again, driven, looked at."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from bench.dskype.experiments import WARM, Shape
+from bench.dskype.feeds import FeedFiles
+from bench.dskype.replication import expected_replication
+from bench.errors import BenchError
+from bench.reports import Progress, Row
+from bench.skype.workload import SkypeWorkload
+from safe_region.frame import Frame
+from streaming.distribution.keywords import Keyword
+from streaming.job import start
+from streaming.parameters import StreamParameters
+from streaming.partition.window import WindowSize
+from streaming.plan import Plan
+from streaming.planning import planned
+from streaming.result.audit import audit
+from streaming.result.lists import lists
+from streaming.result.sink import Batch, read_batch
+from streaming.tasks.processor import release
+
+_FILLED = 4
+"""Files of a batch while windows and buffers are filled."""
+_SAMPLE = 2_000
+"""Subscriptions whose replicas are counted apart."""
+_AHEAD = 3
+"""Files that wait, while messages come as fast as they are taken."""
+_PACED_S = 2.0
+"""What comes in so much time is a file, while messages come at a rate."""
+
+
+class StreamRun:
+    """The job on one workload.
+
+    Parameters
+    ----------
+    mechanism
+        How subscriptions are divided.
+    files
+        The feeds.
+    workload
+        What they have.
+    shape
+        Partitions and batches.
+    spark
+        The session.
+    progress
+        Is told how far it is.
+    """
+
+    def __init__(
+        self,
+        mechanism: str,
+        files: FeedFiles,
+        workload: SkypeWorkload,
+        shape: Shape,
+        spark: SparkSession,
+        progress: Progress,
+    ) -> None:
+        self._files, self._workload, self._shape = files, workload, shape
+        self._spark, self._progress = spark, progress
+        self._batches: list[Batch] = []
+        self._written = 0
+        """Files of the stream."""
+        self._end_s = 0.0
+        self.parameters = StreamParameters(
+            files.folder / "messages",
+            files.folder / "subscriptions",
+            files.folder / "out",
+            files.folder / "checkpoint",
+            files.area,
+            WindowSize(count=workload.parameters.window),
+            mechanism=mechanism,
+            partitions=shape.partitions,
+            first_level=shape.first_level,
+            idf=files.folder / "idf.json",
+            once=True,
+        )
+
+    def fill(self) -> float:
+        """Fill the window and the buffers; return how long it took."""
+        began_s = time.perf_counter()
+        self._files.write_window()
+        self._files.write_subscriptions()
+        planned(self.parameters, self._spark)  # while there are subscriptions to look at
+        filling = replace(self.parameters, files_per_batch=_FILLED)
+        with self._files.without_subscriptions():
+            self._read("window filled", filling, _until_all)
+        self._read("buffers filled", filling, _until_all)
+        return time.perf_counter() - began_s
+
+    def go(self, budget_s: float) -> Row:
+        """Let messages come; return figures."""
+        self._end_s = time.perf_counter() + budget_s
+        parameters, before = replace(self.parameters, files_per_batch=1, once=False), self._written
+        notes = self._noted("batches", parameters, lambda done: self._write_ahead(before + done))
+        return self._figures(notes)
+
+    def go_at_pace(self, rate: float, seconds: float) -> Row:
+        """Let messages come at a rate; return how long it takes from a file to its complete batch."""
+        first, stop = self._workload.parameters.window + self._written * self._shape.batch, Event()
+        batch = max(1, round(rate * _PACED_S))
+        writer = Thread(target=self._files.write_at_pace, args=(first, rate, batch, stop))
+        writer.start()
+        self._end_s = time.perf_counter() + seconds
+        try:
+            parameters = replace(self.parameters, once=False)
+            notes = self._noted("at half load", parameters, lambda _: time.perf_counter() < self._end_s)
+        finally:
+            stop.set()
+            writer.join()
+        took_s = [
+            one["at_ms"] / 1000.0 - Path(path).stat().st_mtime
+            for one in notes[WARM:]
+            for path in one["files"]["messages"]
+        ]
+        if not took_s:
+            raise BenchError(f"no batch was complete at {rate:.0f} messages a second: give more messages")
+        return {
+            "paced_messages_per_s": round(rate),
+            "latency_s_p50": round(float(np.median(took_s)), 2),
+            "latency_s_p99": round(float(np.quantile(took_s, 0.99)), 2),
+        }
+
+    def begun_again(self) -> Row:
+        """Measure how long it takes to begin again, with engines in memory and without."""
+        return {
+            "restart_s": self._restart(memory_lost=False),
+            "rebuild_s": self._restart(memory_lost=True),
+        }
+
+    def _restart(self, *, memory_lost: bool) -> float:
+        """Begin the job again where it was; return how long it takes to its next batch, seconds.
+
+        Spark is there already, which takes a few seconds more.
+        """
+        if memory_lost:
+            self.close()
+        if not self._files.write_batch(self._written, self._shape.batch):
+            raise BenchError("messages must be more: two batches are for beginning again")
+        self._written += 1
+        began_s = time.perf_counter()
+        parameters = replace(self.parameters, once=False)
+        self._noted("begun again", parameters, lambda done: done == 0)
+        return round(time.perf_counter() - began_s, 1)
+
+    def _write_ahead(self, done: int) -> bool:
+        """Write so that the job has always something to read; return whether it goes on."""
+        is_time = time.perf_counter() < self._end_s
+        while is_time and self._written < done + _AHEAD:
+            if not self._files.write_batch(self._written, self._shape.batch):
+                break
+            self._written += 1
+        return done < self._written
+
+    def _noted(
+        self, stage: str, parameters: StreamParameters, goes_on: Callable[[int], bool]
+    ) -> list[dict[str, Any]]:
+        """Let the job read; return what is noted of its batches."""
+        before = len(self._batches)
+        self._read(stage, parameters, goes_on)
+        return [read_batch(self.parameters.out, one.number) for one in self._batches[before:]]
+
+    def _read(self, stage: str, parameters: StreamParameters, goes_on: Callable[[int], bool]) -> None:
+        """Let the job read; `goes_on` is told how many batches are complete."""
+        before = len(self._batches)
+        query = start(parameters, self._spark, self._batches.append)
+        try:
+            while query.isActive and goes_on(len(self._batches) - before):
+                time.sleep(0.2)
+                self._progress(stage, len(self._batches) - before, 0)
+        finally:
+            query.stop()
+        error = query.exception()
+        if error is not None:
+            raise BenchError(f"the job has ended: {error}")
+
+    def _figures(self, notes: list[dict[str, Any]]) -> Row:
+        if len(notes) <= WARM + 1:
+            raise BenchError(
+                f"only {len(notes)} batches were complete: give more time or smaller batches"
+            )
+        ends_ms = np.array([one["at_ms"] for one in notes], dtype=np.float64)
+        took_s = np.diff(ends_ms)[WARM - 1 :] / 1000.0
+        measured = notes[WARM:]
+        published = sum(one["published"] for one in measured)
+        out_bytes = [
+            _size(self.parameters.out / "changes" / f"batch={one['batch']:08d}") for one in measured
+        ]
+        # As the paper counts them: what subscription partitions are sent. Windows come beside.
+        tuples = sum(one["matched"] for one in measured) or sum(one["received"] for one in measured)
+        plan = Plan.read(self.parameters.checkpoint / "plan.json")
+        return {
+            "messages": published,
+            "batch": self._shape.batch,
+            "messages_per_s": round(published / took_s.sum()),
+            "batch_s_p50": round(float(np.median(took_s)), 2),
+            "batch_s_p99": round(float(np.quantile(took_s, 0.99)), 2),
+            "apply_us_per_message": round(sum(one["apply_us"] for one in measured) / published, 1),
+            "tuples_per_message": round(tuples / published, 2),
+            "replication": round(measured[-1]["replicas"] / measured[-1]["subscriptions"], 2),
+            "evaluated_per_message": round(sum(one["evaluated"] for one in measured) / published, 2),
+            "changes_per_message": round(
+                sum(one["entered"] + one["left"] for one in measured) / published, 1
+            ),
+            "out_bytes_per_message": round(sum(out_bytes) / published),
+            "checkpoint_mb": round(_size(self.parameters.checkpoint) / 1e6, 1),
+            "memory_mb": round(_size(self.parameters.memory / plan.run) / 1e6, 1),
+        }
+
+    def expected_replication(self) -> Row:
+        """Return how many replicas a subscription needs, computed apart, if keywords alone decide."""
+        mechanism = Plan.read(self.parameters.checkpoint / "plan.json").make_distribution()
+        if not isinstance(mechanism, Keyword):
+            return {}
+        count, k = self._workload.parameters.subscriptions, self._workload.parameters.k
+        sample = random.Random(1).sample(range(count), min(count, _SAMPLE))
+        scores: dict[int, list[float]] = {}
+        for row in lists(self.parameters.out, self._spark, only=sample).collect():
+            scores.setdefault(row.subscription_id, []).append(row.score)
+        worst = {one: max(found) for one, found in scores.items() if len(found) == k}
+        maxdist_m = Frame.of(self._files.area).maxdist_m
+        needed = expected_replication(mechanism, self._workload, maxdist_m, worst, sample)
+        return {"replication_expected": round(needed, 2)}
+
+    def audit(self, sample: int) -> tuple[int, int]:
+        """Compare results with the definition; return how many, and how many are wrong."""
+        found = audit(self.parameters.checkpoint, self.parameters.out, self._spark, sample)
+        return found.lists, len(found.mismatches)
+
+    def close(self) -> None:
+        """Remove what lies in memory."""
+        release(Plan.read(self.parameters.checkpoint / "plan.json"), self.parameters.memory)
+
+
+def _until_all(_done: int) -> bool:
+    """Go on until all has been read that is there."""
+    return True
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes that a folder has on its file system: files in memory have holes."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
