@@ -9,14 +9,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 from cli.failures import reported
+from cli.parameter_options import ParameterCommand, given
 from cli.progress import bars
 from cli.replay import figures, region_option, run_replay, show
 from cli.serve import READY
-from cli.simulate import map_options, show_texts
+from cli.simulate import show_texts
 
 AUDITED_MIN = 20_000
 """Lists the demo audits at least, at its default size."""
@@ -24,11 +26,10 @@ AUDITED_MIN = 20_000
 _STOP_S = 15.0
 
 
-@click.command()
-@map_options
-@click.option("--devices", type=int, default=500, show_default=True, help="Devices that drive.")
-@click.option("--seconds", type=int, default=600, show_default=True, help="Simulated time.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another city.")
+_PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "seconds", "seed")
+
+
+@click.command(cls=ParameterCommand, parameters=_PARAMETERS)
 @region_option
 @click.option(
     "--buffer-extra",
@@ -52,17 +53,11 @@ _STOP_S = 15.0
     help="Folder for the tables, the store and the map.",
 )
 def demo(
-    map_file: Path | None,
-    unit_m: float | None,
-    places_file: Path | None,
-    texts_file: Path | None,
-    devices: int,
-    seconds: int,
-    seed: int,
     region: str,
     buffer_extra: str,
     ahead: float,
     out: Path,
+    **parameters: Any,  # noqa: ANN401
 ) -> None:
     """See all of it: devices drive through a city, publishers post, every list stays exact.
 
@@ -79,19 +74,11 @@ def demo(
 
     began = time.monotonic()
     with reported(ParameterError, MapError, OSError), bars() as progress:
-        parameters = SimulationParameters(
-            map_file=map_file,
-            unit_m=unit_m,
-            places_file=places_file,
-            texts_file=texts_file,
-            devices=devices,
-            seconds=seconds,
-            seed=seed,
-        )
-        simulation = simulate(parameters, out, progress)
+        chosen = SimulationParameters(**given(parameters))
+        simulation = simulate(chosen, out, progress)
     show_texts(simulation.world.texts)
     # So often that the default size audits its lists, and a smaller one at least its ends.
-    audit_every = max(1, devices * seconds // AUDITED_MIN)
+    audit_every = max(1, chosen.devices * chosen.seconds // AUDITED_MIN)
     flags = (f"--buffer-extra={buffer_extra}", f"--ahead={ahead}")
     with server(out, simulation.world.area, flags) as target:
         mode = RegionMode[region.upper()]
