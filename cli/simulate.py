@@ -43,6 +43,7 @@ from cli.progress import bars
 @click.pass_context
 def simulate(
     context: click.Context,
+    /,
     out: Path | None,
     *,
     stream: bool,
