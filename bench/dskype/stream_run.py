@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from bench.dskype.experiments import WARM, Shape
 from bench.dskype.feeds import FeedFiles
@@ -75,6 +76,8 @@ class StreamRun:
         self._written = 0
         """Files of the stream."""
         self._end_s = 0.0
+        self._stages: list[StreamingQueryProgress] = []
+        """What Spark says of the batches that were read last."""
         self.parameters = StreamParameters(
             files.folder / "messages",
             files.folder / "subscriptions",
@@ -181,6 +184,7 @@ class StreamRun:
             while query.isActive and goes_on(len(self._batches) - before):
                 time.sleep(0.2)
                 self._progress(stage, len(self._batches) - before, 0)
+            self._stages = [one for one in query.recentProgress if one.numInputRows]
         finally:
             query.stop()
         error = query.exception()
@@ -216,6 +220,7 @@ class StreamRun:
                 sum(one["entered"] + one["left"] for one in measured) / published, 1
             ),
             "out_bytes_per_message": round(sum(out_bytes) / published),
+            **_stage_times(self._stages),
             "checkpoint_mb": round(_size(self.parameters.checkpoint) / 1e6, 1),
             "memory_mb": round(_size(self.parameters.memory / plan.run) / 1e6, 1),
         }
@@ -243,6 +248,21 @@ class StreamRun:
     def close(self) -> None:
         """Remove what lies in memory."""
         release(Plan.read(self.parameters.checkpoint / "plan.json"), self.parameters.memory)
+
+
+def _stage_times(batches: Sequence[StreamingQueryProgress]) -> Row:
+    """Return the medians of how long Spark was at each stage of a batch, and the size of its state."""
+    names = {name for one in batches for name in one.durationMs if name != "triggerExecution"}
+    operators = [operator for one in batches for operator in one.stateOperators]
+    commits_ms = [one.commitTimeMs for one in operators]
+    return {
+        "stages_ms": {
+            name: round(float(np.median([one.durationMs.get(name, 0) for one in batches])))
+            for name in sorted(names)
+        },
+        "state_commit_ms": round(float(np.median(commits_ms))) if commits_ms else 0,
+        "state_mb": round(operators[-1].memoryUsedBytes / 1e6, 1) if operators else 0.0,
+    }
 
 
 def _until_all(_done: int) -> bool:
