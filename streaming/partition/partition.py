@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from index.tables.order_kernels import order_of
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.arrays.changes import Changes
 from streaming.arrays.numbers import Numbers
+from streaming.partition.applied import Applied, Counts, Done, Found
 from streaming.partition.booleans import boolean_specs
 from streaming.partition.candidates import Candidates
 from streaming.partition.score_kernels import scores_of
@@ -37,7 +37,6 @@ _MESSAGES_MAX = 1_000
 """Published at once: enough to share the work, few enough that what comes and goes stays in caches."""
 _EVALUATED_MAX = 20_000
 """Subscriptions evaluated at once."""
-_Log = TypeVar("_Log", Messages, Subscriptions)
 
 _NOTHING = np.empty(0, dtype=np.int64)
 
@@ -47,50 +46,6 @@ Tell = Callable[[Rows], None]
 
 def _nobody(_rows: Rows) -> None:
     """Is told of changes that nobody need know of."""
-
-
-class Counts(NamedTuple):
-    """What became of a batch."""
-
-    published: int = 0
-    duplicates: int = 0
-    """Messages whose object is known."""
-    expired: int = 0
-    """Messages that came after their expiry, or behind the window."""
-    retracted: int = 0
-    unknown: int = 0
-    """What was to be taken back, and was not there."""
-    begun: int = 0
-    ended: int = 0
-    evaluated: int = 0
-    """Subscriptions that replicas may have passed over."""
-
-
-class Applied(NamedTuple):
-    """A batch that was applied."""
-
-    changes: Changes
-    counts: Counts
-    first_number: int
-    """Of the messages that were published."""
-    messages: Messages | None
-    """What was published, in the order of numbers, and behind it what was taken back."""
-    subscriptions: Subscriptions | None
-    """Who has begun and ended."""
-
-
-class Found(NamedTuple):
-    """What replicas have found: pairs of an object and a subscription it may concern."""
-
-    object_id: Ints
-    handle: Ints
-
-
-class _Done(NamedTuple, Generic[_Log]):
-    """What became of a block, and what is to be logged of it."""
-
-    counts: Counts
-    log: _Log
 
 
 class Partition:
@@ -237,7 +192,7 @@ class Partition:
 
     # -- subscriptions ---------------------------------------------------------------------------
 
-    def _subscribe(self, block: Subscriptions, tell: Tell) -> _Done[Subscriptions]:
+    def _subscribe(self, block: Subscriptions, tell: Tell) -> Done[Subscriptions]:
         """Let subscriptions end and begin."""
         last = _last_of_each(block.subscription_id, block.time_ms)
         known = np.zeros(len(last), dtype=np.bool_)
@@ -251,7 +206,7 @@ class Partition:
         self._begin(block, last[~is_end], tell)
         ended = is_end & known
         counts = Counts(begun=int(np.count_nonzero(~is_end)), ended=int(np.count_nonzero(ended)))
-        return _Done(counts, block.part(last[~is_end | ended]))
+        return Done(counts, block.part(last[~is_end | ended]))
 
     def _forget(self, handles: Ints) -> Rows:
         """End subscriptions; return what they lose."""
@@ -309,7 +264,7 @@ class Partition:
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _publish_and_retract(self, given: Messages, found: Found | None, tell: Tell) -> _Done[Messages]:
+    def _publish_and_retract(self, given: Messages, found: Found | None, tell: Tell) -> Done[Messages]:
         """Let time go on, what is taken back go, and messages come."""
         block = replace(given, expiry_ms=self.window.size.expiry_ms(given.time_ms, given.expiry_ms))
         now_ms = max(self.engine.now_ms, int(block.time_ms.max()))
@@ -341,7 +296,7 @@ class Partition:
             unknown=len(retracted) - len(known) - undone,
         )
         withdrawn = np.flatnonzero(is_retraction & np.isin(block.object_id, gone))
-        return _Done(counts, block.part(np.concatenate([rows, withdrawn])))
+        return Done(counts, block.part(np.concatenate([rows, withdrawn])))
 
     def _insert(self, block: Messages, rows: Ints, numbers: Ints, tell: Tell = _nobody) -> None:
         """Publish messages, in this order."""

@@ -17,8 +17,8 @@ from engine.contracts import STANDING, handle_of
 from index.batches import Ints
 from index.tables.growth import rooms_of
 from streaming.arrays.blocks import Messages, pack, unpack
+from streaming.partition.applied import Found
 from streaming.partition.options import MakeSubscriptionIndex
-from streaming.partition.partition import Found
 from streaming.partition.placing import Board
 from streaming.partition.replicas import Heard, Replicas
 from streaming.plan import Plan

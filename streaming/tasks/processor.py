@@ -26,8 +26,9 @@ from index.tables.growth import rooms_of
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.arrays.changes import to_bytes
 from streaming.distribution.keywords import Replicated
+from streaming.partition.applied import Applied, Found
 from streaming.partition.candidates import Candidates, MakeCandidateIndex
-from streaming.partition.partition import Applied, Found, Partition
+from streaming.partition.partition import Partition
 from streaming.partition.placing import Placer
 from streaming.partition.replicas import Heard
 from streaming.plan import Plan
