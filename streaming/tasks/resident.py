@@ -20,7 +20,7 @@ import os
 import pickle
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -131,6 +131,9 @@ class Resident:
         """Map a file, so that changes are seen by who maps it next."""
         with (self._folder / name).open("r+b") as file:
             found = mmap.mmap(file.fileno(), 0)
+        if hasattr(mmap, "MADV_HUGEPAGE"):  # where the file system was mounted so that this is heeded
+            with suppress(OSError):
+                found.madvise(mmap.MADV_HUGEPAGE)
         self._mapped[_address(found)] = (name, found)
         return found
 
