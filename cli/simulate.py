@@ -76,10 +76,10 @@ def simulate(
         if target is not None:
             append_feeds(out, target, report)
     show_texts(simulation.world.texts)
-    click.echo(
-        f"{out}: {simulation.roads.num_rows} roads, {simulation.trajectories.num_rows} positions, "
-        f"{simulation.objects.num_rows} objects, {simulation.subscriptions.num_rows} subscriptions"
-    )
+    tables = {"roads": "roads", "trajectories": "positions"}
+    tables |= {name: name for name in ("objects", "subscriptions")}
+    counts = (f"{simulation.row_count(name)} {noun}" for name, noun in tables.items())
+    click.echo(f"{out}: {', '.join(counts)}")
 
 
 def show_texts(texts: dict[str, int] | None) -> None:

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.chance import uniforms
-from simulator.movement.destinations import Destinations, home_nodes, next_nodes
+from simulator.movement.destinations import home_nodes, next_nodes
+from simulator.movement.streets import Streets
 from simulator.network.graph import Graph
 from simulator.parameters import SimulationParameters
 
@@ -71,8 +72,7 @@ def device_classes(device_numbers: Longs, parameters: SimulationParameters) -> I
 
 
 def plan(
-    graph: Graph,
-    destinations: Destinations,
+    streets: Streets,
     device_numbers: Longs,
     until_s: Floats,
     parameters: SimulationParameters,
@@ -81,7 +81,7 @@ def plan(
 
     Parameters
     ----------
-    graph, destinations
+    streets
         Where to drive.
     device_numbers
         Who drives: what their randomness is drawn from.
@@ -90,6 +90,7 @@ def plan(
     parameters
         Seed, shares of device classes and of those that drive, how fast, and length of stops.
     """
+    graph, router, destinations = streets
     seed = parameters.seed
     classes = device_classes(device_numbers, parameters)
     paces = PACE_MIN + (1.0 - PACE_MIN) * uniforms(seed, TABLE, "pace", device_numbers)
@@ -108,7 +109,7 @@ def plan(
             break
         numbers = device_numbers[busy]
         to_nodes = next_nodes(graph, destinations, numbers, classes[busy], at_nodes[busy], trip, seed)
-        offsets, edges = graph.shortest_paths(at_nodes[busy], to_nodes, classes[busy])
+        offsets, edges = router.paths(at_nodes[busy], to_nodes, classes[busy])
         counts = np.diff(offsets)
         arrived = counts > 0
         last_edges[busy[arrived]] = edges[offsets[1:][arrived] - 1]

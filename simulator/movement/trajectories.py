@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame
 
 from simulator import schemas
 from simulator.chance import uniforms
-from simulator.movement.destinations import Destinations
-from simulator.movement.itineraries import plan
+from simulator.movement.itineraries import device_classes, plan
+from simulator.movement.streets import Streets
 from simulator.movement.trajectory_kernels import sample
-from simulator.network.graph import Graph
+from simulator.network.traffic import DEVICE_CLASSES
 from simulator.parameters import SimulationParameters
 
 TABLE = "trajectories"
@@ -36,21 +36,17 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
 
-def drive(
-    graph: Graph,
-    destinations: Destinations,
-    device_numbers: Longs,
-    parameters: SimulationParameters,
-) -> pa.RecordBatch:
+def drive(streets: Streets, device_numbers: Longs, parameters: SimulationParameters) -> pa.RecordBatch:
     """Return the trajectories of some devices, in the schema of the table.
 
     Each device's rows are the same whoever else is in the batch.
     """
+    graph = streets.graph
     ticks = parameters.tick_count
     period_s = parameters.period_ms / 1000.0
     begins_s = HEAD_START_S_MAX * uniforms(parameters.seed, TABLE, "head_start", device_numbers)
     until_s = begins_s + (ticks - 1) * period_s
-    itineraries = plan(graph, destinations, device_numbers, until_s, parameters)
+    itineraries = plan(streets, device_numbers, until_s, parameters)
     legs, fractions = sample(itineraries.offsets, itineraries.ends_s, begins_s, period_s, ticks)
     legs, fractions = legs.ravel(), fractions.ravel()
     edges = itineraries.edges[legs]
@@ -73,6 +69,7 @@ def drive(
         pa.array(lats),
         pa.array(np.degrees(np.arctan2(dx_m, dy_m)) % 360.0),
         pa.array(speeds_mps),
+        pa.array(graph.edge_ids[edges]),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schemas.arrow_schema(schemas.TRAJECTORIES))
 
@@ -82,27 +79,53 @@ def device_id(number: int) -> str:
     return f"device-{number:06d}"
 
 
-def trajectories(
-    devices: DataFrame, graph: Graph, destinations: Destinations, parameters: SimulationParameters
-) -> DataFrame:
+def trajectories(devices: DataFrame, streets: Streets, parameters: SimulationParameters) -> DataFrame:
     """Return the trajectories of devices.
 
     Parameters
     ----------
     devices
         One int64 column: the devices' numbers.
-    graph, destinations
+    streets
         Where to drive; broadcast to the workers.
     parameters
         Seed, period and length of the run.
     """
-    shared = devices.sparkSession.sparkContext.broadcast((graph, destinations))
+    shared = devices.sparkSession.sparkContext.broadcast(streets)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        streets, goals = shared.value
+        found = shared.value
         for batch in batches:
             numbers = batch.column(0).to_numpy()
             for first in range(0, len(numbers), _CHUNK):
-                yield drive(streets, goals, numbers[first : first + _CHUNK], parameters)
+                yield drive(found, numbers[first : first + _CHUNK], parameters)
 
     return devices.mapInArrow(run, schemas.TRAJECTORIES)
+
+
+def devices(numbers: DataFrame, parameters: SimulationParameters) -> DataFrame:
+    """Return who moves.
+
+    Parameters
+    ----------
+    numbers
+        One int64 column: the devices' numbers.
+    parameters
+        Seed, and shares of the classes.
+    """
+    names = np.array([one.name for one in DEVICE_CLASSES])
+    caps_mps = np.array([one.cap_mps for one in DEVICE_CLASSES]) * parameters.velocity
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = schemas.arrow_schema(schemas.DEVICES)
+        for batch in batches:
+            found = batch.column(0).to_numpy()
+            classes = device_classes(found, parameters)
+            columns = [
+                pa.array([device_id(one) for one in found]),
+                pa.array(names[classes]),
+                pa.array(caps_mps[classes]),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return numbers.mapInArrow(run, schemas.DEVICES)

@@ -1,28 +1,12 @@
-"""Kernels of the street graph, over compressed sparse rows: components and shortest paths.
-
-Plan: A* with a binary heap and lazy deletion. The bound is the straight distance over the fastest
-speed of the network, which never exceeds the true time and obeys the triangle inequality, so that
-a node is settled once. Cost of a path: O((nodes + edges) log edges) over the nodes that lie in an
-ellipse about its ends; scratch is allocated once per batch and reset by stamps.
-"""
+"""Kernels of the street graph, over compressed sparse rows: strongly connected components."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import numpy.typing as npt
 
-from index.tables.heap_kernels import Heap, pop, push
-from safe_region.jit import array_leaf, kernel, leaf
+from safe_region.jit import kernel, leaf
 
-NO_EDGE = -1
-"""In `via_edges`: the search started here."""
-
-_SAFETY = 1.0 - 1e-9
-"""Keeps the bound below the true time when both are rounded."""
-
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 

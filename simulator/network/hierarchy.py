@@ -1,10 +1,10 @@
 """A hierarchy of a network: fastest paths in microseconds, for any times of its edges.
 
-A customisable contraction hierarchy (Dibbelt, Strasser, Wagner: Customizable Contraction Hierarchies, ACM
-JEA 2016). Nodes are put in an order by nested dissection, which METIS does; nodes that separate come last.
-Contracted in that order, without looking at times, they leave arcs by which every node reaches some
-hundred others, its ancestors. Customisation gives the arcs their times, for a class of devices, at an hour,
-in some weather: a twentieth of a second for a city. A query looks at the ancestors of both ends.
+A customisable contraction hierarchy (Dibbelt, Strasser, Wagner: Customizable Contraction Hierarchies,
+ACM JEA 2016). Nodes are put in an order by nested dissection, which METIS does; nodes that separate come
+last. Contracted in that order, without looking at times, they leave arcs by which every node reaches some
+hundred others, its ancestors. Customisation gives the arcs their times, for a class of devices, under a
+load, in some weather: a twentieth of a second for a city. A query looks at the ancestors of both ends.
 
 Chosen by measurement, on New York with 234,000 nodes, cars, microseconds a path: A* with straight lines
 for a bound 960, with 8 landmarks 790, this 60.

@@ -1,8 +1,8 @@
 """Kernels of the hierarchy: contraction without a metric, customisation with one, and queries.
 
 Nodes are named by rank: 0 is contracted first. An arc joins a node with one of a higher rank; arcs of a
-node lie together, by the rank of their upper end. Of an arc `up_s` is the time from the lower to the upper
-end, `down_s` the time back; infinite where there is no way.
+node lie together, by the rank of their upper end. Of an arc `up_s` is the time from the lower to the
+upper end, `down_s` the time back; infinite where there is no way.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def contract(offsets: Longs, uppers: Ints) -> tuple[Longs, Ints]:
 
     Returns
     -------
-    The same of the hierarchy: all upper neighbours of a node but the lowest are neighbours of that one too.
+    The same of the hierarchy: all upper neighbours of a node but the lowest are those of that one too.
     """
     node_count = offsets.shape[0] - 1
     found_offsets = np.zeros(node_count + 1, np.int64)
@@ -83,7 +83,7 @@ def arc_between(offsets: Longs, uppers: Ints, lower: int, upper: int) -> int:
             low = middle + 1
         else:
             high = middle
-    return low
+    return int(low)
 
 
 @kernel
@@ -135,26 +135,41 @@ def customise(
             down_via[arc] = edge
     for node in range(offsets.shape[0] - 1):
         for i in range(offsets[node], offsets[node + 1]):
-            if up_s[i] == np.inf and down_s[i] == np.inf:
-                continue
-            side = uppers[i]
-            arc, end = offsets[side], offsets[side + 1]
-            for j in range(i + 1, offsets[node + 1]):
-                while arc < end and uppers[arc] < uppers[j]:
-                    arc += 1
-                forth = down_s[i] + up_s[j]
-                if forth < up_s[arc]:
-                    up_s[arc] = forth
-                    up_via[arc] = -2 - node
-                back = down_s[j] + up_s[i]
-                if back < down_s[arc]:
-                    down_s[arc] = back
-                    down_via[arc] = -2 - node
+            if up_s[i] < np.inf or down_s[i] < np.inf:
+                _relax_triangles(offsets, uppers, node, i, up_s, down_s, up_via, down_via)
     return up_s, down_s, up_via, down_via
 
 
 @leaf
-def _climb(offsets: Longs, uppers: Ints, arc_s: Floats, node: int, times_s: Floats, via_arcs: Ints) -> None:
+def _relax_triangles(
+    offsets: Longs,
+    uppers: Ints,
+    node: int,
+    side: int,
+    up_s: Floats,
+    down_s: Floats,
+    up_via: Ints,
+    down_via: Ints,
+) -> None:
+    """Go from the end of an arc of a node over the node to the ends of its arcs behind it, and back."""
+    arc = offsets[uppers[side]]
+    for other in range(side + 1, offsets[node + 1]):
+        while uppers[arc] < uppers[other]:  # it is there: the node was contracted before
+            arc += 1
+        forth_s = down_s[side] + up_s[other]
+        if forth_s < up_s[arc]:
+            up_s[arc] = forth_s
+            up_via[arc] = -2 - node
+        back_s = down_s[other] + up_s[side]
+        if back_s < down_s[arc]:
+            down_s[arc] = back_s
+            down_via[arc] = -2 - node
+
+
+@leaf
+def _climb(
+    offsets: Longs, uppers: Ints, arc_s: Floats, node: int, times_s: Floats, via_arcs: Ints
+) -> None:
     """Relax the arcs of a node and of all its ancestors."""
     while True:
         begin, end = offsets[node], offsets[node + 1]

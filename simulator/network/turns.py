@@ -1,7 +1,7 @@
-"""Turns that are not allowed, as a network of their own: whoever came by an edge stands on a node of its own.
+"""Turns that are not allowed, as more nodes: whoever came by an edge stands on a node of its own.
 
-Where going on is restricted for who comes along an edge, the edge leads to a copy of its end, which has the
-edges that may follow. So whatever looks for paths knows nothing of restrictions.
+Where going on is restricted for who comes along an edge, the edge leads to a copy of its end, which has
+the edges that may follow. So whatever looks for paths knows nothing of restrictions.
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ from simulator.parameters.declared import Parameters
 DEVICES_MAX = 1_000_000
 """Device ids have six digits."""
 
+SLICE_ROWS = 4_000_000
+"""About the rows of a slice of the trajectories: what a replay holds in memory at a time."""
+
 
 class MovementParameters(Parameters):
     """Devices, their classes and speeds, and when positions are noted."""
@@ -33,6 +36,13 @@ class MovementParameters(Parameters):
         45.0, ge=1, le=3_600, description="Mean seconds that a device stays at a destination."
     )
 
+    slice_ticks: int | None = Field(
+        None,
+        ge=1,
+        le=10_000_000,
+        description="Ticks of a folder of trajectories; as many as make some million rows if not given.",
+    )
+
     @model_validator(mode="after")
     def _fit(self) -> MovementParameters:
         if (total := self.car_share + self.bicycle_share) > 1.0:
@@ -50,3 +60,8 @@ class MovementParameters(Parameters):
     def tick_count(self) -> int:
         """How many positions each device has: one per period, both ends included."""
         return self.run_ms // self.period_ms + 1
+
+    @property
+    def ticks_of_slice(self) -> int:
+        """How many ticks a slice of the trajectories has."""
+        return self.slice_ticks or max(1, SLICE_ROWS // self.devices)

@@ -4,8 +4,9 @@ import pytest
 
 from safe_region.frame import Frame
 from simulator.city import city_area
-from simulator.movement.destinations import Destinations, home_nodes, next_nodes
+from simulator.movement.destinations import home_nodes, next_nodes
 from simulator.movement.itineraries import device_classes, plan
+from simulator.movement.streets import Streets
 from simulator.movement.trajectories import drive
 from simulator.movement.trajectory_kernels import sample
 from simulator.network.traffic import DEVICE_CLASSES
@@ -16,13 +17,18 @@ NUMBERS = np.arange(SMALL.devices)
 
 
 @pytest.fixture(scope="module")
-def destinations(graph, city):
-    return Destinations.of(graph, city.places)
+def streets(city):
+    return Streets.of(city)
 
 
 @pytest.fixture(scope="module")
-def driven(graph, destinations):
-    return pa.Table.from_batches([drive(graph, destinations, NUMBERS, SMALL)])
+def destinations(streets):
+    return streets.destinations
+
+
+@pytest.fixture(scope="module")
+def driven(streets):
+    return pa.Table.from_batches([drive(streets, NUMBERS, SMALL)])
 
 
 def _plane(table):
@@ -65,9 +71,9 @@ def test_nobody_is_faster_than_the_class_of_edge_and_device_allow(driven, graph)
     assert moved_m[standing].max(initial=0.0) == 0.0
 
 
-def test_each_leg_takes_as_long_as_its_edge_at_the_speed_of_the_device(graph, destinations):
+def test_each_leg_takes_as_long_as_its_edge_at_the_speed_of_the_device(graph, streets):
     until_s = np.full(len(NUMBERS), 900.0)
-    itineraries = plan(graph, destinations, NUMBERS, until_s, SMALL)
+    itineraries = plan(streets, NUMBERS, until_s, SMALL)
     classes = device_classes(NUMBERS, SMALL)
     for device, one in enumerate(classes):
         legs = slice(itineraries.offsets[device], itineraries.offsets[device + 1])
@@ -107,23 +113,23 @@ def test_headings_point_where_the_device_goes(driven):
     assert along[steady] == pytest.approx(np.hypot(dx, dy)[steady], abs=1e-6)
 
 
-def test_a_device_does_not_depend_on_its_company(graph, destinations, driven):
-    alone = drive(graph, destinations, NUMBERS[5:6], SMALL)
+def test_a_device_does_not_depend_on_its_company(streets, driven):
+    alone = drive(streets, NUMBERS[5:6], SMALL)
     first = 5 * SMALL.tick_count
     assert pa.Table.from_batches([alone]).equals(driven.slice(first, SMALL.tick_count))
 
 
-def test_most_devices_move_most_of_the_time(graph, destinations):
+def test_most_devices_move_most_of_the_time(streets):
     parameters = SMALL.changed(seconds=600)
-    speeds = drive(graph, destinations, NUMBERS, parameters).column("speed_mps").to_numpy()
+    speeds = drive(streets, NUMBERS, parameters).column("speed_mps").to_numpy()
     assert 0.5 < (speeds > 0.0).mean() < 0.99
 
 
-def test_some_may_stay_and_the_others_be_faster(graph, destinations):
+def test_some_may_stay_and_the_others_be_faster(streets):
     """Of those that drive the first leg is the same, and takes half as long."""
     numbers, until_s = np.arange(200), np.full(200, 60.0)
-    plain = plan(graph, destinations, numbers, until_s, SMALL)
-    some = plan(graph, destinations, numbers, until_s, SMALL.changed(mobility=0.3, velocity=2.0))
+    plain = plan(streets, numbers, until_s, SMALL)
+    some = plan(streets, numbers, until_s, SMALL.changed(mobility=0.3, velocity=2.0))
     first, few = plain.offsets[:-1], some.offsets[:-1]
     drives = some.is_moving[few]
     assert 0.2 < drives.mean() < 0.4
