@@ -285,10 +285,7 @@ def paths_of(simulation: Simulation) -> list[npt.NDArray[np.float64]]:
     ids = simulation.devices["device_id"]
     shown = ids.take(pa.array(range(0, len(ids), -(-len(ids) // TRAJECTORIES_MAX))))
     chosen = shown.combine_chunks()
-    parts = [
-        found.filter(pc.is_in(found["device_id"], shown.combine_chunks()))
-        for found in simulation.slices()
-    ]
+    parts = [found.filter(pc.is_in(found["device_id"], chosen)) for found in simulation.slices()]
     rows = pa.concat_tables(parts)
     devices = pc.index_in(rows["device_id"], chosen).to_numpy()
     order = np.argsort(devices, kind="stable")
