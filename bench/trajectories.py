@@ -97,7 +97,7 @@ def _road_offsets(seconds: int, seed: int) -> Floats:
     city = generate_city(parameters)
     frame = Frame.of(city_area(parameters))
     numbers = np.arange(JOURNEYS, dtype=np.int64)
-    table = drive(Streets.of(city), numbers, parameters)
+    table = drive(Streets.of(city, parameters), numbers, parameters)
     x_m = (table["lon"].to_numpy() - frame.lon0_deg) * frame.x_m_per_deg
     y_m = (table["lat"].to_numpy() - frame.lat0_deg) * frame.y_m_per_deg
     positions = np.stack([x_m, y_m], axis=1).reshape(JOURNEYS, seconds + 1, 2)

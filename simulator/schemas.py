@@ -20,6 +20,9 @@ trajectories
     of the run. `edge_id` is the road it is on, null where it was not made or matched on one. Divided into
     slices, folders of `slice_ticks` ticks each (`world.json`), so that a replay reads one after the
     other; within a slice rows come in any order.
+loads
+    Cars on a road in a slot of time of `load_slot_s`, in the mean, if nobody minded the others; only
+    there where speeds depend on load. Roads without a car are left out.
 objects
     What is published, sorted by (publish_ms, object_key). Times count from the start of the run; a
     second row with the same key replaces the first.
@@ -105,6 +108,11 @@ TRAJECTORIES = _with_nulls(
     ("edge_id", LongType()),
 )
 
+LOADS = _table(("slot", IntegerType()), ("edge_id", LongType()), ("vehicles", DoubleType()))
+
+PARTIAL_LOADS = _table(("slot", IntegerType()), ("edge_id", LongType()), ("busy_ms", LongType()))
+"""What one group of devices adds to the loads."""
+
 TEXTS = _table(
     ("text_id", LongType()), ("lon", DoubleType()), ("lat", DoubleType()), ("keywords", _KEYWORDS)
 )
@@ -150,6 +158,9 @@ TABLES: dict[str, StructType] = {
     "idf": IDF,
 }
 """Every table that a simulation always has, by the name of its folder."""
+
+MORE_TABLES: dict[str, StructType] = {"texts": TEXTS, "loads": LOADS}
+"""Those that only some have."""
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

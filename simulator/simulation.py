@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from feeds.spark import SHUFFLE_PARTITIONS, spark_session
+from feeds.spark import SHUFFLE_PARTITIONS
 from safe_region.frame import Frame
 from safe_region.idf import IdfTable
 from simulator import schemas
@@ -28,11 +28,13 @@ from simulator.city import generate_city
 from simulator.errors import SimulationError
 from simulator.maps import read_map, read_texts
 from simulator.movement.streets import Streets
-from simulator.movement.trajectories import devices, trajectories
+from simulator.movement.trajectories import devices, loads, trajectories
 from simulator.parameters import SimulationParameters
 from simulator.parameters.declared import Parameters
 from simulator.parameters.movement import MovementParameters
 from simulator.parameters.workload import WorkloadParameters
+from simulator.session import LOCAL, simulator_session
+from simulator.spark_progress import followed
 from simulator.stages import Stages, row_count
 from simulator.tables import check_table, read_table, write_slices, write_sorted, write_table
 from simulator.terrain import Terrain
@@ -42,6 +44,9 @@ from simulator.workload.subscriptions import subscriptions
 from simulator.world import VERSION, WORLD_FILE, World, read_world, write_world
 
 __all__ = ["VERSION", "Simulation", "SimulationError", "World", "load", "simulate"]
+
+_TASK_ROWS = 2_000_000
+"""About the positions of a task: some seconds of work."""
 
 Progress = Callable[[str, int, int], None]
 """Called as progress(stage, done, total); a total of 0 is not known yet."""
@@ -115,6 +120,7 @@ def simulate(
     progress: Progress | None = None,
     *,
     spark: SparkSession | None = None,
+    master: str = LOCAL,
     partitions: int | None = None,
     feed_slice_s: int = 0,
 ) -> Simulation:
@@ -130,7 +136,9 @@ def simulate(
     progress
         Called as progress(stage, done, total); a total of 0 is not known yet.
     spark
-        A session to use; by default a local one is started and stopped.
+        A session to use; by default one is started and stopped.
+    master
+        Where that one runs, Spark's master URL.
     partitions
         Into how many tasks the work is divided; no influence on the result.
     feed_slice_s
@@ -153,14 +161,14 @@ def simulate(
     with ExitStack() as stack:
         _write_terrain(stages, terrain)
         report("spark", 0, 1)
-        session = spark or stack.enter_context(spark_session())
+        session = spark or stack.enter_context(simulator_session(master))
         report("spark", 1, 1)
         run = _Run(session, terrain, parameters, partitions, out_dir, stages, report)
         run.movement()
         run.workload()
         if feed_slice_s:
             run.feeds(feed_slice_s)
-    for name in {*schemas.TABLES, "texts", FEEDS_FOLDER} - stages.done.keys():
+    for name in {*schemas.TABLES, *schemas.MORE_TABLES, FEEDS_FOLDER} - stages.done.keys():
         stages.remove(name)
     write_world(_world(parameters, terrain), out_dir)
     return load(out_dir)
@@ -262,17 +270,25 @@ class _Run:
         """Make devices and trajectories."""
         parameters = self._parameters
         key = self._key(MovementParameters, "roads", "places", "restrictions")
-        numbers = self._numbers(parameters.devices)
-        self._report("trajectories", 0, 1)
+        rows = parameters.devices * parameters.tick_count
+        numbers = self._numbers(parameters.devices, -(-rows // _TASK_ROWS))
         self._sorted("devices", key, lambda: devices(numbers, parameters))
 
+        streets = cache(lambda: Streets.of(self._terrain, parameters))
+        if parameters.load_slot_s:
+            with followed(self._spark, self._report, "loads", parameters.devices):
+                self._sorted("loads", key, lambda: loads(numbers, streets(), parameters))
+
         def write(folder: Path) -> int | None:
-            moved = trajectories(numbers, Streets.of(self._terrain), parameters)
+            found = streets()
+            if parameters.load_slot_s:
+                found = found.loaded(parameters, read_table(self._out_dir, "loads"))
+            moved = trajectories(numbers, found, parameters)
             write_slices(moved, parameters.ticks_of_slice, folder)
             return None
 
-        self._stages.run("trajectories", key, write)
-        self._report("trajectories", 1, 1)
+        with followed(self._spark, self._report, "trajectories", rows):
+            self._stages.run("trajectories", key, write)
 
     def workload(self) -> None:
         """Make objects, subscriptions and the counts of keywords."""
@@ -335,5 +351,5 @@ class _Run:
     def _read(self, name: str) -> DataFrame:
         return self._spark.read.schema(schemas.TABLES[name]).parquet(str(self._out_dir / name))
 
-    def _numbers(self, count: int) -> DataFrame:
-        return self._spark.range(0, count, 1, self._partitions or SHUFFLE_PARTITIONS)
+    def _numbers(self, count: int, tasks: int = SHUFFLE_PARTITIONS) -> DataFrame:
+        return self._spark.range(0, count, 1, self._partitions or max(SHUFFLE_PARTITIONS, tasks))

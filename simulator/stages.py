@@ -17,8 +17,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from simulator.errors import StageError
+
+_CAUSED = "Caused by: "
 
 STAGES_FOLDER = "stages"
 
@@ -47,6 +51,9 @@ class Mark:
     files: int
     size_bytes: int
     seconds: float
+
+
+_FAILURES = (OSError, pa.ArrowException, PySparkException, Py4JError)
 
 
 class Stages:
@@ -97,8 +104,8 @@ class Stages:
             self._write(name, mark)
         except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, OSError | pa.ArrowException) and not isinstance(error, StageError):
-                raise StageError(f"{folder} cannot be written: {error}") from error
+            if isinstance(error, _FAILURES) and not isinstance(error, StageError):
+                raise StageError(f"{folder} cannot be written: {_reason(error)}") from error
             raise
         self.done[name] = mark
         return mark
@@ -113,6 +120,13 @@ class Stages:
         draft = self._marks / f"{name}.json.new"
         draft.write_text(json.dumps(asdict(mark), indent=2) + "\n")
         draft.replace(self._marks / f"{name}.json")
+
+
+def _reason(error: Exception) -> str:
+    """Return why a stage failed; of an error of Spark what caused it."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    causes = [line for line in lines if line.startswith(_CAUSED)]
+    return causes[-1].removeprefix(_CAUSED) if causes else lines[0]
 
 
 def read_mark(root: Path, name: str) -> Mark | None:

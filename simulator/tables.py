@@ -18,6 +18,7 @@ SORT_KEYS = {
     "places": ("place_id",),
     "devices": ("device_id",),
     "trajectories": ("tick", "device_id"),
+    "loads": ("slot", "edge_id"),
     "objects": ("publish_ms", "object_key"),
     "subscriptions": ("device_id", "subscription_id"),
     "idf": ("keyword",),
@@ -26,6 +27,8 @@ SORT_KEYS = {
 
 SLICE_FILES_MAX = 256
 """Slices that a task writes at a time; with more of them Spark sorts the rest of its rows by slice."""
+
+_WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 
 
 def slice_name(number: int) -> str:
@@ -46,9 +49,13 @@ def write_sorted(frame: DataFrame, name: str, folder: Path) -> None:
 
 def write_slices(frame: DataFrame, slice_ticks: int, folder: Path) -> None:
     """Write trajectories into folders by time, in whatever order rows come: nothing is sorted."""
-    frame.sparkSession.conf.set("spark.sql.maxConcurrentOutputFileWriters", SLICE_FILES_MAX)
-    number = F.lpad(F.floor(F.col("tick") / F.lit(slice_ticks)).cast("string"), 5, "0")
-    frame.withColumn("slice", number).write.partitionBy("slice").parquet(str(folder))
+    settings = frame.sparkSession.conf
+    settings.set(_WRITERS, SLICE_FILES_MAX)
+    try:
+        number = F.lpad(F.floor(F.col("tick") / F.lit(slice_ticks)).cast("string"), 5, "0")
+        frame.withColumn("slice", number).write.partitionBy("slice").parquet(str(folder))
+    finally:
+        settings.unset(_WRITERS)
 
 
 def check_table(root: Path, name: str) -> None:
@@ -82,7 +89,7 @@ def read_table(root: Path, name: str, slice_number: int | None = None) -> pa.Tab
         If it cannot be read.
     """
     folder = root / name
-    schema = schemas.arrow_schema(schemas.TABLES[name])
+    schema = schemas.arrow_schema((schemas.TABLES | schemas.MORE_TABLES)[name])
     part = folder if slice_number is None else folder / slice_name(slice_number)
     paths = sorted(part.rglob("*.parquet"))
     try:

@@ -92,7 +92,7 @@ def drives(name: str, seconds: int, seed: int, progress: Progress) -> Drives:
     )
     terrain = generate_city(parameters) if path is None else read_map(path, parameters, progress)
     frame = Frame.of(terrain.area)
-    streets = Streets.of(terrain)
+    streets = Streets.of(terrain, parameters)
     numbers = np.arange(_DRIVES, dtype=np.int64)
     table = drive(streets, numbers, parameters)
     lon, lat = table["lon"].to_numpy(), table["lat"].to_numpy()

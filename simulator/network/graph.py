@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from safe_region.frame import Frame
 from simulator.network.graph_kernels import strong_components
-from simulator.network.traffic import travel_speeds_mps
+from simulator.network.traffic import travel_speeds_mps, vehicles_max
 from simulator.network.turns import split
 
 Floats = npt.NDArray[np.float64]
@@ -57,6 +57,10 @@ class Graph:
         Each node's position.
     xs_m, ys_m
         The same on the plane.
+    headings_deg
+        Where each edge leads, clockwise from the north.
+    vehicles_max
+        More cars on an edge slow each other down.
     is_restricted
         Of each node, whether turns are restricted there: nobody stops there.
     """
@@ -71,6 +75,8 @@ class Graph:
     lats: Floats
     xs_m: Floats
     ys_m: Floats
+    headings_deg: Floats
+    vehicles_max: Floats
     is_restricted: npt.NDArray[np.bool_]
 
     @classmethod
@@ -107,19 +113,24 @@ class Graph:
         edges = np.flatnonzero(is_kept[parts.sources] & is_kept[parts.targets])
         edges = edges[np.lexsort((number[parts.targets[edges]], number[parts.sources[edges]]))]
         lons, lats, rows = lons[is_kept], lats[is_kept], parts.rows[edges]
+        xs_m = (lons - frame.lon0_deg) * frame.x_m_per_deg
+        ys_m = (lats - frame.lat0_deg) * frame.y_m_per_deg
+        starts, ends = number[parts.sources[edges]], number[parts.targets[edges]]
+        turns = np.arctan2(xs_m[ends] - xs_m[starts], ys_m[ends] - ys_m[starts])
+        road_classes = column["road_class"][rows].astype(np.str_)
         return cls(
-            offsets=_offsets(number[parts.sources[edges]], len(lons)),
-            sources=number[parts.sources[edges]],
-            targets=number[parts.targets[edges]],
+            offsets=_offsets(starts, len(lons)),
+            sources=starts,
+            targets=ends,
             edge_ids=column["edge_id"][rows],
             lengths_m=column["length_m"][rows],
-            speeds_mps=travel_speeds_mps(
-                column["road_class"][rows].astype(np.str_), column["speed_mps"][rows]
-            ),
+            speeds_mps=travel_speeds_mps(road_classes, column["speed_mps"][rows]),
             lons=lons,
             lats=lats,
-            xs_m=(lons - frame.lon0_deg) * frame.x_m_per_deg,
-            ys_m=(lats - frame.lat0_deg) * frame.y_m_per_deg,
+            xs_m=xs_m,
+            ys_m=ys_m,
+            headings_deg=np.degrees(turns) % 360.0,
+            vehicles_max=vehicles_max(road_classes, column["length_m"][rows]),
             is_restricted=parts.is_restricted[is_kept],
         )
 

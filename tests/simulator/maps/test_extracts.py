@@ -49,7 +49,7 @@ def test_an_extract_can_be_driven_in(name, roads_min, places_min):
     assert pc.min(terrain.roads["speed_mps"]).as_py() > 0.5
     assert pc.max(terrain.roads["speed_mps"]).as_py() < 42.0
     frame = Frame.of(terrain.area)
-    streets = Streets.of(terrain)
+    streets = Streets.of(terrain, PARAMETERS)
     graph = streets.graph
     # What is read is what is driven in: nothing is left to drop.
     assert len(graph.targets) == terrain.roads.num_rows
@@ -96,7 +96,7 @@ def test_a_road_network_can_be_driven_in(name, unit_m, nodes, edges, km):
     parameters = PARAMETERS.changed(map_file=path, unit_m=unit_m)
     terrain = read(path, parameters)
     frame = Frame.of(terrain.area)
-    streets = Streets.of(terrain)
+    streets = Streets.of(terrain, parameters)
     graph = streets.graph
     # All of it is connected.
     assert graph.node_count == nodes
