@@ -15,9 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from simulator import schemas
+from simulator.city import generate_city
 from simulator.errors import StageError
+from simulator.movement.streets import Streets
+from simulator.movement.trajectories import loads, trajectories
 from simulator.simulation import SimulationError, load, simulate
 from simulator.stages import Stages, read_mark
+from simulator.tables import SORT_KEYS
 from tests.simulator.conftest import SMALL
 
 TABLE = pa.table({"x": [1, 2, 3]})
@@ -95,29 +99,37 @@ def test_a_run_is_resumed_where_it_ended(simulation, spark, tmp_path):
     assert {name for name in last if last[name] != after[name]} == {"objects", "subscriptions", "idf"}
 
 
-@pytest.mark.parametrize("movement", ["trips", "brinkhoff"])
-def test_partitions_and_slices_change_nothing(spark, tmp_path, movement):
-    """1, 7 and 64 of them, with load and weather, in one slice and in many."""
+def test_partitions_change_nothing(spark):
+    """1, 7 and 64 of them, two passes for load, with weather."""
     parameters = SMALL.changed(
-        movement=movement, devices=150, seconds=60, load_slot_s=20.0, weather=2, vehicles_per_device=50.0
+        movement="brinkhoff", devices=70, load_slot_s=30.0, weather=2, vehicles_per_device=200.0
     )
-    found = [
-        simulate(
-            parameters.changed(slice_ticks=ticks), tmp_path / str(count), spark=spark, partitions=count
-        )
-        for count, ticks in ((1, None), (7, 7), (64, 30))
-    ]
-    one, *others = found
-    assert one.trajectories.num_rows == 150 * 61
-    assert pq.read_table(tmp_path / "1/loads").num_rows > 0
-    for other in others:
-        for name in schemas.TABLES:
-            assert getattr(other, name).equals(getattr(one, name)), name
-    assert len(list(others[0].path.glob("trajectories/slice=*"))) == 9
-    slices = list(others[0].slices())
-    assert [len(part) for part in slices] == [150 * 7] * 8 + [150 * 5]
-    assert pa.concat_tables(slices).equals(one.trajectories)
+    streets = Streets.of(generate_city(parameters), parameters)
+
+    def rows(frame, name):
+        return frame.toArrow().sort_by([(key, "ascending") for key in SORT_KEYS[name]])
+
+    found = []
+    for count in (1, 7, 64):
+        numbers = spark.range(0, parameters.devices, 1, count)
+        load = rows(loads(numbers, streets, parameters), "loads")
+        loaded = streets.loaded(parameters, load)
+        found.append((load, rows(trajectories(numbers, loaded, parameters), "trajectories")))
+    assert found[0][1].num_rows == 70 * 91
+    assert found[0][0].num_rows > 100
+    assert found[1] == found[0]
+    assert found[2] == found[0]
+
+
+def test_slices_change_nothing(simulation, spark, tmp_path):
+    parameters = SMALL.changed(slice_ticks=7, load_slot_s=60.0, vehicles_per_device=0.0)
+    other = simulate(parameters, tmp_path, spark=spark, partitions=2)
+    assert len(list(other.path.glob("trajectories/slice=*"))) == 13
+    slices = list(other.slices())
+    assert [len(part) for part in slices] == [23 * 7] * 13
+    assert pa.concat_tables(slices).equals(simulation.trajectories), "load that counts for nothing"
     assert all(pc.min(part["tick"]).as_py() == 7 * i for i, part in enumerate(slices))
+    assert (tmp_path / "loads").is_dir()
 
 
 SIMULATE = """

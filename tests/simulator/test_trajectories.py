@@ -82,7 +82,8 @@ def test_each_leg_takes_as_long_as_its_edge_at_the_speed_of_the_device(graph, st
         edges, is_moving = itineraries.edges[legs], itineraries.is_moving[legs]
         ends_s = itineraries.ends_s[legs]
         assert ends_s[-1] > 900.0
-        assert (begins_s[legs][-1] <= 900.0).all()
+        # Nobody plans more than it needs.
+        assert (begins_s[legs][is_moving] <= 900.0).all()
         speeds = graph.lengths_m[edges] / (ends_s - begins_s[legs])
         ratio = speeds[is_moving] / graph.speeds_mps[one, edges[is_moving]]
         assert (ratio > 0.85 - 1e-9).all()
