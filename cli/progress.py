@@ -11,10 +11,14 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
+from rich.text import Text
 
 Report = Callable[[str, int, int], None]
 
@@ -23,6 +27,9 @@ COMPILING = "compiling kernels, once on this machine"
 
 _LINE_S = 30.0
 """How often a log says how far a stage is, besides when it is done."""
+
+_STEPS_FEW = 10
+"""What has no more steps has no rate."""
 
 
 @contextmanager
@@ -71,12 +78,24 @@ def kernel_bar() -> Iterator[Callable[[int, int], None] | None]:
         yield report
 
 
+class _RateColumn(ProgressColumn):
+    """How much is done a second, of what is counted in more than a few steps."""
+
+    def render(self, task: Task) -> Text:
+        """Return the rate, or nothing where it says nothing."""
+        speed = task.finished_speed or task.speed
+        is_telling = speed is not None and (task.total or 0) > _STEPS_FEW
+        return Text(f"{speed:,.0f}/s" if is_telling else "")
+
+
 def _progress(console: Console) -> Progress:
     columns = (
         TextColumn("{task.description:<14}"),
         BarColumn(),
         MofNCompleteColumn(),
+        _RateColumn(),
         TimeElapsedColumn(),
+        TimeRemainingColumn(),
     )
     return Progress(*columns, console=console)
 
@@ -84,17 +103,29 @@ def _progress(console: Console) -> Progress:
 def _lines(console: Console) -> Report:
     """Return a report that writes a line when a stage is done, and from time to time."""
     told_s = time.monotonic()
+    began_s: dict[str, float] = {}
     ended: set[str] = set()
 
     def report(stage: str, done: int, total: int) -> None:
         nonlocal told_s
         now_s = time.monotonic()
+        began_s.setdefault(stage, now_s)
         is_over = 0 < total <= done and stage not in ended
         if is_over or now_s - told_s >= _LINE_S:
             told_s = now_s
             if is_over:
                 ended.add(stage)
             of_total = f" of {total:,}" if total else ""
-            console.print(f"{stage}: {done:,}{of_total}", highlight=False, soft_wrap=True)
+            pace = _pace(done, total, now_s - began_s[stage])
+            console.print(f"{stage}: {done:,}{of_total}{pace}", highlight=False, soft_wrap=True)
 
     return report
+
+
+def _pace(done: int, total: int, took_s: float) -> str:
+    """Say how much is done a second, and how long the rest takes; nothing where that says nothing."""
+    if total <= _STEPS_FEW or took_s < 1.0 or not done:
+        return ""
+    rate = done / took_s
+    left = f", {(total - done) / rate:,.0f} s left" if done < total else f" in {took_s:,.0f} s"
+    return f", {rate:,.0f}/s{left}"

@@ -10,6 +10,8 @@ import click
 from cli.failures import reported
 from cli.parameter_options import ParameterGroup, given
 from cli.progress import bars
+from cli.simulation.check import check
+from cli.simulation.describe import describe
 
 
 @click.group(
@@ -40,6 +42,7 @@ from cli.progress import bars
     metavar="redis://host:port/database/feed",
     help="Append the two feeds in Redis besides, as feed.messages and feed.subscriptions.",
 )
+@click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
 @click.pass_context
 def simulate(
     context: click.Context,
@@ -49,6 +52,7 @@ def simulate(
     stream: bool,
     stream_slice_s: int,
     stream_to: str | None,
+    master: str,
     **parameters: Any,  # noqa: ANN401
 ) -> None:
     """Make a workload: roads, places, trajectories, objects, subscriptions.
@@ -72,14 +76,16 @@ def simulate(
     with reported(ParameterError, MapError, AddressError, RedisError, OSError), bars() as report:
         target = RedisAddress.parse(stream_to) if stream_to else None
         slice_s = stream_slice_s if stream or target else 0
-        simulation = run(SimulationParameters(**given(parameters)), out, report, feed_slice_s=slice_s)
+        simulation = run(
+            SimulationParameters(**given(parameters)), out, report, master=master, feed_slice_s=slice_s
+        )
         if target is not None:
             append_feeds(out, target, report)
     show_texts(simulation.world.texts)
-    click.echo(
-        f"{out}: {simulation.roads.num_rows} roads, {simulation.trajectories.num_rows} positions, "
-        f"{simulation.objects.num_rows} objects, {simulation.subscriptions.num_rows} subscriptions"
-    )
+    tables = {"roads": "roads", "trajectories": "positions"}
+    tables |= {name: name for name in ("objects", "subscriptions")}
+    counts = (f"{simulation.row_count(name)} {noun}" for name, noun in tables.items())
+    click.echo(f"{out}: {', '.join(counts)}")
 
 
 def show_texts(texts: dict[str, int] | None) -> None:
@@ -89,3 +95,7 @@ def show_texts(texts: dict[str, int] | None) -> None:
             f"texts: {texts['taken']} taken, {texts['outside']} outside of the map, "
             f"{texts['wordless']} without a keyword"
         )
+
+
+simulate.add_command(check)
+simulate.add_command(describe)

@@ -9,8 +9,20 @@ places
 texts
     What is published where it does not come from places; only there if it does not. Rows are in the order
     in which they are first published, but for the times.
+restrictions
+    Turns that are not allowed: who comes along `edge_id_from` must not go on along `edge_id_to`. Sorted
+    by both.
+devices
+    Who moves, sorted by device_id: `device_class` (car, bicycle, pedestrian, or what traces say) and
+    `speed_mps_max`, the most that it may ever do; null where nobody says so.
 trajectories
-    Where each device is at each tick, sorted by (tick, device_id).
+    Where a device is at each tick from its first to its last, without gaps; it need not be there in all
+    of the run. `edge_id` is the road it is on, null where it was not made or matched on one. Divided into
+    slices, folders of `slice_ticks` ticks each (`world.json`), so that a replay reads one after the
+    other; within a slice rows come in any order.
+loads
+    Cars on a road in a slot of time of `load_slot_s`, in the mean, if nobody minded the others; only
+    there where speeds depend on load. Roads without a car are left out.
 objects
     What is published, sorted by (publish_ms, object_key). Times count from the start of the run; a
     second row with the same key replaces the first.
@@ -78,14 +90,28 @@ PLACES = _table(
     ("keywords", _KEYWORDS),
 )
 
-TRAJECTORIES = _table(
-    ("device_id", StringType()),
-    ("tick", IntegerType()),
-    ("lon", DoubleType()),
-    ("lat", DoubleType()),
-    ("heading_deg", DoubleType()),
-    ("speed_mps", DoubleType()),
+RESTRICTIONS = _table(("edge_id_from", LongType()), ("edge_id_to", LongType()))
+
+DEVICES = _with_nulls(
+    _table(("device_id", StringType()), ("device_class", StringType())), ("speed_mps_max", DoubleType())
 )
+
+TRAJECTORIES = _with_nulls(
+    _table(
+        ("device_id", StringType()),
+        ("tick", IntegerType()),
+        ("lon", DoubleType()),
+        ("lat", DoubleType()),
+        ("heading_deg", DoubleType()),
+        ("speed_mps", DoubleType()),
+    ),
+    ("edge_id", LongType()),
+)
+
+LOADS = _table(("slot", IntegerType()), ("edge_id", LongType()), ("vehicles", DoubleType()))
+
+PARTIAL_LOADS = _table(("slot", IntegerType()), ("edge_id", LongType()), ("busy_ms", LongType()))
+"""What one group of devices adds to the loads."""
 
 TEXTS = _table(
     ("text_id", LongType()), ("lon", DoubleType()), ("lat", DoubleType()), ("keywords", _KEYWORDS)
@@ -123,13 +149,18 @@ IDF = _table(("keyword", StringType()), ("objects", LongType()))
 
 TABLES: dict[str, StructType] = {
     "roads": ROADS,
+    "restrictions": RESTRICTIONS,
     "places": PLACES,
+    "devices": DEVICES,
     "trajectories": TRAJECTORIES,
     "objects": OBJECTS,
     "subscriptions": SUBSCRIPTIONS,
     "idf": IDF,
 }
 """Every table that a simulation always has, by the name of its folder."""
+
+MORE_TABLES: dict[str, StructType] = {"texts": TEXTS, "loads": LOADS}
+"""Those that only some have."""
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

@@ -1,111 +1,117 @@
 """A simulation in a folder: made, written and read here and nowhere else.
 
 `simulate` generates a city or reads a map, lets Spark drive the devices and draw the workload, and
-writes one sorted Parquet file per table plus `world.json`, which is written last: a folder without it
-is not complete. `load` reads it back as Arrow tables.
+writes a folder of Parquet files per table, stage by stage, plus `world.json`, which is written last: a
+folder without it is not complete. Stages that are complete are not repeated. `load` reads it back, a
+table when it is asked for.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from feeds.spark import SHUFFLE_PARTITIONS, spark_session
-from safe_region.frame import Area, Frame
+from feeds.spark import SHUFFLE_PARTITIONS
+from safe_region.frame import Frame
 from safe_region.idf import IdfTable
 from simulator import schemas
 from simulator.city import generate_city
+from simulator.errors import SimulationError
 from simulator.maps import read_map, read_texts
-from simulator.movement.destinations import Destinations
-from simulator.movement.trajectories import trajectories
-from simulator.network.graph import Graph
+from simulator.movement.streets import Streets
+from simulator.movement.trajectories import devices, loads, trajectories
 from simulator.parameters import SimulationParameters
+from simulator.parameters.declared import Parameters
+from simulator.parameters.movement import MovementParameters
+from simulator.parameters.workload import WorkloadParameters
+from simulator.session import LOCAL, simulator_session
+from simulator.spark_progress import followed
+from simulator.stages import Stages, row_count
+from simulator.tables import check_table, read_table, write_slices, write_sorted, write_table
 from simulator.terrain import Terrain
 from simulator.workload.feeds import FEEDS_FOLDER, write_feeds
 from simulator.workload.objects import keyword_counts, object_count, objects, objects_of_texts
 from simulator.workload.subscriptions import subscriptions
+from simulator.world import VERSION, WORLD_FILE, World, read_world, write_world
 
-VERSION = 5
-"""Of the layout of the folder."""
+__all__ = ["VERSION", "Simulation", "SimulationError", "World", "load", "simulate"]
 
-WORLD_FILE = "world.json"
+_TASK_ROWS = 2_000_000
+"""About the positions of a task: some seconds of work."""
 
 Progress = Callable[[str, int, int], None]
 """Called as progress(stage, done, total); a total of 0 is not known yet."""
 
-_SORT_KEYS = {
-    "trajectories": ("tick", "device_id"),
-    "objects": ("publish_ms", "object_key"),
-    "subscriptions": ("device_id", "subscription_id"),
-    "idf": ("keyword",),
-}
 
-
-class SimulationError(Exception):
-    """A folder that does not hold a simulation; the message names what is wrong with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """What `world.json` says.
-
-    Parameters
-    ----------
-    name
-        Name of the city or the map.
-    area
-        The service area; everything lies in it.
-    seed
-        What the simulation was drawn from.
-    seconds, period_ms
-        Length of the run and time between ticks.
-    start_ms
-        Epoch milliseconds of tick 0.
-    parameters
-        All parameters by name, for the record.
-    texts
-        How many texts of a file are taken, lie outside of the area, give no keyword; None without one.
-    water
-        Outlines of lakes and sea for pictures: rings of (lon, lat); there may be none.
-    """
-
-    name: str
-    area: Area
-    seed: int
-    seconds: int
-    period_ms: int
-    start_ms: int
-    parameters: dict[str, Any]
-    texts: dict[str, int] | None
-    water: list[list[tuple[float, float]]]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Simulation:
-    """A simulation as Arrow tables; `schemas` names their columns."""
+    """A simulation as Arrow tables, read when they are asked for; `schemas` names their columns."""
 
     path: Path
     world: World
-    roads: pa.Table
-    places: pa.Table
-    trajectories: pa.Table
-    objects: pa.Table
-    subscriptions: pa.Table
-    idf: pa.Table
+
+    @cached_property
+    def roads(self) -> pa.Table:
+        """The table of this name."""
+        return read_table(self.path, "roads")
+
+    @cached_property
+    def restrictions(self) -> pa.Table:
+        """The table of this name."""
+        return read_table(self.path, "restrictions")
+
+    @cached_property
+    def places(self) -> pa.Table:
+        """The table of this name."""
+        return read_table(self.path, "places")
+
+    @cached_property
+    def devices(self) -> pa.Table:
+        """The table of this name."""
+        return read_table(self.path, "devices")
+
+    @cached_property
+    def trajectories(self) -> pa.Table:
+        """All of the table of this name, by (tick, device_id): for runs that fit into memory."""
+        return read_table(self.path, "trajectories")
+
+    @cached_property
+    def objects(self) -> pa.Table:
+        """The table of this name."""
+        return read_table(self.path, "objects")
+
+    @cached_property
+    def subscriptions(self) -> pa.Table:
+        """The table of this name."""
+        return read_table(self.path, "subscriptions")
+
+    @cached_property
+    def idf(self) -> pa.Table:
+        """The table of this name."""
+        return read_table(self.path, "idf")
+
+    def slices(self) -> Iterator[pa.Table]:
+        """Read the trajectories slice by slice, each by (tick, device_id); some may have no rows."""
+        for number in range(self.world.slice_count):
+            yield read_table(self.path, "trajectories", number)
+
+    def row_count(self, name: str) -> int:
+        """Return how many rows a table has, without reading them."""
+        return row_count(self.path / name)
 
     def idf_table(self) -> IdfTable:
         """Return what keywords weigh, by how many of the objects have each."""
         words, counts = (self.idf.column(name).to_pylist() for name in ("keyword", "objects"))
-        return IdfTable.of_counts(self.objects.num_rows, dict(zip(words, counts, strict=True)))
+        return IdfTable.of_counts(self.row_count("objects"), dict(zip(words, counts, strict=True)))
 
 
 def simulate(
@@ -114,6 +120,7 @@ def simulate(
     progress: Progress | None = None,
     *,
     spark: SparkSession | None = None,
+    master: str = LOCAL,
     partitions: int | None = None,
     feed_slice_s: int = 0,
 ) -> Simulation:
@@ -124,11 +131,14 @@ def simulate(
     parameters
         What to make. Equal parameters give equal tables.
     out_dir
-        Where to; tables that are there are replaced, other files are left alone.
+        Where to; tables that are there are replaced, or kept where they are the very same; other files
+        are left alone.
     progress
         Called as progress(stage, done, total); a total of 0 is not known yet.
     spark
-        A session to use; by default a local one is started and stopped.
+        A session to use; by default one is started and stopped.
+    master
+        Where that one runs, Spark's master URL.
     partitions
         Into how many tasks the work is divided; no influence on the result.
     feed_slice_s
@@ -141,118 +151,31 @@ def simulate(
         If the map cannot be used; nothing has been written or removed then.
     JavaNotFoundError
         If Spark has to be started and there is no Java.
-    OSError
-        If the folder cannot be written.
+    StageError
+        If a table cannot be written; those before it are kept, and `world.json` is not there.
     """
     report = progress or (lambda _stage, _done, _total: None)
     terrain = _terrain(parameters, report)
-    _clear(out_dir)
+    stages = Stages(out_dir)
+    (out_dir / WORLD_FILE).unlink(missing_ok=True)
     with ExitStack() as stack:
-        _write_table(terrain.roads, out_dir / "roads")
-        _write_table(terrain.places, out_dir / "places")
-        if terrain.texts is not None:
-            _write_table(terrain.texts.table, out_dir / "texts")
+        _write_terrain(stages, terrain)
         report("spark", 0, 1)
-        session = spark or stack.enter_context(spark_session())
+        session = spark or stack.enter_context(simulator_session(master))
         report("spark", 1, 1)
-        _write_frames(session, terrain, parameters, partitions, out_dir, report)
+        run = _Run(session, terrain, parameters, partitions, out_dir, stages, report)
+        run.movement()
+        run.workload()
         if feed_slice_s:
-            report("feeds", 0, 1)
-            write_feeds(out_dir, parameters.start_ms, session, feed_slice_s)
-            report("feeds", 1, 1)
-    _write_world(parameters, terrain, out_dir)
+            run.feeds(feed_slice_s)
+    for name in {*schemas.TABLES, *schemas.MORE_TABLES, FEEDS_FOLDER} - stages.done.keys():
+        stages.remove(name)
+    write_world(_world(parameters, terrain), out_dir)
     return load(out_dir)
 
 
-def _terrain(parameters: SimulationParameters, report: Progress) -> Terrain:
-    if parameters.map_file is not None:
-        return read_map(parameters.map_file, parameters, report)
-    report("city", 0, 1)
-    city = generate_city(parameters)
-    if parameters.texts_file is not None:
-        city = city._replace(texts=read_texts(parameters.texts_file, city.area, parameters.seed))
-    report("city", 1, 1)
-    return city
-
-
-def _write_frames(
-    spark: SparkSession,
-    terrain: Terrain,
-    parameters: SimulationParameters,
-    partitions: int | None,
-    out_dir: Path,
-    report: Progress,
-) -> None:
-    """Compute and write the tables that Spark makes."""
-
-    def numbers(count: int) -> DataFrame:
-        return spark.range(0, count, 1, partitions or SHUFFLE_PARTITIONS)
-
-    report("trajectories", 0, 1)
-    frame = Frame.of(terrain.area)
-    graph = Graph.of(terrain.roads, frame)
-    destinations = Destinations.of(graph, terrain.places)
-    devices = numbers(parameters.devices)
-    _write_frame(trajectories(devices, graph, destinations, parameters), "trajectories", out_dir)
-    report("trajectories", 1, 1)
-    report("workload", 0, 3)
-    keys = numbers(object_count(parameters))
-    if terrain.texts is None:
-        place_frame = spark.read.schema(schemas.PLACES).parquet(str(out_dir / "places"))
-        published = objects(place_frame, terrain.places.num_rows, keys, parameters)
-    else:
-        text_frame = spark.read.schema(schemas.TEXTS).parquet(str(out_dir / "texts"))
-        published = objects_of_texts(text_frame, terrain.texts.table.num_rows, keys, parameters)
-    _write_frame(published, "objects", out_dir)
-    report("workload", 1, 3)
-    written = spark.read.schema(schemas.OBJECTS).parquet(str(out_dir / "objects"))
-    wanted = numbers(parameters.devices * parameters.subscriptions_per_device)
-    _write_frame(subscriptions(written, wanted, frame, parameters), "subscriptions", out_dir)
-    report("workload", 2, 3)
-    _write_frame(keyword_counts(written), "idf", out_dir)
-    report("workload", 3, 3)
-
-
-def _clear(out_dir: Path) -> None:
-    """Remove an earlier simulation, its mark of completeness first."""
-    out_dir.mkdir(parents=True, exist_ok=True)
-    (out_dir / WORLD_FILE).unlink(missing_ok=True)
-    for name in (*schemas.TABLES, "texts", FEEDS_FOLDER):
-        if (out_dir / name).exists():
-            shutil.rmtree(out_dir / name)
-
-
-def _write_table(table: pa.Table, folder: Path) -> None:
-    folder.mkdir()
-    pq.write_table(table, folder / "part-00000.parquet")
-
-
-def _write_frame(frame: DataFrame, name: str, out_dir: Path) -> None:
-    """Write one sorted file. One partition needs no sampling, which would compute it all twice."""
-    whole = frame.repartition(1).sortWithinPartitions(*_SORT_KEYS[name])
-    whole.write.parquet(str(out_dir / name))
-
-
-def _write_world(parameters: SimulationParameters, terrain: Terrain, out_dir: Path) -> None:
-    world = {
-        "version": VERSION,
-        "name": terrain.name,
-        "area": terrain.area._asdict(),
-        "seed": parameters.seed,
-        "seconds": parameters.seconds,
-        "period_ms": parameters.period_ms,
-        "start_ms": parameters.start_ms,
-        "parameters": parameters.as_dict(),
-        "texts": None if terrain.texts is None else terrain.texts.counts(),
-        "water": terrain.water,
-    }
-    # One line a key: people read it, and the water is long.
-    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in world.items()]
-    (out_dir / WORLD_FILE).write_text("{\n" + ",\n".join(lines) + "\n}\n")
-
-
 def load(path: Path) -> Simulation:
-    """Read a simulation.
+    """Open a simulation.
 
     Parameters
     ----------
@@ -266,53 +189,167 @@ def load(path: Path) -> Simulation:
     """
     if not path.is_dir():
         raise SimulationError(f"{path} is not a folder")
-    world = _read_world(path / WORLD_FILE)
-    tables = {name: _read_table(path, name) for name in schemas.TABLES}
-    return Simulation(path, world, **tables)
+    world = read_world(path)
+    for name in schemas.TABLES:
+        check_table(path, name)
+    return Simulation(path, world)
 
 
-def _read_world(path: Path) -> World:
-    try:
-        found = json.loads(path.read_text())
-        version = found["version"]
-        if version != VERSION:
-            raise SimulationError(f"{path} has version {version}, this program reads {VERSION}")
-        return World(
-            name=found["name"],
-            area=Area(**found["area"]),
-            seed=found["seed"],
-            seconds=found["seconds"],
-            period_ms=found["period_ms"],
-            start_ms=found["start_ms"],
-            parameters=found["parameters"],
-            texts=found["texts"],
-            water=[[(lon, lat) for lon, lat in ring] for ring in found.get("water", [])],
+def _terrain(parameters: SimulationParameters, report: Progress) -> Terrain:
+    if parameters.map_file is not None:
+        return read_map(parameters.map_file, parameters, report)
+    report("city", 0, 1)
+    city = generate_city(parameters)
+    if parameters.texts_file is not None:
+        city = city._replace(texts=read_texts(parameters.texts_file, city.area, parameters.seed))
+    report("city", 1, 1)
+    return city
+
+
+def _write_terrain(stages: Stages, terrain: Terrain) -> None:
+    tables = {"roads": terrain.roads, "places": terrain.places, "restrictions": terrain.restrictions}
+    if terrain.restrictions is None:
+        tables["restrictions"] = schemas.arrow_schema(schemas.RESTRICTIONS).empty_table()
+    if terrain.texts is not None:
+        tables["texts"] = terrain.texts.table
+    for name, table in tables.items():
+
+        def write(folder: Path, table: pa.Table = table) -> int:
+            write_table(table, folder)
+            return int(table.num_rows)
+
+        stages.run(name, {"sha256": _digest(table)}, write)
+
+
+def _digest(table: pa.Table) -> str:
+    """Return a digest of the rows of a table."""
+    found = hashlib.sha256()
+    for batch in table.combine_chunks().to_batches():
+        found.update(batch.serialize())
+    return found.hexdigest()
+
+
+def _world(parameters: SimulationParameters, terrain: Terrain) -> World:
+    return World(
+        name=terrain.name,
+        area=terrain.area,
+        seed=parameters.seed,
+        seconds=parameters.seconds,
+        period_ms=parameters.period_ms,
+        start_ms=parameters.start_ms,
+        slice_ticks=parameters.ticks_of_slice,
+        parameters=parameters.as_dict(),
+        texts=None if terrain.texts is None else terrain.texts.counts(),
+        water=terrain.water,
+    )
+
+
+class _Run:
+    """The stages that Spark makes."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        terrain: Terrain,
+        parameters: SimulationParameters,
+        partitions: int | None,
+        out_dir: Path,
+        stages: Stages,
+        report: Progress,
+    ) -> None:
+        self._spark = spark
+        self._terrain = terrain
+        self._parameters = parameters
+        self._partitions = partitions
+        self._out_dir = out_dir
+        self._stages = stages
+        self._report = report
+        self._frame = Frame.of(terrain.area)
+
+    def movement(self) -> None:
+        """Make devices and trajectories."""
+        parameters = self._parameters
+        key = self._key(MovementParameters, "roads", "places", "restrictions")
+        rows = parameters.devices * parameters.tick_count
+        numbers = self._numbers(parameters.devices, -(-rows // _TASK_ROWS))
+        self._sorted("devices", key, lambda: devices(numbers, parameters))
+
+        streets = cache(lambda: Streets.of(self._terrain, parameters))
+        if parameters.load_slot_s:
+            with followed(self._spark, self._report, "loads", parameters.devices):
+                self._sorted("loads", key, lambda: loads(numbers, streets(), parameters))
+
+        def write(folder: Path) -> int | None:
+            found = streets()
+            if parameters.load_slot_s:
+                found = found.loaded(parameters, read_table(self._out_dir, "loads"))
+            moved = trajectories(numbers, found, parameters)
+            write_slices(moved, parameters.ticks_of_slice, folder)
+            return None
+
+        with followed(self._spark, self._report, "trajectories", rows):
+            self._stages.run("trajectories", key, write)
+
+    def workload(self) -> None:
+        """Make objects, subscriptions and the counts of keywords."""
+        parameters, terrain = self._parameters, self._terrain
+        self._report("workload", 0, 3)
+        source = "places" if terrain.texts is None else "texts"
+        key = self._key(WorkloadParameters, source) | {"run_s": parameters.seconds}
+
+        def published() -> DataFrame:
+            keys = self._numbers(object_count(parameters))
+            if terrain.texts is None:
+                return objects(self._read("places"), terrain.places.num_rows, keys, parameters)
+            schema = schemas.TEXTS
+            text_frame = self._spark.read.schema(schema).parquet(str(self._out_dir / "texts"))
+            return objects_of_texts(text_frame, terrain.texts.table.num_rows, keys, parameters)
+
+        self._sorted("objects", key, published)
+        self._report("workload", 1, 3)
+        wanted = self._numbers(parameters.devices * parameters.subscriptions_per_device)
+        of_all = key | {"devices": parameters.devices, "area": terrain.area._asdict()}
+        self._sorted(
+            "subscriptions",
+            of_all,
+            lambda: subscriptions(self._read("objects"), wanted, self._frame, parameters),
         )
-    except FileNotFoundError:
-        raise SimulationError(
-            f"{path} is missing: not a simulation, or one that was not completed"
-        ) from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise SimulationError(f"{path} cannot be read: {error!r}") from None
+        self._report("workload", 2, 3)
+        self._sorted("idf", key, lambda: keyword_counts(self._read("objects")))
+        self._report("workload", 3, 3)
 
+    def feeds(self, slice_s: int) -> None:
+        """Make the feeds."""
+        start_ms = self._parameters.start_ms
+        made_of = [self._stages.done[one].key for one in ("trajectories", "objects", "subscriptions")]
 
-def _read_table(path: Path, name: str) -> pa.Table:
-    folder = path / name
-    if not folder.is_dir():
-        raise SimulationError(f"the table {name} is missing from {path}")
-    try:
-        table = pq.read_table(folder)
-    except (OSError, pa.ArrowException) as error:
-        raise SimulationError(f"the table {name} in {path} cannot be read: {error}") from None
-    expected = schemas.arrow_schema(schemas.TABLES[name])
-    for field in expected:
-        if field.name not in table.column_names:
-            raise SimulationError(f"the table {name} in {path} has no column {field.name}")
-        column = table[field.name]
-        if column.type != field.type:
-            raise SimulationError(
-                f"the column {name}.{field.name} in {path} is {column.type}, must be {field.type}"
-            )
-        if not field.nullable and column.null_count:
-            raise SimulationError(f"the column {name}.{field.name} in {path} has nulls")
-    return table.select(expected.names)
+        def write(folder: Path) -> int | None:
+            write_feeds(folder.parent, start_ms, self._spark, slice_s)
+            return None
+
+        self._report("feeds", 0, 1)
+        key = {"made_of": made_of, "start_ms": start_ms, "slice_s": slice_s}
+        self._stages.run(FEEDS_FOLDER, key, write)
+        self._report("feeds", 1, 1)
+
+    def _key(self, group: type[Parameters], *tables: str) -> dict[str, Any]:
+        """Return what determines a table: the program, some parameters, the tables it is made from."""
+        given = self._parameters.as_dict()
+        return {
+            "program": version("nearcast"),
+            "parameters": {name: given[name] for name in group.model_fields} | {"seed": given["seed"]},
+            "tables": {name: self._stages.done[name].key for name in tables},
+        }
+
+    def _sorted(self, name: str, key: dict[str, Any], make: Callable[[], DataFrame]) -> None:
+        def write(folder: Path) -> int | None:
+            write_sorted(make(), name, folder)
+            return None
+
+        self._stages.run(name, key, write)
+
+    def _read(self, name: str) -> DataFrame:
+        return self._spark.read.schema(schemas.TABLES[name]).parquet(str(self._out_dir / name))
+
+    def _numbers(self, count: int, tasks: int = SHUFFLE_PARTITIONS) -> DataFrame:
+        return self._spark.range(0, count, 1, self._partitions or max(SHUFFLE_PARTITIONS, tasks))

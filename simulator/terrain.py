@@ -46,6 +46,8 @@ class Terrain(NamedTuple):
         Outlines of sea and lakes within the area: closed rings of (lon, lat), for pictures.
     texts
         What is published; None where that comes from places.
+    restrictions
+        The table of this name; None where every turn is allowed.
     """
 
     name: str
@@ -54,3 +56,4 @@ class Terrain(NamedTuple):
     places: pa.Table
     water: list[Ring]
     texts: Texts | None = None
+    restrictions: pa.Table | None = None

@@ -75,9 +75,8 @@ def drives(name: str, seconds: int, seed: int, progress: Progress) -> Drives:
     """
     from simulator.city import generate_city  # noqa: PLC0415 - an extra
     from simulator.maps.reading import read_map  # noqa: PLC0415
-    from simulator.movement.destinations import Destinations  # noqa: PLC0415
+    from simulator.movement.streets import Streets  # noqa: PLC0415
     from simulator.movement.trajectories import drive  # noqa: PLC0415
-    from simulator.network.graph import Graph  # noqa: PLC0415
     from simulator.parameters import SimulationParameters  # noqa: PLC0415
 
     files = ROADS[name]
@@ -93,14 +92,14 @@ def drives(name: str, seconds: int, seed: int, progress: Progress) -> Drives:
     )
     terrain = generate_city(parameters) if path is None else read_map(path, parameters, progress)
     frame = Frame.of(terrain.area)
-    graph = Graph.of(terrain.roads, frame)
+    streets = Streets.of(terrain, parameters)
     numbers = np.arange(_DRIVES, dtype=np.int64)
-    table = drive(graph, Destinations.of(graph, terrain.places), numbers, parameters)
+    table = drive(streets, numbers, parameters)
     lon, lat = table["lon"].to_numpy(), table["lat"].to_numpy()
     return Drives(
         name,
         ((lon - frame.lon0_deg) * frame.x_m_per_deg).reshape(_DRIVES, -1),
         ((lat - frame.lat0_deg) * frame.y_m_per_deg).reshape(_DRIVES, -1),
-        graph.xs_m,
-        graph.ys_m,
+        streets.graph.xs_m,
+        streets.graph.ys_m,
     )

@@ -25,6 +25,9 @@ NODES_PER_CANDIDATE = 20_000
 """About the nodes of a city. On maps with more of them more candidates are considered, so that trips,
 and the searches for their paths, do not grow with the map."""
 
+_REGION_POINTS = 16_384
+"""Enough points for the area to look evenly covered."""
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -40,10 +43,13 @@ class Destinations:
         The node nearest to each place, by popularity; one array per device class.
     open_nodes
         All nodes of the streets that are open to each device class.
+    region_nodes
+        The nodes next to points that are spread evenly over the area; one array per device class.
     """
 
     place_nodes: list[Ints]
     open_nodes: list[Ints]
+    region_nodes: list[Ints]
 
     @classmethod
     def of(cls, graph: Graph, places: pa.Table) -> Destinations:
@@ -54,7 +60,12 @@ class Destinations:
         lats = places["lat"].to_numpy()[order]
         open_nodes = [graph.open_nodes(one) for one in range(len(DEVICE_CLASSES))]
         place_nodes = [_nearest(graph, nodes, lons, lats) for nodes in open_nodes]
-        return cls(place_nodes, open_nodes)
+        numbers = np.arange(_REGION_POINTS)
+        xs, ys = (uniforms(0, TABLE, column, numbers) for column in ("region_lon", "region_lat"))
+        lons = graph.lons.min() + xs * np.ptp(graph.lons)
+        lats = graph.lats.min() + ys * np.ptp(graph.lats)
+        region_nodes = [_nearest(graph, nodes, lons, lats) for nodes in open_nodes]
+        return cls(place_nodes, open_nodes, region_nodes)
 
 
 def _nearest(graph: Graph, nodes: Ints, lons: Floats, lats: Floats) -> Ints:
@@ -87,18 +98,19 @@ def next_nodes(
     device_numbers: Longs,
     classes: Ints,
     at_nodes: Ints,
-    trip: int,
+    trips: Longs,
     seed: int,
 ) -> Ints:
     """Pick a destination for each device: of some candidates, the nearest that is not here."""
     found = np.empty(len(device_numbers), np.int32)
+    trips_of = np.broadcast_to(trips, len(device_numbers))[:, np.newaxis]
     scale = max(1, round(graph.node_count / NODES_PER_CANDIDATE))
     for one, device_class in enumerate(DEVICE_CLASSES):
         of_class = np.flatnonzero(classes == one)
         numbers = device_numbers[of_class, np.newaxis]
         candidates = np.arange(scale * device_class.candidates)
-        draws = uniforms(seed, TABLE, "destination", numbers, trip, candidates)
-        kinds = uniforms(seed, TABLE, "kind", numbers, trip, candidates)
+        draws = uniforms(seed, TABLE, "destination", numbers, trips_of[of_class], candidates)
+        kinds = uniforms(seed, TABLE, "kind", numbers, trips_of[of_class], candidates)
         places = destinations.place_nodes[one]
         nodes = destinations.open_nodes[one]
         to_place = places[(draws**POPULARITY * len(places)).astype(np.int64)]

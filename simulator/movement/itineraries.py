@@ -1,31 +1,30 @@
 """Itineraries: what each device does, as timed legs in continuous time.
 
-A device takes the fastest path its class allows, stays a while, goes on. Speed depends on the class
-of the edge *and* of the device. Cost: one path search per trip; trips are planned in rounds, one for
-every device that is not busy long enough yet.
+A device takes the fastest path its class allows, stays a while, goes on. Speed depends on the class of
+the edge *and* of the device, and on load and weather in the slot of time in which it comes to an edge;
+at the end of a slot it looks for the fastest path anew. Cost: one path search a trip and slot; trips are
+planned in rounds, one for every device that is not busy long enough yet.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from simulator.chance import uniforms
-from simulator.movement.destinations import Destinations, home_nodes, next_nodes
+from simulator.movement.classes import TABLE, classes_of
+from simulator.movement.itinerary_kernels import advance
+from simulator.movement.model import Group, Model
+from simulator.movement.streets import Streets
 from simulator.network.graph import Graph
 from simulator.parameters import SimulationParameters
 
-TABLE = "trajectories"
-
-PACE_MIN = 0.85
-"""The slowest device drives at this share of what its class would."""
-
-STOP_SPREAD = (0.2, 1.8)
-"""A stop is uniform between these multiples of the mean."""
+NOWHERE = -1
+"""The destination of who has none."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -39,19 +38,50 @@ class Itineraries:
     Parameters
     ----------
     offsets
-        int64, devices + 1: the legs of device d are offsets[d]..offsets[d + 1].
+        int64, devices + 1: the legs of device d are offsets[d]..offsets[d + 1], at least one.
     edges
         The edge each leg is on.
     is_moving
         Whether the leg follows its edge; else the device stands at the edge's end.
     ends_s
-        When the leg ends, on the device's clock.
+        When the leg ends, seconds from tick 0.
+    starts_s
+        When each device begins, before tick 0 if negative.
+    classes
+        Of objects, of each device.
     """
 
     offsets: Longs
     edges: Ints
     is_moving: npt.NDArray[np.bool_]
     ends_s: Floats
+    starts_s: Floats
+    classes: Ints
+
+    @property
+    def begins_s(self) -> Floats:
+        """When each leg begins."""
+        found = np.concatenate([[0.0], self.ends_s[:-1]])
+        found[self.offsets[:-1]] = self.starts_s
+        return found
+
+    @property
+    def stops_s(self) -> Floats:
+        """When the last leg of each device ends: behind the run, or where it is no more."""
+        return self.ends_s[self.offsets[1:] - 1]
+
+    def part(self, devices: slice) -> Itineraries:
+        """Return those of some devices that lie together."""
+        numbers = range(len(self.classes))[devices]
+        begin, end = self.offsets[numbers.start], self.offsets[numbers.stop]
+        return Itineraries(
+            self.offsets[numbers.start : numbers.stop + 1] - begin,
+            self.edges[begin:end],
+            self.is_moving[begin:end],
+            self.ends_s[begin:end],
+            self.starts_s[devices],
+            self.classes[devices],
+        )
 
 
 class _Legs(NamedTuple):
@@ -60,88 +90,121 @@ class _Legs(NamedTuple):
     devices: Longs
     edges: Ints
     is_moving: npt.NDArray[np.bool_]
-    durations_s: Floats
-
-
-def device_classes(device_numbers: Longs, parameters: SimulationParameters) -> Ints:
-    """Return the class of each device, as an index into `DEVICE_CLASSES`."""
-    bounds = np.cumsum([parameters.car_share, parameters.bicycle_share])
-    draws = uniforms(parameters.seed, TABLE, "class", device_numbers)
-    return np.searchsorted(bounds, draws, side="right").astype(np.int32)
+    ends_s: Floats
 
 
 def plan(
-    graph: Graph,
-    destinations: Destinations,
-    device_numbers: Longs,
-    until_s: Floats,
-    parameters: SimulationParameters,
+    streets: Streets, model: Model, device_numbers: Longs, parameters: SimulationParameters
 ) -> Itineraries:
-    """Plan trips until every device is busy past a time of its own.
+    """Plan trips until every device is busy past the end of the run, or ends.
 
     Parameters
     ----------
-    graph, destinations
+    streets
         Where to drive.
+    model
+        Where to go, and how long to stay.
     device_numbers
         Who drives: what their randomness is drawn from.
-    until_s
-        How long each has to be busy.
     parameters
-        Seed, shares of device classes and of those that drive, how fast, and length of stops.
+        Seed, shares of device classes and of those that drive, length of the run.
     """
-    seed = parameters.seed
-    classes = device_classes(device_numbers, parameters)
-    paces = PACE_MIN + (1.0 - PACE_MIN) * uniforms(seed, TABLE, "pace", device_numbers)
-    paces *= parameters.velocity
-    at_nodes = home_nodes(destinations, device_numbers, classes, seed)
-    last_edges = _edges_into(graph)[at_nodes]
-    clocks_s = np.zeros(len(device_numbers))
-    still = np.flatnonzero(uniforms(seed, TABLE, "mobility", device_numbers) >= parameters.mobility)
-    parts = [_Legs(still, last_edges[still], np.zeros(len(still), np.bool_), until_s[still] + 1.0)]
-    clocks_s[still] = until_s[still] + 1.0
-    low, high = STOP_SPREAD
-    trip = 0
-    while True:
-        busy = np.flatnonzero(clocks_s <= until_s)
-        if len(busy) == 0:
-            break
-        numbers = device_numbers[busy]
-        to_nodes = next_nodes(graph, destinations, numbers, classes[busy], at_nodes[busy], trip, seed)
-        offsets, edges = graph.shortest_paths(at_nodes[busy], to_nodes, classes[busy])
-        counts = np.diff(offsets)
-        arrived = counts > 0
-        last_edges[busy[arrived]] = edges[offsets[1:][arrived] - 1]
-        at_nodes[busy[arrived]] = to_nodes[arrived]
-        drivers = np.repeat(busy, counts)
-        speeds_mps = graph.speeds_mps[classes[drivers], edges] * paces[drivers]
-        drive_s = graph.lengths_m[edges] / speeds_mps
-        draws = uniforms(seed, TABLE, "stop", numbers, trip)
-        stops_s = parameters.stop_s_mean * (low + (high - low) * draws)
-        clocks_s += np.bincount(drivers, drive_s, len(clocks_s))
-        clocks_s[busy] += stops_s
-        parts.append(_Legs(drivers, edges, np.ones(len(edges), np.bool_), drive_s))
-        parts.append(_Legs(busy, last_edges[busy], np.zeros(len(busy), np.bool_), stops_s))
-        trip += 1
-    return _joined(parts, len(device_numbers))
+    planner = _Planner(streets, model, device_numbers, parameters)
+    conditions = streets.conditions
+    for slot in range(conditions.slot_count):
+        is_last = slot == conditions.slot_count - 1
+        planner.plan_until(slot, math.inf if is_last else (slot + 1) * conditions.slot_s)
+    return planner.itineraries()
 
 
-def _joined(parts: list[_Legs], device_count: int) -> Itineraries:
-    """Bring the legs of each device together, in the order in which they were planned."""
-    legs = _Legs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    order = np.argsort(legs.devices, kind="stable")
-    durations_s = legs.durations_s[order]
-    offsets = np.searchsorted(legs.devices[order], np.arange(device_count + 1)).astype(np.int64)
-    ends_s = np.empty(len(order))
-    # Summed per device, not over all: a sum must not depend on who else is in the batch.
-    for begin, end in pairwise(offsets):
-        np.cumsum(durations_s[begin:end], out=ends_s[begin:end])
-    return Itineraries(
-        offsets=offsets,
-        edges=legs.edges[order],
-        is_moving=legs.is_moving[order],
-        ends_s=ends_s,
-    )
+class _Planner:
+    """Where devices are while their trips are planned."""
+
+    def __init__(
+        self, streets: Streets, model: Model, numbers: Longs, parameters: SimulationParameters
+    ) -> None:
+        seed, count = parameters.seed, len(numbers)
+        self._streets = streets
+        self._model = model
+        self._numbers = numbers
+        self._classes = classes_of(numbers, parameters, seed)
+        self._paces = model.paces(numbers)
+        self._nodes, self._starts_s = model.starts(numbers, self._classes)
+        self._clocks_s = self._starts_s.copy()
+        self._run_s = float(parameters.seconds)
+        self._targets = np.full(count, NOWHERE, np.int32)
+        self._trips = np.zeros(count, np.int64)
+        self._last_edges = _edges_into(streets.graph)[self._nodes]
+        still = np.flatnonzero(uniforms(seed, TABLE, "mobility", numbers) >= parameters.mobility)
+        self._parts: list[_Legs] = []
+        self._stay(still, np.full(len(still), self._run_s + 1.0))
+
+    def plan_until(self, slot: int, limit_s: float) -> None:
+        """Go on with all devices until a time, under the conditions of a slot."""
+        limit_s = min(limit_s, math.nextafter(self._run_s, math.inf))
+        while len(busy := np.flatnonzero(self._clocks_s < limit_s)):
+            new = busy[self._targets[busy] == NOWHERE]
+            if len(new):
+                self._targets[new] = self._model.destinations(self._group(new))
+            for number in np.unique(self._classes[busy]):
+                self._drive(busy[self._classes[busy] == number], number, slot, limit_s)
+
+    def _drive(self, members: Longs, class_number: int, slot: int, limit_s: float) -> None:
+        """Drive on, devices of one class, and stay where they arrive."""
+        pace = self._streets.pace(class_number, slot)
+        offsets, edges = self._streets.hierarchy.paths(
+            pace.metric, self._nodes[members], self._targets[members]
+        )
+        counts, driven, ends_s = advance(
+            offsets,
+            edges,
+            pace.times_s,
+            self._paces[members],
+            self._clocks_s[members],
+            np.full(len(members), limit_s),
+        )
+        drivers = np.repeat(members, counts)
+        self._parts.append(_Legs(drivers, driven, np.ones(len(driven), np.bool_), ends_s))
+        moved = members[counts > 0]
+        lasts = np.cumsum(counts)[counts > 0] - 1
+        self._clocks_s[moved] = ends_s[lasts]
+        self._last_edges[moved] = driven[lasts]
+        self._nodes[moved] = self._streets.graph.targets[driven[lasts]]
+        # Who finds no way is where it wanted to go, too.
+        arrived = members[counts == np.diff(offsets)]
+        self._stay(arrived, self._model.leaves_s(self._group(arrived)))
+        self._targets[arrived] = NOWHERE
+        self._trips[arrived] += 1
+
+    def _stay(self, members: Longs, until_s: Floats) -> None:
+        """Stay where devices are. Those that would stay for ever end."""
+        ends_s = np.where(np.isfinite(until_s), until_s, self._clocks_s[members])
+        edges = self._last_edges[members]
+        self._parts.append(_Legs(members, edges, np.zeros(len(members), np.bool_), ends_s))
+        self._clocks_s[members] = until_s
+
+    def _group(self, members: Longs) -> Group:
+        return Group(
+            self._numbers[members],
+            self._classes[members],
+            self._nodes[members],
+            self._trips[members],
+            self._clocks_s[members],
+        )
+
+    def itineraries(self) -> Itineraries:
+        """Bring the legs of each device together, in the order in which they were planned."""
+        legs = _Legs(*(np.concatenate(column) for column in zip(*self._parts, strict=True)))
+        order = np.argsort(legs.devices, kind="stable")
+        offsets = np.searchsorted(legs.devices[order], np.arange(len(self._numbers) + 1))
+        return Itineraries(
+            offsets=offsets.astype(np.int64),
+            edges=legs.edges[order],
+            is_moving=legs.is_moving[order],
+            ends_s=legs.ends_s[order],
+            starts_s=self._starts_s,
+            classes=self._classes,
+        )
 
 
 def _edges_into(graph: Graph) -> Ints:

@@ -1,7 +1,7 @@
 """Kernel of the trajectories: positions at a fixed period along itineraries of timed legs.
 
-Time is continuous within an itinerary, so what is left of an edge at one sample is simply driven
-before the next; no rounding accumulates.
+Time is continuous within an itinerary, so what is left of an edge at one tick is simply driven before the
+next; no rounding accumulates.
 """
 
 from __future__ import annotations
@@ -12,44 +12,82 @@ import numpy.typing as npt
 from safe_region.jit import kernel
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
 
 @kernel
 def sample(
-    offsets: Longs, ends_s: Floats, begins_s: Floats, period_s: float, tick_count: int
-) -> tuple[npt.NDArray[np.int32], Floats]:
-    """Find the leg that each device is on at each tick, and how far along in time. O(legs + ticks).
+    offsets: Longs,
+    ends_s: Floats,
+    starts_s: Floats,
+    period_s: float,
+    firsts: Longs,
+    row_offsets: Longs,
+) -> tuple[Longs, Floats, Floats]:
+    """Find the leg that each device is on at each of its ticks, and how far along. O(legs + ticks).
 
     Parameters
     ----------
     offsets
         Legs of device d are offsets[d]..offsets[d + 1], at least one.
     ends_s
-        When each leg ends, ascending within a device, whose clock starts at 0.
-    begins_s
-        What each device's clock shows at tick 0.
-    period_s, tick_count
-        When to look.
+        When each leg ends, ascending within a device.
+    starts_s
+        When the first leg of each device begins.
+    period_s, firsts, row_offsets
+        Rows of device d are row_offsets[d]..row_offsets[d + 1], one a tick from firsts[d] on.
 
     Returns
     -------
-    Legs and fractions of their duration in [0, 1], each of shape (devices, ticks).
+    Of each row the leg, the share of its time that has gone by, in [0, 1], and its duration.
     """
-    device_count = offsets.shape[0] - 1
-    legs = np.empty((device_count, tick_count), np.int32)
-    fractions = np.empty((device_count, tick_count))
-    for device in range(device_count):
+    legs = np.empty(row_offsets[-1], np.int64)
+    shares = np.empty(row_offsets[-1])
+    durations_s = np.empty(row_offsets[-1])
+    for device in range(offsets.shape[0] - 1):
         leg = offsets[device]
         last = offsets[device + 1] - 1
-        leg_begin_s = 0.0
-        for tick in range(tick_count):
-            now_s = begins_s[device] + tick * period_s
+        begin_s = starts_s[device]
+        tick = firsts[device]
+        for row in range(row_offsets[device], row_offsets[device + 1]):
+            now_s = tick * period_s
+            tick += 1
             while leg < last and ends_s[leg] <= now_s:
-                leg_begin_s = ends_s[leg]
+                begin_s = ends_s[leg]
                 leg += 1
-            legs[device, tick] = leg
-            duration_s = ends_s[leg] - leg_begin_s
-            fraction = (now_s - leg_begin_s) / duration_s if duration_s > 0.0 else 1.0
-            fractions[device, tick] = min(1.0, fraction)
-    return legs, fractions
+            duration_s = ends_s[leg] - begin_s
+            share = (now_s - begin_s) / duration_s if duration_s > 0.0 else 1.0
+            legs[row] = leg
+            shares[row] = min(1.0, share)
+            durations_s[row] = duration_s
+    return legs, shares, durations_s
+
+
+@kernel
+def positions(
+    legs: Longs,
+    shares: Floats,
+    durations_s: Floats,
+    leg_edges: Ints,
+    is_moving: npt.NDArray[np.bool_],
+    sources: Ints,
+    targets: Ints,
+    lengths_m: Floats,
+    lons: Floats,
+    lats: Floats,
+) -> tuple[Ints, Floats, Floats, Floats]:
+    """Return edge, longitude, latitude and speed of each row of `sample`. O(rows)."""
+    count = legs.shape[0]
+    edges = np.empty(count, np.int32)
+    row_lons, row_lats, speeds_mps = np.empty(count), np.empty(count), np.empty(count)
+    for row in range(count):
+        edge = leg_edges[legs[row]]
+        moves = is_moving[legs[row]]
+        share = shares[row] if moves else 1.0
+        start, end = sources[edge], targets[edge]
+        edges[row] = edge
+        row_lons[row] = lons[start] + share * (lons[end] - lons[start])
+        row_lats[row] = lats[start] + share * (lats[end] - lats[start])
+        speeds_mps[row] = lengths_m[edge] / durations_s[row] if moves else 0.0
+    return edges, row_lons, row_lats, speeds_mps

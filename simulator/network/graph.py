@@ -1,6 +1,6 @@
 """The street graph: compressed sparse rows over the largest strongly connected part of the roads.
 
-Cost: building is linear in the roads (plus a sort); a path is O((nodes + edges) log edges) at worst.
+Cost: building is linear in the roads (plus a sort). `router` finds paths.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from safe_region.frame import Frame
-from simulator.network.graph_kernels import shortest_paths, strong_components
-from simulator.network.traffic import travel_speeds_mps
+from simulator.network.graph_kernels import strong_components
+from simulator.network.traffic import travel_speeds_mps, vehicles_max
+from simulator.network.turns import split
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -46,6 +47,8 @@ class Graph:
         int64, nodes + 1: the edges of node n are offsets[n]..offsets[n + 1].
     sources, targets
         int32, one entry an edge: the nodes it leads from and to.
+    edge_ids
+        Of the roads table. Edges that begin at copies of a node (`turns`) have the id of the original.
     lengths_m
         Length of each edge.
     speeds_mps
@@ -54,21 +57,40 @@ class Graph:
         Each node's position.
     xs_m, ys_m
         The same on the plane.
+    headings_deg
+        Where each edge leads, clockwise from the north.
+    vehicles_max
+        More cars on an edge slow each other down.
+    is_restricted
+        Of each node, whether turns are restricted there: nobody stops there.
     """
 
     offsets: Longs
     sources: Ints
     targets: Ints
+    edge_ids: Longs
     lengths_m: Floats
     speeds_mps: Floats
     lons: Floats
     lats: Floats
     xs_m: Floats
     ys_m: Floats
+    headings_deg: Floats
+    vehicles_max: Floats
+    is_restricted: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, roads: pa.Table, frame: Frame) -> Graph:
+    def of(cls, roads: pa.Table, frame: Frame, restrictions: pa.Table | None = None) -> Graph:
         """Build the graph of a roads table; what is not strongly connected to it is left out.
+
+        Parameters
+        ----------
+        roads
+            The table.
+        frame
+            The plane.
+        restrictions
+            Which edges must not follow one another, the table of this name; None for no restrictions.
 
         Raises
         ------
@@ -81,25 +103,35 @@ class Graph:
         lons = np.concatenate([column["source_lon"], column["target_lon"]])[first]
         lats = np.concatenate([column["source_lat"], column["target_lat"]])[first]
         sources, targets = np.split(nodes.astype(np.int32), 2)
-        is_kept = largest_component(sources, targets, len(first))
+        comes, goes = _rows_of(restrictions, column["edge_id"])
+        parts = split(sources, targets, len(first), comes, goes)
+        lons, lats = lons[parts.originals], lats[parts.originals]
+        is_kept = largest_component(parts.sources, parts.targets, len(lons))
         if np.count_nonzero(is_kept) <= 1:
             raise ValueError("the roads connect no two nodes in both directions")
         number = (np.cumsum(is_kept) - 1).astype(np.int32)
-        edges = np.flatnonzero(is_kept[sources] & is_kept[targets])
-        edges = edges[np.lexsort((number[targets[edges]], number[sources[edges]]))]
-        lons, lats = lons[is_kept], lats[is_kept]
+        edges = np.flatnonzero(is_kept[parts.sources] & is_kept[parts.targets])
+        edges = edges[np.lexsort((number[parts.targets[edges]], number[parts.sources[edges]]))]
+        lons, lats, rows = lons[is_kept], lats[is_kept], parts.rows[edges]
+        xs_m = (lons - frame.lon0_deg) * frame.x_m_per_deg
+        ys_m = (lats - frame.lat0_deg) * frame.y_m_per_deg
+        starts, ends = number[parts.sources[edges]], number[parts.targets[edges]]
+        turns = np.arctan2(xs_m[ends] - xs_m[starts], ys_m[ends] - ys_m[starts])
+        road_classes = column["road_class"][rows].astype(np.str_)
         return cls(
-            offsets=_offsets(number[sources[edges]], len(lons)),
-            sources=number[sources[edges]],
-            targets=number[targets[edges]],
-            lengths_m=column["length_m"][edges],
-            speeds_mps=travel_speeds_mps(
-                column["road_class"][edges].astype(np.str_), column["speed_mps"][edges]
-            ),
+            offsets=_offsets(starts, len(lons)),
+            sources=starts,
+            targets=ends,
+            edge_ids=column["edge_id"][rows],
+            lengths_m=column["length_m"][rows],
+            speeds_mps=travel_speeds_mps(road_classes, column["speed_mps"][rows]),
             lons=lons,
             lats=lats,
-            xs_m=(lons - frame.lon0_deg) * frame.x_m_per_deg,
-            ys_m=(lats - frame.lat0_deg) * frame.y_m_per_deg,
+            xs_m=xs_m,
+            ys_m=ys_m,
+            headings_deg=np.degrees(turns) % 360.0,
+            vehicles_max=vehicles_max(road_classes, column["length_m"][rows]),
+            is_restricted=parts.is_restricted[is_kept],
         )
 
     @property
@@ -107,28 +139,31 @@ class Graph:
         """How many nodes there are."""
         return len(self.lons)
 
+    @property
+    def times_s(self) -> Floats:
+        """How long each device class (rows) is on each edge; infinite where it may not go."""
+        with np.errstate(divide="ignore"):
+            found: Floats = np.where(self.speeds_mps > 0.0, self.lengths_m / self.speeds_mps, np.inf)
+        return found
+
     def open_nodes(self, device_class: int) -> Ints:
-        """Return the nodes between which a device class can always find a way."""
+        """Return the nodes between which a device class can always find a way, and where it may stop."""
         is_open = self.speeds_mps[device_class] > 0.0
         found = largest_component(self.sources[is_open], self.targets[is_open], self.node_count)
-        return np.flatnonzero(found).astype(np.int32)
+        return np.flatnonzero(found & ~self.is_restricted).astype(np.int32)
 
-    def shortest_paths(self, sources: Ints, targets: Ints, classes: Ints) -> tuple[Longs, Ints]:
-        """Find the fastest path of each (source, target, device class), as rows of edges.
 
-        Empty where source and target coincide or no way leads from one to the other.
-        """
-        return shortest_paths(
-            self.offsets,
-            self.targets,
-            self.speeds_mps,
-            self.lengths_m,
-            self.xs_m,
-            self.ys_m,
-            sources,
-            targets,
-            classes,
-        )
+def _rows_of(restrictions: pa.Table | None, edge_ids: Longs) -> tuple[Longs, Longs]:
+    """Return the rows of the edges that restrictions name; without those that name others."""
+    if restrictions is None or not restrictions.num_rows:
+        nothing = np.empty(0, np.int64)
+        return nothing, nothing
+    order = np.argsort(edge_ids)
+    named = [restrictions[name].to_numpy() for name in ("edge_id_from", "edge_id_to")]
+    at = [np.minimum(np.searchsorted(edge_ids[order], one), len(order) - 1) for one in named]
+    known = [edge_ids[order][place] == one for place, one in zip(at, named, strict=True)]
+    comes, goes = (order[place[known[0] & known[1]]] for place in at)
+    return comes, goes
 
 
 def _offsets(sources: Ints, node_count: int) -> Longs:

@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from simulator.parameters.declared import Parameters
 
 DEVICES_MAX = 1_000_000
 """Device ids have six digits."""
 
+SLICE_ROWS = 4_000_000
+"""About the rows of a slice of the trajectories: what a replay holds in memory at a time."""
+
+TRIPS, BRINKHOFF, COMMUTERS = "trips", "brinkhoff", "commuters"
+MOVEMENTS = (TRIPS, BRINKHOFF, COMMUTERS)
+
+NETWORK, REGION = "network", "region"
+STARTS = (NETWORK, REGION)
+
+_CLASSES_MAX = 8
+_KMH_LIMITS = (1.0, 300.0)
+_DAY_S = 86_400
+_SLOT_S_MIN = 10.0
+
+
+def _one_of(known: tuple[str, ...], name: str) -> str:
+    if name not in known:
+        raise ValueError(f"must be one of {', '.join(known)}")
+    return name
+
 
 class MovementParameters(Parameters):
     """Devices, their classes and speeds, and when positions are noted."""
 
     devices: int = Field(500, ge=1, le=DEVICES_MAX, description="Devices that move.")
-    seconds: int = Field(600, ge=1, le=86_400, description="Simulated time.")
+    seconds: int = Field(600, ge=1, le=31 * _DAY_S, description="Simulated time.")
     period_ms: int = Field(
-        1_000, ge=100, le=60_000, description="Milliseconds between two positions of a device."
+        1_000, ge=100, le=3_600_000, description="Milliseconds between two positions of a device."
     )
     start_ms: int = Field(
         1_767_225_600_000, ge=0, le=2**53, description="Epoch milliseconds of the first position."
+    )
+    movement: str = Field(
+        TRIPS,
+        description="How devices move: trips (to places, with stops), brinkhoff (his network-based "
+        "generator: classes of objects, expected travel times) or commuters (home, work, errands, days).",
     )
     car_share: float = Field(0.6, ge=0, le=1, description="Share of the devices that are cars.")
     bicycle_share: float = Field(
@@ -32,6 +57,73 @@ class MovementParameters(Parameters):
     stop_s_mean: float = Field(
         45.0, ge=1, le=3_600, description="Mean seconds that a device stays at a destination."
     )
+    load_slot_s: float = Field(
+        0.0,
+        ge=0,
+        le=_DAY_S,
+        description="Speeds depend on load, which is counted for so many seconds; then routes are chosen "
+        "anew. 0 for speeds that do not.",
+    )
+    vehicles_per_device: float = Field(
+        1.0, ge=0, le=1e6, description="Vehicles that a car stands for where load is counted."
+    )
+    weather: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Rectangles of bad weather that move over the map and slow everybody down.",
+    )
+    start: str = Field(
+        NETWORK,
+        description="Where objects of brinkhoff start: network (any node alike) or region (any point of "
+        "the area alike, at the node next to it).",
+    )
+    class_speeds_kmh: str = Field(
+        "130,100,80,60,50,30",
+        description="Maximum speeds of brinkhoff's classes of cars, km/h with commas between them, at "
+        f"most {_CLASSES_MAX}.",
+    )
+    trip_s_mean: float = Field(
+        600.0, ge=1, le=_DAY_S, description="Travel time that objects of brinkhoff expect, in the mean."
+    )
+    appear_share: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Share of the objects of brinkhoff that appear in the course of the run.",
+    )
+    vanish: bool = Field(
+        default=False, description="Whether objects of brinkhoff end at their first destination."
+    )
+    slice_ticks: int | None = Field(
+        None,
+        ge=1,
+        le=10_000_000,
+        description="Ticks of a folder of trajectories; as many as make some million rows if not given.",
+    )
+
+    @field_validator("movement")
+    @classmethod
+    def _know_movement(cls, name: str) -> str:
+        return _one_of(MOVEMENTS, name)
+
+    @field_validator("start")
+    @classmethod
+    def _know_start(cls, name: str) -> str:
+        return _one_of(STARTS, name)
+
+    @field_validator("class_speeds_kmh")
+    @classmethod
+    def _know_speeds(cls, text: str) -> str:
+        low, high = _KMH_LIMITS
+        message = f"must be 1 to {_CLASSES_MAX} numbers within {low}..{high}, with commas between them"
+        try:
+            speeds = [float(one) for one in text.split(",")]
+        except ValueError:
+            raise ValueError(message) from None
+        if len(speeds) > _CLASSES_MAX or not all(low <= one <= high for one in speeds):
+            raise ValueError(message)
+        return text
 
     @model_validator(mode="after")
     def _fit(self) -> MovementParameters:
@@ -39,6 +131,8 @@ class MovementParameters(Parameters):
             raise ValueError(f"car_share + bicycle_share is {total}, must be at most 1")
         if self.run_ms % self.period_ms:
             raise ValueError(f"period_ms is {self.period_ms}, must divide the run of {self.run_ms} ms")
+        if 0 < self.load_slot_s < _SLOT_S_MIN:
+            raise ValueError(f"load_slot_s is {self.load_slot_s}, must be 0 or at least {_SLOT_S_MIN}")
         return self
 
     @property
@@ -50,3 +144,13 @@ class MovementParameters(Parameters):
     def tick_count(self) -> int:
         """How many positions each device has: one per period, both ends included."""
         return self.run_ms // self.period_ms + 1
+
+    @property
+    def ticks_of_slice(self) -> int:
+        """How many ticks a slice of the trajectories has."""
+        return self.slice_ticks or max(1, SLICE_ROWS // self.devices)
+
+    @property
+    def class_speeds_kmh_max(self) -> list[float]:
+        """The maximum speeds of classes of cars."""
+        return [float(one) for one in self.class_speeds_kmh.split(",")]

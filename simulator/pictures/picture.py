@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
@@ -126,9 +127,8 @@ def _draw_city(axes: Axes, simulation: Simulation, highlight: Highlight | None) 
     if highlight is not None:
         _draw_highlight(axes, highlight, _PATH_PT)
     world = simulation.world
-    devices = _device_count(simulation.trajectories)
-    minutes = world.seconds / 60.0
-    text = f"{devices:,} devices, {simulation.objects.num_rows:,} objects, {minutes:.3g} minutes"
+    counts = ", ".join(f"{simulation.row_count(one):,} {one}" for one in ("devices", "objects"))
+    text = f"{counts}, {world.seconds / 60.0:.3g} minutes"
     draw_title(axes, world.name, text)
     corner = emptiest_corner(simulation.roads, shown)
     road_classes = set(simulation.roads["road_class"].unique().to_pylist())
@@ -217,12 +217,10 @@ def _draw_panel(axes: Axes, simulation: Simulation, shown: Area, scale: float) -
         )
     )
     _draw_roads(axes, simulation.roads, scale)
-    paths = _paths(simulation.trajectories)
+    paths = paths_of(simulation)
     alpha = float(np.clip(60.0 / len(paths), 0.10, 0.5))
     axes.add_collection(
-        LineCollection(
-            list(paths), colors=map_style.TRAFFIC, linewidths=0.9 * scale, alpha=alpha, zorder=4
-        )
+        LineCollection(paths, colors=map_style.TRAFFIC, linewidths=0.9 * scale, alpha=alpha, zorder=4)
     )
     objects = simulation.objects
     axes.scatter(
@@ -282,19 +280,18 @@ def standing_places(subscriptions: pa.Table) -> npt.NDArray[np.float64]:
     return np.array(shown, np.float64).reshape(-1, 2)
 
 
-def _device_count(trajectories: pa.Table) -> int:
-    ticks = trajectories["tick"].to_numpy()
-    return int(np.count_nonzero(ticks == 0))
-
-
-def _paths(trajectories: pa.Table) -> npt.NDArray[np.float64]:
-    """Return positions of shape (devices, ticks, 2); of many devices only some."""
-    devices = _device_count(trajectories)
-    positions = np.column_stack([trajectories["lon"].to_numpy(), trajectories["lat"].to_numpy()])
-    # Sorted by (tick, device), every device at every tick.
-    by_device = positions.reshape(-1, devices, 2).transpose(1, 0, 2)
-    found: npt.NDArray[np.float64] = by_device[:: -(-devices // TRAJECTORIES_MAX)]
-    return found
+def paths_of(simulation: Simulation) -> list[npt.NDArray[np.float64]]:
+    """Return where devices went, (lon, lat) a row; of many devices only some. Reads slice by slice."""
+    ids = simulation.devices["device_id"]
+    shown = ids.take(pa.array(range(0, len(ids), -(-len(ids) // TRAJECTORIES_MAX))))
+    chosen = shown.combine_chunks()
+    parts = [found.filter(pc.is_in(found["device_id"], chosen)) for found in simulation.slices()]
+    rows = pa.concat_tables(parts)
+    devices = pc.index_in(rows["device_id"], chosen).to_numpy()
+    order = np.argsort(devices, kind="stable")
+    positions = np.column_stack([rows["lon"].to_numpy(), rows["lat"].to_numpy()])[order]
+    ends = np.searchsorted(devices[order], np.arange(1, len(shown)))
+    return np.split(positions, ends)
 
 
 def _draw_regions(axes: Axes, rings: Sequence[npt.NDArray[np.float64]]) -> None:

@@ -10,15 +10,13 @@ from simulator.pictures.map_furniture import emptiest_corner
 from simulator.pictures.picture import (
     PLACES_MAX,
     RANGES_MAX,
-    TRAJECTORIES_MAX,
     Highlight,
     _extent,
-    _paths,
     draw_map,
     fixed_ranges,
+    paths_of,
     standing_places,
 )
-from simulator.schemas import TRAJECTORIES, arrow_schema
 from tests.simulator.conftest import SMALL
 
 
@@ -79,22 +77,16 @@ def test_an_impossible_file_is_an_os_error(simulation, tmp_path):
 
 
 def test_paths_are_those_of_the_devices(simulation, highlight):
-    paths = _paths(simulation.trajectories)
-    assert paths.shape == (SMALL.devices, SMALL.tick_count, 2)
+    paths = paths_of(simulation)
+    assert [len(path) for path in paths] == [SMALL.tick_count] * SMALL.devices
     assert paths[3].tolist() == [list(position) for position in highlight.path]
 
 
-def test_of_many_devices_some_are_drawn():
-    count = TRAJECTORIES_MAX + 1
-    columns = [
-        pa.array([f"device-{i:06d}" for i in range(count)]),
-        pa.array(np.zeros(count, np.int32)),
-        *(pa.array(np.arange(count, dtype=float)) for _ in range(4)),
-    ]
-    table = pa.Table.from_arrays(columns, schema=arrow_schema(TRAJECTORIES))
-    paths = _paths(table)
-    assert paths.shape == (count // 2 + 1, 1, 2)
-    assert paths[1, 0].tolist() == [2.0, 2.0]
+def test_of_many_devices_some_are_drawn(simulation, highlight, monkeypatch):
+    monkeypatch.setattr("simulator.pictures.picture.TRAJECTORIES_MAX", 10)
+    paths = paths_of(simulation)
+    assert len(paths) == 8
+    assert paths[1].tolist() == [list(position) for position in highlight.path]
 
 
 def test_ranges_that_stay_are_drawn(simulation, tmp_path):

@@ -23,7 +23,8 @@ def test_the_same_rows_whatever_the_partitioning(simulation, spark, tmp_path):
     for name in schemas.TABLES:
         assert getattr(other, name).equals(getattr(simulation, name)), name
     assert other.world == simulation.world
-    assert ("trajectories", 1, 1) in stages
+    rows = simulation.trajectories.num_rows
+    assert ("trajectories", rows, rows) in stages
     assert all(0 <= done <= total for _, done, total in stages)
 
 
@@ -32,7 +33,7 @@ def test_tables_have_their_schemas_and_order(simulation):
         table = getattr(simulation, name)
         assert table.schema.names == schema.names
         assert table.schema.types == schemas.arrow_schema(schema).types
-        assert table.num_rows > 0
+        assert table.num_rows > 0 or name == "restrictions"
     trajectories = simulation.trajectories
     assert trajectories.equals(trajectories.sort_by([("tick", "ascending"), ("device_id", "ascending")]))
     objects = simulation.objects

@@ -4,10 +4,13 @@ import pytest
 
 from safe_region.frame import Frame
 from simulator.city import city_area
-from simulator.movement.destinations import Destinations, home_nodes, next_nodes
-from simulator.movement.itineraries import device_classes, plan
+from simulator.movement.classes import classes_of
+from simulator.movement.destinations import home_nodes, next_nodes
+from simulator.movement.itineraries import plan
+from simulator.movement.streets import Streets
 from simulator.movement.trajectories import drive
 from simulator.movement.trajectory_kernels import sample
+from simulator.movement.trips import TripModel
 from simulator.network.traffic import DEVICE_CLASSES
 from tests.simulator.conftest import SMALL
 from tests.simulator.test_city import distance_to_roads_m
@@ -16,13 +19,18 @@ NUMBERS = np.arange(SMALL.devices)
 
 
 @pytest.fixture(scope="module")
-def destinations(graph, city):
-    return Destinations.of(graph, city.places)
+def streets(city):
+    return Streets.of(city, SMALL)
 
 
 @pytest.fixture(scope="module")
-def driven(graph, destinations):
-    return pa.Table.from_batches([drive(graph, destinations, NUMBERS, SMALL)])
+def destinations(streets):
+    return streets.destinations
+
+
+@pytest.fixture(scope="module")
+def driven(streets):
+    return pa.Table.from_batches([drive(streets, NUMBERS, SMALL)])
 
 
 def _plane(table):
@@ -49,7 +57,7 @@ def test_positions_lie_on_streets(driven, city):
 def test_nobody_is_faster_than_the_class_of_edge_and_device_allow(driven, graph):
     xs, ys = _plane(driven)
     moved_m = np.hypot(np.diff(xs, axis=1), np.diff(ys, axis=1))
-    classes = device_classes(NUMBERS, SMALL)
+    classes = classes_of(NUMBERS, SMALL, SMALL.seed)
     for one, device_class in enumerate(DEVICE_CLASSES):
         fastest_mps = graph.speeds_mps[one].max()
         assert fastest_mps <= device_class.cap_mps
@@ -65,16 +73,18 @@ def test_nobody_is_faster_than_the_class_of_edge_and_device_allow(driven, graph)
     assert moved_m[standing].max(initial=0.0) == 0.0
 
 
-def test_each_leg_takes_as_long_as_its_edge_at_the_speed_of_the_device(graph, destinations):
-    until_s = np.full(len(NUMBERS), 900.0)
-    itineraries = plan(graph, destinations, NUMBERS, until_s, SMALL)
-    classes = device_classes(NUMBERS, SMALL)
-    for device, one in enumerate(classes):
+def test_each_leg_takes_as_long_as_its_edge_at_the_speed_of_the_device(graph, streets):
+    parameters = SMALL.changed(seconds=900)
+    itineraries = plan(streets, TripModel(streets, parameters), NUMBERS, parameters)
+    begins_s = itineraries.begins_s
+    for device, one in enumerate(classes_of(NUMBERS, SMALL, SMALL.seed)):
         legs = slice(itineraries.offsets[device], itineraries.offsets[device + 1])
         edges, is_moving = itineraries.edges[legs], itineraries.is_moving[legs]
         ends_s = itineraries.ends_s[legs]
         assert ends_s[-1] > 900.0
-        speeds = graph.lengths_m[edges] / np.diff(ends_s, prepend=0.0)
+        # Nobody plans more than it needs.
+        assert (begins_s[legs][is_moving] <= 900.0).all()
+        speeds = graph.lengths_m[edges] / (ends_s - begins_s[legs])
         ratio = speeds[is_moving] / graph.speeds_mps[one, edges[is_moving]]
         assert (ratio > 0.85 - 1e-9).all()
         assert (ratio < 1.0 + 1e-9).all()
@@ -86,15 +96,15 @@ def test_each_leg_takes_as_long_as_its_edge_at_the_speed_of_the_device(graph, de
 
 def test_the_rest_of_an_edge_is_carried_over():
     """Legs of 0.4 s looked at every second: after n seconds a device is 2.5 n legs on."""
-    ends_s = np.cumsum(np.full(100, 0.4))
+    ends_s = np.cumsum(np.full(100, 0.4)) - 0.1
     offsets = np.array([0, 100], np.int64)
-    legs, fractions = sample(offsets, ends_s, np.array([0.1]), 1.0, 30)
-    done = legs[0] + fractions[0]
-    assert done == pytest.approx((0.1 + np.arange(30)) / 0.4, abs=1e-9)
+    starts_s, none = np.array([-0.1]), np.array([0])
+    legs, shares, _ = sample(offsets, ends_s, starts_s, 1.0, none, np.array([0, 30]))
+    assert legs + shares == pytest.approx((0.1 + np.arange(30)) / 0.4, abs=1e-9)
     # Past its end an itinerary stays where it is.
-    legs, fractions = sample(offsets, ends_s, np.array([39.5]), 1.0, 3)
-    assert legs.tolist() == [[98, 99, 99]]
-    assert fractions[0, 2] == 1.0
+    legs, shares, _ = sample(offsets, ends_s, starts_s, 1.0, none + 39, np.array([0, 3]))
+    assert legs.tolist() == [97, 99, 99]
+    assert shares[2] == 1.0
 
 
 def test_headings_point_where_the_device_goes(driven):
@@ -107,29 +117,32 @@ def test_headings_point_where_the_device_goes(driven):
     assert along[steady] == pytest.approx(np.hypot(dx, dy)[steady], abs=1e-6)
 
 
-def test_a_device_does_not_depend_on_its_company(graph, destinations, driven):
-    alone = drive(graph, destinations, NUMBERS[5:6], SMALL)
+def test_a_device_does_not_depend_on_its_company(streets, driven):
+    alone = drive(streets, NUMBERS[5:6], SMALL)
     first = 5 * SMALL.tick_count
     assert pa.Table.from_batches([alone]).equals(driven.slice(first, SMALL.tick_count))
 
 
-def test_most_devices_move_most_of_the_time(graph, destinations):
+def test_most_devices_move_most_of_the_time(streets):
     parameters = SMALL.changed(seconds=600)
-    speeds = drive(graph, destinations, NUMBERS, parameters).column("speed_mps").to_numpy()
+    speeds = drive(streets, NUMBERS, parameters).column("speed_mps").to_numpy()
     assert 0.5 < (speeds > 0.0).mean() < 0.99
 
 
-def test_some_may_stay_and_the_others_be_faster(graph, destinations):
+def test_some_may_stay_and_the_others_be_faster(city, streets):
     """Of those that drive the first leg is the same, and takes half as long."""
-    numbers, until_s = np.arange(200), np.full(200, 60.0)
-    plain = plan(graph, destinations, numbers, until_s, SMALL)
-    some = plan(graph, destinations, numbers, until_s, SMALL.changed(mobility=0.3, velocity=2.0))
+    numbers = np.arange(200)
+    parameters = SMALL.changed(mobility=0.3, velocity=2.0)
+    plain = plan(streets, TripModel(streets, SMALL), numbers, SMALL)
+    faster = Streets.of(city, parameters)
+    some = plan(faster, TripModel(faster, parameters), numbers, parameters)
     first, few = plain.offsets[:-1], some.offsets[:-1]
     drives = some.is_moving[few]
     assert 0.2 < drives.mean() < 0.4
     assert (some.ends_s[few[~drives]] > 60.0).all()
     assert (some.edges[few[drives]] == plain.edges[first[drives]]).all()
-    assert some.ends_s[few[drives]] == pytest.approx(plain.ends_s[first[drives]] / 2.0)
+    took_s = (plain.ends_s - plain.begins_s)[first[drives]]
+    assert (some.ends_s - some.begins_s)[few[drives]] == pytest.approx(took_s / 2.0)
 
 
 def test_trips_do_not_grow_with_the_map(graph, destinations, monkeypatch):

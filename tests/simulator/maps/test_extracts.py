@@ -9,9 +9,8 @@ import pytest
 
 from safe_region.frame import Frame
 from simulator.maps import MapError, read_map
-from simulator.movement.destinations import Destinations
+from simulator.movement.streets import Streets
 from simulator.movement.trajectories import drive
-from simulator.network.graph import Graph
 from simulator.network.traffic import RoadClass
 from simulator.parameters import SimulationParameters
 
@@ -50,12 +49,12 @@ def test_an_extract_can_be_driven_in(name, roads_min, places_min):
     assert pc.min(terrain.roads["speed_mps"]).as_py() > 0.5
     assert pc.max(terrain.roads["speed_mps"]).as_py() < 42.0
     frame = Frame.of(terrain.area)
-    graph = Graph.of(terrain.roads, frame)
+    streets = Streets.of(terrain, PARAMETERS)
+    graph = streets.graph
     # What is read is what is driven in: nothing is left to drop.
     assert len(graph.targets) == terrain.roads.num_rows
     assert max(graph.lengths_m) < 3_000.0
-    destinations = Destinations.of(graph, terrain.places)
-    batch = drive(graph, destinations, np.arange(PARAMETERS.devices), PARAMETERS)
+    batch = drive(streets, np.arange(PARAMETERS.devices), PARAMETERS)
     assert 0.5 < (batch.column("speed_mps").to_numpy() > 0.0).mean() < 0.99
     for lon, lat in zip(batch.column("lon").to_pylist(), batch.column("lat").to_pylist(), strict=True):
         assert frame.covers(lon, lat)
@@ -97,7 +96,8 @@ def test_a_road_network_can_be_driven_in(name, unit_m, nodes, edges, km):
     parameters = PARAMETERS.changed(map_file=path, unit_m=unit_m)
     terrain = read(path, parameters)
     frame = Frame.of(terrain.area)
-    graph = Graph.of(terrain.roads, frame)
+    streets = Streets.of(terrain, parameters)
+    graph = streets.graph
     # All of it is connected.
     assert graph.node_count == nodes
     assert len(graph.targets) == terrain.roads.num_rows == edges
@@ -106,8 +106,7 @@ def test_a_road_network_can_be_driven_in(name, unit_m, nodes, edges, km):
     dy_m = graph.ys_m[graph.targets] - graph.ys_m[graph.sources]
     assert (graph.lengths_m >= np.sqrt(dx_m * dx_m + dy_m * dy_m) * (1.0 - 1e-9)).all()
     assert terrain.places.num_rows == parameters.places
-    destinations = Destinations.of(graph, terrain.places)
-    batch = drive(graph, destinations, np.arange(parameters.devices), parameters)
+    batch = drive(streets, np.arange(parameters.devices), parameters)
     assert 0.5 < (batch.column("speed_mps").to_numpy() > 0.0).mean() <= 1.0
     for lon, lat in zip(batch.column("lon").to_pylist(), batch.column("lat").to_pylist(), strict=True):
         assert frame.covers(lon, lat)

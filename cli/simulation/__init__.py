@@ -1,0 +1,1 @@
+"""Commands of `nearcast simulate`: what else is done with simulations."""

@@ -1,0 +1,39 @@
+"""`nearcast simulate check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cli.failures import reported
+from cli.progress import bars
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
+def check(folder: Path, master: str) -> None:
+    """Check that a simulation is what it says. Exits with status 1 if it is not.
+
+    Every position lies on its road, nobody is faster than road, class and device allow, ticks have no
+    gaps, turns are allowed, ids are there, and tables have as many rows as were made. Runs on Spark.
+    """
+    from feeds.java import JavaNotFoundError  # noqa: PLC0415
+    from simulator.checks.check import check as run  # noqa: PLC0415
+    from simulator.session import simulator_session  # noqa: PLC0415
+    from simulator.simulation import SimulationError, load  # noqa: PLC0415
+
+    with (
+        reported(SimulationError, JavaNotFoundError, OSError),
+        bars() as report,
+        simulator_session(master) as spark,
+    ):
+        found = run(load(folder), spark, report)
+    width = max(len(one.rule) for one in found)
+    click.echo(f"{'rule':<{width}}  {'checked':>13}  {'violations':>10}")
+    for one in found:
+        click.echo(f"{one.rule:<{width}}  {one.checked:>13,}  {one.violations:>10,}")
+    broken = sum(1 for one in found if one.violations)
+    click.echo(f"{folder}: {len(found)} rules, {broken} broken")
+    raise click.exceptions.Exit(1 if broken else 0)

@@ -1,0 +1,93 @@
+"""`nearcast simulate describe`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.failures import reported
+from cli.progress import bars
+
+if TYPE_CHECKING:
+    from simulator.simulation import Simulation
+    from simulator.summary.figures import Figures
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--plots",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for map.png, speeds.png and load.png; FOLDER unless told otherwise.",
+)
+@click.option(
+    "--beside",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Another simulation, of real traces say, whose speeds and trips are drawn over these.",
+)
+@click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
+def describe(folder: Path, plots: Path | None, beside: Path | None, master: str) -> None:
+    """Say what a simulation amounts to: counts, speeds, lengths; and draw it."""
+    from feeds.java import JavaNotFoundError  # noqa: PLC0415
+    from simulator.session import simulator_session  # noqa: PLC0415
+    from simulator.simulation import SimulationError, load  # noqa: PLC0415
+    from simulator.summary.figures import figures  # noqa: PLC0415
+    from simulator.summary.plots import draw_plots  # noqa: PLC0415
+
+    with (
+        reported(SimulationError, JavaNotFoundError, OSError),
+        bars() as report,
+        simulator_session(master) as spark,
+    ):
+        simulations = [load(one) for one in (folder, beside) if one is not None]
+        found = []
+        for number, one in enumerate(simulations):
+            report("figures", number, len(simulations))
+            found.append((one, figures(one, spark)))
+        report("figures", len(simulations), len(simulations))
+        drawn = draw_plots(*found[0], plots or folder, *found[1:])
+    for one, told in found:
+        _show_tables(one)
+        _show_classes(told)
+    click.echo("   ".join(str(path) for path in drawn))
+
+
+def _show_tables(simulation: Simulation) -> None:
+    """Say how large tables are, and how long they took."""
+    from simulator import schemas  # noqa: PLC0415
+    from simulator.stages import read_mark  # noqa: PLC0415
+
+    world = simulation.world
+    click.echo(
+        f"{simulation.path}: {world.name}, {world.seconds:,} s, a position every {world.period_ms} ms"
+    )
+    click.echo(f"{'table':<14}{'rows':>14}{'MB':>10}{'s':>9}{'rows/s':>12}")
+    for name in (*schemas.TABLES, *schemas.MORE_TABLES):
+        mark = read_mark(simulation.path, name)
+        if mark is not None:
+            rate = f"{mark.rows / mark.seconds:,.0f}" if mark.seconds >= 1.0 else ""
+            size_mb = mark.size_bytes / 1e6
+            click.echo(f"{name:<14}{mark.rows:>14,}{size_mb:>10,.1f}{mark.seconds:>9,.1f}{rate:>12}")
+
+
+def _show_classes(found: Figures) -> None:
+    """Say what devices of each class do."""
+    columns = ("devices", "positions", "moving", "km", "median km/h", "95 % km/h")
+    click.echo(f"{'class':<14}" + "".join(f"{one:>14}" for one in columns))
+    for name, one in found.classes.items():
+        values = (
+            f"{one.device_count:,}",
+            f"{one.position_count:,}",
+            f"{one.moving_share:.0%}",
+            f"{one.km:,.1f}",
+            f"{one.speed_kmh(0.5):.0f}",
+            f"{one.speed_kmh(0.95):.0f}",
+        )
+        click.echo(f"{name:<14}" + "".join(f"{value:>14}" for value in values))
+    count = len(found.trips_m)
+    if count:
+        km, minutes = found.trips_m / 1000.0, found.trips_s / 60.0
+        middles = (sorted(column)[count // 2] for column in (km, minutes))
+        click.echo("trips of a sample: {:,}, median {:.2f} km and {:.1f} minutes".format(count, *middles))

@@ -1,0 +1,65 @@
+"""What can be wrong with the tables beside the trajectories: ids that are not there, times, places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from simulator.world import World
+
+Read = Callable[[str], DataFrame]
+
+
+def reference_rules(read: Read, world: World, more: frozenset[str]) -> Iterator[tuple[str, DataFrame]]:
+    """Yield rules, each with the rows that break it.
+
+    Parameters
+    ----------
+    read
+        Returns a table by its name.
+    world
+        Area and times.
+    more
+        Names of tables that only some simulations have.
+    """
+    edges = read("roads").select("edge_id")
+    yield "roads: edge_id once", _repeated(edges, "edge_id")
+    yield (
+        "roads: length and speed above 0",
+        read("roads").where((F.col("length_m") <= 0.0) | (F.col("speed_mps") <= 0.0)),
+    )
+    devices = read("devices").select("device_id")
+    yield "devices: device_id once", _repeated(devices, "device_id")
+    for column in ("edge_id_from", "edge_id_to"):
+        named = read("restrictions").select(F.col(column).alias("edge_id"))
+        yield f"restrictions: {column} is in roads", _without(named, edges, "edge_id")
+    wanted = read("subscriptions")
+    yield "subscriptions: device_id is in devices", _without(wanted, devices, "device_id")
+    if "loads" in more:
+        yield "loads: edge_id is in roads", _without(read("loads"), edges, "edge_id")
+    yield "places: within the area", read("places").where(~_is_within(world))
+    published = read("objects")
+    yield "objects: within the area", published.where(~_is_within(world))
+    run_ms = world.seconds * 1000
+    yield "objects: published within the run", published.where(~F.col("publish_ms").between(0, run_ms))
+    ends_late = F.coalesce(F.col("retract_ms") < F.col("publish_ms"), F.lit(False))
+    yield (
+        "objects: live, and are taken back after that",
+        published.where((F.col("ttl_ms") <= 0) | ends_late),
+    )
+
+
+def _is_within(world: World) -> Column:
+    area = world.area
+    lon, lat = F.col("lon"), F.col("lat")
+    return lon.between(area.lon_min, area.lon_max) & lat.between(area.lat_min, area.lat_max)
+
+
+def _without(table: DataFrame, others: DataFrame, column: str) -> DataFrame:
+    return table.join(others, on=column, how="left_anti")
+
+
+def _repeated(table: DataFrame, column: str) -> DataFrame:
+    return table.groupBy(column).count().where(F.col("count") > 1)

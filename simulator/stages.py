@@ -1,0 +1,150 @@
+"""A run as stages: each writes the folder of one table, and is not repeated while that is complete.
+
+The mark of a stage, `stages/<name>.json`, says from what the table was made (its key), how many rows and
+bytes it has and how long it took. It is written when the table is, by renaming: what has a mark is whole,
+after a crash too. Whoever changes or removes files of a table makes its stage run again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from simulator.errors import StageError
+
+_CAUSED = "Caused by: "
+
+STAGES_FOLDER = "stages"
+
+Make = Callable[[Path], int | None]
+"""Writes a table into a folder that is not there yet; returns its rows, or None to have them counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is noted of a stage that is complete.
+
+    Parameters
+    ----------
+    key
+        What determines the table.
+    rows
+        How many it has.
+    files, size_bytes
+        What there is in its folder.
+    seconds
+        How long it took.
+    """
+
+    key: dict[str, Any]
+    rows: int
+    files: int
+    size_bytes: int
+    seconds: float
+
+
+_FAILURES = (OSError, pa.ArrowException, PySparkException, Py4JError)
+
+
+class Stages:
+    """The stages of one run in a folder, which is made if it is not there.
+
+    Parameters
+    ----------
+    root
+        The folder of the simulation.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._marks = root / STAGES_FOLDER
+        self._marks.mkdir(parents=True, exist_ok=True)
+        self.done: dict[str, Mark] = {}
+        """The stages of this run so far, whether they were repeated or not."""
+
+    def run(self, name: str, key: dict[str, Any], make: Make) -> Mark:
+        """Make a table, unless the very same is there.
+
+        Parameters
+        ----------
+        name
+            Of the table and its folder.
+        key
+            What determines it, ready for JSON.
+        make
+            Writes it.
+
+        Raises
+        ------
+        StageError
+            If it cannot be written; the folder is removed then.
+        """
+        folder = self._root / name
+        found = read_mark(self._root, name)
+        if found is not None and found.key == key and _content(folder) == (found.files, found.size_bytes):
+            self.done[name] = found
+            return found
+        self.remove(name)
+        began_s = time.monotonic()
+        try:
+            rows = make(folder)
+            rows = row_count(folder) if rows is None else rows
+            seconds = round(time.monotonic() - began_s, 3)
+            mark = Mark(key, rows, *_content(folder), seconds)
+            self._write(name, mark)
+        except BaseException as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, _FAILURES) and not isinstance(error, StageError):
+                raise StageError(f"{folder} cannot be written: {_reason(error)}") from error
+            raise
+        self.done[name] = mark
+        return mark
+
+    def remove(self, name: str) -> None:
+        """Remove a table, its mark first."""
+        (self._marks / f"{name}.json").unlink(missing_ok=True)
+        if (self._root / name).exists():
+            shutil.rmtree(self._root / name)
+
+    def _write(self, name: str, mark: Mark) -> None:
+        draft = self._marks / f"{name}.json.new"
+        draft.write_text(json.dumps(asdict(mark), indent=2) + "\n")
+        draft.replace(self._marks / f"{name}.json")
+
+
+def _reason(error: Exception) -> str:
+    """Return why a stage failed; of an error of Spark what caused it."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    causes = [line for line in lines if line.startswith(_CAUSED)]
+    return causes[-1].removeprefix(_CAUSED) if causes else lines[0]
+
+
+def read_mark(root: Path, name: str) -> Mark | None:
+    """Return what is noted of a stage; None if it is not complete, or its mark cannot be read."""
+    try:
+        return Mark(**json.loads((root / STAGES_FOLDER / f"{name}.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def row_count(folder: Path) -> int:
+    """Return how many rows the Parquet files below a folder have, as their footers say."""
+    return sum(pq.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
+
+
+def _content(folder: Path) -> tuple[int, int]:
+    """Return how many files there are below a folder, and their bytes; without Spark's own."""
+    sizes = [
+        path.stat().st_size for path in folder.rglob("*") if path.is_file() and path.name[0] not in "._"
+    ]
+    return len(sizes), sum(sizes)

@@ -1,0 +1,1 @@
+"""A simulation in figures and plots."""

@@ -1,0 +1,124 @@
+"""Tables of a simulation on disk: Parquet files in a folder each, written and read with their schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from simulator import schemas
+from simulator.errors import SimulationError
+
+SORT_KEYS = {
+    "roads": ("edge_id",),
+    "restrictions": ("edge_id_from", "edge_id_to"),
+    "places": ("place_id",),
+    "devices": ("device_id",),
+    "trajectories": ("tick", "device_id"),
+    "loads": ("slot", "edge_id"),
+    "objects": ("publish_ms", "object_key"),
+    "subscriptions": ("device_id", "subscription_id"),
+    "idf": ("keyword",),
+}
+"""In which order the rows of each table are, or are brought when they are read."""
+
+SLICE_FILES_MAX = 256
+"""Slices that a task writes at a time; with more of them Spark sorts the rest of its rows by slice."""
+
+_WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
+
+
+def slice_name(number: int) -> str:
+    """Return the folder of a slice of the trajectories."""
+    return f"slice={number:05d}"
+
+
+def write_table(table: pa.Table, folder: Path) -> None:
+    """Write a table as one file."""
+    folder.mkdir()
+    pq.write_table(table, folder / "part-00000.parquet")
+
+
+def write_sorted(frame: DataFrame, name: str, folder: Path) -> None:
+    """Write one sorted file. One partition needs no sampling, which would compute it all twice."""
+    frame.repartition(1).sortWithinPartitions(*SORT_KEYS[name]).write.parquet(str(folder))
+
+
+def write_slices(frame: DataFrame, slice_ticks: int, folder: Path) -> None:
+    """Write trajectories into folders by time, in whatever order rows come: nothing is sorted."""
+    settings = frame.sparkSession.conf
+    settings.set(_WRITERS, SLICE_FILES_MAX)
+    try:
+        number = F.lpad(F.floor(F.col("tick") / F.lit(slice_ticks)).cast("string"), 5, "0")
+        frame.withColumn("slice", number).write.partitionBy("slice").parquet(str(folder))
+    finally:
+        settings.unset(_WRITERS)
+
+
+def check_table(root: Path, name: str) -> None:
+    """Check that all files of a table have its columns, by what they say of themselves. Reads no rows.
+
+    Raises
+    ------
+    SimulationError
+        If the folder is missing, a file cannot be read, or a column is missing, of another type, or
+        has nulls.
+    """
+    folder = root / name
+    if not folder.is_dir():
+        raise SimulationError(f"the table {name} is missing from {root}")
+    for path in sorted(folder.rglob("*.parquet")):
+        try:
+            about = pq.read_metadata(path)
+            found = about.schema.to_arrow_schema()
+        except (OSError, pa.ArrowException) as error:
+            raise SimulationError(f"the table {name} in {root} cannot be read: {error}") from None
+        _check_schema(root, name, found)
+        _check_nulls(root, name, about)
+
+
+def read_table(root: Path, name: str, slice_number: int | None = None) -> pa.Table:
+    """Read a table, or a slice of the trajectories, in its order.
+
+    Raises
+    ------
+    SimulationError
+        If it cannot be read.
+    """
+    folder = root / name
+    schema = schemas.arrow_schema((schemas.TABLES | schemas.MORE_TABLES)[name])
+    part = folder if slice_number is None else folder / slice_name(slice_number)
+    paths = sorted(part.rglob("*.parquet"))
+    try:
+        tables = [pq.ParquetFile(path).read(columns=schema.names) for path in paths]
+        table = pa.concat_tables([one.select(schema.names).cast(schema) for one in tables])
+    except (OSError, pa.ArrowException, ValueError) as error:
+        if not paths:
+            return schema.empty_table()
+        raise SimulationError(f"the table {name} in {root} cannot be read: {error}") from None
+    if name == "trajectories":
+        return table.sort_by([(key, "ascending") for key in SORT_KEYS[name]])
+    return table
+
+
+def _check_schema(root: Path, name: str, found: pa.Schema) -> None:
+    for field in schemas.arrow_schema(schemas.TABLES[name]):
+        if field.name not in found.names:
+            raise SimulationError(f"the table {name} in {root} has no column {field.name}")
+        if (there := found.field(field.name).type) != field.type:
+            raise SimulationError(
+                f"the column {name}.{field.name} in {root} is {there}, must be {field.type}"
+            )
+
+
+def _check_nulls(root: Path, name: str, about: pq.FileMetaData) -> None:
+    must = {field.name for field in schemas.arrow_schema(schemas.TABLES[name]) if not field.nullable}
+    for group in range(about.num_row_groups):
+        for number in range(about.num_columns):
+            column = about.row_group(group).column(number)
+            told = column.statistics
+            if column.path_in_schema in must and told is not None and told.null_count:
+                raise SimulationError(f"the column {name}.{column.path_in_schema} in {root} has nulls")

@@ -1,0 +1,120 @@
+"""What `world.json` says of a simulation. It is written last: a folder without it is not complete."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safe_region.frame import Area
+from simulator.errors import SimulationError
+
+VERSION = 6
+"""Of the layout of the folder."""
+
+WORLD_FILE = "world.json"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What `world.json` says.
+
+    Parameters
+    ----------
+    name
+        Name of the city or the map.
+    area
+        The service area; everything lies in it.
+    seed
+        What the simulation was drawn from.
+    seconds, period_ms
+        Length of the run and time between ticks.
+    start_ms
+        Epoch milliseconds of tick 0.
+    slice_ticks
+        How many ticks a slice of the trajectories has: slice s has ticks from s * slice_ticks on.
+    parameters
+        All parameters by name, for the record.
+    texts
+        How many texts of a file are taken, lie outside of the area, give no keyword; None without one.
+    water
+        Outlines of lakes and sea for pictures: rings of (lon, lat); there may be none.
+    """
+
+    name: str
+    area: Area
+    seed: int
+    seconds: int
+    period_ms: int
+    start_ms: int
+    slice_ticks: int
+    parameters: dict[str, Any]
+    texts: dict[str, int] | None
+    water: list[list[tuple[float, float]]]
+
+    @property
+    def tick_count(self) -> int:
+        """How many ticks the run has, both ends included."""
+        return self.seconds * 1000 // self.period_ms + 1
+
+    @property
+    def slice_count(self) -> int:
+        """How many slices the trajectories have at most; where no device is there is none."""
+        return -(-self.tick_count // self.slice_ticks)
+
+
+def write_world(world: World, folder: Path) -> None:
+    """Write what completes a simulation, all of it or nothing."""
+    found = {
+        "version": VERSION,
+        "name": world.name,
+        "area": world.area._asdict(),
+        "seed": world.seed,
+        "seconds": world.seconds,
+        "period_ms": world.period_ms,
+        "start_ms": world.start_ms,
+        "slice_ticks": world.slice_ticks,
+        "parameters": world.parameters,
+        "texts": world.texts,
+        "water": world.water,
+    }
+    # One line a key: people read it, and the water is long.
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in found.items()]
+    draft = folder / f"{WORLD_FILE}.new"
+    draft.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    draft.replace(folder / WORLD_FILE)
+
+
+def read_world(folder: Path) -> World:
+    """Read what a complete simulation says of itself.
+
+    Raises
+    ------
+    SimulationError
+        If it is missing, malformed or of another version.
+    """
+    path = folder / WORLD_FILE
+    try:
+        found = json.loads(path.read_text())
+        version = found["version"]
+        if version != VERSION:
+            raise SimulationError(f"{path} has version {version}, this program reads {VERSION}")
+        return World(
+            name=found["name"],
+            area=Area(**found["area"]),
+            seed=found["seed"],
+            seconds=found["seconds"],
+            period_ms=found["period_ms"],
+            start_ms=found["start_ms"],
+            slice_ticks=found["slice_ticks"],
+            parameters=found["parameters"],
+            texts=found["texts"],
+            water=[[(lon, lat) for lon, lat in ring] for ring in found.get("water", [])],
+        )
+    except FileNotFoundError:
+        raise SimulationError(
+            f"{path} is missing: not a simulation, or one that was not completed"
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise SimulationError(f"{path} cannot be read: {error!r}") from None

@@ -1,0 +1,201 @@
+"""Stages: what is complete is not repeated, and what is not complete is never taken for it."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from simulator import schemas
+from simulator.city import generate_city
+from simulator.errors import StageError
+from simulator.movement.streets import Streets
+from simulator.movement.trajectories import loads, trajectories
+from simulator.simulation import SimulationError, load, simulate
+from simulator.stages import Stages, read_mark
+from simulator.tables import SORT_KEYS
+from tests.simulator.conftest import SMALL
+
+TABLE = pa.table({"x": [1, 2, 3]})
+
+
+def write(folder):
+    folder.mkdir()
+    pq.write_table(TABLE, folder / "part-0.parquet")
+
+
+def never(_folder):
+    raise AssertionError("it is made again")
+
+
+def test_a_stage_that_is_complete_is_not_repeated(tmp_path):
+    mark = Stages(tmp_path).run("table", {"seed": 1}, write)
+    assert (mark.rows, mark.files) == (3, 1)
+    assert Stages(tmp_path).run("table", {"seed": 1}, never) == mark
+    assert read_mark(tmp_path, "table") == mark
+
+
+@pytest.mark.parametrize("damage", ["key", "file", "longer", "more", "mark", "torn mark", "folder"])
+def test_whatever_is_not_the_very_same_is_made_again(tmp_path, damage):
+    Stages(tmp_path).run("table", {"seed": 1}, write)
+    key = {"seed": 2 if damage == "key" else 1}
+    folder, mark = tmp_path / "table", tmp_path / "stages" / "table.json"
+    if damage in {"file", "folder"}:
+        (folder / "part-0.parquet").unlink()
+    if damage == "folder":
+        folder.rmdir()
+    if damage == "longer":
+        (folder / "part-0.parquet").write_bytes(b"x")
+    if damage == "more":
+        (folder / "stale.parquet").write_bytes(b"x")
+    if damage == "mark":
+        mark.unlink()
+    if damage == "torn mark":
+        mark.write_text(mark.read_text()[:20])
+    with pytest.raises(AssertionError, match="again"):
+        Stages(tmp_path).run("table", key, never)
+    assert not folder.exists()
+    assert read_mark(tmp_path, "table") is None
+    assert Stages(tmp_path).run("table", key, write).rows == 3
+    assert [path.name for path in folder.iterdir()] == ["part-0.parquet"]
+
+
+def test_nothing_remains_of_a_stage_that_fails(tmp_path):
+    def fail(folder):
+        write(folder)
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(StageError, match=r"table cannot be written: .*No space left"):
+        Stages(tmp_path).run("table", {}, fail)
+    assert not (tmp_path / "table").exists()
+    assert not list((tmp_path / "stages").iterdir())
+
+
+def seconds_of_stages(folder):
+    return {path.stem: path.stat().st_mtime_ns for path in (folder / "stages").glob("*.json")}
+
+
+def test_a_run_is_resumed_where_it_ended(simulation, spark, tmp_path):
+    simulate(SMALL, tmp_path, spark=spark, partitions=3)
+    before = seconds_of_stages(tmp_path)
+    (tmp_path / "world.json").unlink()
+    (tmp_path / "stages" / "objects.json").unlink()
+    again = simulate(SMALL, tmp_path, spark=spark, partitions=5)
+    after = seconds_of_stages(tmp_path)
+    assert {name for name in after if after[name] != before[name]} == {"objects"}
+    for name in schemas.TABLES:
+        assert getattr(again, name).equals(getattr(simulation, name)), name
+    # Other parameters of the workload leave the movement as it is.
+    simulate(SMALL.changed(k_max=3), tmp_path, spark=spark)
+    last = seconds_of_stages(tmp_path)
+    assert {name for name in last if last[name] != after[name]} == {"objects", "subscriptions", "idf"}
+
+
+def test_partitions_change_nothing(spark):
+    """1, 7 and 64 of them, two passes for load, with weather."""
+    parameters = SMALL.changed(
+        movement="brinkhoff", devices=70, load_slot_s=30.0, weather=2, vehicles_per_device=200.0
+    )
+    streets = Streets.of(generate_city(parameters), parameters)
+
+    def rows(frame, name):
+        return frame.toArrow().sort_by([(key, "ascending") for key in SORT_KEYS[name]])
+
+    found = []
+    for count in (1, 7, 64):
+        numbers = spark.range(0, parameters.devices, 1, count)
+        load = rows(loads(numbers, streets, parameters), "loads")
+        loaded = streets.loaded(parameters, load)
+        found.append((load, rows(trajectories(numbers, loaded, parameters), "trajectories")))
+    assert found[0][1].num_rows == 70 * 91
+    assert found[0][0].num_rows > 100
+    assert found[1] == found[0]
+    assert found[2] == found[0]
+
+
+def test_slices_change_nothing(simulation, spark, tmp_path):
+    parameters = SMALL.changed(slice_ticks=7, load_slot_s=60.0, vehicles_per_device=0.0)
+    other = simulate(parameters, tmp_path, spark=spark, partitions=2)
+    assert len(list(other.path.glob("trajectories/slice=*"))) == 13
+    slices = list(other.slices())
+    assert [len(part) for part in slices] == [23 * 7] * 13
+    assert pa.concat_tables(slices).equals(simulation.trajectories), "load that counts for nothing"
+    assert all(pc.min(part["tick"]).as_py() == 7 * i for i, part in enumerate(slices))
+    assert (tmp_path / "loads").is_dir()
+
+
+SIMULATE = """
+    import sys
+    from pathlib import Path
+    from simulator.parameters import SimulationParameters
+    from simulator.simulation import simulate
+    parameters = SimulationParameters(**{parameters!r})
+    simulate(parameters, Path(sys.argv[1]), lambda *step: print(*step, flush=True))
+"""
+
+
+def process(folder, parameters, **more):
+    code = textwrap.dedent(SIMULATE).replace("{parameters!r}", repr(parameters))
+    root = str(Path(__file__).resolve().parents[2])
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": root},
+        start_new_session=True,
+        **more,
+    )
+
+
+SMALL_VALUES = {"seed": 11, "city_width_m": 4_000.0, "places": 300, "objects": 400}
+
+
+def test_a_run_that_is_killed_is_not_complete_and_can_go_on(spark, tmp_path):
+    values = SMALL_VALUES | {"devices": 2_000, "seconds": 600}
+    with process(tmp_path, values) as running:
+        for line in running.stdout:
+            if line.startswith("trajectories"):
+                break
+        os.killpg(running.pid, signal.SIGKILL)
+    assert not (tmp_path / "world.json").exists()
+    assert read_mark(tmp_path, "roads") is not None
+    assert read_mark(tmp_path, "trajectories") is None
+    with pytest.raises(SimulationError, match=r"world\.json is missing"):
+        load(tmp_path)
+    before = seconds_of_stages(tmp_path)
+    values |= {"seconds": 10}
+    again = simulate(SMALL.__class__(**values), tmp_path, spark=spark)
+    assert again.row_count("trajectories") == 2_000 * 11
+    assert seconds_of_stages(tmp_path)["roads"] == before["roads"]
+
+
+def test_a_full_disk_is_a_clear_error_and_leaves_nothing_that_looks_complete(tmp_path):
+    """Files of more than 256 kB fail, as on a disk without room."""
+
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (256 * 1024, 256 * 1024))
+
+    values = SMALL_VALUES | {"devices": 3_000, "seconds": 60}
+    code = "import simulator.simulation"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with process(tmp_path, values, preexec_fn=limited) as running:
+        _, errors = running.communicate()
+    assert running.returncode != 0
+    assert "StageError" in errors
+    assert "cannot be written" in errors
+    assert not (tmp_path / "world.json").exists()
+    stages = {path.stem for path in (tmp_path / "stages").glob("*.json")}
+    assert "trajectories" not in stages
+    assert not (tmp_path / "trajectories").exists()
+    for name in stages:
+        json.loads((tmp_path / "stages" / f"{name}.json").read_text())
