@@ -69,7 +69,7 @@ def demo(
     from nearcast import RegionMode  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
-    from simulator.replay.replay import ReplayOptions  # noqa: PLC0415
+    from simulator.replay.options import ReplayOptions  # noqa: PLC0415
     from simulator.simulation import simulate  # noqa: PLC0415
 
     began = time.monotonic()
@@ -83,11 +83,11 @@ def demo(
     with server(out, simulation.world.area, flags) as target:
         mode = RegionMode[region.upper()]
         options = ReplayOptions(target, audit_every=audit_every, region=mode)
-        report = run_replay(out, options, out / "map.png")
+        report = run_replay(out, options, 1, out / "map.png", out / "replay.html")
     (out / "replay.json").write_text(json.dumps(figures(report), indent=2) + "\n")
     click.echo(f"{out / 'map.png'}   {out / 'replay.json'}   {time.monotonic() - began:.0f} s in all")
     show(report)
-    sys.exit(1 if report.mismatches else 0)
+    sys.exit(1 if report.mismatch_count else 0)
 
 
 @contextlib.contextmanager
