@@ -117,7 +117,7 @@ def replay(
         )
     report = run_replay(simulation, options, processes, picture, page)
     if json_file is not None:
-        json_file.write_text(json.dumps(figures(report), indent=2) + "\n")
+        json_file.write_text(json.dumps(report.figures(), indent=2) + "\n")
     show(report)
     sys.exit(1 if report.mismatch_count else 0)
 
@@ -137,6 +137,12 @@ def run_replay(
             progress("picture", 0, 1)
             _draw(folder, replayed, picture)
             progress("picture", 1, 1)
+        if page is not None:
+            from simulator.run_report.page import write_page  # noqa: PLC0415
+
+            progress("page", 0, 1)
+            write_page(folder, replayed, page)
+            progress("page", 1, 1)
     return replayed.report
 
 
@@ -155,51 +161,12 @@ def _draw(folder: Path, replayed: Replayed, picture: Path) -> None:
     draw_map(load(folder), highlights, picture)
 
 
-def figures(report: ReplayReport) -> dict[str, float]:
-    """Return what a run measured, by name."""
-    counters = report.counters
-    return {
-        "processes": report.processes,
-        "devices": report.devices,
-        "subscriptions": report.subscriptions,
-        "boolean_subscriptions": report.boolean_subscriptions,
-        "standing_subscriptions": report.standing_subscriptions,
-        "simulated_s": report.simulated_s,
-        "elapsed_s": round(report.elapsed_s, 1),
-        "late_ms_max": round(report.late_ms_max, 1),
-        "objects_published": report.objects_published,
-        "objects_retracted": report.objects_retracted,
-        "moves": counters.moves,
-        "reports": counters.reports,
-        "silent_moves_percent": round(100.0 * report.silent_share, 2),
-        "reports_per_device_hour": round(report.reports_per_device_hour, 1),
-        "devices_of_fixed_ranges": report.fixed_devices,
-        "reports_of_fixed_ranges": report.reports_of_fixed,
-        "reports_of_standing": report.reports_of_standing,
-        "objects_held_mean": round(report.objects_held_mean, 1),
-        "anchors_ahead_percent": round(100.0 * report.anchors_ahead_share, 1),
-        "deltas": counters.deltas,
-        "objects_sent": counters.objects,
-        "bytes_from_devices": counters.bytes_sent,
-        "bytes_to_devices": counters.bytes_received,
-        "publish_to_device_p50_ms": round(report.latency_ms(0.5), 2),
-        "publish_to_device_p99_ms": round(report.latency_ms(0.99), 2),
-        "audited_lists": report.audited,
-        "audited_boolean_lists": report.audited_boolean,
-        "audited_standing_lists": report.audited_standing,
-        "audited_lists_by_tfidf": report.audited_weighed,
-        "audited_lists_with_windows": report.audited_windows,
-        "undecided_lists": report.undecided,
-        "mismatches": report.mismatch_count,
-    }
-
-
 def show(report: ReplayReport) -> None:
     """Print the table, the first mismatches, and the line that counts."""
     table = Table(show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(justify="right")
-    for name, value in figures(report).items():
+    for name, value in report.figures().items():
         table.add_row(name.replace("_", " "), f"{value:,}")
     Console().print(table)
     for mismatch in report.mismatches[:_MISMATCHES_SHOWN]:

@@ -63,8 +63,8 @@ class Audit:
     tick
         Where the replay is.
     moments
-        What is alive, at one instant of virtual time. In real time, which is not known as exactly, what is
-        alive in any case and what may be: a list is decided if the oracle says the same of both.
+        What is alive, at one instant of virtual time. In real time, which is not known as exactly, what
+        is alive in any case and what may be: a list is decided if the oracle says the same of both.
     """
 
     def __init__(self, published: PublishedObjects, tick: int, moments: Sequence[Liveness]) -> None:

@@ -10,13 +10,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from nearcast import NearcastError
+from simulator.errors import SimulationError
 from simulator.replay.lockstep import Failure, Follower, Leader
 from simulator.replay.options import PROCESSES_MAX, ReplayError, ReplayOptions
 from simulator.replay.recording import Recording, Share
 from simulator.replay.replay import Progress, Replay
 from simulator.replay.report import ReplayReport
 from simulator.replay.track import Track
-from simulator.errors import SimulationError
 
 _STOP_S = 10.0
 """A process that has been told to end and has not by then is ended."""

@@ -63,8 +63,8 @@ class Recording:
     Raises
     ------
     SimulationError
-        If the folder is no simulation, or a table is missing or has other columns; later, if one cannot be
-        read or is not in its order.
+        If the folder is no simulation, or a table is missing or has other columns; later, if one cannot
+        be read or is not in its order.
     """
 
     def __init__(self, path: Path, share: Share | None = None) -> None:
@@ -94,7 +94,7 @@ class Recording:
         return IdfTable.of_counts(row_count(self.path / "objects"), weighed)
 
     def ticks(self) -> Iterator[Tick]:
-        """Yield ticks with their positions, in order; of those without any, none. A slice is in memory."""
+        """Yield ticks with positions, in order; of those without any, none. A slice is in memory."""
         for number in range(self.world.slice_count):
             table = self._slice(number)
             ticks = table["tick"].to_numpy()

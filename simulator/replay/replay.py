@@ -1,17 +1,16 @@
 """The replay: devices drive, publishers post, and every sampled list is audited.
 
 It speaks to a server through the SDK alone, many devices a stream. Within a tick, as within an instant of
-the server: expire, retract, publish, report. A device attaches at the first tick at which it has a position,
-and stays where it was after its last. Memory grows with devices and with what is alive, not with the
-length of the run.
+the server: expire, retract, publish, report. A device attaches at its first position, and stays where it
+was after its last. Memory grows with devices and with what is alive, not with the length of the run.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from zlib import crc32
 
 import nearcast
 from nearcast import Boolean
@@ -34,7 +33,7 @@ Progress = Callable[[str, int, int], None]
 _AUDIT_S = 0.05
 """In real time so long lists are looked at before the event loop has its turn."""
 
-_SCALE = 2**32
+_SCALE = 2**64
 
 
 class Replay:
@@ -210,7 +209,10 @@ class Replay:
     def _is_sampled(self, audited: Audited, tick: int) -> bool:
         share = self._options.audit_share
         name = f"{tick}/{audited.place.device_id}/{audited.subscription.id}"
-        return share >= 1.0 or crc32(name.encode()) < share * _SCALE
+        if share >= 1.0:
+            return True
+        digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "little") < share * _SCALE
 
     def _compare(self, audit: Audit, one: Audited) -> None:
         report, subscription = self.report, one.subscription

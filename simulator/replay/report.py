@@ -126,3 +126,41 @@ class ReplayReport:
     def latency_ms(self, share: float) -> float:
         """Return a quantile of the publish-to-device latency; NaN if nothing was delivered."""
         return self.latencies.quantile_ms(share)
+
+    def figures(self) -> dict[str, float]:
+        """Return what a run measured, by name."""
+        counters = self.counters
+        return {
+            "processes": self.processes,
+            "devices": self.devices,
+            "subscriptions": self.subscriptions,
+            "boolean_subscriptions": self.boolean_subscriptions,
+            "standing_subscriptions": self.standing_subscriptions,
+            "simulated_s": self.simulated_s,
+            "elapsed_s": round(self.elapsed_s, 1),
+            "late_ms_max": round(self.late_ms_max, 1),
+            "objects_published": self.objects_published,
+            "objects_retracted": self.objects_retracted,
+            "moves": counters.moves,
+            "reports": counters.reports,
+            "silent_moves_percent": round(100.0 * self.silent_share, 2),
+            "reports_per_device_hour": round(self.reports_per_device_hour, 1),
+            "devices_of_fixed_ranges": self.fixed_devices,
+            "reports_of_fixed_ranges": self.reports_of_fixed,
+            "reports_of_standing": self.reports_of_standing,
+            "objects_held_mean": round(self.objects_held_mean, 1),
+            "anchors_ahead_percent": round(100.0 * self.anchors_ahead_share, 1),
+            "deltas": counters.deltas,
+            "objects_sent": counters.objects,
+            "bytes_from_devices": counters.bytes_sent,
+            "bytes_to_devices": counters.bytes_received,
+            "publish_to_device_p50_ms": round(self.latency_ms(0.5), 2),
+            "publish_to_device_p99_ms": round(self.latency_ms(0.99), 2),
+            "audited_lists": self.audited,
+            "audited_boolean_lists": self.audited_boolean,
+            "audited_standing_lists": self.audited_standing,
+            "audited_lists_by_tfidf": self.audited_weighed,
+            "audited_lists_with_windows": self.audited_windows,
+            "undecided_lists": self.undecided,
+            "mismatches": self.mismatch_count,
+        }
