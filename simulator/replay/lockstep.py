@@ -88,7 +88,7 @@ class Leader:
         for number, line in enumerate(self.lines, 1):
             heard = await self._hear(number, line)
             if heard != tick:
-                raise ReplayError(f"process {number} is at tick {heard}, must be at {tick}")
+                raise ReplayError(f"process {number + 1} is at tick {heard}, must be at {tick}")
 
     async def reports(self) -> list[Any]:
         """Wait for what each of the others has found."""
@@ -100,7 +100,7 @@ class Leader:
         except (EOFError, OSError):
             heard = Failure("it has ended before its time")
         if isinstance(heard, Failure):
-            raise ReplayError(f"process {number} of {len(self.lines) + 1}: {heard.text}")
+            raise ReplayError(f"process {number + 1} of {len(self.lines) + 1}: {heard.text}")
         return heard
 
 

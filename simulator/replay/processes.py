@@ -94,7 +94,7 @@ def _started(stack: ExitStack, folder: Path, options: ReplayOptions, share: Shar
     context = multiprocessing.get_context("spawn")
     mine, others = context.Pipe()
     process = context.Process(
-        target=_follow, args=(others, folder, options, share), name=f"replay-{share.index}", daemon=True
+        target=_follow, args=(others, folder, options, share), name=f"replay-{share.part}", daemon=True
     )
 
     def end() -> None:

@@ -35,12 +35,12 @@ _REPLAYED = ("trajectories", "objects", "subscriptions", "idf")
 class Share(NamedTuple):
     """One of several equal shares of the devices, by a hash of their ids."""
 
-    index: int = 0
-    count: int = 1
+    part: int = 0
+    parts: int = 1
 
     def has(self, device_id: str) -> bool:
         """Whether a device is in this share."""
-        return self.count == 1 or crc32(device_id.encode()) % self.count == self.index
+        return self.parts == 1 or crc32(device_id.encode()) % self.parts == self.part
 
 
 class Tick(NamedTuple):

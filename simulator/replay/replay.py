@@ -128,7 +128,7 @@ class Replay:
         """Ask as a device what area and what kind of time the server has."""
         area = self._world.area
         lon, lat = (area.lon_min + area.lon_max) / 2.0, (area.lat_min + area.lat_max) / 2.0
-        name = f"replay-{self._recording.share.index}"
+        name = f"replay-{self._recording.share.part}"
         async with await self._client.attach(name, lon=lon, lat=lat) as probe:
             if probe.frame != self._published.frame:
                 raise ReplayError(

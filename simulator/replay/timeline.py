@@ -1,13 +1,12 @@
-"""What has happened up to each of at most some hundred moments of a run."""
+"""What has happened up to each of some moments of a run, which lie evenly."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-MOMENTS_MAX = 240
-"""As many as a chart shows; a longer run has them further apart."""
+STEPS_MAX = 120
+"""As many as a chart shows; in a longer run they are longer."""
 
 
 class Moment(NamedTuple):
@@ -48,8 +47,10 @@ class Timeline:
 
     def is_due(self, tick: int) -> bool:
         """Whether a moment is to be noted at this tick; at the first and the last one it is."""
-        step = math.ceil(self.tick_count / MOMENTS_MAX)
-        return tick % step == 0 or tick == self.tick_count - 1
+        last = self.tick_count - 1
+        steps = min(last, STEPS_MAX)
+        # The first tick of each step, if they are as equal as can be.
+        return tick == 0 or tick * steps // last != (tick - 1) * steps // last
 
     def note(self, tick: int, moment: Moment) -> None:
         """Add a moment."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from simulator.replay.report import ReplayReport
 from simulator.replay.timeline import Timeline
@@ -54,7 +54,8 @@ def charts(report: ReplayReport) -> list[Chart]:
     """
     found = []
     if len(report.timeline.ticks) > 1:
-        found += [_reports(report), _silence(report), _bytes(report), _audits(report)]
+        found += [_reports(report), _silence(report), _bytes(report), _publications(report)]
+        found.append(_audits(report))
     found.append(_latency(report))
     if report.late_ms_max > 0.0 and len(report.timeline.ticks) > 1:
         found.append(_late(report))
@@ -151,6 +152,18 @@ def _bytes(report: ReplayReport) -> Chart:
     return _drawn("bytes", "Bytes", text, draw)
 
 
+def _publications(report: ReplayReport) -> Chart:
+    timeline = report.timeline
+    rates = _gains(timeline, "published") / _steps_s(timeline)
+
+    def draw(axes: Axes) -> None:
+        _filled(axes, _over_time(axes, timeline), rates, theme.SECOND)
+
+    first = timeline.moments[0].published
+    text = f"Objects a simulated second. At the beginning there were {first:,}."
+    return _drawn("publications", "Publications", text, draw)
+
+
 def _audits(report: ReplayReport) -> Chart:
     timeline = report.timeline
     audited = np.array(timeline.gains("audited"), np.float64)
@@ -196,7 +209,9 @@ def _latency(report: ReplayReport) -> Chart:
         )
         axes.set_xscale("log")
         axes.set_ylim(0.0, 1.25 * float(heights.max()))
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("milliseconds")
         axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
         for share, value_ms in marks:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from io import StringIO
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -39,7 +40,7 @@ ROAD = "#8b93a1"
 TRAFFIC = "#0f9f9a"
 OBJECT = "#e0663f"
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "axes.edgecolor": GRID,
     "axes.facecolor": "none",
     "axes.grid": True,
