@@ -8,6 +8,7 @@ was after its last. Memory grows with devices and with what is alive, not with t
 from __future__ import annotations
 
 import hashlib
+import resource
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -33,6 +34,7 @@ Progress = Callable[[str, int, int], None]
 _AUDIT_S = 0.05
 """In real time so long lists are looked at before the event loop has its turn."""
 
+_KIB_PER_MIB = 1024.0
 _SCALE = 2**64
 
 
@@ -103,6 +105,7 @@ class Replay:
         report.anchored = self.track.anchored
         report.anchored_ahead = self.track.anchored_ahead
         report.held = self.track.held
+        report.memory_mb_max = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KIB_PER_MIB
         return report
 
     async def _connect(self, stack: AsyncExitStack) -> None:

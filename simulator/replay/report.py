@@ -55,6 +55,8 @@ class ReplayReport:
     ticks: int = 0
     simulated_s: float = 0.0
     elapsed_s: float = 0.0
+    memory_mb_max: float = 0.0
+    """The most that the replay's processes had in memory, each at its time, together."""
     late_ms_max: float = 0.0
     """By how much a tick came too late, of a replay that keeps time."""
     objects_published: int = 0
@@ -95,6 +97,7 @@ class ReplayReport:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.processes += other.processes
         self.elapsed_s = max(self.elapsed_s, other.elapsed_s)
+        self.memory_mb_max += other.memory_mb_max
         self.late_ms_max = max(self.late_ms_max, other.late_ms_max)
         self.counters += other.counters
         self.latencies.merge(other.latencies)
@@ -139,6 +142,7 @@ class ReplayReport:
             "simulated_s": self.simulated_s,
             "elapsed_s": round(self.elapsed_s, 1),
             "late_ms_max": round(self.late_ms_max, 1),
+            "memory_mb_max": round(self.memory_mb_max),
             "objects_published": self.objects_published,
             "objects_retracted": self.objects_retracted,
             "moves": counters.moves,
