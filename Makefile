@@ -36,7 +36,7 @@ PROTOS := $(wildcard proto/nearcast/v1/*.proto)
 STUBS := nearcast/v1
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo simulate-city stream-demo bench-lamps bench-topk bench-boolean bench-rt bench-ap-plus bench-skype bench-dskype bench-server soak chaos test test-long test-nojit test-boundscheck proto proto-check proto-compat lint format clean
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(MAKEFILE_LIST))
 
 help:  ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -105,6 +105,10 @@ bench-dskype: $(STAMP)  ## Measure the distributed system, reduced to minutes (J
 	$(BIN)/nearcast bench dskype --experiment figure-21 --experiment figure-24 \
 		--subscriptions 20000 --window 20000 --messages 40000 --batch 5000 --partitions 4 --budget-s 20 \
 		--json runs/bench/dskype.json --plot runs/bench/dskype.png
+
+bench-berlinmod: $(STAMP)  ## Measure queries of BerlinMOD against standing ranges, reduced (JSON and picture in runs/bench)
+	$(BIN)/nearcast bench berlinmod --events 50000 --ranges 1 --ranges 1000 --ranges 100000 --batch 1000 \
+		--budget-s 20 --json runs/bench/berlinmod.json --plot runs/bench/berlinmod.png
 
 bench-rt: $(STAMP)  ## Measure R^t-trees and all boolean indexes, reduced to minutes (JSON and pictures in runs/bench)
 	$(BIN)/nearcast bench rt-tree --experiment figure-6 --experiment figure-7 --experiment figure-8 \

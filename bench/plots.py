@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.ap_plus.draw import plot_ap_plus
+from bench.berlinmod.draw import plot_berlinmod
 from bench.dskype.draw import plot_dskype
 from bench.panels import LOG_FROM, lines
 from bench.reports import Row
@@ -315,6 +316,7 @@ def _storms(panel: Axes, rows: Sequence[Row]) -> None:
 
 PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
     "ap_plus": plot_ap_plus,
+    "berlinmod": plot_berlinmod,
     "skype": plot_skype,
     "dskype": plot_dskype,
     "ap_tree": plot_ap_tree,

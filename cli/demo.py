@@ -16,7 +16,7 @@ import click
 from cli.failures import reported
 from cli.parameter_options import ParameterCommand, given
 from cli.progress import bars
-from cli.replay import figures, region_option, run_replay, show
+from cli.replay import region_option, run_replay, show
 from cli.serve import READY
 from cli.simulate import show_texts
 
@@ -63,13 +63,14 @@ def demo(
 
     Simulates a generated city, or with --map a real one or a road network, starts a server of its own
     on a free port, replays top-k subscriptions, which move or stand at a place, and boolean ones
-    together, audits the lists against the oracle, draws OUT/map.png. Exits with status 1 when a
+    together, audits the lists against the oracle, writes
+    OUT/replay.html and draws OUT/map.png. Exits with status 1 when a
     single list differs.
     """
     from nearcast import RegionMode  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
-    from simulator.replay.replay import ReplayOptions  # noqa: PLC0415
+    from simulator.replay.options import ReplayOptions  # noqa: PLC0415
     from simulator.simulation import simulate  # noqa: PLC0415
 
     began = time.monotonic()
@@ -83,11 +84,12 @@ def demo(
     with server(out, simulation.world.area, flags) as target:
         mode = RegionMode[region.upper()]
         options = ReplayOptions(target, audit_every=audit_every, region=mode)
-        report = run_replay(out, options, out / "map.png")
-    (out / "replay.json").write_text(json.dumps(figures(report), indent=2) + "\n")
-    click.echo(f"{out / 'map.png'}   {out / 'replay.json'}   {time.monotonic() - began:.0f} s in all")
+        report = run_replay(out, options, 1, out / "map.png", out / "replay.html")
+    (out / "replay.json").write_text(json.dumps(report.figures(), indent=2) + "\n")
+    written = "   ".join(str(out / name) for name in ("replay.html", "map.png", "replay.json"))
+    click.echo(f"{written}   {time.monotonic() - began:.0f} s in all")
     show(report)
-    sys.exit(1 if report.mismatches else 0)
+    sys.exit(1 if report.mismatch_count else 0)
 
 
 @contextlib.contextmanager

@@ -39,7 +39,13 @@ from simulator.stages import Stages, row_count
 from simulator.tables import check_table, read_table, write_slices, write_sorted, write_table
 from simulator.terrain import Terrain
 from simulator.workload.feeds import FEEDS_FOLDER, write_feeds
-from simulator.workload.objects import keyword_counts, object_count, objects, objects_of_texts
+from simulator.workload.objects import (
+    keyword_counts,
+    object_count,
+    objects,
+    objects_of_texts,
+    synthetic_objects,
+)
 from simulator.workload.subscriptions import subscriptions
 from simulator.world import VERSION, WORLD_FILE, World, read_world, write_world
 
@@ -206,6 +212,10 @@ def _terrain(parameters: SimulationParameters, report: Progress) -> Terrain:
     return city
 
 
+def _object_source(parameters: SimulationParameters, terrain: Terrain) -> str:
+    return parameters.object_source or ("places" if terrain.texts is None else "texts")
+
+
 def _write_terrain(stages: Stages, terrain: Terrain) -> None:
     tables = {"roads": terrain.roads, "places": terrain.places, "restrictions": terrain.restrictions}
     if terrain.restrictions is None:
@@ -294,21 +304,26 @@ class _Run:
         """Make objects, subscriptions and the counts of keywords."""
         parameters, terrain = self._parameters, self._terrain
         self._report("workload", 0, 3)
-        source = "places" if terrain.texts is None else "texts"
-        key = self._key(WorkloadParameters, source) | {"run_s": parameters.seconds}
+        source = _object_source(parameters, terrain)
+        tables = () if source == "synthetic" else (source,)
+        of_run = {"run_s": parameters.seconds, "start_ms": parameters.start_ms}
+        key = self._key(WorkloadParameters, *tables) | of_run | {"area": terrain.area._asdict()}
 
         def published() -> DataFrame:
             keys = self._numbers(object_count(parameters))
-            if terrain.texts is None:
-                return objects(self._read("places"), terrain.places.num_rows, keys, parameters)
-            schema = schemas.TEXTS
-            text_frame = self._spark.read.schema(schema).parquet(str(self._out_dir / "texts"))
-            return objects_of_texts(text_frame, terrain.texts.table.num_rows, keys, parameters)
+            if source == "synthetic":
+                return synthetic_objects(keys, self._frame, parameters)
+            if terrain.texts is None or source == "places":
+                count = terrain.places.num_rows
+                return objects(self._read("places"), count, keys, self._frame, parameters)
+            text_frame = self._spark.read.schema(schemas.TEXTS).parquet(str(self._out_dir / "texts"))
+            count = terrain.texts.table.num_rows
+            return objects_of_texts(text_frame, count, keys, self._frame, parameters)
 
         self._sorted("objects", key, published)
         self._report("workload", 1, 3)
         wanted = self._numbers(parameters.devices * parameters.subscriptions_per_device)
-        of_all = key | {"devices": parameters.devices, "area": terrain.area._asdict()}
+        of_all = key | {"devices": parameters.devices}
         self._sorted(
             "subscriptions",
             of_all,

@@ -1,10 +1,11 @@
-"""The audit: what was published, as the replay has noted it, and every list against the oracle."""
+"""The audit: every list against the oracle."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from nearcast import (
     Boolean,
@@ -20,56 +21,11 @@ from nearcast import (
 from nearcast.expressions import clauses_of
 from safe_region import oracle
 from safe_region.frame import Frame
-from safe_region.idf import IdfTable
 from safe_region.keywords import normalised_keyword
-from simulator.workload.rows import ObjectRow
+from simulator.replay.published_objects import Liveness, PublishedObjects
 
 SCORE_TOLERANCE = 1e-12
 """Scores are lengths times alpha / maxdist: the device may round that product once more."""
-
-
-@dataclass(slots=True)
-class PublishedObjects:
-    """Every object the replay has published, as the oracle sees it."""
-
-    frame: Frame
-    objects: dict[int, oracle.OracleObject] = field(default_factory=dict)
-    latest_id: int = 0
-    tables: dict[int, IdfTable] = field(default_factory=lambda: {0: IdfTable({})})
-    """Tables of weights of keywords by generation."""
-    _id_of_key: dict[str, int] = field(default_factory=dict)
-    _id_of_row: dict[tuple[str, int], int] = field(default_factory=dict)
-
-    def published(self, rows: Sequence[ObjectRow], ids: Sequence[int], now_ms: int) -> None:
-        """Note objects that the server has accepted, replacements included."""
-        self.latest_id = max(self.latest_id, *ids) if ids else self.latest_id
-        for row, object_id in zip(rows, ids, strict=True):
-            replaced = self._id_of_key.get(row.object_key)
-            if replaced is not None:
-                self.objects.pop(replaced, None)
-            self._id_of_key[row.object_key] = object_id
-            self._id_of_row[row.object_key, row.publish_ms] = object_id
-            x_m, y_m = self.frame.project(row.lon, row.lat)
-            keywords = frozenset(normalised_keyword(keyword) for keyword in row.keywords)
-            self.objects[object_id] = oracle.OracleObject(
-                object_id, x_m, y_m, keywords, now_ms, now_ms + row.ttl_ms
-            )
-
-    def live_id(self, row: ObjectRow) -> int | None:
-        """Return the id of what was published for a row, if it is still alive."""
-        object_id = self._id_of_row.get((row.object_key, row.publish_ms))
-        return object_id if object_id in self.objects else None
-
-    def retracted(self, ids: Sequence[int]) -> None:
-        """Note objects that were taken back."""
-        for object_id in ids:
-            del self.objects[object_id]
-
-    def pass_time(self, now_ms: int) -> None:
-        """Forget what has expired."""
-        expired = [key for key, one in self.objects.items() if not oracle.is_alive(one, now_ms)]
-        for object_id in expired:
-            del self.objects[object_id]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,33 +45,78 @@ class Mismatch:
         )
 
 
-def audit_list(
-    published: PublishedObjects,
-    subscription: Subscription,
-    device_id: str,
-    lon: float,
-    lat: float,
-    tick: int,
-    now_ms: int,
-) -> Mismatch | None:
-    """Compare one list with the oracle's at the device's true position: ids, order and scores."""
-    x_m, y_m = published.frame.project(lon, lat)
-    frame, objects, latest_id = published.frame, published.objects.values(), published.latest_id
-    weigh = published.tables[subscription.idf_generation].weight
-    expected = expected_list(subscription.spec, x_m, y_m, frame, objects, now_ms, latest_id, weigh)
-    found = subscription.results()
-    if subscription.state is SubscriptionState.TOO_MANY:
-        if {match.object.id for match in found} <= {one.object_id for one, _ in expected}:
+class Place(NamedTuple):
+    """Which device is where."""
+
+    device_id: str
+    lon: float
+    lat: float
+
+
+class Audit:
+    """Compares lists with the oracle's, at one tick.
+
+    Parameters
+    ----------
+    published
+        What has been published.
+    tick
+        Where the replay is.
+    moments
+        What is alive, at one instant of virtual time. In real time, which is not known as exactly, what
+        is alive in any case and what may be: a list is decided if the oracle says the same of both.
+    """
+
+    def __init__(self, published: PublishedObjects, tick: int, moments: Sequence[Liveness]) -> None:
+        self._published = published
+        self._tick = tick
+        self._moments = moments
+
+    def compare(self, subscription: Subscription, place: Place) -> Mismatch | None:
+        """Compare one list with the oracle's at the device's true position: ids, order and scores.
+
+        Returns
+        -------
+        Mismatch or None
+            None if the list is as it should be.
+
+        Raises
+        ------
+        UndecidedError
+            If it depends on an instant that is not known well enough.
+        """
+        said = [self._expected(subscription, place, moment) for moment in self._moments]
+        expected = said[-1]
+        found = subscription.results()
+        if subscription.state is SubscriptionState.TOO_MANY:
+            if {match.object.id for match in found} <= {one.object_id for one, _ in expected}:
+                return None
+        elif any(_is_same(one, found) for one in said):
             return None
-    elif _is_same(expected, found):
-        return None
-    return Mismatch(
-        device_id,
-        subscription.id,
-        tick,
-        tuple(one.object_id for one, _ in expected),
-        tuple(match.object.id for match in found),
-    )
+        if any(_ids(one) != _ids(expected) for one in said):
+            raise UndecidedError
+        ids = tuple(match.object.id for match in found)
+        return Mismatch(place.device_id, subscription.id, self._tick, _ids(expected), ids)
+
+    def _expected(
+        self, subscription: Subscription, place: Place, moment: Liveness
+    ) -> list[tuple[oracle.OracleMatch, float]]:
+        published = self._published
+        x_m, y_m = published.frame.project(place.lon, place.lat)
+        return expected_list(
+            subscription.spec,
+            x_m,
+            y_m,
+            published.frame,
+            moment.objects,
+            moment.now_ms,
+            published.latest_id,
+            published.tables[subscription.idf_generation].weight,
+        )
+
+
+class UndecidedError(Exception):
+    """Whether a list is right depends on an instant that is not known well enough."""
 
 
 def expected_list(
@@ -172,6 +173,10 @@ def oracle_range(spec: Boolean, frame: Frame) -> oracle.OracleRange:
 
 def _normalised(keywords: Iterable[str]) -> frozenset[str]:
     return frozenset(map(normalised_keyword, keywords))
+
+
+def _ids(matches: Sequence[tuple[oracle.OracleMatch, float]]) -> tuple[int, ...]:
+    return tuple(one.object_id for one, _ in matches)
 
 
 def _is_same(expected: Sequence[tuple[oracle.OracleMatch, float]], found: Sequence[Match]) -> bool:

@@ -1,127 +1,76 @@
 """The replay: devices drive, publishers post, and every sampled list is audited.
 
-It speaks to a server through the SDK alone, in virtual time, many devices a stream. Within a tick, as
-within an instant of the server: expire, retract, publish, report.
+It speaks to a server through the SDK alone, many devices a stream. Within a tick, as within an instant of
+the server: expire, retract, publish, report. A device attaches at its first position, and stays where it
+was after its last. Memory grows with devices and with what is alive, not with the length of the run.
 """
 
 from __future__ import annotations
 
-import asyncio
-import struct
+import hashlib
+import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import nearcast
-from nearcast import (
-    Boolean,
-    ChangeKind,
-    ChangeReason,
-    Counters,
-    Device,
-    Fleet,
-    RegionMode,
-    Subscription,
-)
+from nearcast import Boolean
 from safe_region.frame import Frame
-from simulator.replay.audit import PublishedObjects, audit_list
+from simulator.replay.audit import Audit, UndecidedError
+from simulator.replay.fleet import Audited, ReplayedDevices
+from simulator.replay.lockstep import Alone, Lockstep, Told
+from simulator.replay.options import ReplayError, ReplayOptions
+from simulator.replay.pace import Pace
+from simulator.replay.published_objects import PublishedObjects
+from simulator.replay.publishing import DOUBT_MS, Publishing
+from simulator.replay.recording import Recording
 from simulator.replay.report import ReplayReport
+from simulator.replay.timeline import Moment, Timeline
 from simulator.replay.track import Track
-from simulator.simulation import Simulation
-from simulator.workload.rows import (
-    Fix,
-    ObjectRow,
-    SubscriptionRow,
-    by_tick,
-    fixes_by_tick,
-    object_rows,
-    retractions_by_tick,
-    subscription_rows,
-)
+from simulator.workload.rows import Fix
 
 Progress = Callable[[str, int, int], None]
 
-_REQUEST_MAX = 1000
-_STAMP = struct.Struct("<q")
-"""The payload of every replayed object: when it was handed to the SDK, monotonic nanoseconds."""
+_AUDIT_S = 0.05
+"""In real time so long lists are looked at before the event loop has its turn."""
 
-
-class ReplayError(Exception):
-    """The server does not fit the simulation."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayOptions:
-    """How to replay.
-
-    Parameters
-    ----------
-    target
-        The server's address.
-    token
-        What it asks for.
-    fleet_count
-        Streams that the devices are spread over.
-    audit_every
-        Ticks between audits; the first and the last tick are always audited.
-    region
-        How the safe region of every top-k subscription that moves works.
-    """
-
-    target: str
-    token: str | None = None
-    fleet_count: int = 4
-    audit_every: int = 15
-    region: RegionMode = RegionMode.ANCHORED
-
-
-class Audited(NamedTuple):
-    """A subscription, and where its device truly is."""
-
-    device_id: str
-    subscription: Subscription
-    lon: float
-    lat: float
+_KIB_PER_MIB = 1024.0
+_SCALE = 2**64
 
 
 class Replay:
-    """One run of a simulation against a server.
+    """One run of a simulation against a server, or one process's share of it.
 
     Parameters
     ----------
-    simulation
+    recording
         The tables to replay.
     options
         Where and how.
     progress
         Called as progress(stage, done, total).
+    lockstep
+        What keeps it together with other processes; by default there are none.
     """
 
     def __init__(
-        self, simulation: Simulation, options: ReplayOptions, progress: Progress | None = None
+        self,
+        recording: Recording,
+        options: ReplayOptions,
+        progress: Progress | None = None,
+        lockstep: Lockstep | None = None,
     ) -> None:
-        world = simulation.world
-        self._world = world
+        self._world = recording.world
+        self._recording = recording
         self._options = options
         self._progress = progress or (lambda _stage, _done, _total: None)
-        self._fixes = fixes_by_tick(simulation.trajectories)
-        self._subscription_rows = subscription_rows(simulation.subscriptions)
-        rows = object_rows(simulation.objects)
-        self._publications = by_tick(rows, world.period_ms)
-        self._retractions = retractions_by_tick(rows, world.period_ms)
-        self._published = PublishedObjects(Frame.of(world.area))
-        is_weighed = any(row.similarity == "tfidf" for row in self._subscription_rows)
-        self._idf_table = simulation.idf_table() if is_weighed else None
-        self._devices: dict[str, Device] = {}
-        self._subscriptions: dict[str, list[Subscription]] = {}
-        self._standing: list[Audited] = []
-        self._standing_devices: list[Device] = []
-        self._watchers: list[asyncio.Task[None]] = []
+        self._lockstep = lockstep or Alone()
+        self._published = PublishedObjects(Frame.of(recording.world.area))
+        self._pace = Pace(options.clock.times, recording.world.period_ms)
         self.track = Track(self._published.frame)
         self.range_track = Track(self._published.frame)
-        self.report = ReplayReport()
+        period_s = recording.world.period_ms / 1000.0
+        self.report = ReplayReport(timeline=Timeline(recording.world.tick_count, period_s))
 
     async def run(self) -> ReplayReport:
         """Replay every tick.
@@ -130,150 +79,164 @@ class Replay:
         ------
         nearcast.NearcastError
             If the server cannot be reached or refuses something.
+        ReplayError
+            If the server has another area or another kind of time, or another process has failed.
+        SimulationError
+            If a table cannot be read.
         """
         began = time.perf_counter()
-        ticks = len(self._fixes)
+        ticks = self._world.tick_count
+        positions = self._recording.ticks()
+        following = next(positions, None)
         async with AsyncExitStack() as stack:
-            self._client = await stack.enter_async_context(
-                nearcast.connect(self._options.target, token=self._options.token)
+            await self._connect(stack)
+            self._pace.begin()
+            for number in range(ticks):
+                fixes: list[Fix] = []
+                if following is not None and following.number == number:
+                    fixes, following = following.fixes, next(positions, None)
+                await self._tick(number, fixes)
+                self._progress("replay", number + 1, ticks)
+            await self._devices.finish()
+        report = self.report
+        report.ticks = ticks
+        report.simulated_s = (ticks - 1) * self._world.period_ms / 1000.0
+        report.elapsed_s = time.perf_counter() - began
+        report.anchored = self.track.anchored
+        report.anchored_ahead = self.track.anchored_ahead
+        report.held = self.track.held
+        report.memory_mb_max = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KIB_PER_MIB
+        return report
+
+    async def _connect(self, stack: AsyncExitStack) -> None:
+        """Open the streams, and see that the server is the right one before it is given anything."""
+        options = self._options
+        connection = nearcast.connect(options.target, token=options.token)
+        self._client = await stack.enter_async_context(connection)
+        self._tick_number = 0
+        if not options.clock.is_real:
+            await self._client.advance_clock(self._now_ms())
+        await self._check_server()
+        doubt_ms = DOUBT_MS if options.clock.is_real else 0
+        if self._lockstep.is_publisher:
+            self._publishing = Publishing(
+                self._recording, self._client, self._published, self._now_ms, doubt_ms
             )
-            self._publisher = self._client.publisher()
-            await self._client.advance_clock(self._now_ms(0))
-            await self._publish(0)
-            if self._idf_table is not None:
-                generation = await self._client.set_idf(self._idf_table)
-                self._published.tables[generation] = self._idf_table
-            await self._attach(stack)
-            await self._client.sync()
-            self._audit(0)
-            for tick in range(1, ticks):
-                await self._tick(tick)
-                self._progress("replay", tick, ticks - 1)
-            await self._finish()
-        self.report.ticks = ticks
-        self.report.simulated_s = (ticks - 1) * self._world.period_ms / 1000.0
-        self.report.elapsed_s = time.perf_counter() - began
-        return self.report
+        rows = self._recording.subscriptions()
+        self._devices = ReplayedDevices(self._client, rows, options.region, self.report)
+        for _ in range(options.fleet_count):
+            self._devices.use(await stack.enter_async_context(self._client.fleet()))
 
-    def _now_ms(self, tick: int) -> int:
-        return self._world.start_ms + tick * self._world.period_ms
-
-    async def _attach(self, stack: AsyncExitStack) -> None:
-        fleets = [
-            await stack.enter_async_context(self._client.fleet())
-            for _ in range(self._options.fleet_count)
-        ]
-        standing = [(row, row.place) for row in self._subscription_rows if row.place is not None]
-        total = len(self._fixes[0]) + len(standing)
-        wanted: dict[str, list[SubscriptionRow]] = {}
-        for row in self._subscription_rows:
-            if row.place is None:
-                wanted.setdefault(row.device_id, []).append(row)
-        for i, fix in enumerate(self._fixes[0]):
-            device = await fleets[i % len(fleets)].attach(fix.device_id, lon=fix.lon, lat=fix.lat)
-            self._devices[fix.device_id] = device
-            self._subscriptions[fix.device_id] = await asyncio.gather(
-                *(
-                    device.subscribe(row.spec(self._options.region))
-                    for row in wanted.get(fix.device_id, [])
-                )
-            )
-            self._progress("attach", i + 1, total)
-        for i, (row, (lon, lat)) in enumerate(standing):
-            await self._stand(fleets[i % len(fleets)], row, lon, lat)
-            self._progress("attach", len(self._fixes[0]) + i + 1, total)
-        self._check_frames()
-        self._watchers = [
-            asyncio.create_task(self._watch(one.subscription)) for one in self._audited(self._fixes[0])
-        ]
-        self.report.devices = len(self._devices)
-        self.report.subscriptions = len(self._subscription_rows)
-        self.report.standing_subscriptions = len(standing)
-        self.report.boolean_subscriptions = sum(
-            isinstance(one.spec, Boolean) for found in self._subscriptions.values() for one in found
-        )
-
-    async def _stand(self, fleet: Fleet, row: SubscriptionRow, lon: float, lat: float) -> None:
-        """Subscribe where a subscription stands: on a device of its own, which stays there."""
-        device = await fleet.attach(f"{row.device_id}-place-{row.subscription_id}", lon=lon, lat=lat)
-        self._standing_devices.append(device)
-        subscription = await device.subscribe(row.spec(self._options.region))
-        self._standing.append(Audited(device.id, subscription, lon, lat))
-
-    def _check_frames(self) -> None:
-        for device in (*self._devices.values(), *self._standing_devices):
-            if device.frame != self._published.frame:
+    async def _check_server(self) -> None:
+        """Ask as a device what area and what kind of time the server has."""
+        area = self._world.area
+        lon, lat = (area.lon_min + area.lon_max) / 2.0, (area.lat_min + area.lat_max) / 2.0
+        name = f"replay-{self._recording.share.part}"
+        async with await self._client.attach(name, lon=lon, lat=lat) as probe:
+            if probe.frame != self._published.frame:
                 raise ReplayError(
-                    f"the server's area is {tuple(device.frame.area)}, must be the simulation's, "
-                    f"{tuple(self._world.area)}: start it with that --area"
+                    f"the server's area is {tuple(probe.frame.area)}, must be the simulation's, "
+                    f"{tuple(area)}: start it with that --area"
                 )
-
-    async def _tick(self, tick: int) -> None:
-        now_ms = self._now_ms(tick)
-        self._published.pass_time(now_ms)
-        await self._client.advance_clock(now_ms)
-        await self._retract(tick)
-        await self._publish(tick)
-        for fix in self._fixes[tick]:
-            await self._devices[fix.device_id].move(
-                fix.lon, fix.lat, heading_deg=fix.heading_deg, speed_mps=fix.speed_mps
+        if self._options.clock.is_real and self._client.clock.is_virtual:
+            raise ReplayError(
+                "the server's time is virtual, must be real: start it without --virtual-time, or "
+                "replay with --clock 1"
             )
+
+    def _now_ms(self) -> int:
+        """Return the server's time; in virtual time that of the tick."""
+        if self._options.clock.is_real:
+            return self._client.clock.now_ms()
+        return self._world.start_ms + self._tick_number * self._world.period_ms
+
+    async def _tick(self, tick: int, fixes: Sequence[Fix]) -> None:
+        late_ms = 1000.0 * await self._pace.reach(tick)
+        self.report.late_ms_max = max(self.report.late_ms_max, late_ms)
+        self._tick_number = tick
+        await self._change_objects(tick)
+        await self._devices.move(fixes)
         await self._client.sync()
-        self._follow(tick)
-        last = tick == len(self._fixes) - 1
-        if last or tick % self._options.audit_every == 0:
-            self._audit(tick)
+        self._follow(fixes)
+        is_last = tick == self._world.tick_count - 1
+        if is_last or tick % self._options.audit_every == 0:
+            await self._audit(tick)
+        self._devices.seen_id = self._published.latest_id
+        if self.report.timeline.is_due(tick):
+            self.report.timeline.note(tick, self._moment(late_ms))
+        await self._lockstep.done(tick)
 
-    async def _publish(self, tick: int) -> None:
-        rows = self._publications.get(tick, [])
-        now_ms = self._now_ms(tick)
-        for chunk in _distinct_chunks(rows):
-            payload = _STAMP.pack(time.perf_counter_ns())
-            objects = [row.geo_object(payload) for row in chunk]
-            ids = await self._publisher.publish(objects)
-            self._published.published(chunk, ids, now_ms)
-            self.report.objects_published += len(ids)
+    async def _change_objects(self, tick: int) -> None:
+        """Let time pass; take back and publish, or hear from the process that does so what it did."""
+        if self._lockstep.is_publisher:
+            await self._pass_time()
+            told = await self._publishing.tick(tick)
+            self.report.objects_published += sum(len(one.ids) for one in told.published)
+            self.report.objects_retracted += len(told.retracted)
+            await self._lockstep.tell(told)
+        else:
+            told = await self._lockstep.told()
+            await self._pass_time()
+            self._published.retracted(told.retracted)
+            for one in told.published:
+                self._published.published(one)
+        self._note_weights(told)
 
-    async def _retract(self, tick: int) -> None:
-        found = (self._published.live_id(row) for row in self._retractions.get(tick, []))
-        ids = [object_id for object_id in found if object_id is not None]
-        if ids:
-            await self._publisher.retract(*ids)
-            self._published.retracted(ids)
-            self.report.objects_retracted += len(ids)
+    async def _pass_time(self) -> None:
+        if self._options.clock.is_real:
+            self._published.pass_time(self._now_ms() - DOUBT_MS)
+        else:
+            self._published.pass_time(self._now_ms())
+            await self._client.advance_clock(self._now_ms())
 
-    async def _watch(self, subscription: Subscription) -> None:
-        """Take the time from publication to the change of a result, as an app would see it."""
-        async for change in subscription.changes():
-            is_new = change.object.created_ms == self._client.clock.now_ms()
-            if change.kind is ChangeKind.ENTERED and change.reason is ChangeReason.PUBLISHED and is_new:
-                (sent_ns,) = _STAMP.unpack(change.object.payload)
-                self.report.latencies_ms.append((time.perf_counter_ns() - sent_ns) / 1e6)
+    def _note_weights(self, told: Told) -> None:
+        if told.idf_generation is not None:
+            self._published.tables[told.idf_generation] = self._recording.idf_table()
 
-    def _audited(self, fixes: Sequence[Fix]) -> Iterator[Audited]:
-        """Yield every subscription with where its device is."""
-        for fix in fixes:
-            for one in self._subscriptions[fix.device_id]:
-                yield Audited(fix.device_id, one, fix.lon, fix.lat)
-        yield from self._standing
+    async def _audit(self, tick: int) -> None:
+        """Compare the lists of this audit's sample. In real time in portions, each when all is quiet."""
+        sample = [one for one in self._devices.audited() if self._is_sampled(one, tick)]
+        if not self._options.clock.is_real:
+            audit = Audit(self._published, tick, [self._published.at(self._now_ms())])
+            for one in sample:
+                self._compare(audit, one)
+            return
+        while sample:
+            await self._client.sync()
+            since_ms, end_s = self._now_ms(), time.monotonic() + _AUDIT_S
+            around = self._published.around(since_ms - DOUBT_MS, since_ms + DOUBT_MS)
+            audit = Audit(self._published, tick, around)
+            while sample and time.monotonic() < end_s:
+                self._compare(audit, sample.pop())
 
-    def _audit(self, tick: int) -> None:
-        now_ms = self._now_ms(tick)
-        for device_id, subscription, lon, lat in self._audited(self._fixes[tick]):
-            mismatch = audit_list(self._published, subscription, device_id, lon, lat, tick, now_ms)
-            self.report.audited += 1
-            self.report.audited_boolean += isinstance(subscription.spec, Boolean)
-            self.report.audited_windows += subscription.spec.window is not None
-            self.report.audited_weighed += subscription.idf_generation > 0
-            if mismatch is not None:
-                self.report.mismatches.append(mismatch)
-        self.report.audited_standing += len(self._standing)
+    def _is_sampled(self, audited: Audited, tick: int) -> bool:
+        share = self._options.audit_share
+        name = f"{tick}/{audited.place.device_id}/{audited.subscription.id}"
+        if share >= 1.0:
+            return True
+        digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "little") < share * _SCALE
 
-    def _follow(self, tick: int) -> None:
+    def _compare(self, audit: Audit, one: Audited) -> None:
+        report, subscription = self.report, one.subscription
+        try:
+            mismatch = audit.compare(subscription, one.place)
+        except UndecidedError:
+            report.undecided += 1
+            return
+        report.audited += 1
+        report.audited_boolean += isinstance(subscription.spec, Boolean)
+        report.audited_windows += subscription.spec.window is not None
+        report.audited_weighed += subscription.idf_generation > 0
+        report.audited_standing += subscription.spec.region is nearcast.RegionMode.STANDING
+        if mismatch is not None:
+            report.add_mismatch(mismatch)
+
+    def _follow(self, fixes: Sequence[Fix]) -> None:
         """Record where devices are, and regions of their first top-k subscription and moving range."""
-        now_ms = self._now_ms(tick)
-        for fix in self._fixes[tick]:
-            found = self._subscriptions[fix.device_id]
+        now_ms = self._now_ms()
+        for fix in fixes:
+            found = self._devices.subscriptions(fix.device_id)
             first = next((one for one in found if not isinstance(one.spec, Boolean)), None)
             self.track.follow(fix, first, now_ms)
             moving = next(
@@ -282,34 +245,17 @@ class Replay:
             if moving is not None:
                 self.range_track.follow(fix, moving, now_ms)
 
-    async def _finish(self) -> None:
-        everybody = (*self._devices.values(), *self._standing_devices)
-        self.report.counters = sum((device.counters for device in everybody), Counters())
-        self.report.reports_of_standing = sum(one.counters.reports for one in self._standing_devices)
-        for device_id, found in self._subscriptions.items():
-            if found and all(map(_is_fixed, found)):
-                self.report.fixed_devices += 1
-                self.report.reports_of_fixed += self._devices[device_id].counters.reports
-        anchored = max(1, self.track.anchored)
-        self.report.objects_held_mean = self.track.held / anchored
-        self.report.anchors_ahead_share = self.track.anchored_ahead / anchored
-        for watcher in self._watchers:
-            watcher.cancel()
-        await asyncio.gather(*self._watchers, return_exceptions=True)
-
-
-def _is_fixed(subscription: Subscription) -> bool:
-    return isinstance(subscription.spec, Boolean) and not subscription.spec.moving
-
-
-def _distinct_chunks(rows: Sequence[ObjectRow]) -> list[list[ObjectRow]]:
-    """Split into requests of at most 1,000 objects, none with the same key twice."""
-    chunks: list[list[ObjectRow]] = []
-    keys: set[str] = set()
-    for row in rows:
-        if not chunks or len(chunks[-1]) == _REQUEST_MAX or row.object_key in keys:
-            chunks.append([])
-            keys = set()
-        chunks[-1].append(row)
-        keys.add(row.object_key)
-    return chunks
+    def _moment(self, late_ms: float) -> Moment:
+        counters = self._devices.counters()
+        return Moment(
+            counters.moves,
+            counters.reports,
+            counters.deltas,
+            counters.bytes_sent,
+            counters.bytes_received,
+            self.report.objects_published,
+            self.report.audited,
+            self.report.mismatch_count,
+            self.report.devices,
+            round(late_ms),
+        )

@@ -6,11 +6,38 @@ from dataclasses import dataclass, field
 
 from nearcast import Counters
 from simulator.replay.audit import Mismatch
+from simulator.replay.histogram import Histogram
+from simulator.replay.timeline import Timeline
+
+MISMATCHES_KEPT_MAX = 1_000
+"""Of more there is only the number."""
+
+_SUMS = (
+    "devices",
+    "subscriptions",
+    "boolean_subscriptions",
+    "standing_subscriptions",
+    "reports_of_standing",
+    "fixed_devices",
+    "reports_of_fixed",
+    "objects_published",
+    "objects_retracted",
+    "anchored",
+    "anchored_ahead",
+    "held",
+    "audited",
+    "audited_boolean",
+    "audited_standing",
+    "audited_weighed",
+    "audited_windows",
+    "undecided",
+    "mismatch_count",
+)
 
 
 @dataclass(slots=True)
 class ReplayReport:
-    """What a replay found."""
+    """What a replay found, or the share of it that one process has."""
 
     devices: int = 0
     """Those of the trajectories."""
@@ -24,17 +51,25 @@ class ReplayReport:
     """Devices all of whose subscriptions have a range that is fixed in place."""
     reports_of_fixed: int = 0
     """How often they spoke."""
+    processes: int = 1
     ticks: int = 0
     simulated_s: float = 0.0
     elapsed_s: float = 0.0
+    memory_mb_max: float = 0.0
+    """The most that the replay's processes had in memory, each at its time, together."""
+    late_ms_max: float = 0.0
+    """By how much a tick came too late, of a replay that keeps time."""
     objects_published: int = 0
     objects_retracted: int = 0
-    objects_held_mean: float = 0.0
-    """What a device holds for a subscription when it has been anchored anew."""
-    anchors_ahead_share: float = 0.0
-    """Anchors that lie elsewhere than at the device, which is known to go there."""
+    anchored: int = 0
+    """How many anchors were seen."""
+    anchored_ahead: int = 0
+    """How many of them elsewhere than at the device, which is known to go there."""
+    held: int = 0
+    """How many objects came with them, together."""
     counters: Counters = field(default_factory=Counters)
-    latencies_ms: list[float] = field(default_factory=list)
+    latencies: Histogram = field(default_factory=Histogram)
+    timeline: Timeline = field(default_factory=Timeline)
     audited: int = 0
     audited_boolean: int = 0
     """So many of them lists of boolean subscriptions."""
@@ -44,7 +79,31 @@ class ReplayReport:
     """So many of them lists of top-k subscriptions by weights of keywords."""
     audited_windows: int = 0
     """So many of them lists of subscriptions with a window."""
+    undecided: int = 0
+    """So many of them differ, in real time, with an instant that is not known well enough."""
     mismatches: list[Mismatch] = field(default_factory=list)
+    """The first of them."""
+    mismatch_count: int = 0
+
+    def add_mismatch(self, mismatch: Mismatch) -> None:
+        """Note a list that is not what it should be."""
+        self.mismatch_count += 1
+        if len(self.mismatches) < MISMATCHES_KEPT_MAX:
+            self.mismatches.append(mismatch)
+
+    def merge(self, other: ReplayReport) -> None:
+        """Add what another process of the same replay found."""
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.processes += other.processes
+        self.elapsed_s = max(self.elapsed_s, other.elapsed_s)
+        self.memory_mb_max += other.memory_mb_max
+        self.late_ms_max = max(self.late_ms_max, other.late_ms_max)
+        self.counters += other.counters
+        self.latencies.merge(other.latencies)
+        self.timeline.merge(other.timeline)
+        kept = sorted([*self.mismatches, *other.mismatches], key=lambda one: (one.tick, one.device_id))
+        self.mismatches = kept[:MISMATCHES_KEPT_MAX]
 
     @property
     def silent_share(self) -> float:
@@ -57,9 +116,55 @@ class ReplayReport:
         hours = self.devices * self.simulated_s / 3600.0
         return self.counters.reports / hours if hours else 0.0
 
+    @property
+    def objects_held_mean(self) -> float:
+        """What a device holds for a subscription when it has been anchored anew."""
+        return self.held / max(1, self.anchored)
+
+    @property
+    def anchors_ahead_share(self) -> float:
+        """Share of the anchors that lie elsewhere than at the device, which is known to go there."""
+        return self.anchored_ahead / max(1, self.anchored)
+
     def latency_ms(self, share: float) -> float:
         """Return a quantile of the publish-to-device latency; NaN if nothing was delivered."""
-        if not self.latencies_ms:
-            return float("nan")
-        ordered = sorted(self.latencies_ms)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+        return self.latencies.quantile_ms(share)
+
+    def figures(self) -> dict[str, float]:
+        """Return what a run measured, by name."""
+        counters = self.counters
+        return {
+            "processes": self.processes,
+            "devices": self.devices,
+            "subscriptions": self.subscriptions,
+            "boolean_subscriptions": self.boolean_subscriptions,
+            "standing_subscriptions": self.standing_subscriptions,
+            "simulated_s": self.simulated_s,
+            "elapsed_s": round(self.elapsed_s, 1),
+            "late_ms_max": round(self.late_ms_max, 1),
+            "memory_mb_max": round(self.memory_mb_max),
+            "objects_published": self.objects_published,
+            "objects_retracted": self.objects_retracted,
+            "moves": counters.moves,
+            "reports": counters.reports,
+            "silent_moves_percent": round(100.0 * self.silent_share, 2),
+            "reports_per_device_hour": round(self.reports_per_device_hour, 1),
+            "devices_of_fixed_ranges": self.fixed_devices,
+            "reports_of_fixed_ranges": self.reports_of_fixed,
+            "reports_of_standing": self.reports_of_standing,
+            "objects_held_mean": round(self.objects_held_mean, 1),
+            "anchors_ahead_percent": round(100.0 * self.anchors_ahead_share, 1),
+            "deltas": counters.deltas,
+            "objects_sent": counters.objects,
+            "bytes_from_devices": counters.bytes_sent,
+            "bytes_to_devices": counters.bytes_received,
+            "publish_to_device_p50_ms": round(self.latency_ms(0.5), 2),
+            "publish_to_device_p99_ms": round(self.latency_ms(0.99), 2),
+            "audited_lists": self.audited,
+            "audited_boolean_lists": self.audited_boolean,
+            "audited_standing_lists": self.audited_standing,
+            "audited_lists_by_tfidf": self.audited_weighed,
+            "audited_lists_with_windows": self.audited_windows,
+            "undecided_lists": self.undecided,
+            "mismatches": self.mismatch_count,
+        }

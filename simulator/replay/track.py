@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from array import array
 from copy import copy
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nearcast import Subscription
@@ -17,6 +18,12 @@ from simulator.workload.rows import Fix
 
 REGIONS_SHOWN_MAX = 16
 """A path with more regions than this cannot be told from a stain."""
+
+DEVICES_MAX = 500
+"""So many devices are followed, each with its path."""
+
+POSITIONS_MAX = 1_024
+"""So many positions of a path are kept."""
 
 _AT_M = 0.5
 """An anchor so near is at the device."""
@@ -32,8 +39,45 @@ class Anchoring(NamedTuple):
     now_ms: int
 
 
+class Path:
+    """Positions in the order in which they were. Of many there are some: every second, every fourth."""
+
+    def __init__(self) -> None:
+        self._lons, self._lats = array("d"), array("d")
+        self._count = 0
+        self._step = 1
+
+    def add(self, lon: float, lat: float) -> None:
+        """Add a position."""
+        if self._count % self._step == 0:
+            if len(self._lons) == POSITIONS_MAX:
+                self._lons, self._lats = self._lons[::2], self._lats[::2]
+                self._step *= 2
+            if self._count % self._step == 0:
+                self._lons.append(lon)
+                self._lats.append(lat)
+        self._count += 1
+
+    def positions(self) -> Ring:
+        """Return what there is."""
+        return list(zip(self._lons, self._lats, strict=True))
+
+
+@dataclass(slots=True)
+class _Followed:
+    """What is kept of a device that may be shown."""
+
+    path: Path = field(default_factory=Path)
+    anchorings: list[Anchoring] = field(default_factory=list)
+    """The first so many."""
+    anchor_count: int = 0
+    last: tuple[float, float] = (0.0, 0.0)
+
+
 class Track:
-    """What is recorded of every device; outlines are computed only for the one that is shown.
+    """What is recorded of some devices, the first; outlines are computed only for the one that is shown.
+
+    Memory is O(devices).
 
     Parameters
     ----------
@@ -43,9 +87,9 @@ class Track:
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
-        self._paths: dict[str, Ring] = defaultdict(list)
-        self._anchorings: dict[str, list[Anchoring]] = defaultdict(list)
+        self._followed: dict[str, _Followed] = {}
         self._anchors: dict[str, Point] = {}
+        self._before: dict[str, Point] = {}
         self.anchored = 0
         """How many anchors were seen."""
         self.anchored_ahead = 0
@@ -55,33 +99,50 @@ class Track:
 
     def follow(self, fix: Fix, subscription: Subscription | None, now_ms: int) -> None:
         """Add a position of a device, and the region of a subscription if it was anchored anew."""
-        self._paths[fix.device_id].append((fix.lon, fix.lat))
-        if subscription is None or self._anchors.get(fix.device_id) == subscription.region.anchor:
+        device_id = fix.device_id
+        followed = self._followed.get(device_id)
+        if followed is None and len(self._followed) < DEVICES_MAX:
+            followed = self._followed[device_id] = _Followed()
+        if followed is not None:
+            followed.path.add(fix.lon, fix.lat)
+            followed.last = (fix.lon, fix.lat)
+        if subscription is None:
             return
+        here = self._frame.project(fix.lon, fix.lat)
+        before = self._before.get(device_id, here)
+        self._before[device_id] = here
         seen = subscription.region
-        self._anchors[fix.device_id] = seen.anchor
-        # Time passes before devices move: some report where they were the tick before.
-        lately = [self._frame.project(*place) for place in self._paths[fix.device_id][-2:]]
+        if self._anchors.get(device_id) == seen.anchor:
+            return
+        self._anchors[device_id] = seen.anchor
         self.anchored += 1
-        self.anchored_ahead += all(_is_apart(place, seen.anchor) for place in lately)
+        # Time passes before devices move: some report where they were the tick before.
+        self.anchored_ahead += _is_apart(before, seen.anchor) and _is_apart(here, seen.anchor)
         self.held += len(seen.buffer)
-        was = copy(seen)
-        was.buffer = dict(seen.buffer)
-        self._anchorings[fix.device_id].append(Anchoring(was, now_ms))
+        if followed is not None:
+            followed.anchor_count += 1
+            if len(followed.anchorings) <= REGIONS_SHOWN_MAX:
+                was = copy(seen)
+                was.buffer = dict(seen.buffer)
+                followed.anchorings.append(Anchoring(was, now_ms))
 
     def most_telling(self) -> str:
         """Return the device with the most regions that can still be told apart; "" for none."""
-        shown = {one: len(found) for one, found in self._anchorings.items()}
+        shown = {one: found.anchor_count for one, found in self._followed.items() if found.anchorings}
         readable = {one: count for one, count in shown.items() if count <= REGIONS_SHOWN_MAX}
         return max(readable, key=lambda one: (readable[one], one), default=min(shown, default=""))
 
+    def paths(self) -> list[Ring]:
+        """Return where the devices went that are followed."""
+        return [one.path.positions() for one in self._followed.values()]
+
     def path(self, device_id: str) -> Ring:
-        """Return positions as (lon, lat), tick by tick."""
-        return self._paths[device_id]
+        """Return positions as (lon, lat), tick by tick; of a long run only some."""
+        return self._followed[device_id].path.positions()
 
     def regions(self, device_id: str) -> list[Ring]:
-        """Return rings of (lon, lat), one for each bounded region, in order."""
-        rings = (self._boundary(*one) for one in self._anchorings[device_id])
+        """Return rings of (lon, lat), one for each bounded region, in order; of many the first."""
+        rings = (self._boundary(*one) for one in self._followed[device_id].anchorings)
         return [ring for ring in rings if ring]
 
     def ranges(self, device_id: str) -> list[Ring]:
@@ -89,11 +150,11 @@ class Track:
 
         Nothing if it has no range that moves.
         """
-        found = self._anchorings[device_id]
-        region = found[-1].region if found else None
-        if not isinstance(region, RangeRegion) or not self._paths[device_id]:
+        followed = self._followed[device_id]
+        region = followed.anchorings[-1].region if followed.anchorings else None
+        if not isinstance(region, RangeRegion):
             return []
-        last = self._frame.project(*self._paths[device_id][-1])
+        last = self._frame.project(*followed.last)
         return [self._range(region, last, 0.0), self._range(region, region.anchor, region.slack_m)]
 
     def _boundary(self, region: Region, now_ms: int) -> Ring:

@@ -1,8 +1,7 @@
 """The workload: what is published.
 
-Objects appear at places, or are the texts of a file: those alive at the start, and a Poisson process of
-arrivals. Given how many arrive, the times of a Poisson process are independent and uniform, which is how
-they are drawn.
+Objects appear at places, are the texts of a file, or are synthetic: those alive at the start, and a
+Poisson process of arrivals (`simulator.workload.arrivals`).
 """
 
 from __future__ import annotations
@@ -10,8 +9,17 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from simulator.chance import generator, uniform
+from safe_region.frame import Frame
+from simulator.chance import uniform
 from simulator.parameters import SimulationParameters
+from simulator.workload.arrivals import (
+    arrival_count,
+    arrives_at_hot_spot_ms,
+    arrives_ms,
+    at_hot_spots,
+    hot_spot,
+)
+from simulator.workload.synthetic import clusters, synthetic_columns
 
 OFFER_WORDS = ("sale", "discount", "twoforone", "freebie", "lastminute", "limited")
 """What an object may add to its place's keywords, most usual first."""
@@ -24,12 +32,6 @@ OBJECT_KEYWORDS_MIN = 2
 
 RETRACT_MS_MIN = 2_000
 """Nobody takes an object back within moments of publishing it."""
-
-
-def arrival_count(parameters: SimulationParameters) -> int:
-    """Draw how many objects are published during the run: a Poisson number."""
-    mean = parameters.arrivals_per_s * parameters.seconds
-    return int(generator(parameters.seed, "objects", "arrivals").poisson(mean))
 
 
 def object_count(parameters: SimulationParameters) -> int:
@@ -58,7 +60,11 @@ def _ttl_ms(parameters: SimulationParameters, *ids: Column) -> Column:
 
 
 def objects(
-    places: DataFrame, place_count: int, numbers: DataFrame, parameters: SimulationParameters
+    places: DataFrame,
+    place_count: int,
+    numbers: DataFrame,
+    frame: Frame,
+    parameters: SimulationParameters,
 ) -> DataFrame:
     """Return everything that is published.
 
@@ -70,16 +76,20 @@ def objects(
         How many places there are.
     numbers
         One int64 column `id`: 0 to `object_count(parameters)`.
+    frame
+        The service area.
     parameters
         Seed, rates and shares.
     """
     drawn = F.pow(_draw(parameters, "place", F.col("id")), F.lit(POPULARITY)) * F.lit(place_count)
-    firsts = _firsts(numbers, drawn.cast("long"), parameters)
-    return _worded(_versions(firsts, parameters), places, parameters)
+    sources = places.withColumnRenamed("place_id", "spot")
+    versions = _versions(_firsts(numbers, drawn.cast("long"), parameters), parameters)
+    placed = at_hot_spots(versions.join(sources, "spot"), sources, place_count, frame, parameters)
+    return placed.select(*_columns(_words_of_place(parameters)))
 
 
 def objects_of_texts(
-    texts: DataFrame, text_count: int, numbers: DataFrame, parameters: SimulationParameters
+    texts: DataFrame, text_count: int, numbers: DataFrame, frame: Frame, parameters: SimulationParameters
 ) -> DataFrame:
     """Return everything that is published: each text once before any is there again.
 
@@ -89,19 +99,28 @@ def objects_of_texts(
         The texts table, ids from 0.
     text_count
         How many texts there are.
-    numbers, parameters
+    numbers, frame, parameters
         As for `objects`.
     """
-    firsts = _firsts(numbers, F.col("id") % F.lit(text_count), parameters)
-    drawn = _versions(firsts, parameters).join(
-        texts.withColumnRenamed("text_id", "spot"), on="spot", how="inner"
-    )
-    # A replacement has an offer besides, so that its content differs; a text with all of them has none.
-    others = F.filter(F.array(*map(F.lit, OFFER_WORDS)), lambda word: ~F.array_contains("keywords", word))
-    number = (_draw(parameters, "offer_word", F.col("id")) * F.size(others)).cast("int")
-    is_first, offer = F.col("version") == 0, F.get(others, number)
-    keywords = F.when(is_first, F.col("keywords")).otherwise(F.array_append("keywords", offer))
-    return drawn.where(is_first | (F.size(others) > 0)).select(*_columns(keywords))
+    sources = texts.withColumnRenamed("text_id", "spot")
+    versions = _versions(_firsts(numbers, F.col("id") % F.lit(text_count), parameters), parameters)
+    placed = at_hot_spots(versions.join(sources, "spot"), sources, text_count, frame, parameters)
+    return _with_new_offers(placed, parameters)
+
+
+def synthetic_objects(numbers: DataFrame, frame: Frame, parameters: SimulationParameters) -> DataFrame:
+    """Return everything that is published: drawn keywords, in clusters.
+
+    Parameters
+    ----------
+    numbers, frame, parameters
+        As for `objects`.
+    """
+    versions = _versions(_firsts(numbers, F.col("id"), parameters), parameters)
+    drawn = versions.withColumns(synthetic_columns(frame, parameters))
+    middles = clusters(numbers.sparkSession.range(parameters.clusters), frame, parameters)
+    placed = at_hot_spots(drawn, middles, parameters.clusters, frame, parameters)
+    return _with_new_offers(placed, parameters)
 
 
 def keyword_counts(published: DataFrame) -> DataFrame:
@@ -113,14 +132,18 @@ def keyword_counts(published: DataFrame) -> DataFrame:
 def _firsts(numbers: DataFrame, spot: Column, parameters: SimulationParameters) -> DataFrame:
     """First publications: when, of which place or text, how long, and whether taken back or replaced."""
     row = F.col("id")
-    run_ms = parameters.run_ms
-    arrives_ms = (_draw(parameters, "publish", row) * F.lit(run_ms - 1)).cast("long") + 1
+    chance = _draw(parameters, "publish", row)
+    hot = hot_spot(parameters, row)
+    begins_ms = F.when(hot.isNull(), arrives_ms(parameters, chance)).otherwise(
+        arrives_at_hot_spot_ms(parameters, hot, chance)
+    )
     fate = _draw(parameters, "fate", row)
     ends = parameters.retracted_share + parameters.replaced_share
     return numbers.select(
         row,
-        F.when(row < parameters.objects, F.lit(0)).otherwise(arrives_ms).alias("first_ms"),
+        F.when(row < parameters.objects, F.lit(0)).otherwise(begins_ms).alias("first_ms"),
         spot.alias("spot"),
+        hot.alias("hot_spot"),
         _ttl_ms(parameters, row, F.lit(0)).alias("first_ttl_ms"),
         (fate < parameters.retracted_share).alias("is_retracted"),
         ((fate >= parameters.retracted_share) & (fate < ends)).alias("is_replaced"),
@@ -149,14 +172,15 @@ def _versions(firsts: DataFrame, parameters: SimulationParameters) -> DataFrame:
         row,
         "version",
         "spot",
+        "hot_spot",
         F.when(is_second, F.col("change_ms")).otherwise(first_ms).alias("publish_ms"),
         F.when(is_second, second_ttl_ms).otherwise(F.col("first_ttl_ms")).alias("ttl_ms"),
         F.when(F.col("is_retracted") & ~is_second, F.col("change_ms")).alias("retract_ms"),
     )
 
 
-def _worded(versions: DataFrame, places: DataFrame, parameters: SimulationParameters) -> DataFrame:
-    """Put objects at their places and choose their words."""
+def _words_of_place(parameters: SimulationParameters) -> Column:
+    """Return some keywords of an object's place, and its offer."""
     row, version = F.col("id"), F.col("version")
     spare = F.greatest(F.size("keywords") - OBJECT_KEYWORDS_MIN + 1, F.lit(1))
     taken = (_draw(parameters, "taken", row) * spare).cast("int") + OBJECT_KEYWORDS_MIN
@@ -166,9 +190,16 @@ def _worded(versions: DataFrame, places: DataFrame, parameters: SimulationParame
     # A replacement has the next offer, so that its content always differs.
     offer = F.get(offers, (drawn.cast("int") + version) % F.lit(len(OFFER_WORDS)))
     has_offer = (version == 1) | (_draw(parameters, "offer", row) < parameters.offer_share)
-    keywords = F.when(has_offer, F.array_append(chosen, offer)).otherwise(chosen)
-    numbered = places.withColumnRenamed("place_id", "spot")
-    return versions.join(numbered, on="spot", how="inner").select(*_columns(keywords))
+    return F.when(has_offer, F.array_append(chosen, offer)).otherwise(chosen)
+
+
+def _with_new_offers(drawn: DataFrame, parameters: SimulationParameters) -> DataFrame:
+    """Give replacements an offer besides, so that their content differs; who has all of them has none."""
+    others = F.filter(F.array(*map(F.lit, OFFER_WORDS)), lambda word: ~F.array_contains("keywords", word))
+    number = (_draw(parameters, "offer_word", F.col("id")) * F.size(others)).cast("int")
+    is_first, offer = F.col("version") == 0, F.get(others, number)
+    keywords = F.when(is_first, F.col("keywords")).otherwise(F.array_append("keywords", offer))
+    return drawn.where(is_first | (F.size(others) > 0)).select(*_columns(keywords))
 
 
 def _columns(keywords: Column) -> tuple[Column | str, ...]:

@@ -6,7 +6,7 @@ devices. Boolean ones follow section 5.1.1 of the AP-Tree paper: a range about t
 take, its share of the service area uniform. Half of the ranges are rectangles that stay, a quarter
 circles that stay; the others move with the device, as circles or, every third, as rectangles. Most
 expressions want all words; some want one part of them or the other, some exclude an offer. Some
-subscriptions of both kinds have a window, half of these of time.
+subscriptions of both kinds have a window, half of these of time. Parameters say all these shares.
 """
 
 from __future__ import annotations
@@ -34,14 +34,6 @@ large as this one."""
 WINDOWS_S = (60, 300, 900)
 WINDOW_COUNTS = (300, 1_000, 3_000)
 """Windows that subscriptions have: few different ones, as a server wants it."""
-
-_RECTANGLES = 0.5
-_FIXED_CIRCLES = 0.25
-_MOVING_RECTANGLES = 0.08
-_EITHER_PART = 0.2
-"""Share of the expressions, if they have more than one word, that want one part of them or the other."""
-_NO_OFFER = 0.2
-"""Share of the expressions that exclude an offer."""
 
 
 def subscriptions(
@@ -72,7 +64,9 @@ def subscriptions(
         *(F.min_by(name, "publish_ms").alias(name) for name in ("keywords", "lon", "lat"))
     )
     most = F.least(F.size("keywords"), F.lit(parameters.subscription_keywords_max))
-    taken = (draw("keywords") * most).cast("int") + 1
+    least = F.least(most, F.lit(parameters.subscription_keywords_min))
+    taken = (draw("keywords") * (most - least + 1)).cast("int") + least
+    k_span = parameters.k_max - parameters.k_min + 1
     alpha = F.least(F.greatest(draw("alpha"), F.lit(parameters.alpha_min)), F.lit(parameters.alpha_max))
     drawn = keyed.join(firsts, on="object_key", how="inner").select(
         row,
@@ -82,6 +76,7 @@ def subscriptions(
         (draw("kind") < parameters.boolean_share).alias("is_boolean"),
         _between(draw("area"), parameters.range_area_min, parameters.range_area_max).alias("share"),
         draw("shape").alias("shape"),
+        draw("aspect").alias("aspect"),
         draw("form").alias("form"),
         draw("excluded").alias("excluded"),
     )
@@ -92,14 +87,14 @@ def subscriptions(
         (row % per_device + 1).cast("int").alias("subscription_id"),
         F.when(is_boolean, BOOLEAN).otherwise(TOP_K).alias("kind"),
         F.when(~is_boolean, F.col("words")).alias("keywords"),
-        F.when(~is_boolean, (draw("k") * F.lit(parameters.k_max)).cast("int") + 1).alias("k"),
+        F.when(~is_boolean, (draw("k") * F.lit(k_span)).cast("int") + parameters.k_min).alias("k"),
         F.when(~is_boolean, alpha).alias("alpha"),
         F.when(~is_boolean & (draw("weighed") < parameters.tfidf_share), "tfidf")
         .when(~is_boolean, parameters.similarity)
         .alias("similarity"),
         F.when(is_standing, F.array("lon", "lat")).alias("place"),
-        F.when(is_boolean, _expression()).alias("expression"),
-        *_range(frame),
+        F.when(is_boolean, _expression(parameters)).alias("expression"),
+        *_range(frame, parameters),
         *_window(draw("window"), draw("length"), parameters),
     )
 
@@ -107,6 +102,16 @@ def subscriptions(
 def _window(chosen: Column, length: Column, parameters: SimulationParameters) -> tuple[Column, ...]:
     """Return the columns of windows: of time, of number, or neither."""
     share = parameters.window_share
+    window_s, count = parameters.window_s, parameters.window_count
+    if window_s is not None or count is not None:
+        values = {
+            "window_ms": None if window_s is None else round(window_s * 1000.0),
+            "window_count": count,
+        }
+        return tuple(
+            F.when(chosen < share, F.lit(value)).cast("long").alias(name)
+            for name, value in values.items()
+        )
     times, counts = (
         F.array(*(F.lit(value).cast("long") for value in values))
         for values in ([one * 1000 for one in WINDOWS_S], WINDOW_COUNTS)
@@ -130,7 +135,7 @@ def _joined(words: Column, operator: str) -> Column:
     return F.array_join(quoted, f" {operator} ")
 
 
-def _expression() -> Column:
+def _expression(parameters: SimulationParameters) -> Column:
     """Return all words, or one part or the other, or all but not some offer."""
     words, form = F.col("words"), F.col("form")
     everything = _joined(words, "AND")
@@ -143,13 +148,13 @@ def _expression() -> Column:
     excluded = F.get(offers, (F.col("excluded") * F.size(offers)).cast("int"))
     without = F.concat(everything, F.lit(" AND NOT "), _joined(F.array(excluded), "AND"))
     return (
-        F.when((form < _EITHER_PART) & (F.size(words) > 1), either)
-        .when(form >= 1.0 - _NO_OFFER, without)
+        F.when((form < parameters.either_share) & (F.size(words) > 1), either)
+        .when(form >= 1.0 - parameters.excluding_share, without)
         .otherwise(everything)
     )
 
 
-def _range(frame: Frame) -> tuple[Column, ...]:
+def _range(frame: Frame, parameters: SimulationParameters) -> tuple[Column, ...]:
     """Return the columns of ranges: bounds; a radius, and a center if it is fixed; or an extent."""
     area = frame.area
     width_m = (area.lon_max - area.lon_min) * frame.x_m_per_deg
@@ -158,12 +163,19 @@ def _range(frame: Frame) -> tuple[Column, ...]:
     side_m = F.least(F.sqrt(F.col("share") * F.lit(width_m * height_m)), F.lit(side_m_max))
     radius_m = F.least(side_m / math.sqrt(math.pi), F.lit(RANGE_M_MAX))
     lon, lat = F.col("lon"), F.col("lat")
-    half_lon, half_lat = side_m / (2.0 * frame.x_m_per_deg), side_m / (2.0 * frame.y_m_per_deg)
+    # As wide as high, or so many times; the logarithm of that is uniform.
+    stretch = F.pow(F.lit(parameters.range_aspect_max), F.col("aspect") - F.lit(0.5))
+    width, height = (
+        F.least(side_m * stretch, F.lit(side_m_max)),
+        F.least(side_m / stretch, F.lit(side_m_max)),
+    )
+    half_lon, half_lat = width / (2.0 * frame.x_m_per_deg), height / (2.0 * frame.y_m_per_deg)
     is_boolean, shape = F.col("is_boolean"), F.col("shape")
     bounds = F.array(lon - half_lon, lat - half_lat, lon + half_lon, lat + half_lat)
-    is_rectangle = shape < _RECTANGLES
-    is_fixed = shape < _RECTANGLES + _FIXED_CIRCLES
-    is_extent = shape >= 1.0 - _MOVING_RECTANGLES
+    fixed_share = 1.0 - parameters.moving_share
+    is_rectangle = shape < fixed_share * parameters.fixed_rectangle_share
+    is_fixed = shape < fixed_share
+    is_extent = ~is_fixed & (shape >= 1.0 - parameters.moving_share * parameters.moving_rectangle_share)
     extent = F.array(F.lit(_WIDER) * side_m, side_m / F.lit(_WIDER))
     return (
         F.when(is_boolean & is_rectangle, bounds).alias("bounds"),

@@ -3,7 +3,8 @@ from collections import Counter, defaultdict
 import pytest
 
 from simulator.simulation import load
-from simulator.workload.objects import OFFER_WORDS, arrival_count, object_count
+from simulator.workload.arrivals import arrival_count
+from simulator.workload.objects import OFFER_WORDS, object_count
 from tests.simulator.conftest import SMALL
 
 

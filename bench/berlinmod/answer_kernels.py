@@ -1,0 +1,57 @@
+"""What the queries make of the pairs (event, range) that match.
+
+Pairs of one vehicle and one range must come in the order of its events; those of others may lie between
+them. A pair has one place in an array of vehicles times ranges: O(1) a pair.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Ints
+from safe_region.jit import kernel
+
+Steps = npt.NDArray[np.int32]
+
+NEVER = -2
+"""In place of the event at which a vehicle was last in a range."""
+
+
+@kernel
+def entries(number: Ints, vehicle: Ints, standing: Ints, latest: Steps, places: Ints) -> int:
+    """Find where a vehicle is in a range and was not at its event before.
+
+    Parameters
+    ----------
+    number, vehicle, standing
+        Of each pair: the event's number among those of its vehicle, the vehicle, the range.
+    latest
+        Shape (vehicles, ranges): the event at which a vehicle was last inside; NEVER at first.
+    places
+        As long as the pairs; the answers' places among them are written here.
+
+    Returns
+    -------
+    int
+        How many answers there are.
+    """
+    count = 0
+    for i in range(number.shape[0]):
+        if latest[vehicle[i], standing[i]] != number[i] - 1:
+            places[count] = i
+            count += 1
+        latest[vehicle[i], standing[i]] = number[i]
+    return count
+
+
+@kernel
+def first_passages(number: Ints, vehicle: Ints, standing: Ints, latest: Steps, places: Ints) -> int:
+    """Find where a vehicle is in a range and never was before; see `entries`."""
+    count = 0
+    for i in range(number.shape[0]):
+        if latest[vehicle[i], standing[i]] == NEVER:
+            latest[vehicle[i], standing[i]] = number[i]
+            places[count] = i
+            count += 1
+    return count

@@ -1,0 +1,82 @@
+"""The three queries: from what an engine says of events to answers.
+
+Q3, vehicles within a distance of a point: each event within is an answer. Q4, entry into a region: an
+event inside, if the one before of the same vehicle was not. Q7, first passage of points of interest: the
+first event of a vehicle near one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.berlinmod.answer_kernels import NEVER, entries, first_passages
+from bench.berlinmod.workload import Events, Query
+from engine.contracts import Rows, numbers_of
+from index.batches import Ints
+from index.tables.order_kernels import order_of
+
+PUBLISHED_PER_S: dict[Query, int] = {"q3": 73_796, "q4": 66_403, "q7": 54_386}
+"""Events a second of MobilityFlink, one task on a machine of 16 cores, with one range standing."""
+
+QUERIES: tuple[Query, ...] = ("q3", "q4", "q7")
+
+
+class Answers(NamedTuple):
+    """Events, by row, and the ranges that they answer for."""
+
+    events: Ints
+    ranges: Ints
+
+    @classmethod
+    def joined(cls, parts: Sequence[Answers]) -> Answers:
+        """Put answers of batches together."""
+        nothing: Ints = np.empty(0, dtype=np.int64)
+        return cls(
+            np.concatenate([nothing, *(one.events for one in parts)]),
+            np.concatenate([nothing, *(one.ranges for one in parts)]),
+        )
+
+    def of(self, is_wanted: npt.NDArray[np.bool_]) -> Answers:
+        """Return those for some ranges, which are marked by number."""
+        mine = is_wanted[self.ranges]
+        return Answers(self.events[mine], self.ranges[mine])
+
+
+class Answering:
+    """One query over a stream of events.
+
+    Parameters
+    ----------
+    query
+        Which one.
+    events
+        The whole stream.
+    vehicle_count, range_count
+        How many there are.
+    """
+
+    def __init__(self, query: Query, events: Events, vehicle_count: int, range_count: int) -> None:
+        self._query = query
+        self._events = events
+        is_remembered = query != "q3"
+        shape = (vehicle_count, range_count if is_remembered else 0)
+        self._latest = np.full(shape, NEVER, dtype=np.int32)
+
+    def answers(self, changes: Rows) -> Answers:
+        """Return what is to be told of changes, which come from a batch of events after all before."""
+        entered = changes[changes["is_drop"] == 0]
+        rows: Ints = entered["object_id"] - 1
+        standing = numbers_of(entered["handle"])
+        if self._query == "q3":
+            return Answers(rows, standing)
+        order = order_of(rows, np.arange(len(rows)))
+        rows, standing = rows[order], standing[order]
+        number, vehicle = self._events.number[rows], self._events.vehicle[rows]
+        places = np.empty(len(rows), dtype=np.int64)
+        find = entries if self._query == "q4" else first_passages
+        places = places[: find(number, vehicle, standing, self._latest, places)]
+        return Answers(rows[places], standing[places])

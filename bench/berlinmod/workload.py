@@ -1,0 +1,262 @@
+"""The workload of `bench berlinmod`: events of vehicles that drive, and ranges that stand.
+
+Vehicles are cars of the simulator in its generated city, a position a second, all at the same seconds:
+BerlinMOD's own generator drives through Berlin in the same manner. Ranges lie about corners of streets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from bench.errors import BenchError
+from engine.boolean.layout import CIRCLE, POLYGON, BooleanSpecs, Ranges
+from engine.contracts import BOOLEAN, handle_of
+from engine.polygons import Rings
+from index.batches import Boxes, Floats, Ints, KeywordLists, ObjectBatch
+from index.square import Square
+from safe_region.frame import Frame
+from safe_region.oracle_plane import OracleCircle, OraclePolygon
+from safe_region.region import RegionMode
+
+Query = Literal["q3", "q4", "q7"]
+
+PAIRS_MAX = 400_000_000
+"""Vehicles times ranges: what is kept for each pair is an array."""
+
+VEHICLE = 1
+"""The keyword of every event, and of every range."""
+
+_CORNERS = 6
+_JITTER_M = 100.0
+"""How far a range lies from the corner that it is about, at most, east or west, north or south."""
+_SECONDS_MAX = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class BerlinModParameters:
+    """What is measured.
+
+    Parameters
+    ----------
+    vehicles, events
+        How many there are; each vehicle has as many as the others, a second apart.
+    ranges
+        Standing ones.
+    distance_m
+        Of Q3: a vehicle is within this of a point.
+    region_m
+        Of Q4: from the middle of a region to its corners, at most.
+    poi_m
+        Of Q7: so near has passed a point of interest.
+    batch
+        Events that are given to the engine together.
+    audited
+        Ranges whose answers are compared with plain Python's.
+    seed
+        Of everything.
+    """
+
+    vehicles: int = 5
+    events: int = 216_075
+    ranges: int = 1
+    distance_m: float = 100.0
+    region_m: float = 100.0
+    poi_m: float = 50.0
+    batch: int = 1_000
+    audited: int = 40
+    seed: int = 1
+
+
+class Events(NamedTuple):
+    """Events in the order of time, row by row."""
+
+    vehicle: Ints
+    number: Ints
+    """Of the event among those of its vehicle, from 0."""
+    x_m: Floats
+    y_m: Floats
+
+    def first(self, count: int) -> Events:
+        """Return the first so many."""
+        return Events(*(column[:count] for column in self))
+
+    def objects(self, start: int, stop: int) -> ObjectBatch:
+        """Return events as objects; the id of each is its row, from 1."""
+        count = stop - start
+        keywords = KeywordLists(np.arange(count + 1), np.full(count, VEHICLE, dtype=np.int32))
+        ids = np.arange(start + 1, stop + 1, dtype=np.int64)
+        return ObjectBatch(ids, self.x_m[start:stop], self.y_m[start:stop], keywords)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Ranges that stand.
+
+    Parameters
+    ----------
+    handles
+        Of the subscriptions; range i has the number i.
+    specs
+        What they ask for.
+    """
+
+    handles: Ints
+    specs: BooleanSpecs
+
+    def __len__(self) -> int:
+        return len(self.handles)
+
+    def part(self, rows: slice) -> BooleanSpecs:
+        """Return what some of them ask for, consecutive ones."""
+        ranges, count = self.specs.ranges, rows.stop - rows.start
+        offsets = self.specs.clause_offsets[: count + 1]
+        required = KeywordLists(offsets, self.specs.required.ids[rows])
+        excluded = KeywordLists(self.specs.excluded.offsets[: count + 1], self.specs.excluded.ids)
+        first, last = ranges.rings.offsets[rows.start], ranges.rings.offsets[rows.stop]
+        vertex_offsets = ranges.rings.vertex_offsets[first : last + 1]
+        vertices = slice(vertex_offsets[0], vertex_offsets[-1])
+        rings = Rings(
+            ranges.rings.offsets[rows.start : rows.stop + 1] - first,
+            vertex_offsets - vertex_offsets[0],
+            ranges.rings.x_m[vertices],
+            ranges.rings.y_m[vertices],
+        )
+        boxes = Boxes(*(getattr(ranges.boxes, name)[rows] for name in ("x1_m", "y1_m", "x2_m", "y2_m")))
+        columns = (ranges.shape, ranges.is_moving, ranges.x_m, ranges.y_m, ranges.radius_m)
+        some = Ranges(*(column[rows] for column in columns), boxes, rings)
+        return BooleanSpecs(offsets, required, excluded, some, self.specs.region[rows])
+
+    def oracle_range(self, number: int) -> OracleCircle | OraclePolygon:
+        """Return a range as plain Python sees it."""
+        ranges = self.specs.ranges
+        if ranges.shape[number] == CIRCLE:
+            middle = float(ranges.x_m[number]), float(ranges.y_m[number])
+            return OracleCircle(float(ranges.radius_m[number]), middle)
+        start, stop = ranges.rings.vertex_offsets[number : number + 2]
+        corners = zip(ranges.rings.x_m[start:stop], ranges.rings.y_m[start:stop], strict=True)
+        return OraclePolygon((tuple((float(x), float(y)) for x, y in corners),))
+
+
+class Scene(NamedTuple):
+    """What happens, the same for all queries."""
+
+    events: Events
+    corners: Floats
+    """Of streets, plane metres, a row each."""
+    square: Square
+    """About all of the city."""
+
+
+def scene(parameters: BerlinModParameters) -> Scene:
+    """Let vehicles drive.
+
+    Raises
+    ------
+    BenchError
+        If there are more events of a vehicle than a day has seconds.
+    """
+    from simulator.city import city_area, generate_city  # noqa: PLC0415 - an extra
+    from simulator.movement.streets import Streets  # noqa: PLC0415
+    from simulator.movement.trajectories import drive  # noqa: PLC0415
+    from simulator.parameters import SimulationParameters  # noqa: PLC0415
+
+    vehicles = parameters.vehicles
+    ticks = -(-parameters.events // vehicles)
+    if ticks > _SECONDS_MAX:
+        raise BenchError(
+            f"events is {parameters.events}, must be at most {vehicles * _SECONDS_MAX:,} of {vehicles} "
+            "vehicles: a day has no more seconds"
+        )
+    wanted = SimulationParameters(
+        seed=parameters.seed,
+        devices=vehicles,
+        seconds=max(1, ticks - 1),
+        car_share=1.0,
+        bicycle_share=0.0,
+    )
+    city = generate_city(wanted)
+    frame = Frame.of(city_area(wanted))
+    table = drive(Streets.of(city), np.arange(vehicles, dtype=np.int64), wanted)
+    x_m = (table["lon"].to_numpy() - frame.lon0_deg) * frame.x_m_per_deg
+    y_m = (table["lat"].to_numpy() - frame.lat0_deg) * frame.y_m_per_deg
+    by_time = np.arange(vehicles * wanted.tick_count).reshape(vehicles, -1).T.ravel()[: parameters.events]
+    number, vehicle = np.divmod(np.arange(parameters.events), vehicles)
+    events = Events(vehicle, number, x_m[by_time], y_m[by_time])
+    lons, lats = (city.roads[f"source_{name}"].to_numpy() for name in ("lon", "lat"))
+    corners = np.column_stack(
+        [(lons - frame.lon0_deg) * frame.x_m_per_deg, (lats - frame.lat0_deg) * frame.y_m_per_deg]
+    )
+    half_m = float(np.abs(corners).max()) + 1.0
+    return Scene(events, corners, Square(0.0, 0.0, half_m))
+
+
+def standing(query: Query, corners: Floats, parameters: BerlinModParameters) -> Standing:
+    """Draw ranges: circles for Q3 and Q7, regions with six corners for Q4.
+
+    Raises
+    ------
+    BenchError
+        If what has to be kept for each vehicle and range is too much.
+    """
+    count = parameters.ranges
+    if parameters.vehicles * count > PAIRS_MAX:
+        raise BenchError(
+            f"ranges is {count}, must be at most {PAIRS_MAX // parameters.vehicles:,} with "
+            f"{parameters.vehicles} vehicles"
+        )
+    chance = np.random.default_rng([parameters.seed, count, 53])
+    middles = corners[chance.integers(0, len(corners), count)]
+    middles = middles + chance.uniform(-_JITTER_M, _JITTER_M, (count, 2))
+    if query == "q4":
+        ranges = _regions(middles, parameters.region_m, chance)
+    else:
+        ranges = _circles(middles, parameters.distance_m if query == "q3" else parameters.poi_m)
+    one = np.arange(count + 1, dtype=np.int64)
+    required = KeywordLists(one, np.full(count, VEHICLE, dtype=np.int32))
+    excluded = KeywordLists(np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+    region = np.full(count, int(RegionMode.ANCHORED), dtype=np.int8)
+    handles = np.arange(count, dtype=np.int64) + handle_of(BOOLEAN, 0)
+    return Standing(handles, BooleanSpecs(one, required, excluded, ranges, region))
+
+
+def _circles(middles: Floats, radius_m: float) -> Ranges:
+    count = len(middles)
+    nothing = np.zeros(count)
+    rings = Rings(np.zeros(count + 1, np.int64), np.zeros(1, np.int64), np.zeros(0), np.zeros(0))
+    return Ranges(
+        np.full(count, CIRCLE, dtype=np.int8),
+        np.zeros(count, dtype=np.bool_),
+        np.ascontiguousarray(middles[:, 0]),
+        np.ascontiguousarray(middles[:, 1]),
+        np.full(count, radius_m),
+        Boxes(nothing, nothing, nothing, nothing),
+        rings,
+    )
+
+
+def _regions(middles: Floats, size_m: float, chance: np.random.Generator) -> Ranges:
+    """Return polygons: a corner in each sixth of the turn, at half to all of the size."""
+    count = len(middles)
+    turns = (np.arange(_CORNERS) + chance.uniform(0.1, 0.9, (count, _CORNERS))) * 2.0 * np.pi / _CORNERS
+    reach_m = size_m * chance.uniform(0.5, 1.0, (count, _CORNERS))
+    x_m = middles[:, :1] + reach_m * np.cos(turns)
+    y_m = middles[:, 1:] + reach_m * np.sin(turns)
+    boxes = Boxes(x_m.min(axis=1), y_m.min(axis=1), x_m.max(axis=1), y_m.max(axis=1))
+    rings = Rings(
+        np.arange(count + 1, dtype=np.int64),
+        np.arange(count + 1, dtype=np.int64) * _CORNERS,
+        x_m.ravel(),
+        y_m.ravel(),
+    )
+    return Ranges(
+        np.full(count, POLYGON, dtype=np.int8),
+        np.zeros(count, dtype=np.bool_),
+        (boxes.x1_m + boxes.x2_m) / 2.0,
+        (boxes.y1_m + boxes.y2_m) / 2.0,
+        np.zeros(count),
+        boxes,
+        rings,
+    )

@@ -1,0 +1,164 @@
+"""The devices of a replay: they attach, subscribe, move, and say what they were sent."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from nearcast import (
+    Boolean,
+    ChangeKind,
+    ChangeReason,
+    Client,
+    Counters,
+    Device,
+    Fleet,
+    RegionMode,
+    Subscription,
+)
+from simulator.replay.audit import Place
+from simulator.replay.publishing import STAMP
+from simulator.replay.report import ReplayReport
+from simulator.workload.rows import Fix, SubscriptionRow
+
+_AT_ONCE = 32
+"""Devices that wait for their first lists together: their requests share commits."""
+
+
+class Audited(NamedTuple):
+    """A subscription, and where its device truly is."""
+
+    place: Place
+    subscription: Subscription
+
+
+class ReplayedDevices:
+    """Devices by name, each on one of several streams. A subscription that stands has one of its own.
+
+    Parameters
+    ----------
+    client
+        The connection to the server.
+    rows
+        What devices subscribe to.
+    region
+        How the safe region of every top-k subscription that moves works.
+    report
+        Where latencies and numbers are noted.
+    """
+
+    def __init__(
+        self, client: Client, rows: Iterable[SubscriptionRow], region: RegionMode, report: ReplayReport
+    ) -> None:
+        self._client = client
+        self._region = region
+        self._report = report
+        self._wanted: dict[str, list[SubscriptionRow]] = {}
+        for row in rows:
+            self._wanted.setdefault(row.device_id, []).append(row)
+        self._streams: list[Fleet] = []
+        self._stream_turns: Iterator[Fleet] = iter(())
+        self._devices: dict[str, Device] = {}
+        self._places: dict[str, Place] = {}
+        self._subscriptions: dict[str, list[Subscription]] = {}
+        self._standing: list[Audited] = []
+        self._standing_devices: list[Device] = []
+        self._watchers: list[asyncio.Task[None]] = []
+        self.seen_id = 0
+        """The latest object of the ticks before: of what is newer the time is taken."""
+
+    def use(self, stream: Fleet) -> None:
+        """Take another stream for devices that attach from now on."""
+        self._streams.append(stream)
+        self._stream_turns = itertools.cycle(self._streams)
+
+    async def move(self, fixes: Sequence[Fix]) -> None:
+        """Take over positions. A device that is not there yet attaches, and subscribes.
+
+        Raises
+        ------
+        nearcast.NearcastError
+            If the server cannot be reached or refuses something.
+        """
+        new = [fix for fix in fixes if fix.device_id not in self._devices]
+        for fix in fixes:
+            device = self._devices.get(fix.device_id)
+            if device is not None:
+                await device.move(fix.lon, fix.lat, heading_deg=fix.heading_deg, speed_mps=fix.speed_mps)
+                self._places[fix.device_id] = Place(fix.device_id, fix.lon, fix.lat)
+        for begin in range(0, len(new), _AT_ONCE):
+            await asyncio.gather(*map(self._attach, new[begin : begin + _AT_ONCE]))
+
+    def subscriptions(self, device_id: str) -> list[Subscription]:
+        """Return what moves with a device."""
+        return self._subscriptions[device_id]
+
+    def audited(self) -> Iterator[Audited]:
+        """Yield every subscription with where its device is."""
+        for device_id, found in self._subscriptions.items():
+            for one in found:
+                yield Audited(self._places[device_id], one)
+        yield from self._standing
+
+    def counters(self) -> Counters:
+        """Return what devices have done and received, all together. O(devices)."""
+        everybody = (*self._devices.values(), *self._standing_devices)
+        return sum((device.counters for device in everybody), Counters())
+
+    async def finish(self) -> None:
+        """Note the numbers of the run, and take no more times."""
+        report = self._report
+        report.counters = self.counters()
+        report.reports_of_standing = sum(one.counters.reports for one in self._standing_devices)
+        for device_id, found in self._subscriptions.items():
+            if found and all(map(_is_fixed, found)):
+                report.fixed_devices += 1
+                report.reports_of_fixed += self._devices[device_id].counters.reports
+        for watcher in self._watchers:
+            watcher.cancel()
+        await asyncio.gather(*self._watchers, return_exceptions=True)
+
+    async def _attach(self, fix: Fix) -> None:
+        """Let a device come, with all that it subscribes to."""
+        device_id = fix.device_id
+        stream = next(self._stream_turns)
+        self._devices[device_id] = device = await stream.attach(device_id, lon=fix.lon, lat=fix.lat)
+        self._places[device_id] = Place(device_id, fix.lon, fix.lat)
+        rows = self._wanted.pop(device_id, [])
+        found = await asyncio.gather(
+            *(device.subscribe(row.spec(self._region)) for row in rows if row.place is None)
+        )
+        self._subscriptions[device_id] = found
+        standing = [(row, row.place) for row in rows if row.place is not None]
+        for row, (lon, lat) in standing:
+            await self._stand(stream, row, lon, lat)
+        report = self._report
+        report.devices += 1
+        report.subscriptions += len(rows)
+        report.standing_subscriptions += len(standing)
+        report.boolean_subscriptions += sum(isinstance(one.spec, Boolean) for one in found)
+        self._watchers += [asyncio.create_task(self._watch(one)) for one in found]
+
+    async def _stand(self, stream: Fleet, row: SubscriptionRow, lon: float, lat: float) -> None:
+        """Subscribe where a subscription stands: on a device of its own, which stays there."""
+        device_id = f"{row.device_id}-place-{row.subscription_id}"
+        device = await stream.attach(device_id, lon=lon, lat=lat)
+        self._standing_devices.append(device)
+        subscription = await device.subscribe(row.spec(self._region))
+        self._standing.append(Audited(Place(device.id, lon, lat), subscription))
+        self._watchers.append(asyncio.create_task(self._watch(subscription)))
+
+    async def _watch(self, subscription: Subscription) -> None:
+        """Take the time from publication to the change of a result, as an app would see it."""
+        async for change in subscription.changes():
+            is_new = change.object.id > self.seen_id
+            if change.kind is ChangeKind.ENTERED and change.reason is ChangeReason.PUBLISHED and is_new:
+                (sent_ns,) = STAMP.unpack(change.object.payload)
+                self._report.latencies.add((time.perf_counter_ns() - sent_ns) / 1e6)
+
+
+def _is_fixed(subscription: Subscription) -> bool:
+    return isinstance(subscription.spec, Boolean) and not subscription.spec.moving

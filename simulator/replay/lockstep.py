@@ -1,0 +1,140 @@
+"""How several processes replay one simulation together: one publishes and tells the others.
+
+A tick ends when all have done with it. So nothing of the next is published while somebody's lists are
+audited, and within a tick everybody moves after everything is published.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple, Protocol
+
+from simulator.replay.options import ReplayError
+from simulator.replay.published_objects import Published
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the publishing process did at a tick, in this order."""
+
+    retracted: Sequence[int] = ()
+    published: Sequence[Published] = ()
+    idf_generation: int | None = None
+    """Of a table of weights that came into force."""
+
+
+class Failure(NamedTuple):
+    """Why a process has ended before its time."""
+
+    text: str
+
+
+class Lockstep(Protocol):
+    """What keeps a process together with the others."""
+
+    is_publisher: bool
+    """Whether this process publishes."""
+
+    async def tell(self, told: Told) -> None:
+        """Let the others know what was done at a tick."""
+
+    async def told(self) -> Told:
+        """Wait until the publishing process has done its part of a tick."""
+
+    async def done(self, tick: int) -> None:
+        """Say that a tick is done; of the one that publishes, wait until it is done everywhere."""
+
+
+class Alone:
+    """One process."""
+
+    is_publisher = True
+
+    async def tell(self, told: Told) -> None:
+        """Nobody is there."""
+
+    async def told(self) -> Told:
+        """Nobody else publishes."""
+        raise NotImplementedError
+
+    async def done(self, tick: int) -> None:
+        """Nobody is waited for."""
+
+
+@dataclass(slots=True)
+class Leader:
+    """The process that publishes, with a line to each of the others."""
+
+    lines: Sequence[Connection]
+    is_publisher: bool = field(default=True, init=False)
+
+    async def tell(self, told: Told) -> None:
+        """Let the others know what was done at a tick."""
+        for number, line in enumerate(self.lines, 1):
+            try:
+                line.send(told)
+            except OSError:
+                await self._hear(number, line)  # perhaps it has said why it is gone
+
+    async def told(self) -> Told:
+        """Nobody else publishes."""
+        raise NotImplementedError
+
+    async def done(self, tick: int) -> None:
+        """Wait until a tick is done everywhere."""
+        for number, line in enumerate(self.lines, 1):
+            heard = await self._hear(number, line)
+            if heard != tick:
+                raise ReplayError(f"process {number + 1} is at tick {heard}, must be at {tick}")
+
+    async def reports(self) -> list[Any]:
+        """Wait for what each of the others has found."""
+        return [await self._hear(number, line) for number, line in enumerate(self.lines, 1)]
+
+    async def _hear(self, number: int, line: Connection) -> Any:  # noqa: ANN401
+        try:
+            heard = await _received(line)
+        except (EOFError, OSError):
+            heard = Failure("it has ended before its time")
+        if isinstance(heard, Failure):
+            raise ReplayError(f"process {number + 1} of {len(self.lines) + 1}: {heard.text}")
+        return heard
+
+
+@dataclass(slots=True)
+class Follower:
+    """A process that does not publish."""
+
+    line: Connection
+    is_publisher: bool = field(default=False, init=False)
+
+    async def tell(self, told: Told) -> None:
+        """Others publish."""
+        raise NotImplementedError
+
+    async def told(self) -> Told:
+        """Wait until the publishing process has done its part of a tick."""
+        try:
+            told: Told = await _received(self.line)
+        except (EOFError, OSError):
+            raise ReplayError("the process that publishes has ended before its time") from None
+        return told
+
+    async def done(self, tick: int) -> None:
+        """Say that a tick is done."""
+        self.line.send(tick)
+
+
+async def _received(line: Connection) -> Any:  # noqa: ANN401
+    """Wait for a message without holding up the event loop."""
+    loop = asyncio.get_running_loop()
+    is_there = asyncio.Event()
+    loop.add_reader(line.fileno(), is_there.set)
+    try:
+        await is_there.wait()
+    finally:
+        loop.remove_reader(line.fileno())
+    return line.recv()

@@ -1,0 +1,96 @@
+"""How a simulation is replayed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from nearcast import RegionMode
+
+PROCESSES_MAX = 64
+TIMES_MAX = 1_000_000.0
+
+
+class ReplayError(Exception):
+    """The server does not fit the simulation, or an option is out of its limits."""
+
+
+class ReplayClock(NamedTuple):
+    """Which time the server has, and how fast ticks follow each other.
+
+    Parameters
+    ----------
+    times
+        So many times as fast as it really takes; None for as fast as can be.
+    is_real
+        Whether the server runs in real time; else the replay drives its clock.
+    """
+
+    times: float | None = None
+    is_real: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> ReplayClock:
+        """Read `virtual`, `real` or a number.
+
+        Raises
+        ------
+        ReplayError
+            If it is none of these, or a number that is out of its limits.
+        """
+        if text in ("virtual", "real"):
+            return cls(1.0, is_real=True) if text == "real" else cls()
+        try:
+            times = float(text)
+        except ValueError:
+            times = math.nan
+        if not 0.0 < times <= TIMES_MAX:
+            raise ReplayError(
+                f"clock is {text!r}, must be virtual, real, or a number greater than 0 and at most "
+                f"{TIMES_MAX:,.0f}"
+            )
+        return cls(times)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """How to replay.
+
+    Parameters
+    ----------
+    target
+        The server's address.
+    token
+        What it asks for.
+    fleet_count
+        Streams that the devices of a process are spread over.
+    audit_every
+        Ticks between audits; the first and the last tick are always audited.
+    audit_share
+        Share of the lists that an audit looks at, others each time.
+    region
+        How the safe region of every top-k subscription that moves works.
+    clock
+        Which time, and how fast.
+
+    Raises
+    ------
+    ReplayError
+        If one is out of its limits.
+    """
+
+    target: str
+    token: str | None = None
+    fleet_count: int = 4
+    audit_every: int = 15
+    audit_share: float = 1.0
+    region: RegionMode = RegionMode.ANCHORED
+    clock: ReplayClock = field(default_factory=ReplayClock)
+
+    def __post_init__(self) -> None:
+        for name in ("fleet_count", "audit_every"):
+            if getattr(self, name) < 1:
+                raise ReplayError(f"{name} is {getattr(self, name)}, must be at least 1")
+        if not 0.0 < self.audit_share <= 1.0:
+            raise ReplayError(f"audit_share is {self.audit_share}, must be greater than 0 and at most 1")

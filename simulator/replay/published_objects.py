@@ -1,0 +1,108 @@
+"""Every object that lives, as the oracle sees it: what the replay has published and not taken back."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from safe_region import oracle
+from safe_region.frame import Frame
+from safe_region.idf import IdfTable
+from safe_region.keywords import normalised_keyword
+from simulator.workload.rows import ObjectRow
+
+
+class Published(NamedTuple):
+    """One answer of the server: objects and their ids.
+
+    It took them on between `since_ms` and `until_ms` of its time; in virtual time that is one instant.
+    """
+
+    rows: Sequence[ObjectRow]
+    ids: Sequence[int]
+    since_ms: int
+    until_ms: int
+
+
+class Liveness(NamedTuple):
+    """Objects, and the instant at which to ask which of them are alive."""
+
+    objects: Iterable[oracle.OracleObject]
+    now_ms: int
+
+
+@dataclass(slots=True)
+class PublishedObjects:
+    """What is alive. Memory and time grow with that, not with how much was ever published."""
+
+    frame: Frame
+    objects: dict[int, oracle.OracleObject] = field(default_factory=dict)
+    """By id, created as early as can be."""
+    latest_id: int = 0
+    tables: dict[int, IdfTable] = field(default_factory=lambda: {0: IdfTable({})})
+    """Tables of weights of keywords by generation."""
+    _id_of_key: dict[str, int] = field(default_factory=dict)
+    _keys: dict[int, tuple[str, int, int]] = field(default_factory=dict)
+    """Of each id its key, when its row publishes it, and how much later it may have been created."""
+    _expiries: list[tuple[int, int]] = field(default_factory=list)
+
+    def published(self, told: Published) -> None:
+        """Note objects that the server has accepted, replacements included. O(log objects) each."""
+        self.latest_id = max(self.latest_id, *told.ids) if told.ids else self.latest_id
+        for row, object_id in zip(told.rows, told.ids, strict=True):
+            replaced = self._id_of_key.get(row.object_key)
+            if replaced is not None:
+                self._forget(replaced)
+            self._id_of_key[row.object_key] = object_id
+            self._keys[object_id] = (row.object_key, row.publish_ms, told.until_ms - told.since_ms)
+            x_m, y_m = self.frame.project(row.lon, row.lat)
+            keywords = frozenset(normalised_keyword(keyword) for keyword in row.keywords)
+            created_ms = told.since_ms
+            self.objects[object_id] = oracle.OracleObject(
+                object_id, x_m, y_m, keywords, created_ms, created_ms + row.ttl_ms
+            )
+            heapq.heappush(self._expiries, (told.until_ms + row.ttl_ms, object_id))
+
+    def live_id(self, row: ObjectRow, now_ms: int) -> int | None:
+        """Return the id of what was published for a row, if it is surely alive then."""
+        object_id = self._id_of_key.get(row.object_key)
+        if object_id is None or self._keys[object_id][1] != row.publish_ms:
+            return None
+        found = self.objects.get(object_id)
+        return object_id if found is not None and oracle.is_alive(found, now_ms) else None
+
+    def retracted(self, ids: Sequence[int]) -> None:
+        """Note objects that were taken back."""
+        for object_id in ids:
+            self._forget(object_id)
+
+    def pass_time(self, now_ms: int) -> None:
+        """Forget what has surely expired."""
+        while self._expiries and self._expiries[0][0] <= now_ms:
+            self._forget(heapq.heappop(self._expiries)[1])
+
+    def at(self, now_ms: int) -> Liveness:
+        """Return what is alive at an instant of virtual time."""
+        return Liveness(self.objects.values(), now_ms)
+
+    def around(self, since_ms: int, until_ms: int) -> tuple[Liveness, Liveness]:
+        """Return what is surely alive, and what may be, somewhen between two instants of real time.
+
+        An instant is not known better than this, neither that of a creation nor that of a look at a list.
+        """
+        late = [
+            one._replace(
+                created_ms=min(one.created_ms + self._keys[one.object_id][2], since_ms),
+                expiry_ms=one.expiry_ms + self._keys[one.object_id][2],
+            )
+            for one in self.objects.values()
+        ]
+        return Liveness(self.objects.values(), until_ms), Liveness(late, since_ms)
+
+    def _forget(self, object_id: int) -> None:
+        self.objects.pop(object_id, None)
+        key = self._keys.pop(object_id, None)
+        if key is not None and self._id_of_key.get(key[0]) == object_id:
+            del self._id_of_key[key[0]]

@@ -1,0 +1,55 @@
+"""What is due at a tick: objects to publish, and to take back. Read ahead of time only by one row."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from simulator.workload.rows import ObjectRow
+
+
+class Due(NamedTuple):
+    """What happens at a tick, in this order."""
+
+    retractions: list[ObjectRow]
+    publications: list[ObjectRow]
+
+
+class Schedule:
+    """Deals out objects tick by tick. Memory: those that are still to be taken back.
+
+    Parameters
+    ----------
+    rows
+        Objects in the order of their publication.
+    period_ms
+        Between two ticks. What happens between them happens at the later one.
+    """
+
+    def __init__(self, rows: Iterator[ObjectRow], period_ms: int) -> None:
+        self._rows = rows
+        self._period_ms = period_ms
+        self._next = next(rows, None)
+        self._retractions: list[tuple[int, str, int, ObjectRow]] = []
+
+    def due(self, tick: int) -> Due:
+        """Return what is due by a tick and was not by the one before.
+
+        What would be taken back at the tick of its publication is so at the next one.
+        """
+        retractions = []
+        while self._retractions and self._retractions[0][0] <= tick:
+            retractions.append(heapq.heappop(self._retractions)[-1])
+        publications = []
+        while self._next is not None and self._tick(self._next.publish_ms) <= tick:
+            row, self._next = self._next, next(self._rows, None)
+            publications.append(row)
+            if row.retract_ms is not None:
+                entry = (self._tick(row.retract_ms), row.object_key, row.publish_ms, row)
+                heapq.heappush(self._retractions, entry)
+        return Due(retractions, publications)
+
+    def _tick(self, time_ms: int) -> int:
+        """Return the first tick at or after a time."""
+        return -(-time_ms // self._period_ms)

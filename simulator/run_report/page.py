@@ -1,0 +1,95 @@
+"""The page of a replay: one HTML file with all that it shows, for any browser, offline."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+import jinja2
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from simulator.replay.processes import Replayed
+from simulator.replay.report import ReplayReport
+from simulator.run_report.charts import charts, size_text
+from simulator.run_report.run_map import run_map
+from simulator.stages import row_count
+from simulator.tables import read_table
+from simulator.world import read_world
+
+OBJECTS_SHOWN_MAX = 4_000
+"""More dots hide the map."""
+
+MISMATCHES_SHOWN_MAX = 50
+
+_TEMPLATE = Path(__file__).with_name("page.html.jinja")
+_PORTION_ROWS = 65_536
+
+
+def write_page(folder: Path, replayed: Replayed, out_html: Path) -> None:
+    """Write the page of a replay.
+
+    Parameters
+    ----------
+    folder
+        The simulation.
+    replayed
+        What came of it.
+    out_html
+        Where to; replaced if it is there, all of it or nothing.
+
+    Raises
+    ------
+    SimulationError
+        If a table cannot be read.
+    OSError
+        If the file cannot be written.
+    """
+    world = read_world(folder)
+    report = replayed.report
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    page = environment.from_string(_TEMPLATE.read_text()).render(
+        world=world,
+        version=version("nearcast"),
+        report=report,
+        tiles=_tiles(report),
+        map=run_map(world, read_table(folder, "roads"), _object_places(folder), replayed),
+        charts=charts(report),
+        figures={name.replace("_", " "): f"{value:,}" for name, value in report.figures().items()},
+        mismatches=report.mismatches[:MISMATCHES_SHOWN_MAX],
+        parameters={name: value for name, value in world.parameters.items() if value is not None},
+    )
+    out_html.parent.mkdir(parents=True, exist_ok=True)
+    draft = out_html.with_name(f"{out_html.name}.new")
+    draft.write_text(page)
+    draft.replace(out_html)
+
+
+def _tiles(report: ReplayReport) -> list[tuple[str, str, str]]:
+    """Return what stands at the top: a name, a value, and what it means."""
+    hours = max(1e-9, report.devices * report.simulated_s / 3600.0)
+    counters = report.counters
+    sent = size_text((counters.bytes_sent + counters.bytes_received) / hours)
+    median, late = (report.latency_ms(share) for share in (0.5, 0.99))
+    return [
+        ("silent moves", f"{100.0 * report.silent_share:.2f} %", "of which nobody was told"),
+        ("reports", f"{report.reports_per_device_hour:,.1f}", "per device and hour"),
+        ("latency", f"{median:.1f} ms", f"median; p99 {late:.1f} ms"),
+        ("traffic", sent, "per device and hour, both ways"),
+        ("held", f"{report.objects_held_mean:.1f}", "objects of a list, at a new anchor"),
+    ]
+
+
+def _object_places(folder: Path) -> npt.NDArray[np.float64]:
+    """Return where objects were published, (lon, lat) a row; of many only some."""
+    step = max(1, -(-row_count(folder / "objects") // OBJECTS_SHOWN_MAX))
+    found: list[npt.NDArray[np.float64]] = [np.empty((0, 2))]
+    for path in sorted((folder / "objects").glob("*.parquet")):
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_PORTION_ROWS, columns=["lon", "lat"]):
+                columns = [batch.column(name).to_numpy() for name in ("lon", "lat")]
+                found.append(np.column_stack(columns)[::step])
+    return np.concatenate(found)

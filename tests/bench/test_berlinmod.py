@@ -1,0 +1,119 @@
+"""Queries of BerlinMOD: answers of batches of any size are those of the definitions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.berlinmod.audit import expected, mismatches
+from bench.berlinmod.queries import PUBLISHED_PER_S, QUERIES, Answering, Answers
+from bench.berlinmod.run import measure
+from bench.berlinmod.workload import BerlinModParameters, Events, scene, standing
+from engine.contracts import BOOLEAN, CHANGE_DTYPE, handle_of
+from safe_region.oracle_plane import OracleCircle
+
+SMALL = BerlinModParameters(
+    vehicles=3, events=1_500, ranges=300, distance_m=400.0, region_m=400.0, poi_m=200.0
+)
+EVERYBODY = list(range(SMALL.ranges))
+
+
+@pytest.fixture(scope="module")
+def happens():
+    return scene(SMALL)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_answers_are_those_of_plain_python_whatever_the_batch(happens, query):
+    stand = standing(query, happens.corners, SMALL)
+    counts = set()
+    for batch in (1, 7, 1_500):
+        done = measure(query, happens, stand, replace(SMALL, batch=batch), 600.0, EVERYBODY)
+        assert done.events == SMALL.events
+        assert len(done.answers.events) == done.answer_count > 0
+        assert mismatches(query, happens.events, stand, done.answers, EVERYBODY) == 0
+        counts.add(done.answer_count)
+    assert len(counts) == 1
+
+
+def test_the_audit_notices_what_is_missing_and_what_is_too_much(happens):
+    stand = standing("q3", happens.corners, SMALL)
+    found = measure("q3", happens, stand, SMALL, 600.0, EVERYBODY).answers
+    less = Answers(found.events[1:], found.ranges[1:])
+    more = Answers(np.append(found.events, 0), np.append(found.ranges, found.ranges[0]))
+    for wrong in (less, more):
+        assert mismatches("q3", happens.events, stand, wrong, EVERYBODY) == 1
+
+
+def test_vehicles_take_turns_and_drive(happens):
+    events = happens.events
+    assert events.vehicle[:7].tolist() == [0, 1, 2, 0, 1, 2, 0]
+    assert events.number[:7].tolist() == [0, 0, 0, 1, 1, 1, 2]
+    for vehicle in range(3):
+        mine = events.vehicle == vehicle
+        steps_m = np.hypot(np.diff(events.x_m[mine]), np.diff(events.y_m[mine]))
+        assert 0.0 < steps_m.max() < 60.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4)), max_size=40),
+    st.integers(1, 9),
+    st.sampled_from(["q4", "q7"]),
+    st.randoms(use_true_random=False),
+)
+def test_entries_and_first_passages_by_the_definitions(steps, batch, query, chance):
+    """Vehicles on a line of five places; pairs of a batch come in any order."""
+    counts = [0, 0, 0]
+    numbers = []
+    for vehicle, _ in steps:
+        numbers.append(counts[vehicle])
+        counts[vehicle] += 1
+    x_m = np.array([10.0 * place for _, place in steps])
+    vehicles = np.array([vehicle for vehicle, _ in steps], dtype=np.int64)
+    events = Events(vehicles, np.array(numbers, dtype=np.int64), x_m, np.zeros(len(steps)))
+    answering = Answering(query, events, 3, 2)
+    found = []
+    for start in range(0, len(steps), batch):
+        pairs = [
+            (row, number)
+            for row in range(start, min(start + batch, len(steps)))
+            for number in range(2)
+            if abs(x_m[row] - 20.0 * number) <= 10.0
+        ]
+        chance.shuffle(pairs)
+        changes = np.zeros(len(pairs), dtype=CHANGE_DTYPE)
+        changes["object_id"] = [row + 1 for row, _ in pairs]
+        changes["handle"] = [handle_of(BOOLEAN, number) for _, number in pairs]
+        found.append(answering.answers(changes))
+    answers = Answers.joined(found)
+    stream = [(vehicle, x, 0.0) for (vehicle, _), x in zip(steps, x_m.tolist(), strict=True)]
+    for number in range(2):
+        circle = OracleCircle(10.0, (20.0 * number, 0.0))
+        mine = answers.events[answers.ranges == number]
+        assert sorted(mine.tolist()) == expected(query, stream, circle)
+
+
+def test_the_command(run_bench):
+    sizes = ("--ranges=1", "--ranges=500", "--batch=1", "--batch=500")
+    rows = run_bench("berlinmod", *sizes, "--events=2000", "--audited=10")
+    assert [row["experiment"] for row in rows] == [query for query in QUERIES for _ in range(4)]
+    assert all(row["events"] == 2_000 and row["events_per_s"] > 0 for row in rows)
+    alone = [row for row in rows if row["standing_ranges"] == 1]
+    assert {row["experiment"]: row["events_per_s_published"] for row in alone} == PUBLISHED_PER_S
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--query=q5"], "query is 'q5', must be one of q3, q4, q7"),
+        (["--events=500000"], "events is 500000, must be at most 432,000 of 5 vehicles"),
+        (["--vehicles=1000", "--ranges=1000000"], "ranges is 1000000, must be at most 400,000"),
+    ],
+)
+def test_what_is_out_of_limits_is_named(refused, arguments, message):
+    assert message in refused("berlinmod", *arguments)
