@@ -18,6 +18,7 @@ from simulator.maps.points import ROAD_M_MAX, Points, near_roads, places_table, 
 from simulator.maps.road_files import read_road_files
 from simulator.maps.streetside import streetside_places
 from simulator.maps.texts_file import read_texts
+from simulator.maps.turns import turns_of
 from simulator.maps.water import water
 from simulator.network.traffic import DEVICE_CLASSES
 from simulator.parameters import SimulationParameters
@@ -94,6 +95,10 @@ def read_map(path: Path, parameters: SimulationParameters, progress: Progress) -
     texts = None
     if parameters.texts_file is not None:
         texts = read_texts(parameters.texts_file, area, parameters.seed, content.placement)
+    restrictions = None
+    if content.records is not None:
+        roads = dict(zip(content.records.road_ids, content.records.road_refs, strict=True))
+        restrictions = turns_of(content.records.restrictions, roads, network)
     terrain = Terrain(
         name=parameters.name or map_name(path),
         area=area,
@@ -101,6 +106,8 @@ def read_map(path: Path, parameters: SimulationParameters, progress: Progress) -
         places=places,
         water=[] if content.records is None else water(content.records, frame),
         texts=texts,
+        restrictions=None if restrictions is None else restrictions.table,
+        restrictions_left_out=0 if restrictions is None else restrictions.left_out,
     )
     progress(STAGE, 1, 1)
     return terrain

@@ -190,7 +190,8 @@ def test_progress_is_told(tmp_path):
     steps = []
     read_map(town().write(tmp_path / "town.osm"), PARAMETERS, lambda *step: steps.append(step))
     stages = [stage for stage, _, _ in steps]
-    assert list(dict.fromkeys(stages)) == ["map: ways", "map: nodes", "map: network"]
+    expected = ["map: relations", "map: ways", "map: nodes", "map: network"]
+    assert list(dict.fromkeys(stages)) == expected
     assert all(0 <= done <= total or total == 0 for _, done, total in steps)
     for stage in set(stages):
         _, done, total = [step for step in steps if step[0] == stage][-1]
