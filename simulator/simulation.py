@@ -159,11 +159,11 @@ def simulate(
     stages = Stages(out_dir)
     (out_dir / WORLD_FILE).unlink(missing_ok=True)
     with ExitStack() as stack:
-        _write_terrain(stages, terrain)
+        write_terrain(stages, terrain)
         report("spark", 0, 1)
         session = spark or stack.enter_context(simulator_session(master))
         report("spark", 1, 1)
-        run = _Run(session, terrain, parameters, partitions, out_dir, stages, report)
+        run = Run(session, terrain, parameters, partitions, out_dir, stages, report)
         run.movement()
         run.workload()
         if feed_slice_s:
@@ -206,7 +206,8 @@ def _terrain(parameters: SimulationParameters, report: Progress) -> Terrain:
     return city
 
 
-def _write_terrain(stages: Stages, terrain: Terrain) -> None:
+def write_terrain(stages: Stages, terrain: Terrain) -> None:
+    """Write the tables that a terrain has."""
     tables = {"roads": terrain.roads, "places": terrain.places, "restrictions": terrain.restrictions}
     if terrain.restrictions is None:
         tables["restrictions"] = schemas.arrow_schema(schemas.RESTRICTIONS).empty_table()
@@ -244,7 +245,7 @@ def _world(parameters: SimulationParameters, terrain: Terrain) -> World:
     )
 
 
-class _Run:
+class Run:
     """The stages that Spark makes."""
 
     def __init__(

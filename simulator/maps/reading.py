@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from safe_region.frame import LATITUDE_MAX_DEG, LONGITUDE_MAX_DEG, Area, Frame
 from simulator.maps.errors import MapError
@@ -33,6 +34,8 @@ ROADS_M_MIN = 1_000.0
 """Less is too little to drive in. Directed: a two-way street counts twice."""
 
 STAGE = "map: network"
+
+Floats = npt.NDArray[np.float64]
 
 
 class _Content(NamedTuple):
@@ -80,13 +83,13 @@ def read_map(path: Path, parameters: SimulationParameters, progress: Progress) -
     network = connected(content.network)
     if not len(network.sources):
         raise MapError(f"{path} is in pieces: its roads connect no two nodes in both directions")
-    rough = _frame(path, _bounds(network.lons, network.lats))
+    rough = _frame(path, area_about(network.lons, network.lats))
     _check_drivable(path, network, content.network, parameters, rough)
     points = _points(path, content, parameters, network, rough)
     lons, lats = network.lons, network.lats
     if points is not None:
         lons, lats = np.concatenate([lons, points.lons]), np.concatenate([lats, points.lats])
-    area = _bounds(lons, lats)
+    area = area_about(lons, lats)
     frame = _frame(path, area)
     if points is not None:
         places = places_table(points, parameters.seed)
@@ -177,8 +180,8 @@ def _points(
     return found
 
 
-def _bounds(lons: np.ndarray, lats: np.ndarray) -> Area:
-    """Return the bounding box of positions with a margin."""
+def area_about(lons: Floats, lats: Floats) -> Area:
+    """Return the bounding box of positions in degrees with a margin, `MARGIN` of its size."""
     y_m_per_deg = Frame.of(Area(-1.0, -1.0, 1.0, 1.0)).y_m_per_deg
     widest = min(LATITUDE_MAX_DEG, float(np.abs(lats).max()))
     x_m_per_deg = y_m_per_deg * float(np.cos(np.radians(widest)))
