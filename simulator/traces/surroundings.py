@@ -24,8 +24,8 @@ from simulator.traces.errors import TraceError
 from simulator.traces.points import ORDER, Verdict
 
 OUTLIERS = 0.001
-"""Without a map points are outside that lie beyond this share of the points on one side, by more than half
-of the width that the others span: receivers err by whole countries."""
+"""Without a map points are outside that lie beyond this share of the points on one side, by more than
+half of the width that the others span: receivers err by whole countries."""
 
 _BEYOND = 0.5
 _BEYOND_DEG_MIN = 0.02
@@ -123,11 +123,11 @@ def checked_area(found: Survey, paths: Sequence[Path], parameters: TraceParamete
     if found.area is None:
         (west, east), (south, north) = found.lons, found.lats
         raise TraceError(
-            f"{shown}: of {found.points} points there is none with a position: longitudes are "
-            f"{_text(west)} to {_text(east)}, must be within -{LONGITUDE_MAX_DEG:g}..{LONGITUDE_MAX_DEG:g}, "
-            f"latitudes {_text(south)} to {_text(north)}, must be within "
-            f"-{LATITUDE_MAX_DEG:g}..{LATITUDE_MAX_DEG:g} degrees; other coordinates are not known, but "
-            "for millionths of degrees in columns that end in _e6"
+            f"{shown}: of {found.points} points there is none with a position: "
+            f"longitudes are {_text(west)} to {_text(east)}, must be within "
+            f"-{LONGITUDE_MAX_DEG:g}..{LONGITUDE_MAX_DEG:g}, latitudes {_text(south)} to {_text(north)}, "
+            f"must be within -{LATITUDE_MAX_DEG:g}..{LATITUDE_MAX_DEG:g} degrees; other coordinates are "
+            "not known, but for millionths of degrees in columns that end in _e6"
         )
     width_deg = found.area.lon_max - found.area.lon_min
     if width_deg > SPAN_DEG_MAX:
