@@ -168,7 +168,8 @@ def simulate(
         run.workload()
         if feed_slice_s:
             run.feeds(feed_slice_s)
-    for name in {*schemas.TABLES, *schemas.MORE_TABLES, FEEDS_FOLDER} - stages.done.keys():
+    others = {*schemas.TABLES, *schemas.MORE_TABLES, *schemas.TRACE_TABLES, FEEDS_FOLDER}
+    for name in others - stages.done.keys():
         stages.remove(name)
     write_world(_world(parameters, terrain), out_dir)
     return load(out_dir)
