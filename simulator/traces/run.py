@@ -29,6 +29,7 @@ from simulator.maps import read_map
 from simulator.network.graph import Graph
 from simulator.parameters import SimulationParameters
 from simulator.parameters.movement import DEVICES_MAX, SLICE_ROWS
+from simulator.parameters.places import PlaceParameters
 from simulator.parameters.traces import START, TraceOptions, TraceParameters
 from simulator.simulation import Progress, Run, Simulation, load, write_terrain
 from simulator.stages import Stages
@@ -142,12 +143,9 @@ def simulate_traces(
 
 def _map(path: Path, parameters: TraceParameters, report: Progress) -> Terrain:
     """Read a map, whose shares of devices do not count."""
-    given = {name: getattr(parameters, name) for name in TraceParameters.model_fields}
-    known = SimulationParameters.model_fields.keys() & given.keys()
-    shares = {"car_share": 0.0, "bicycle_share": 0.0}
-    if parameters.mode != "pedestrian":
-        shares[f"{parameters.mode}_share"] = 1.0
-    return read_map(path, SimulationParameters(**{name: given[name] for name in known}, **shares), report)
+    given = {name: getattr(parameters, name) for name in PlaceParameters.model_fields}
+    shares = {f"{mode}_share": float(mode == parameters.mode) for mode in ("car", "bicycle")}
+    return read_map(path, SimulationParameters(**given, **shares), report)
 
 
 class _TraceRun:
