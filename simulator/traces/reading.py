@@ -30,6 +30,9 @@ _HEADER_BYTES = 1 << 16
 _ROWS = 50_000
 """Points of a GPX file in a batch."""
 
+_LINES_MAX, _PLACES_MAX = 2**33, 2**20
+"""Of a block of a file, and of a line with a whole trip. Spark's ids of rows have the task above these."""
+
 
 def read_points(spark: SparkSession, paths: Sequence[Path], options: TraceOptions) -> DataFrame:
     """Return the points of files, of each the time and place as far as they can be read.
@@ -142,8 +145,10 @@ def gpx_batches(name: str, source: str, content: bytes) -> Iterator[pa.RecordBat
                 rows = []
         if rows:
             yield _batch(rows, schema)
-    except (OSError, EOFError, zlib.error, TraceError) as error:
+    except TraceError as error:
         raise TraceError(f"{name} {error}") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise TraceError(f"{name} cannot be read: {error}") from None
 
 
 def _batch(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:
@@ -193,21 +198,23 @@ def _points(
     if meaning.polyline is not None:
         listed = F.from_json(F.col(f"`{meaning.polyline}`"), "array<array<double>>")
         step_ms = options.polyline_step_s * 1000.0
-        exploded = frame.select(
+        lines = frame.select(
             source.alias("source"),
             F.coalesce(vehicle, F.lit("")).alias("vehicle"),
             F.coalesce(trip, F.lit("")).alias("trip"),
             block.alias("block"),
-            row.alias("first"),
+            row.alias("line"),
             t_ms.alias("begin_ms"),
-            F.posexplode(listed).alias("number", "place"),
+            listed.alias("places"),
         )
+        exploded = lines.select("*", F.posexplode("places").alias("number", "place"))
+        line = F.col("line").bitwiseAND(_LINES_MAX - 1)
         return exploded.select(
             "source",
             "vehicle",
             "trip",
             "block",
-            (F.col("first") * F.lit(2**20) + F.col("number")).alias("row"),
+            (line * F.lit(_PLACES_MAX) + F.col("number")).alias("row"),
             (F.col("begin_ms") + F.round(F.col("number") * step_ms).cast("long")).alias("t_ms"),
             F.get("place", F.lit(0)).alias("lon"),
             F.get("place", F.lit(1)).alias("lat"),

@@ -180,7 +180,7 @@ class _TraceRun:
         (self._out_dir / WORLD_FILE).unlink(missing_ok=True)
         self._points(stages, raw, area)
         points = self._read("points", POINTS)
-        verdicts = self._verdicts(points)
+        verdicts = self._verdicts(points, area)
         clock = self._clock(points)
         devices, short = self._pieces(stages, points, verdicts, clock)
         if terrain is None:
@@ -236,14 +236,15 @@ class _TraceRun:
         stages.run("points", key, write)
         self._report("clean", 1, 1)
 
-    def _verdicts(self, points: DataFrame) -> dict[str, int]:
+    def _verdicts(self, points: DataFrame, area: Area) -> dict[str, int]:
         """Count what became of points; pieces are counted by their first points."""
         found = points.groupBy("verdict").count().collect()
         counts = {Verdict(row["verdict"]).text: row["count"] for row in found}
         known = {one.text: counts[one.text] for one in Verdict if one.text in counts}
         if Verdict.KEPT.text not in known:
             told = ", ".join(f"{count} {text}" for text, count in known.items())
-            raise TraceError(f"{_shown(self._paths)}: no points are left: {told}")
+            where = f"; the map's area is {tuple(area)}" if Verdict.OUTSIDE.text in known else ""
+            raise TraceError(f"{_shown(self._paths)}: no points are left: {told}{where}")
         return known
 
     def _clock(self, points: DataFrame) -> tuple[int, int]:
