@@ -41,8 +41,8 @@ def _goes_down(ts_ms: Longs, verdicts: Bytes, first: int, end: int) -> bool:
     last = -1
     for i in range(first, end):
         if verdicts[i] == KEPT:
-            if last >= 0:
-                balance += (ts_ms[i] > ts_ms[last]) - (ts_ms[i] < ts_ms[last])
+            if last >= 0 and ts_ms[i] != ts_ms[last]:
+                balance += 1 if ts_ms[i] > ts_ms[last] else -1
             last = i
     return balance < 0
 

@@ -31,7 +31,7 @@ _ROWS = 50_000
 """Points of a GPX file in a batch."""
 
 _LINES_MAX, _PLACES_MAX = 2**33, 2**20
-"""Of a block of a file, and of a line with a whole trip. Spark's ids of rows have the task above these."""
+"""Of a block of a file, and of a line with a whole trip. Spark's ids of rows have the task above."""
 
 
 def read_points(spark: SparkSession, paths: Sequence[Path], options: TraceOptions) -> DataFrame:
