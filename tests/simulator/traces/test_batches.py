@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.traces.batches import by_group, group_offsets
@@ -23,6 +23,7 @@ def batches_of(rows, sizes):
     return found
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 9), max_size=12), st.lists(st.integers(0, 7), min_size=1).filter(any))
 def test_every_group_is_handed_on_once_and_whole(lengths, sizes):
     rows = [("xy"[g % 2], g // 2, g) for g, length in enumerate(lengths) for _ in range(length)]

@@ -3,18 +3,21 @@
 import json
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from safe_region.frame import Frame
+from safe_region.frame import Area, Frame
 from simulator import schemas
-from simulator.parameters.traces import TraceParameters
-from simulator.simulation import load, simulate
+from simulator.parameters.traces import TraceOptions, TraceParameters
+from simulator.simulation import load
+from simulator.traces.cleaning import cleaned
 from simulator.traces.errors import TraceError
+from simulator.traces.pieces import pieces_of
+from simulator.traces.points import Verdict
+from simulator.traces.reading import read_points
 from simulator.traces.run import simulate_traces
-from tests.simulator.conftest import SMALL
+from simulator.traces.sampling import sampled
 from tests.simulator.maps.osm_xml import OsmFile
 from tests.simulator.traces.trace_files import (
     BEGIN_S,
@@ -30,9 +33,9 @@ from tests.simulator.traces.trace_files import (
 QUICK = {"objects": 20, "arrivals_per_s": 0.01, "places": 30}
 
 
-def made(spark, tmp_path, *paths, partitions=2, **parameters):
+def made(spark, folder, *paths, partitions=2, **parameters):
     given = TraceParameters(**(QUICK | parameters))
-    return simulate_traces(paths, given, tmp_path / "out", spark=spark, partitions=partitions)
+    return simulate_traces(paths, given, folder / "out", spark=spark, partitions=partitions)
 
 
 def street_map(path):
@@ -43,8 +46,7 @@ def street_map(path):
     return file.write(path / "town.osm")
 
 
-@pytest.fixture
-def messy(tmp_path):
+def messy(folder):
     """One vehicle with every fault, and one without."""
     rows = [(1, *point) for point in walk(8)]
     rows[3] = (1, rows[3][1], LON + 5.0 * STEP_DEG, LAT + 9.0 * STEP_DEG)  # a jump
@@ -56,7 +58,15 @@ def messy(tmp_path):
     rows += [(1, *point) for point in walk(5, begin_s=2_000)]  # after a gap
     rows += [(1, *point) for point in walk(1, begin_s=9_000)]  # alone
     rows += [(2, *point) for point in walk(1_200, begin_s=300, dx=0.002)]
-    return write_csv(tmp_path / "messy.csv", rows)
+    return write_csv(folder / "messy.csv", rows)
+
+
+@pytest.fixture(scope="module")
+def run(spark, tmp_path_factory):
+    """The folder of the messy file, and what became of it."""
+    folder = tmp_path_factory.mktemp("messy")
+    (folder / "out" / "feeds").mkdir(parents=True)  # of something before
+    return folder, made(spark, folder, messy(folder), period_ms=10_000)
 
 
 VERDICTS = {
@@ -71,8 +81,8 @@ VERDICTS = {
 }
 
 
-def test_what_becomes_of_points(spark, tmp_path, messy):
-    found = made(spark, tmp_path, messy, period_ms=10_000)
+def test_what_becomes_of_points(run):
+    folder, found = run
     assert found.verdicts == VERDICTS
     assert found.points == sum(VERDICTS.values())
     assert (found.devices, found.short, found.on_roads) == (3, 0, 0)
@@ -87,7 +97,7 @@ def test_what_becomes_of_points(spark, tmp_path, messy):
     first = [row for row in rows if row["device_id"] == "device-000000"]
     assert [row["tick"] for row in first] == list(range(8))
     assert [row["lon"] for row in first] == pytest.approx([LON + i * STEP_DEG for i in range(8)])
-    traces = pq.read_table(tmp_path / "out" / "traces").to_pylist()
+    traces = pq.read_table(folder / "out" / "traces").to_pylist()
     assert [(row["vehicle"], row["piece"], row["points"]) for row in traces] == [
         ("1", 0, 7),
         ("1", 1, 5),
@@ -102,50 +112,54 @@ def test_what_becomes_of_points(spark, tmp_path, messy):
     }
 
 
-def test_the_same_rows_whatever_the_tasks(spark, tmp_path, messy):
-    tables = []
-    for partitions in (1, 7, 64):
-        folder = tmp_path / str(partitions)
-        folder.mkdir()
-        simulation = made(spark, folder, messy, partitions=partitions).simulation
-        points = pq.read_table(folder / "out" / "points").sort_by(
-            [(name, "ascending") for name in ("vehicle", "row", "t_ms")]
-        )
-        found = {name: getattr(simulation, name) for name in schemas.TABLES}
-        tables.append(found | {"points": points.drop_columns(["block", "row"])})
-    for other in tables[1:]:
-        for name, table in tables[0].items():
-            assert other[name].equals(table), name
+def stages_of(spark, folder, partitions, **parameters):
+    """Points and trajectories, sorted, without the workload."""
+    options = TraceOptions(**parameters)
+    area = Area(LON - 0.1, LAT - 0.1, LON + 0.1, LAT + 0.1)
+    raw = read_points(spark, [folder / "messy.csv"], options).repartition(partitions)
+    points = cleaned(raw, area, options, partitions).cache()
+    pieces = pieces_of(points, 10_000, None if options.align == "start" else BEGIN_S * 1000)
+    moved = sampled(points, pieces, Frame.of(area), 10_000, None, partitions)
+    tables = points.drop("block").toArrow(), moved.toArrow()
+    points.unpersist()
+    keys = (["vehicle", "row", "t_ms"], ["device_id", "tick"])
+    return [
+        table.sort_by([(key, "ascending") for key in names])
+        for table, names in zip(tables, keys, strict=True)
+    ]
 
 
-def test_devices_have_no_gaps(spark, tmp_path, messy):
-    trajectories = made(spark, tmp_path, messy, align="start").simulation.trajectories
-    for device in set(trajectories["device_id"].to_pylist()):
-        ticks = trajectories.filter(pc.field("device_id") == device)["tick"].to_pylist()
+def test_the_same_rows_whatever_the_tasks(spark, run):
+    folder, found = run
+    first, *others = (stages_of(spark, folder, partitions) for partitions in (1, 7, 64))
+    assert all(other == first for other in others)
+    assert first[1].num_rows == found.positions
+
+
+def test_devices_have_no_gaps(spark, run):
+    _, moved = stages_of(spark, run[0], 2, align="start")
+    for device in set(moved["device_id"].to_pylist()):
+        ticks = moved.filter(pc.field("device_id") == device)["tick"].to_pylist()
         assert ticks == list(range(len(ticks)))
 
 
-def test_complete_stages_are_not_repeated(spark, tmp_path, messy):
-    made(spark, tmp_path, messy)
-    marks = {path: path.read_text() for path in (tmp_path / "out" / "stages").iterdir()}
-    (tmp_path / "out" / "world.json").unlink()
-    made(spark, tmp_path, messy)
-    assert {path: path.read_text() for path in (tmp_path / "out" / "stages").iterdir()} == marks
-    made(spark, tmp_path, messy, gap_s=100)
-    assert (tmp_path / "out" / "stages" / "points.json").read_text() not in marks.values()
+def test_times_that_are_asked_for(spark, run):
+    asked = {"begin": "2023-11-14T22:40:00Z", "end": "2023-11-14T22:50:00"}
+    points, _ = stages_of(spark, run[0], 2, **asked)
+    counts = {row["values"]: row["counts"] for row in pc.value_counts(points["verdict"]).to_pylist()}
+    # Sixty of the one that drives all the time, and five after the gap.
+    assert counts[Verdict.KEPT.value] == 65
+    assert counts[Verdict.OTHER_TIME.value] == sum(VERDICTS.values()) - 1 - 1 - 65
 
 
-def test_a_simulation_in_the_same_folder_replaces_traces(spark, tmp_path, messy):
-    made(spark, tmp_path, messy)
-    simulate(SMALL, tmp_path / "out", spark=spark, partitions=2)
-    assert not (tmp_path / "out" / "points").exists()
-    assert not (tmp_path / "out" / "traces").exists()
-
-
-def test_times_that_are_asked_for(spark, tmp_path, messy):
-    found = made(spark, tmp_path, messy, begin="2023-11-14T22:40:00Z", end="2023-11-14T22:50:00")
-    assert found.verdicts["kept"] == 60
-    assert found.verdicts["other time"] == sum(VERDICTS.values()) - 1 - 1 - 60
+def test_complete_stages_are_not_repeated(spark, run):
+    folder, _ = run
+    out = folder / "out"
+    marks = {path: path.read_text() for path in (out / "stages").iterdir()}
+    (out / "world.json").unlink()
+    again = made(spark, folder, folder / "messy.csv", period_ms=10_000)
+    assert {path: path.read_text() for path in (out / "stages").iterdir()} == marks
+    assert again.verdicts == VERDICTS
 
 
 def on_the_map(spark, tmp_path, **parameters):
@@ -180,20 +194,6 @@ def test_matched_positions_lie_on_their_roads(spark, tmp_path):
     assert simulation.devices["speed_mps_max"].to_pylist() == [None, None]
 
 
-def test_roads_without_matching(spark, tmp_path):
-    found = on_the_map(spark, tmp_path, match=False)
-    assert found.on_roads == 0
-    assert found.simulation.roads.num_rows > 0
-    assert found.simulation.trajectories["edge_id"].null_count == found.positions
-
-
-def test_gpx(spark, tmp_path):
-    path = write_gpx(tmp_path / "a.gpx", [[walk(5), walk(5, begin_s=100)], [[("no", LON, LAT)]]])
-    found = made(spark, tmp_path, path)
-    assert found.devices == 2
-    assert found.verdicts == {"kept": 10, "no time": 1}
-
-
 def failure(spark, tmp_path, path, **parameters):
     with pytest.raises(TraceError) as raised:
         made(spark, tmp_path, path, **parameters)
@@ -222,9 +222,6 @@ def test_files_with_nothing_to_keep(spark, tmp_path):
     assert told == f"{path}: of 5 points there is none of the time asked for"
     path = write_csv(tmp_path / "d.csv", [(i, *point) for i, point in enumerate(walk(5))])
     assert failure(spark, tmp_path, path) == f"{path}: no points are left: 5 alone"
-    path = write_csv(tmp_path / "e.csv", [(1, *point) for point in walk(5)])
-    told = failure(spark, tmp_path, path, period_ms=3_600_000)
-    assert told == f"{path}: none of 1 traces lasts two ticks of 3600000 ms; 5 points were kept"
 
 
 @pytest.mark.parametrize("name", ["a.gpx", "a.gpx.gz", "a.csv.gz"])
@@ -242,17 +239,10 @@ def test_files_that_are_cut_off(spark, tmp_path, name):
     assert "cannot be read" in told or "end-of-stream" in told
 
 
-def test_a_folder_for_the_replay(spark, tmp_path, messy):
+def test_a_folder_for_the_replay(run):
     """The folder has all that a simulation has, and what traces have besides."""
-    made(spark, tmp_path, messy)
-    folder = tmp_path / "out"
+    folder = run[0] / "out"
     assert load(folder).row_count("trajectories") > 0
-    assert {path.name for path in folder.iterdir()} == {
-        *schemas.TABLES,
-        "points",
-        "traces",
-        "stages",
-        "world.json",
-    }
+    expected = {*schemas.TABLES, *schemas.TRACE_TABLES, "stages", "world.json"}
+    assert {path.name for path in folder.iterdir()} == expected
     assert json.loads((folder / "world.json").read_text())["slice_ticks"] >= 1
-    assert pa.types.is_int64(load(folder).trajectories["edge_id"].type)
