@@ -6,6 +6,7 @@ asked for, so that other commands begin without it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -15,11 +16,15 @@ import click
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
+    from simulator.parameters.declared import Parameters
+
 FLAGS = {
     "map_file": "--map",
     "places_file": "--places",
     "texts_file": "--texts",
     "places": "--place-count",
+    "begin": "--from",
+    "end": "--to",
 }
 """Of parameters whose flag is not their name."""
 
@@ -32,6 +37,12 @@ _TYPES: dict[type, click.ParamType[Any]] = {
 }
 
 
+def _simulation_parameters() -> type[Parameters]:
+    from simulator.parameters import SimulationParameters  # noqa: PLC0415
+
+    return SimulationParameters
+
+
 class _WithParameters(click.Command):
     """A command with an option for parameters of a simulation, behind its own.
 
@@ -39,18 +50,31 @@ class _WithParameters(click.Command):
     ----------
     parameters
         Names of those that it has; all unless told otherwise.
+    without
+        Names of those that it does not have.
+    model
+        Returns where they are declared; imported when options are asked for.
     """
 
-    def __init__(self, *given: Any, parameters: tuple[str, ...] | None = None, **more: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        *given: Any,  # noqa: ANN401
+        parameters: tuple[str, ...] | None = None,
+        without: tuple[str, ...] = (),
+        model: Callable[[], type[Parameters]] = _simulation_parameters,
+        **more: Any,  # noqa: ANN401
+    ) -> None:
         super().__init__(*given, **more)
         self._parameters = parameters
+        self._without = without
+        self._model = model
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the command's own options, the parameters, and the one for help."""
         *own, last = super().get_params(ctx)
-        options = _options()
+        options = _options(self._model)
         names = tuple(options) if self._parameters is None else self._parameters
-        return [*own, *(options[name] for name in names), last]
+        return [*own, *(options[name] for name in names if name not in self._without), last]
 
 
 class ParameterCommand(_WithParameters):
@@ -67,11 +91,8 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _options() -> dict[str, click.Option]:
-    from simulator.parameters import SimulationParameters  # noqa: PLC0415
-
-    fields = SimulationParameters.model_fields
-    return {name: _option(name, field) for name, field in fields.items()}
+def _options(model: Callable[[], type[Parameters]]) -> dict[str, click.Option]:
+    return {name: _option(name, field) for name, field in model().model_fields.items()}
 
 
 def _option(name: str, field: FieldInfo) -> click.Option:
@@ -80,6 +101,9 @@ def _option(name: str, field: FieldInfo) -> click.Option:
     facts = [] if field.default is None else [f"default: {_text(field.default)}"]
     facts += [limit] if (limit := _limit(field)) else []
     shown = f"  [{'; '.join(facts)}]" if facts else ""
+    if kind is bool:
+        both = f"{flag}/--no-{flag.removeprefix('--')}"
+        return click.Option([both, name], default=None, help=f"{field.description}{shown}")
     return click.Option([flag, name], type=_TYPES[kind], help=f"{field.description}{shown}")
 
 

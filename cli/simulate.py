@@ -12,6 +12,8 @@ from cli.parameter_options import ParameterGroup, given
 from cli.progress import bars
 from cli.simulation.check import check
 from cli.simulation.describe import describe
+from cli.simulation.export import export
+from cli.simulation.traces import traces
 
 
 @click.group(
@@ -99,3 +101,5 @@ def show_texts(texts: dict[str, int] | None) -> None:
 
 simulate.add_command(check)
 simulate.add_command(describe)
+simulate.add_command(export)
+simulate.add_command(traces)

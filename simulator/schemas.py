@@ -162,6 +162,9 @@ TABLES: dict[str, StructType] = {
 MORE_TABLES: dict[str, StructType] = {"texts": TEXTS, "loads": LOADS}
 """Those that only some have."""
 
+TRACE_TABLES = ("points", "traces")
+"""What one that was made from traces has besides; `simulator.traces` names their columns."""
+
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """Return the Arrow schema of a table."""

@@ -165,16 +165,17 @@ def simulate(
     stages = Stages(out_dir)
     (out_dir / WORLD_FILE).unlink(missing_ok=True)
     with ExitStack() as stack:
-        _write_terrain(stages, terrain)
+        write_terrain(stages, terrain)
         report("spark", 0, 1)
         session = spark or stack.enter_context(simulator_session(master))
         report("spark", 1, 1)
-        run = _Run(session, terrain, parameters, partitions, out_dir, stages, report)
+        run = Run(session, terrain, parameters, partitions, out_dir, stages, report)
         run.movement()
         run.workload()
         if feed_slice_s:
             run.feeds(feed_slice_s)
-    for name in {*schemas.TABLES, *schemas.MORE_TABLES, FEEDS_FOLDER} - stages.done.keys():
+    others = {*schemas.TABLES, *schemas.MORE_TABLES, *schemas.TRACE_TABLES, FEEDS_FOLDER}
+    for name in others - stages.done.keys():
         stages.remove(name)
     write_world(_world(parameters, terrain), out_dir)
     return load(out_dir)
@@ -216,7 +217,8 @@ def _object_source(parameters: SimulationParameters, terrain: Terrain) -> str:
     return parameters.object_source or ("places" if terrain.texts is None else "texts")
 
 
-def _write_terrain(stages: Stages, terrain: Terrain) -> None:
+def write_terrain(stages: Stages, terrain: Terrain) -> None:
+    """Write the tables that a terrain has."""
     tables = {"roads": terrain.roads, "places": terrain.places, "restrictions": terrain.restrictions}
     if terrain.restrictions is None:
         tables["restrictions"] = schemas.arrow_schema(schemas.RESTRICTIONS).empty_table()
@@ -254,7 +256,7 @@ def _world(parameters: SimulationParameters, terrain: Terrain) -> World:
     )
 
 
-class _Run:
+class Run:
     """The stages that Spark makes."""
 
     def __init__(

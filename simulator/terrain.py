@@ -48,6 +48,8 @@ class Terrain(NamedTuple):
         What is published; None where that comes from places.
     restrictions
         The table of this name; None where every turn is allowed.
+    restrictions_left_out
+        How many others the map has, which pairs of roads cannot say.
     """
 
     name: str
@@ -57,3 +59,4 @@ class Terrain(NamedTuple):
     water: list[Ring]
     texts: Texts | None = None
     restrictions: pa.Table | None = None
+    restrictions_left_out: int = 0

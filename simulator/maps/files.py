@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,14 +15,18 @@ OSM_ENDINGS = (".osm.pbf", ".osm", ".osm.gz", ".osm.bz2")
 
 COMPRESSED = ".gz"
 
-_EDGE_ENDINGS = {".cnode": ".cedge", "nodes.csv": "edges.csv"}
-"""Of road files: what the file of edges ends in, by what that of nodes does."""
 
-_EDGE_ENDINGS |= {nodes + COMPRESSED: edges + COMPRESSED for nodes, edges in _EDGE_ENDINGS.items()}
-_NODE_ENDINGS = {edges: nodes for nodes, edges in _EDGE_ENDINGS.items()}
+class Layout(Enum):
+    """How the two files of a road network are written, by what the names of both end in."""
 
-ENDINGS = (*OSM_ENDINGS, *_EDGE_ENDINGS, *_NODE_ENDINGS)
-"""Of every kind of map; a name's case does not matter."""
+    NUMBERS = (".cnode", ".cedge")
+    """Lists of numbers, without names."""
+    COLUMNS = ("nodes.csv", "edges.csv")
+    """CSV, columns by name."""
+    BRINKHOFF = (".node", ".edge")
+    """Of Brinkhoff's generator, as text or in its binary form."""
+    DIMACS = (".co", ".gr")
+    """Of the 9th DIMACS challenge."""
 
 
 class RoadFiles(NamedTuple):
@@ -29,11 +34,21 @@ class RoadFiles(NamedTuple):
 
     nodes: Path
     edges: Path
+    layout: Layout
 
-    @property
-    def is_csv(self) -> bool:
-        """Whether they name their columns."""
-        return ".csv" in (ending_of(self.nodes) or "")
+
+_LAYOUTS = {
+    nodes + gz: (one, edges + gz)
+    for one in Layout
+    for nodes, edges in [one.value]
+    for gz in ("", COMPRESSED)
+}
+"""By the ending of the file of nodes: the layout, and the ending of the file of edges."""
+
+_NODE_ENDINGS = {edges: nodes for nodes, (_, edges) in _LAYOUTS.items()}
+
+ENDINGS = (*OSM_ENDINGS, *_LAYOUTS, *_NODE_ENDINGS)
+"""Of every kind of map; a name's case does not matter."""
 
 
 def ending_of(path: Path) -> str | None:
@@ -81,20 +96,45 @@ def road_files(path: Path) -> RoadFiles | None:
     MapError
         If one of the two is missing or empty.
     """
-    ending = ending_of(path)
-    if ending in _EDGE_ENDINGS:
-        return RoadFiles(checked(path), _other(path, ending, _EDGE_ENDINGS[ending]))
+    ending = ending_of(path) or ""
+    if ending in _LAYOUTS:
+        layout, other_ending = _LAYOUTS[ending]
+        return RoadFiles(checked(path), _other(path, ending, other_ending, layout), layout)
     if ending in _NODE_ENDINGS:
-        return RoadFiles(_other(path, ending, _NODE_ENDINGS[ending]), checked(path))
+        other_ending = _NODE_ENDINGS[ending]
+        layout, _ = _LAYOUTS[other_ending]
+        return RoadFiles(_other(path, ending, other_ending, layout), checked(path), layout)
     return None
 
 
-def _other(path: Path, ending: str, other_ending: str) -> Path:
+def _other(path: Path, ending: str, other_ending: str, layout: Layout) -> Path:
     stem, tail = path.name[: -len(ending)], path.name[-len(ending) :]
     other = path.with_name(stem + (other_ending.upper() if tail.isupper() else other_ending))
-    if not other.exists():
-        raise MapError(f"{path} is one half of a road network: there is no file {other}")
-    return checked(other)
+    if other.exists():
+        return checked(other)
+    checked(path)
+    if layout is Layout.DIMACS and other_ending in _LAYOUTS:
+        raise MapError(
+            f"{path} has arcs but no coordinates: these lie in {other.name}, and there is no file {other}"
+        )
+    raise MapError(f"{path} is one half of a road network: there is no file {other}")
+
+
+def content_of(path: Path) -> bytes:
+    """Read a file, decompressed if its name ends in .gz.
+
+    Raises
+    ------
+    MapError
+        If it cannot be read to its end.
+    """
+    try:
+        content = checked(path).read_bytes()
+        if path.name.lower().endswith(COMPRESSED):
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise MapError(f"{path} cannot be read: {error}") from None
+    return content
 
 
 def text_of(path: Path) -> str:
@@ -105,12 +145,7 @@ def text_of(path: Path) -> str:
     MapError
         If it cannot be read to its end, or is not UTF-8.
     """
-    try:
-        content = checked(path).read_bytes()
-        if path.name.lower().endswith(COMPRESSED):
-            content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise MapError(f"{path} cannot be read: {error}") from None
+    content = content_of(path)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

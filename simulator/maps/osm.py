@@ -1,7 +1,8 @@
 """Reading OpenStreetMap files: the records that the rules find in them.
 
-A file is read twice, first its ways, then its nodes, so that it may be in any order and only the
-nodes that ways use are kept. Memory: about 30 bytes a kept node; tags are forgotten at once.
+A file is read three times, its relations, its ways, its nodes, so that it may be in any order and only
+the nodes that are used are kept; once more if relations have outlines. Memory: about 30 bytes a kept
+node; tags are forgotten at once.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import osmium
-from osmium.filter import KeyFilter
+from osmium.filter import IdFilter, KeyFilter
 from osmium.io import File
-from osmium.osm import NODE, WAY, Node, Way
+from osmium.osm import NODE, RELATION, WAY, Node, Relation, Way
 
 from simulator.maps.errors import MapError
 from simulator.maps.files import checked_ending
 from simulator.maps.places import KIND_KEYS, PlaceText, place_text
+from simulator.maps.relations import Member, Outline, Restriction, outline_of, restriction_of
 from simulator.maps.roads import Lanes, lanes
 
+STAGE_RELATIONS = "map: relations"
 STAGE_WAYS = "map: ways"
 STAGE_NODES = "map: nodes"
 
@@ -62,25 +65,35 @@ class Records(NamedTuple):
 
     Parameters
     ----------
-    road_refs, road_lanes
-        Nodes of each road, and what may be driven on it.
+    road_ids, road_refs, road_lanes
+        The number of each road, its nodes, and what may be driven on it.
     places
         Places from nodes and from closed ways.
     coasts
         Nodes of pieces of coast: land on the left, water on the right.
     lakes
         Nodes around lakes.
+    restrictions
+        Turns that are not allowed.
+    outlines
+        Places that are areas with parts or holes.
+    outline_refs
+        Nodes of the ways around these, by the way's number.
     node_ids
         int64, ascending: the nodes that are used above and whose position is known.
     lons, lats
         Their positions.
     """
 
+    road_ids: list[int]
     road_refs: list[Longs]
     road_lanes: list[Lanes]
     places: list[PlaceRecord]
     coasts: list[Longs]
     lakes: list[Longs]
+    restrictions: list[Restriction]
+    outlines: list[Outline]
+    outline_refs: dict[int, Longs]
     node_ids: Longs
     lons: Floats
     lats: Floats
@@ -109,9 +122,12 @@ def read_records(path: Path, progress: Progress) -> Records:
         If there is no such file, its suffix is unknown, or it cannot be read to its end.
     """
     source = _Source(path, checked_ending(path).removeprefix("."))
-    found = Records([], [], [], [], [], np.empty(0, np.int64), np.empty(0), np.empty(0))
+    nothing = np.empty(0)
+    found = Records([], [], [], [], [], [], [], [], {}, np.empty(0, np.int64), nothing, nothing)
+    _read_relations(source, found, progress)
     _read_ways(source, found, progress)
     used = [*found.road_refs, *(one.refs for one in found.places), *found.coasts, *found.lakes]
+    used += found.outline_refs.values()
     needed = np.unique(np.concatenate([np.empty(0, np.int64), *used]))
     return _read_nodes(source, found, needed, progress)
 
@@ -132,6 +148,24 @@ class _Source(NamedTuple):
         except _UNREADABLE as error:
             raise MapError(f"{self.path} cannot be read: {error}") from None
 
+    def ways_of(self, numbers: set[int]) -> Iterator[Way]:
+        """Yield ways by their numbers. They are valid until the next one."""
+        try:
+            for way in osmium.FileProcessor(self._file(), WAY).with_filter(IdFilter(numbers)):
+                if isinstance(way, Way) and way.visible:
+                    yield way
+        except _UNREADABLE as error:
+            raise MapError(f"{self.path} cannot be read: {error}") from None
+
+    def relations(self) -> Iterator[tuple[Relation, Tags]]:
+        """Yield relations that have a type. They are valid until the next one."""
+        try:
+            for one in osmium.FileProcessor(self._file(), RELATION).with_filter(KeyFilter("type")):
+                if isinstance(one, Relation) and one.visible:
+                    yield one, {tag.k: tag.v for tag in one.tags}
+        except _UNREADABLE as error:
+            raise MapError(f"{self.path} cannot be read: {error}") from None
+
     def nodes(self) -> Iterator[tuple[Node, Tags]]:
         """Yield nodes that have a position. They are valid until the next one."""
         no_tags: Tags = {}
@@ -146,6 +180,28 @@ class _Source(NamedTuple):
         return File(str(self.path.resolve()), self.suffix)
 
 
+def _read_relations(source: _Source, found: Records, progress: Progress) -> None:
+    progress(STAGE_RELATIONS, 0, 0)
+    count = 0
+    for relation, tags in source.relations():
+        count += 1
+        if count % _REPORT_EVERY == 0:
+            progress(STAGE_RELATIONS, count, 0)
+        if tags["type"] == "restriction":
+            restriction = restriction_of(tags, _members(relation))
+            if restriction is not None:
+                found.restrictions.append(restriction)
+        elif tags["type"] == "multipolygon":
+            outline = outline_of(relation.id, tags, _members(relation))
+            if outline is not None:
+                found.outlines.append(outline)
+    progress(STAGE_RELATIONS, max(1, count), max(1, count))
+
+
+def _members(relation: Relation) -> list[Member]:
+    return [Member(one.type, one.ref, one.role) for one in relation.members]
+
+
 def _read_ways(source: _Source, found: Records, progress: Progress) -> None:
     progress(STAGE_WAYS, 0, 0)
     count = 0
@@ -154,6 +210,10 @@ def _read_ways(source: _Source, found: Records, progress: Progress) -> None:
         if count % _REPORT_EVERY == 0:
             progress(STAGE_WAYS, count, 0)
         _keep_way(way, tags, found)
+    around = {number for one in found.outlines for number in (*one.outer_ways, *one.inner_ways)}
+    if around:
+        for way in source.ways_of(around):
+            found.outline_refs[way.id] = np.array([node.ref for node in way.nodes], np.int64)
     progress(STAGE_WAYS, max(1, count), max(1, count))
 
 
@@ -168,6 +228,7 @@ def _keep_way(way: Way, tags: Tags, found: Records) -> None:
     refs = np.array([node.ref for node in way.nodes], np.int64)
     is_ring = len(refs) > 3 and refs[0] == refs[-1]  # noqa: PLR2004 a triangle, closed
     if is_road:
+        found.road_ids.append(way.id)
         found.road_refs.append(refs)
         found.road_lanes.append(allowed)
     elif text is not None and is_ring:

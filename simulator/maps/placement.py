@@ -24,6 +24,8 @@ COORDINATE_MAX = 1e12
 
 M_PER_DEG = EARTH_RADIUS_M * math.pi / 180.0
 
+_UNIT_NAMES = {1e-6: " millionths of"}
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -88,13 +90,29 @@ class Placement(NamedTuple):
         xs, ys = ("lon", "longitude", "x"), ("lat", "latitude", "y")
         return (xs, ys) if self.unit_m is None else (xs[::-1], ys[::-1])
 
-    def read(self, row: Row, columns: Columns, lat_max: float) -> tuple[float, float]:
-        """Read both coordinates of a row, as they are in the file; `lat_max` is for degrees."""
+    def read(
+        self, row: Row, columns: Columns, lat_max: float, deg_per_unit: float = 1.0
+    ) -> tuple[float, float]:
+        """Read both coordinates of a row, as they are in the file, degrees as whole ones.
+
+        Parameters
+        ----------
+        row, columns
+            Where they stand.
+        lat_max, deg_per_unit
+            Of coordinates that are degrees: the largest latitude, and what the file counts.
+
+        Raises
+        ------
+        MapError
+            If one is no number within its limits.
+        """
         if self.unit_m is not None:
-            x_max = y_max = COORDINATE_MAX
-            hint = ""
-        else:
-            x_max, y_max = LONGITUDE_MAX_DEG, lat_max
-            hint = " degrees; coordinates that are no degrees need --unit-m"
+            x = row.number(columns.x, -COORDINATE_MAX, COORDINATE_MAX)
+            return x, row.number(columns.y, -COORDINATE_MAX, COORDINATE_MAX)
+        hint = (
+            f"{_UNIT_NAMES.get(deg_per_unit, '')} degrees; coordinates that are no degrees need --unit-m"
+        )
+        x_max, y_max = LONGITUDE_MAX_DEG / deg_per_unit, lat_max / deg_per_unit
         x = row.number(columns.x, -x_max, x_max, hint)
-        return x, row.number(columns.y, -y_max, y_max, hint)
+        return x * deg_per_unit, row.number(columns.y, -y_max, y_max, hint) * deg_per_unit

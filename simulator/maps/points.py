@@ -12,6 +12,7 @@ import shapely
 from safe_region.frame import Frame
 from simulator import schemas
 from simulator.chance import uniforms
+from simulator.maps.areas import point_inside
 from simulator.maps.network import Network
 from simulator.maps.osm import PlaceRecord, Records
 
@@ -23,6 +24,8 @@ ROAD_M_MAX = 500.0
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
+_NO_REFS: Longs = np.empty(0, np.int64)
+
 
 class Points(NamedTuple):
     """Places and their positions."""
@@ -33,7 +36,7 @@ class Points(NamedTuple):
 
 
 def points_of(records: Records) -> Points:
-    """Locate places: a node where it is, a closed way at the mean of its corners."""
+    """Locate places: a node where it is, a closed way at the mean of its corners, others inside."""
     places, lons, lats = [], [], []
     for place in records.places:
         nodes, is_known = records.known(place.refs)
@@ -42,7 +45,26 @@ def points_of(records: Records) -> Points:
             places.append(place)
             lons.append(float(records.lons[nodes].mean()))
             lats.append(float(records.lats[nodes].mean()))
+    for outline in records.outlines:
+        inside = point_inside(
+            *(_pieces(records, ways) for ways in (outline.outer_ways, outline.inner_ways))
+        )
+        if inside is not None:
+            # Numbers of nodes and closed ways are positive.
+            places.append(PlaceRecord(-1 - outline.number, outline.text, _NO_REFS))
+            lons.append(inside[0])
+            lats.append(inside[1])
     return Points(places, np.array(lons, np.float64), np.array(lats, np.float64))
+
+
+def _pieces(records: Records, ways: tuple[int, ...]) -> list[Floats]:
+    """Return the corners of ways whose nodes are all known."""
+    found = []
+    for way in ways:
+        nodes, is_known = records.known(records.outline_refs.get(way, _NO_REFS))
+        if len(nodes) and is_known.all():
+            found.append(np.column_stack([records.lons[nodes], records.lats[nodes]]))
+    return found
 
 
 def near_roads(points: Points, network: Network, frame: Frame) -> Points:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from safe_region.frame import LATITUDE_MAX_DEG, LONGITUDE_MAX_DEG, Area, Frame
 from simulator.maps.errors import MapError
@@ -18,6 +19,7 @@ from simulator.maps.points import ROAD_M_MAX, Points, near_roads, places_table, 
 from simulator.maps.road_files import read_road_files
 from simulator.maps.streetside import streetside_places
 from simulator.maps.texts_file import read_texts
+from simulator.maps.turns import turns_of
 from simulator.maps.water import water
 from simulator.network.traffic import DEVICE_CLASSES
 from simulator.parameters import SimulationParameters
@@ -32,6 +34,8 @@ ROADS_M_MIN = 1_000.0
 """Less is too little to drive in. Directed: a two-way street counts twice."""
 
 STAGE = "map: network"
+
+Floats = npt.NDArray[np.float64]
 
 
 class _Content(NamedTuple):
@@ -79,13 +83,13 @@ def read_map(path: Path, parameters: SimulationParameters, progress: Progress) -
     network = connected(content.network)
     if not len(network.sources):
         raise MapError(f"{path} is in pieces: its roads connect no two nodes in both directions")
-    rough = _frame(path, _bounds(network.lons, network.lats))
+    rough = _frame(path, area_about(network.lons, network.lats))
     _check_drivable(path, network, content.network, parameters, rough)
     points = _points(path, content, parameters, network, rough)
     lons, lats = network.lons, network.lats
     if points is not None:
         lons, lats = np.concatenate([lons, points.lons]), np.concatenate([lats, points.lats])
-    area = _bounds(lons, lats)
+    area = area_about(lons, lats)
     frame = _frame(path, area)
     if points is not None:
         places = places_table(points, parameters.seed)
@@ -94,6 +98,10 @@ def read_map(path: Path, parameters: SimulationParameters, progress: Progress) -
     texts = None
     if parameters.texts_file is not None:
         texts = read_texts(parameters.texts_file, area, parameters.seed, content.placement)
+    restrictions = None
+    if content.records is not None:
+        roads = dict(zip(content.records.road_ids, content.records.road_refs, strict=True))
+        restrictions = turns_of(content.records.restrictions, roads, network)
     terrain = Terrain(
         name=parameters.name or map_name(path),
         area=area,
@@ -101,6 +109,8 @@ def read_map(path: Path, parameters: SimulationParameters, progress: Progress) -
         places=places,
         water=[] if content.records is None else water(content.records, frame),
         texts=texts,
+        restrictions=None if restrictions is None else restrictions.table,
+        restrictions_left_out=0 if restrictions is None else restrictions.left_out,
     )
     progress(STAGE, 1, 1)
     return terrain
@@ -170,8 +180,8 @@ def _points(
     return found
 
 
-def _bounds(lons: np.ndarray, lats: np.ndarray) -> Area:
-    """Return the bounding box of positions with a margin."""
+def area_about(lons: Floats, lats: Floats) -> Area:
+    """Return the bounding box of positions in degrees with a margin, `MARGIN` of its size."""
     y_m_per_deg = Frame.of(Area(-1.0, -1.0, 1.0, 1.0)).y_m_per_deg
     widest = min(LATITUDE_MAX_DEG, float(np.abs(lats).max()))
     x_m_per_deg = y_m_per_deg * float(np.cos(np.radians(widest)))

@@ -3,7 +3,7 @@
 Pure functions over the tags of one way. A row of the roads table is open to those to whom its class
 is open, so permissions are expressed by the class: a street that is closed to cars is a cycleway, one
 that is closed to bicycles too is a footway, and where people may walk against a one-way street the
-way back is a footway. Left out: turn restrictions, barriers on nodes, times of day, lanes, weights.
+way back is a footway. Left out: barriers on nodes, times of day, lanes, weights.
 """
 
 from __future__ import annotations

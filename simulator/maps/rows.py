@@ -30,11 +30,14 @@ class Row(NamedTuple):
         Where it stands; lines count from 1.
     fields
         What it says, by the name of the field.
+    kind
+        What is counted: a binary file has records.
     """
 
     path: Path
     line: int
     fields: dict[str, str]
+    kind: str = "line"
 
     def integer(self, name: str) -> int:
         """Return a field that holds a whole number of 64 bits."""
@@ -67,7 +70,7 @@ class Row(NamedTuple):
     def error(self, name: str, rule: str) -> MapError:
         """Return what to raise if a field breaks a rule."""
         value = repr(self.fields[name][:_SHOWN_MAX])
-        return MapError(f"{self.path}, line {self.line}: {name} is {value}, {rule}")
+        return MapError(f"{self.path}, {self.kind} {self.line}: {name} is {value}, {rule}")
 
 
 def _plain(value: str) -> str:

@@ -57,9 +57,11 @@ def test_the_world_tells_what_was_simulated(simulation):
 def test_other_files_in_the_folder_are_left_alone(folder, spark):
     (folder / "notes.txt").write_text("mine")
     (folder / "roads" / "stale.parquet").write_text("old")
+    (folder / "points").mkdir()  # of traces
     simulate(SMALL, folder, spark=spark, partitions=2)
     assert (folder / "notes.txt").read_text() == "mine"
     assert not (folder / "roads" / "stale.parquet").exists()
+    assert not (folder / "points").exists()
 
 
 def test_a_missing_folder_is_named(tmp_path):

@@ -16,11 +16,12 @@ def _tags(tags):
 
 
 class OsmFile:
-    """Nodes on a grid, ways between them; written in any order and compression."""
+    """Nodes on a grid, ways between them, relations; written in any order and compression."""
 
     def __init__(self):
         self.nodes = {}
         self.ways = []
+        self.relations = []
 
     def node(self, number, x, y, **tags):
         """Add a node at x, y steps from the origin."""
@@ -33,6 +34,15 @@ class OsmFile:
         number = number or 10_000 + len(self.ways)
         inside = "".join(f'<nd ref="{ref}"/>' for ref in refs)
         self.ways.append(f'<way id="{number}">{inside}{_tags(tags)}</way>')
+        return number
+
+    def relation(self, members, tags, number=None):
+        """Add a relation; a member is (node or way, its number, its role)."""
+        number = number or 20_000 + len(self.relations)
+        inside = "".join(
+            f'<member type="{kind}" ref="{ref}" role="{role}"/>' for kind, ref, role in members
+        )
+        self.relations.append(f'<relation id="{number}">{inside}{_tags(tags)}</relation>')
         return number
 
     def grid(self, size=5, first=1, x0=0.0, y0=0.0, **tags):
@@ -48,7 +58,8 @@ class OsmFile:
     def text(self, *, ways_first=False):
         """The file as XML."""
         nodes, ways = "".join(self.nodes.values()), "".join(self.ways)
-        body = ways + nodes if ways_first else nodes + ways
+        relations = "".join(self.relations)
+        body = relations + ways + nodes if ways_first else nodes + ways + relations
         return f'<?xml version="1.0" encoding="UTF-8"?><osm version="0.6">{body}</osm>'
 
     def write(self, path, **options):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import struct
 
 
 class RoadLists:
-    """Nodes with coordinates in any unit, edges between them; written in both layouts.
+    """Nodes with coordinates in any unit, edges between them; written in every layout.
 
     An edge is (source, target) and values by column for CSV.
     """
@@ -50,10 +51,55 @@ class RoadLists:
         write(folder / f"{stem}edges.csv{ending}", "\n".join(edges) + "\n")
         return write(folder / f"{stem}nodes.csv{ending}", "\n".join(nodes) + "\n")
 
+    def write_brinkhoff(self, folder, stem="town", *, edge_class=3, lengths=False, ending=""):
+        """Write .node and .edge as text; return the path of the nodes."""
+        nodes = [f"{number} {x:.0f} {y:.0f} null\n" for number, (x, y) in self.nodes.items()]
+        edges = []
+        for number, (source, target, values) in enumerate(self.edges):
+            length = f"{self.length(source, target):.3f} " if lengths else ""
+            edges.append(
+                f"{number} {source} {target} {length}{values.get('class', edge_class)} A Street\n"
+            )
+        write(folder / f"{stem}.edge{ending}", "".join(edges))
+        return write(folder / f"{stem}.node{ending}", "".join(nodes))
 
-def write(path, text):
-    """Write a text, compressed if the name says so; return the path."""
-    content = text.encode()
+    def write_brinkhoff_binary(self, folder, stem="town", *, edge_class=3, ending=""):
+        """Write .node and .edge in the generator's binary form; return the path of the nodes."""
+        nodes = b"".join(
+            _name(number) + struct.pack(">qii", number, round(x), round(y))
+            for number, (x, y) in self.nodes.items()
+        )
+        edges = b"".join(
+            struct.pack(">qq", source, target)
+            + _name(number)
+            + struct.pack(">qi", number, values.get("class", edge_class))
+            for number, (source, target, values) in enumerate(self.edges)
+        )
+        write(folder / f"{stem}.edge{ending}", edges)
+        return write(folder / f"{stem}.node{ending}", nodes)
+
+    def write_dimacs(self, folder, stem="town", *, per_unit=1.0, weights_per_unit=1.0, ending=""):
+        """Write .gr and .co; return the path of the arcs."""
+        nodes = [f"p aux sp co {len(self.nodes)}\n"]
+        for number, (x, y) in self.nodes.items():
+            nodes.append(f"v {number} {x * per_unit:.0f} {y * per_unit:.0f}\n")
+        arcs = ["c a town\n", "c\n", f"p sp {len(self.nodes)} {len(self.edges)}\n"]
+        for source, target, values in self.edges:
+            length = values.get("length", self.length(source, target))
+            arcs.append(f"a {source} {target} {length * weights_per_unit:.0f}\n")
+        write(folder / f"{stem}.co{ending}", "".join(nodes))
+        return write(folder / f"{stem}.gr{ending}", "".join(arcs))
+
+
+def _name(number):
+    """A name behind its length; every third has none."""
+    name = b"" if number % 3 == 0 else f"number {number}".encode()
+    return struct.pack(">b", len(name)) + name
+
+
+def write(path, content):
+    """Write a text or bytes, compressed if the name says so; return the path."""
+    content = content.encode() if isinstance(content, str) else content
     path.write_bytes(gzip.compress(content) if path.name.lower().endswith(".gz") else content)
     return path
 

@@ -190,7 +190,8 @@ def test_progress_is_told(tmp_path):
     steps = []
     read_map(town().write(tmp_path / "town.osm"), PARAMETERS, lambda *step: steps.append(step))
     stages = [stage for stage, _, _ in steps]
-    assert list(dict.fromkeys(stages)) == ["map: ways", "map: nodes", "map: network"]
+    expected = ["map: relations", "map: ways", "map: nodes", "map: network"]
+    assert list(dict.fromkeys(stages)) == expected
     assert all(0 <= done <= total or total == 0 for _, done, total in steps)
     for stage in set(stages):
         _, done, total = [step for step in steps if step[0] == stage][-1]
@@ -217,13 +218,14 @@ def test_a_missing_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["town.txt", "town.pbf", "town", "town.osm.zip", "town.osh.pbf", "a.csv", "a.gr"]
+    "name", ["town.txt", "town.pbf", "town", "town.osm.zip", "town.osh.pbf", "a.csv", "a.graph"]
 )
 def test_an_unknown_suffix(tmp_path, name):
     (tmp_path / name).write_text(town().text())
     assert failure(tmp_path / name).endswith(
-        "must end in one of .osm.pbf, .osm, .osm.gz, .osm.bz2, .cnode, nodes.csv, .cnode.gz, "
-        "nodes.csv.gz, .cedge, edges.csv, .cedge.gz, edges.csv.gz"
+        "must end in one of .osm.pbf, .osm, .osm.gz, .osm.bz2, .cnode, .cnode.gz, nodes.csv, "
+        "nodes.csv.gz, .node, .node.gz, .co, .co.gz, .cedge, .cedge.gz, edges.csv, edges.csv.gz, "
+        ".edge, .edge.gz, .gr, .gr.gz"
     )
 
 

@@ -1,0 +1,55 @@
+"""`nearcast simulate export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cli.failures import reported
+from cli.progress import bars
+
+_TABLES = ("roads", "places", "trajectories", "objects")
+_FORMATS = ("geojson", "geoparquet")
+
+
+@click.command(epilog="Example: nearcast simulate export runs/malta --table roads --format geoparquet")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--table",
+    "tables",
+    type=click.Choice(_TABLES),
+    multiple=True,
+    default=("roads",),
+    show_default=True,
+    help="What to export; repeat for more. Of trajectories each device is a line.",
+)
+@click.option(
+    "--format", "kind", type=click.Choice(_FORMATS), default="geojson", show_default=True, help="As what."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the files, which are named after their tables.  [default: FOLDER/export]",
+)
+@click.option("--master", default="local[*]", show_default=True, help="Spark's master.")
+def export(folder: Path, tables: tuple[str, ...], kind: str, out: Path | None, master: str) -> None:
+    """Export tables of a simulation for programs that draw maps: GeoJSON or GeoParquet 1.1.
+
+    In degrees of WGS84. Maps on a plane lie about 0 degrees of longitude and latitude.
+    """
+    from feeds.spark import spark_session  # noqa: PLC0415
+    from simulator.export.features import features  # noqa: PLC0415
+    from simulator.export.files import Format, write_features  # noqa: PLC0415
+    from simulator.simulation import SimulationError, load  # noqa: PLC0415
+
+    with reported(SimulationError, OSError), bars() as report:
+        world = load(folder).world
+        report("spark", 0, 1)
+        with spark_session(master) as spark:
+            report("spark", 1, 1)
+            for number, table in enumerate(dict.fromkeys(tables)):
+                path = (out or folder / "export") / f"{table}{Format(kind).ending}"
+                count = write_features(features(spark, folder, world, table), Format(kind), path)
+                report("export", number + 1, len(tables))
+                click.echo(f"{path}: {count} features")

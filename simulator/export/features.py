@@ -1,0 +1,108 @@
+"""Rows of tables with their geometry: points, lines, and a line for each device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from simulator import schemas
+from simulator.tables import SORT_KEYS
+from simulator.world import World
+
+POINT, LINE = "Point", "LineString"
+
+
+class Features(NamedTuple):
+    """A table with its geometry.
+
+    Parameters
+    ----------
+    frame
+        What each is, and `coordinates`: [lon, lat] of points, a list of these of lines.
+    kind
+        Of geometry, as GeoJSON calls it.
+    order
+        The columns by which rows are sorted.
+    """
+
+    frame: DataFrame
+    kind: str
+    order: tuple[str, ...]
+
+
+def features(spark: SparkSession, folder: Path, world: World, name: str) -> Features:
+    """Return the features of a table.
+
+    Parameters
+    ----------
+    spark
+        The session.
+    folder
+        Of a simulation.
+    world
+        What it says of itself.
+    name
+        One of `TABLES`.
+    """
+    return _MAKERS[name](spark, folder, world)
+
+
+def _read(spark: SparkSession, folder: Path, name: str) -> DataFrame:
+    return spark.read.schema(schemas.TABLES[name]).parquet(str(folder / name))
+
+
+def _place(lon: str, lat: str) -> Column:
+    return F.array(F.col(lon), F.col(lat))
+
+
+def _roads(spark: SparkSession, folder: Path, _world: World) -> Features:
+    line = F.array(_place("source_lon", "source_lat"), _place("target_lon", "target_lat"))
+    ends = ("source_lon", "source_lat", "target_lon", "target_lat")
+    frame = _read(spark, folder, "roads").withColumn("coordinates", line).drop(*ends)
+    return Features(frame, LINE, SORT_KEYS["roads"])
+
+
+def _points(name: str) -> Callable[[SparkSession, Path, World], Features]:
+    def made(spark: SparkSession, folder: Path, _world: World) -> Features:
+        frame = _read(spark, folder, name).withColumn("coordinates", _place("lon", "lat"))
+        return Features(frame.drop("lon", "lat"), POINT, SORT_KEYS[name])
+
+    return made
+
+
+def _trajectories(spark: SparkSession, folder: Path, world: World) -> Features:
+    """Return a line for each device; who is there at one tick only has the same place twice."""
+    seen = F.sort_array(F.collect_list(F.struct("tick", "lon", "lat")))
+    grouped = _read(spark, folder, "trajectories").groupBy("device_id").agg(seen.alias("seen"))
+    places = F.transform("seen", lambda one: F.array(one["lon"], one["lat"]))
+    whole = F.when(F.size(places) == 1, F.array_repeat(places[0], 2)).otherwise(places)
+
+    def time_ms(tick: Column) -> Column:
+        return F.lit(world.start_ms) + tick.cast("long") * F.lit(world.period_ms)
+
+    first, last = F.element_at("seen", 1)["tick"], F.element_at("seen", -1)["tick"]
+    classes = _read(spark, folder, "devices").select("device_id", "device_class")
+    frame = grouped.select(
+        "device_id",
+        first.alias("first_tick"),
+        last.alias("last_tick"),
+        time_ms(first).alias("begin_ms"),
+        time_ms(last).alias("end_ms"),
+        whole.alias("coordinates"),
+    ).join(classes, on="device_id", how="left")
+    return Features(frame, LINE, ("device_id",))
+
+
+_MAKERS: dict[str, Callable[[SparkSession, Path, World], Features]] = {
+    "roads": _roads,
+    "places": _points("places"),
+    "trajectories": _trajectories,
+    "objects": _points("objects"),
+}
+
+TABLES = tuple(_MAKERS)
+"""What can be exported."""

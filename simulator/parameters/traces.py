@@ -1,0 +1,137 @@
+"""Real traces: how they are cleaned, cut, sampled and matched."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from pydantic import Field, field_validator, model_validator
+
+from simulator.parameters.declared import Parameters
+from simulator.parameters.places import PlaceParameters
+from simulator.parameters.workload import WorkloadParameters
+
+TRIP, VEHICLE = "trip", "vehicle"
+CLOCK, START = "clock", "start"
+
+
+class TraceOptions(Parameters):
+    """What becomes of points, from files to positions at ticks."""
+
+    columns: str | None = Field(
+        None,
+        description="Names of the columns of files without a header, in order and between commas: time, "
+        "lon, lat, vehicle, trip; any other name is passed over.",
+    )
+    by: str = Field(
+        TRIP,
+        description="What becomes a device: a trip of a vehicle, where files tell trips apart, or a "
+        "vehicle. Both end where nothing is heard for a while.",
+    )
+    period_ms: int | None = Field(
+        None,
+        ge=100,
+        le=3_600_000,
+        description="Milliseconds between two positions of a device; what is usual in the files if not "
+        "given (the median).",
+    )
+    gap_s: float = Field(
+        300.0, ge=1, le=86_400, description="Seconds without a point after which another trace begins."
+    )
+    speed_mps_max: float = Field(
+        50.0, ge=1, le=1_000, description="Points that cannot be reached at this speed are dropped."
+    )
+    points_min: int = Field(2, ge=2, le=10_000, description="Traces with fewer points are dropped.")
+    align: str = Field(
+        CLOCK,
+        description="Whether devices keep their times (clock), or all begin at the first tick (start).",
+    )
+    begin: str | None = Field(
+        None, description="Points before this time are left out: ISO 8601, UTC unless it says otherwise."
+    )
+    end: str | None = Field(None, description="Points from this time on are left out.")
+    polyline_step_s: float = Field(
+        15.0,
+        ge=0.1,
+        le=3_600,
+        description="Seconds between the points of a row that holds a whole trip (a column polyline).",
+    )
+    match: bool = Field(
+        True, description="Whether traces are matched to the roads of the map, if there is one."
+    )
+    mode: str = Field("car", description="Whose roads they are matched to: car, bicycle or pedestrian.")
+    match_radius_m: float = Field(
+        50.0, ge=1, le=1_000, description="How far from a point its road may be."
+    )
+    match_sigma_m: float = Field(
+        10.0, ge=0.1, le=500, description="Standard deviation of positions about their road."
+    )
+    match_beta_m: float = Field(
+        40.0,
+        ge=0.1,
+        le=5_000,
+        description="Mean of how much longer than the straight line the way between two points is.",
+    )
+
+    @field_validator("by", "align", "mode")
+    @classmethod
+    def _be_known(cls, value: str, info: object) -> str:
+        known = {"by": (TRIP, VEHICLE), "align": (CLOCK, START), "mode": ("car", "bicycle", "pedestrian")}
+        allowed = known[getattr(info, "field_name", "")]
+        if value not in allowed:
+            raise ValueError(f"must be one of {', '.join(allowed)}")
+        return value
+
+    @field_validator("begin", "end")
+    @classmethod
+    def _be_a_time(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                datetime.fromisoformat(value)
+            except ValueError:
+                raise ValueError("must be a time such as 2008-05-18 or 2008-05-18T07:00:00Z") from None
+        return value
+
+    @model_validator(mode="after")
+    def _end_after_the_begin(self) -> TraceOptions:
+        begin_ms, end_ms = self.begin_ms, self.end_ms
+        if begin_ms is not None and end_ms is not None and begin_ms >= end_ms:
+            raise ValueError(f"begin is {self.begin}, must be before end, which is {self.end}")
+        return self
+
+    @property
+    def begin_ms(self) -> int | None:
+        """Epoch milliseconds before which points are left out."""
+        return _epoch_ms(self.begin)
+
+    @property
+    def end_ms(self) -> int | None:
+        """Epoch milliseconds from which on points are left out."""
+        return _epoch_ms(self.end)
+
+
+class TraceParameters(WorkloadParameters, TraceOptions, PlaceParameters):
+    """Everything that determines a simulation made from traces, but for the files."""
+
+    arrivals_per_s: float = Field(
+        0.1,
+        ge=0,
+        le=100_000,
+        description="Objects published a second (Poisson): fewer than usual, traces may span weeks.",
+    )
+
+    @model_validator(mode="after")
+    def _have_degrees(self) -> TraceParameters:
+        if self.unit_m is not None:
+            raise ValueError(
+                f"unit_m is {self.unit_m}, but traces are in degrees: a map must be in degrees too"
+            )
+        return self
+
+
+def _epoch_ms(value: str | None) -> int | None:
+    if value is None:
+        return None
+    found = datetime.fromisoformat(value)
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=UTC)
+    return round(found.timestamp() * 1000.0)

@@ -1,0 +1,127 @@
+"""What columns of files of points mean, by their names, and how they become times and degrees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+
+from simulator.traces.errors import TraceError
+
+_TIMES = (
+    "time",
+    "t",
+    "timestamp",
+    "datetime",
+    "date_time",
+    "time_utc",
+    "utc",
+    "unix_time",
+    "unixtime",
+    "epoch",
+)
+_UNITS = {"_ms": 1.0, "_s": 1e3, "_us": 1e-3}
+_LONS = ("lon", "lng", "long", "longitude", "x")
+_LATS = ("lat", "latitude", "y")
+_SCALES = {"_e6": 1e-6, "_e7": 1e-7, "_deg": 1.0}
+_VEHICLES = (
+    "vehicle", "vehicle_id", "cab", "cab_id", "taxi", "taxi_id", "device", "device_id", "user", "user_id",
+    "driver", "driver_id", "id",
+)  # fmt: skip
+_TRIPS = (
+    "trip", "trip_id", "trajectory", "trajectory_id", "traj_id", "track", "track_id", "segment",
+)  # fmt: skip
+_POLYLINES = ("polyline",)
+
+TIME_MS_MAX = 253_402_300_800_000
+"""The year 10,000; what is later is no time."""
+
+SECONDS_MAX, MS_MAX = 1e11, 1e14
+"""Numbers up to the first are seconds, up to the second milliseconds, above microseconds, where the name
+of a column does not say. The first are seconds up to the year 5138, and milliseconds of March 1973."""
+
+
+class Meaning(NamedTuple):
+    """Which column says what; None for what no column says.
+
+    Parameters
+    ----------
+    time, lon, lat, vehicle, trip
+        Names as in the file.
+    polyline
+        A column with a whole trip: a JSON list of [lon, lat] each.
+    """
+
+    time: str
+    lon: str | None
+    lat: str | None
+    vehicle: str | None
+    trip: str | None
+    polyline: str | None = None
+
+
+def meaning_of(path: Path, names: Sequence[str]) -> Meaning:
+    """Return what the columns of a file mean. Case does not matter; the first name that fits counts.
+
+    Raises
+    ------
+    TraceError
+        If no column says when, or where.
+    """
+    by_name = {name.strip().lower(): name for name in reversed(names)}
+
+    def find(known: Sequence[str], endings: Sequence[str] = ()) -> str | None:
+        allowed = (one + ending for one in known for ending in ("", *endings))
+        return next((by_name[one] for one in allowed if one in by_name), None)
+
+    def require(found: str | None, what: str, known: Sequence[str]) -> str:
+        if found is None:
+            raise TraceError(
+                f"{path}: no column for {what}: must be one of {', '.join(known)}; there are "
+                f"{', '.join(names)}. Files without a header need --columns"
+            )
+        return found
+
+    polyline = find(_POLYLINES)
+    time = require(find(_TIMES, tuple(_UNITS)), "the time", _TIMES)
+    lon, lat = find(_LONS, tuple(_SCALES)), find(_LATS, tuple(_SCALES))
+    if polyline is None:
+        lon, lat = require(lon, "the longitude", _LONS), require(lat, "the latitude", _LATS)
+    return Meaning(time, lon, lat, find(_VEHICLES), find(_TRIPS), polyline)
+
+
+def time_ms(name: str, kind: str) -> Column:
+    """Return epoch milliseconds: of timestamps, of numbers, of texts with numbers or ISO 8601; else null.
+
+    Parameters
+    ----------
+    name
+        Of the column. `_s`, `_ms` and `_us` at its end are the unit of numbers.
+    kind
+        Its type, as Spark calls it.
+    """
+    column = F.col(f"`{name}`")
+    if kind in {"timestamp", "timestamp_ntz", "date"}:
+        return F.unix_millis(column.cast("timestamp"))
+    number = column.try_cast("double")
+    factor = next((F.lit(one) for end, one in _UNITS.items() if name.lower().endswith(end)), None)
+    if factor is None:
+        size = F.abs(number)
+        factor = F.when(size < SECONDS_MAX, 1e3).when(size < MS_MAX, 1.0).otherwise(1e-3)
+    found = number * factor
+    is_time = (found >= 0.0) & (found < float(TIME_MS_MAX))
+    of_number = F.when(is_time, F.round(found).cast("long"))
+    if kind != "string":
+        return of_number
+    of_text = F.unix_millis(column.try_cast("timestamp"))
+    return F.when(number.isNotNull(), of_number).otherwise(of_text)
+
+
+def degrees(name: str) -> Column:
+    """Return degrees; `_e6` and `_e7` at the end of a name are what of a degree is counted."""
+    scale = next((one for end, one in _SCALES.items() if name.lower().endswith(end)), 1.0)
+    number = F.col(f"`{name}`").try_cast("double")
+    return number if scale == 1.0 else number * F.lit(scale)

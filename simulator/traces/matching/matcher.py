@@ -1,0 +1,97 @@
+"""The matcher: traces in, ways over roads out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator.network.graph import Graph
+from simulator.network.traffic import DEVICE_CLASSES
+from simulator.parameters.traces import TraceOptions
+from simulator.traces.matching.grid_kernels import candidates
+from simulator.traces.matching.road_grid import Grid, Roads
+from simulator.traces.matching.routes import Routes
+from simulator.traces.matching.viterbi_kernels import likeliest, ways
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+
+_BACK_SIGMAS = 2.0
+"""How far one may go back on an edge, in standard deviations."""
+
+
+@dataclass(frozen=True)
+class Matcher:
+    """Finds the roads of traces.
+
+    Parameters
+    ----------
+    roads
+        Where they may have been.
+    grid
+        Over these.
+    options
+        How far positions err and ways lead around.
+    """
+
+    roads: Roads
+    grid: Grid
+    options: TraceOptions
+
+    @classmethod
+    def of(cls, graph: Graph, options: TraceOptions) -> Self:
+        """Build a matcher for the roads that are open to `options.mode`.
+
+        Raises
+        ------
+        ValueError
+            If none is.
+        """
+        names = [one.name for one in DEVICE_CLASSES]
+        roads = Roads.of(graph, names.index(options.mode))
+        return cls(roads, Grid.of(roads, 2.0 * options.match_radius_m), options)
+
+    def routes(self, offsets: Longs, ts_ms: Longs, xs_m: Floats, ys_m: Floats) -> Routes:
+        """Return the ways of traces, of which none depends on another.
+
+        Parameters
+        ----------
+        offsets
+            Points of trace n are offsets[n]..offsets[n + 1], by time.
+        ts_ms, xs_m, ys_m
+            When and where they were.
+        """
+        roads, grid, options = self.roads, self.grid, self.options
+        counts, edges, fractions, distances_m = candidates(
+            xs_m, ys_m, options.match_radius_m, roads.tails, roads.heads, roads.xs_m, roads.ys_m, *grid
+        )
+        network = (roads.offsets, roads.tails, roads.heads, roads.lengths_m)
+        back_m = _BACK_SIGMAS * options.match_sigma_m
+        chosen, linked = likeliest(
+            offsets,
+            ts_ms,
+            xs_m,
+            ys_m,
+            counts,
+            edges,
+            fractions,
+            distances_m,
+            *network,
+            options.match_sigma_m,
+            options.match_beta_m,
+            options.speed_mps_max,
+            back_m,
+        )
+        way_offsets, way_edges = ways(chosen, linked, edges, fractions, *network, back_m)
+        rows, places = np.arange(len(chosen)), np.maximum(chosen, 0)
+        is_matched = chosen >= 0
+        return Routes(
+            roads,
+            np.where(is_matched, edges[rows, places], -1).astype(np.int32),
+            np.where(is_matched, fractions[rows, places], 0.0),
+            way_offsets,
+            way_edges,
+        )

@@ -1,0 +1,117 @@
+"""Ways between the points of traces, and where one is along them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator.traces.matching.road_grid import Roads
+from simulator.traces.matching.route_kernels import along_ways
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+
+class Whereabouts(NamedTuple):
+    """Where somebody is at ticks, one entry each; an edge id of -1 is none."""
+
+    xs_m: Floats
+    ys_m: Floats
+    headings_deg: Floats
+    speeds_mps: Floats
+    edge_ids: Longs
+
+
+@dataclass(frozen=True)
+class Routes:
+    """The way from each point to the next.
+
+    Parameters
+    ----------
+    roads
+        What they lead over; None if over none.
+    edges, fractions
+        The edge on which each point is, -1 for none, and how far along.
+    offsets, ways
+        Compressed sparse rows: the edges of each way; none where it is a straight line.
+    """
+
+    roads: Roads | None
+    edges: Ints
+    fractions: Floats
+    offsets: Longs
+    ways: Ints
+
+    def along(
+        self, points: Longs, fractions: Floats, ts_ms: Longs, xs_m: Floats, ys_m: Floats
+    ) -> Whereabouts:
+        """Return where one is between points. Every way is gone at one speed.
+
+        Parameters
+        ----------
+        points, fractions
+            The point before, which is not the last of its trace, and how much of the time has passed.
+        ts_ms, xs_m, ys_m
+            The points.
+        """
+        roads = self.roads or _NO_ROADS
+        xs_m, ys_m = self._moved(roads, xs_m, ys_m)
+        found_xs_m, found_ys_m, dxs_m, dys_m, speeds_mps, edges = along_ways(
+            points,
+            fractions,
+            ts_ms,
+            xs_m,
+            ys_m,
+            self.fractions,
+            self.offsets,
+            self.ways,
+            roads.tails,
+            roads.heads,
+            roads.lengths_m,
+            roads.xs_m,
+            roads.ys_m,
+        )
+        headings_deg = np.degrees(np.arctan2(dxs_m, dys_m)) % 360.0
+        edge_ids = np.full(len(points), -1, np.int64)
+        is_on_road = edges >= 0
+        edge_ids[is_on_road] = roads.edge_ids[edges[is_on_road]]
+        return Whereabouts(found_xs_m, found_ys_m, headings_deg, speeds_mps, edge_ids)
+
+    def _moved(self, roads: Roads, xs_m: Floats, ys_m: Floats) -> tuple[Floats, Floats]:
+        """Return the points, those that were matched on their roads, so that lines meet ways."""
+        if not len(roads.tails):
+            return xs_m, ys_m
+        is_on_road = self.edges >= 0
+        tails, heads = roads.tails[self.edges], roads.heads[self.edges]
+
+        def on_road(nodes_m: Floats, values_m: Floats) -> Floats:
+            moved = nodes_m[tails] + self.fractions * (nodes_m[heads] - nodes_m[tails])
+            return np.where(is_on_road, moved, values_m)
+
+        return on_road(roads.xs_m, xs_m), on_road(roads.ys_m, ys_m)
+
+
+def no_routes(count: int) -> Routes:
+    """Return the ways between points of which none is on a road."""
+    return Routes(
+        None,
+        np.full(count, -1, np.int32),
+        np.zeros(count),
+        np.zeros(count + 1, np.int64),
+        np.empty(0, np.int32),
+    )
+
+
+_NO_ROADS = Roads(
+    np.zeros(1, np.int64),
+    np.empty(0, np.int32),
+    np.empty(0, np.int32),
+    np.empty(0),
+    np.empty(0),
+    np.empty(0),
+    np.empty(0, np.int64),
+)

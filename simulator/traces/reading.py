@@ -1,0 +1,246 @@
+"""Points from files: GPX, CSV and Parquet, as one frame in the schema `RAW`.
+
+The driver looks at the header of each file only; all else is done by the workers.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from simulator import schemas
+from simulator.parameters.traces import TRIP, TraceOptions
+from simulator.traces.columns import Meaning, degrees, meaning_of, time_ms
+from simulator.traces.errors import TraceError
+from simulator.traces.gpx import track_points
+from simulator.traces.points import RAW
+
+GPX, TEXT, PARQUET = (".gpx", ".gpx.gz"), (".csv", ".csv.gz", ".txt", ".txt.gz"), (".parquet",)
+ENDINGS = (*GPX, *TEXT, *PARQUET)
+"""What names of files end in; case does not matter."""
+
+_HEADER_BYTES = 1 << 16
+_ROWS = 50_000
+"""Points of a GPX file in a batch."""
+
+_LINES_MAX, _PLACES_MAX = 2**33, 2**20
+"""Of a block of a file, and of a line with a whole trip. Spark's ids of rows have the task above."""
+
+
+def read_points(spark: SparkSession, paths: Sequence[Path], options: TraceOptions) -> DataFrame:
+    """Return the points of files, of each the time and place as far as they can be read.
+
+    Parameters
+    ----------
+    spark
+        The session; its time zone must be UTC.
+    paths
+        The files.
+    options
+        Names of columns, what makes a trace, the time between points of a polyline.
+
+    Raises
+    ------
+    TraceError
+        If a file is missing, empty, of no known kind, or no column says when or where.
+    """
+    names = [path.name for path in paths]
+    for path in paths:
+        _check(path)
+        if names.count(path.name) > 1:
+            raise TraceError(f"{path.name} is the name of several files: traces are told apart by it")
+    found: DataFrame | None = None
+    for part in _frames(spark, paths, options):
+        found = part if found is None else found.unionByName(part)
+    if found is None:
+        raise TraceError("there are no files of traces")
+    if options.by != TRIP:
+        found = found.withColumn("trip", F.lit(""))
+    return found.select(*RAW.names)
+
+
+def source_name(path: Path) -> str:
+    """Return what a file is called in the tables: its name without its ending."""
+    name = path.name
+    ending = max((one for one in ENDINGS if name.lower().endswith(one)), key=len, default="")
+    return name[: len(name) - len(ending)]
+
+
+def damage_of(paths: Sequence[Path]) -> str | None:
+    """Return which compressed file cannot be read to its end, and why; None for none. Reads them all."""
+    for path in paths:
+        if not path.name.lower().endswith(".gz"):
+            continue
+        try:
+            with gzip.open(path) as file:
+                while file.read(1 << 20):
+                    pass
+        except (OSError, EOFError, zlib.error) as error:
+            return f"{path} cannot be read: {error}"
+    return None
+
+
+def _check(path: Path) -> None:
+    if not path.exists():
+        raise TraceError(f"there is no file {path}")
+    if not path.is_file():
+        raise TraceError(f"{path} is not a file")
+    if not path.name.lower().endswith(ENDINGS):
+        raise TraceError(f"{path} is no file of traces: its name must end in one of {', '.join(ENDINGS)}")
+    if path.stat().st_size == 0:
+        raise TraceError(f"{path} is empty")
+
+
+def _frames(spark: SparkSession, paths: Sequence[Path], options: TraceOptions) -> Iterator[DataFrame]:
+    """Yield a frame for all GPX files, and one for each of the others: their columns may differ."""
+    gpx = [path for path in paths if path.name.lower().endswith(GPX)]
+    if gpx:
+        yield _read_gpx(spark, gpx)
+    for path in paths:
+        name = path.name.lower()
+        if name.endswith(PARQUET):
+            yield _read_parquet(spark, path, options)
+        elif name.endswith(TEXT):
+            yield _read_text(spark, path, options)
+
+
+def _read_gpx(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
+    names = {path.name: source_name(path) for path in paths}
+    files = spark.read.format("binaryFile").load([_url(path) for path in paths])
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for url, content in zip(*(one.to_pylist() for one in batch.columns), strict=True):
+                name = url.rpartition("/")[2]
+                yield from gpx_batches(name, names.get(name, name), content)
+
+    return files.select("path", "content").repartition(len(paths)).mapInArrow(run, RAW)
+
+
+def gpx_batches(name: str, source: str, content: bytes) -> Iterator[pa.RecordBatch]:
+    """Yield the points of a GPX file in the schema `RAW`: the file is the vehicle, segments are trips.
+
+    Raises
+    ------
+    TraceError
+        If it cannot be read to its end.
+    """
+    schema = schemas.arrow_schema(RAW)
+    try:
+        if name.lower().endswith(".gz"):
+            content = gzip.decompress(content)
+        rows: list[tuple[object, ...]] = []
+        for number, point in enumerate(track_points(content)):
+            trip = f"{point.track}.{point.segment}"
+            rows.append((source, source, trip, 0, number, point.t_ms, point.lon, point.lat))
+            if len(rows) == _ROWS:
+                yield _batch(rows, schema)
+                rows = []
+        if rows:
+            yield _batch(rows, schema)
+    except TraceError as error:
+        raise TraceError(f"{name} {error}") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise TraceError(f"{name} cannot be read: {error}") from None
+
+
+def _batch(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = [
+        pa.array(column, field.type)
+        for column, field in zip(zip(*rows, strict=True), schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _read_parquet(spark: SparkSession, path: Path, options: TraceOptions) -> DataFrame:
+    try:
+        names = pq.read_schema(path).names
+    except (OSError, pa.ArrowException) as error:
+        raise TraceError(f"{path} cannot be read: {error}") from None
+    frame = spark.read.parquet(_url(path))
+    place = (F.lit(0).cast("long"), F.col("_metadata.row_index"))
+    return _points(frame, meaning_of(path, names), path, place, options)
+
+
+def _read_text(spark: SparkSession, path: Path, options: TraceOptions) -> DataFrame:
+    first = _first_line(path)
+    separator = next((one for one in (",", ";", "\t") if one in first), " ")
+    reader = spark.read.option("sep", separator).option("mode", "PERMISSIVE").option("escape", '"')
+    if options.columns is None:
+        names = [one.strip().strip('"') for one in first.split(separator)]
+    else:
+        names = [one.strip() for one in options.columns.split(",")]
+    meaning = meaning_of(path, names)
+    unique = [name if names.count(name) == 1 else f"{name} {i}" for i, name in enumerate(names)]
+    schema = ", ".join(f"`{name.replace('`', '')}` string" for name in unique)
+    frame = reader.option("header", options.columns is None).schema(schema).csv(_url(path))
+    place = (F.col("_metadata.file_block_start"), F.monotonically_increasing_id())
+    return _points(frame, meaning, path, place, options)
+
+
+def _points(
+    frame: DataFrame, meaning: Meaning, path: Path, place: tuple[Column, Column], options: TraceOptions
+) -> DataFrame:
+    """Return the columns of `RAW`; who says nothing of vehicles has one, named as the file."""
+    kinds = dict(frame.dtypes)
+    source = F.lit(source_name(path))
+    vehicle = source if meaning.vehicle is None else F.col(f"`{meaning.vehicle}`").cast("string")
+    trip = F.lit("") if meaning.trip is None else F.col(f"`{meaning.trip}`").cast("string")
+    block, row = place
+    t_ms = time_ms(meaning.time, kinds[meaning.time])
+    if meaning.polyline is not None:
+        listed = F.from_json(F.col(f"`{meaning.polyline}`"), "array<array<double>>")
+        step_ms = options.polyline_step_s * 1000.0
+        lines = frame.select(
+            source.alias("source"),
+            F.coalesce(vehicle, F.lit("")).alias("vehicle"),
+            F.coalesce(trip, F.lit("")).alias("trip"),
+            block.alias("block"),
+            row.alias("line"),
+            t_ms.alias("begin_ms"),
+            listed.alias("places"),
+        )
+        exploded = lines.select("*", F.posexplode("places").alias("number", "place"))
+        line = F.col("line").bitwiseAND(_LINES_MAX - 1)
+        return exploded.select(
+            "source",
+            "vehicle",
+            "trip",
+            "block",
+            (line * F.lit(_PLACES_MAX) + F.col("number")).alias("row"),
+            (F.col("begin_ms") + F.round(F.col("number") * step_ms).cast("long")).alias("t_ms"),
+            F.get("place", F.lit(0)).alias("lon"),
+            F.get("place", F.lit(1)).alias("lat"),
+        )
+    return frame.select(
+        source.alias("source"),
+        F.coalesce(vehicle, F.lit("")).alias("vehicle"),
+        F.coalesce(trip, F.lit("")).alias("trip"),
+        block.alias("block"),
+        row.alias("row"),
+        t_ms.alias("t_ms"),
+        degrees(meaning.lon or "").alias("lon"),
+        degrees(meaning.lat or "").alias("lat"),
+    )
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as file:
+            content = file.readline(_HEADER_BYTES)
+        return str(content.decode("utf-8-sig").strip("\r\n"))
+    except (OSError, EOFError, zlib.error) as error:
+        raise TraceError(f"{path} cannot be read: {error}") from None
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path} is no UTF-8 text ({error.reason})") from None
+
+
+def _url(path: Path) -> str:
+    return str(path.resolve())

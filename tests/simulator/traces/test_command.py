@@ -1,0 +1,56 @@
+"""`nearcast simulate traces`."""
+
+from contextlib import nullcontext
+
+import pytest
+from click.testing import CliRunner
+
+from cli.app import app
+from tests.simulator.traces.trace_files import walk, write_csv
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["simulate", "traces", *map(str, arguments)])
+
+
+def test_it_says_what_became_of_points(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("simulator.traces.run.spark_session", lambda: nullcontext(spark))
+    rows = [(1, *point) for point in [*walk(6), *walk(1, begin_s=4_000)]]
+    path = write_csv(tmp_path / "taxi.csv", rows)
+    found = run(
+        path, "--out", tmp_path / "out", "--objects", 5, "--arrivals-per-s", 0, "--place-count", 9
+    )
+    assert found.exit_code == 0, found.output
+    assert "7 points read\n  6 kept\n  1 alone\n" in found.output
+    assert "points a second" in found.output
+    assert f"{tmp_path / 'out'}: 1 devices, 6 positions" in found.output
+    assert (tmp_path / "out" / "world.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--by", "car"], "by is 'car', must be one of trip, vehicle"),
+        (["--align", "x"], "align is 'x', must be one of clock, start"),
+        (["--mode", "bus"], "mode is 'bus', must be one of car, bicycle, pedestrian"),
+        (["--period-ms", 99], "period_ms is 99, must be within 100..3600000"),
+        (["--gap-s", 0], "gap_s is 0.0, must be within 1"),
+        (["--from", "soon"], "begin is 'soon', must be a time such as 2008-05-18"),
+        (["--from", "2013-07-02", "--to", "2013-07-02"], "begin is 2013-07-02, must be before end"),
+    ],
+)
+def test_parameters_outside_of_their_limits(tmp_path, arguments, message):
+    path = write_csv(tmp_path / "a.csv", [])
+    found = run(path, "--out", tmp_path / "out", *arguments)
+    assert found.exit_code == 1
+    assert message in found.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_file_and_a_missing_map(tmp_path):
+    found = run(tmp_path / "none.csv")
+    assert found.exit_code == 1
+    assert f"there is no file {tmp_path / 'none.csv'}" in found.output
+    found = run(write_csv(tmp_path / "a.csv", []), "--map", tmp_path / "none.osm")
+    assert found.exit_code == 1
+    assert f"there is no file {tmp_path / 'none.osm'}" in found.output
