@@ -81,7 +81,7 @@ class Events(NamedTuple):
 
     def first(self, count: int) -> Events:
         """Return the first so many."""
-        return Events(*(column[:count] for column in self))
+        return Events(self.vehicle[:count], self.number[:count], self.x_m[:count], self.y_m[:count])
 
     def objects(self, start: int, stop: int) -> ObjectBatch:
         """Return events as objects; the id of each is its row, from 1."""
@@ -125,8 +125,15 @@ class Standing:
             ranges.rings.y_m[vertices],
         )
         boxes = Boxes(*(getattr(ranges.boxes, name)[rows] for name in ("x1_m", "y1_m", "x2_m", "y2_m")))
-        columns = (ranges.shape, ranges.is_moving, ranges.x_m, ranges.y_m, ranges.radius_m)
-        some = Ranges(*(column[rows] for column in columns), boxes, rings)
+        some = Ranges(
+            ranges.shape[rows],
+            ranges.is_moving[rows],
+            ranges.x_m[rows],
+            ranges.y_m[rows],
+            ranges.radius_m[rows],
+            boxes,
+            rings,
+        )
         return BooleanSpecs(offsets, required, excluded, some, self.specs.region[rows])
 
     def oracle_range(self, number: int) -> OracleCircle | OraclePolygon:
@@ -179,7 +186,7 @@ def scene(parameters: BerlinModParameters) -> Scene:
     )
     city = generate_city(wanted)
     frame = Frame.of(city_area(wanted))
-    table = drive(Streets.of(city), np.arange(vehicles, dtype=np.int64), wanted)
+    table = drive(Streets.of(city, wanted), np.arange(vehicles, dtype=np.int64), wanted)
     x_m = (table["lon"].to_numpy() - frame.lon0_deg) * frame.x_m_per_deg
     y_m = (table["lat"].to_numpy() - frame.lat0_deg) * frame.y_m_per_deg
     by_time = np.arange(vehicles * wanted.tick_count).reshape(vehicles, -1).T.ravel()[: parameters.events]
