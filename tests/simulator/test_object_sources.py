@@ -139,14 +139,14 @@ def test_objects_of_places_have_hot_spots_too(spark, simulation):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_subscriptions_of_a_preset(spark, simulation, name):
-    parameters = SimulationParameters(preset=name, objects=400, devices=120)
+    parameters = SimulationParameters(preset=name, objects=400, devices=120, arrivals_per_s=0.0)
     frame = Frame.of(simulation.world.area)
     table = spark.createDataFrame(simulation.objects.slice(0, 400).to_pandas(), schemas.OBJECTS)
     rows = subscriptions(table, spark.range(120), frame, parameters).collect()
     area = simulation.world.area
     whole = (area.lon_max - area.lon_min) * frame.x_m_per_deg
     whole *= (area.lat_max - area.lat_min) * frame.y_m_per_deg
-    assert len(rows) > 60
+    assert len(rows) == 120
     kinds = {"lamps": "top_k", "skype": "top_k"}
     assert {row.kind for row in rows} == {kinds.get(name, "boolean")}
     if name == "lamps":

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.app import app
-from safe_region.frame import EARTH_RADIUS_M, Area
+from safe_region.frame import EARTH_RADIUS_M, Area, Frame
 from server.limits import Limits
 from simulator import schemas
 from simulator.maps import MapError, read_map, read_texts
@@ -136,7 +136,7 @@ def test_the_stream_has_each_text_once_before_any_twice(spark, tmp_path):
     )
     count = object_count(parameters)
     texts = spark.createDataFrame(table.to_pandas(), schemas.TEXTS)
-    found = objects_of_texts(texts, len(rows), spark.range(count), parameters).collect()
+    found = objects_of_texts(texts, len(rows), spark.range(count), Frame.of(AREA), parameters).collect()
     words = dict(zip(table["lat"].to_pylist(), table["keywords"].to_pylist(), strict=True))
     firsts, seconds = {}, []
     for row in sorted(found, key=lambda row: (row.object_key, row.publish_ms)):

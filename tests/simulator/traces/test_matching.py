@@ -212,7 +212,7 @@ def test_the_roads_of_simulated_drives_are_found(city, every_s, noise_m, right):
     count = 60
     parameters = SMALL.changed(devices=count, seconds=300, car_share=1.0, bicycle_share=0.0)
     frame = Frame.of(city.area)
-    batch = drive(Streets.of(city), np.arange(count), parameters)
+    batch = drive(Streets.of(city, parameters), np.arange(count), parameters)
     driven = batch.column("edge_id").to_numpy().reshape(count, -1)
     seen = np.arange(0, parameters.tick_count, every_s)
     lons, lats = (batch.column(name).to_numpy().reshape(count, -1)[:, seen] for name in ("lon", "lat"))
