@@ -52,6 +52,7 @@ def describe(folder: Path, plots: Path | None, beside: Path | None, master: str)
         _show_tables(one)
         _show_classes(told)
     click.echo("   ".join(str(path) for path in drawn))
+    _show_rate(simulations[0])
 
 
 def _show_tables(simulation: Simulation) -> None:
@@ -70,6 +71,16 @@ def _show_tables(simulation: Simulation) -> None:
             rate = f"{mark.rows / mark.seconds:,.0f}" if mark.seconds >= 1.0 else ""
             size_mb = mark.size_bytes / 1e6
             click.echo(f"{name:<14}{mark.rows:>14,}{size_mb:>10,.1f}{mark.seconds:>9,.1f}{rate:>12}")
+
+
+def _show_rate(simulation: Simulation) -> None:
+    """Say how many positions a second were made, from roads to Parquet."""
+    from simulator.stages import read_mark  # noqa: PLC0415
+
+    mark = read_mark(simulation.path, "trajectories")
+    if mark is not None and mark.seconds:
+        rate = mark.rows / mark.seconds
+        click.echo(f"{mark.rows:,} positions in {mark.seconds:,.1f} s: {rate:,.0f} points per second")
 
 
 def _show_classes(found: Figures) -> None:

@@ -1,7 +1,7 @@
 """What a simulation amounts to: counts, speeds, lengths, load over time. Bulk data stays in Spark.
 
-Trips are found in a sample of devices: a device is on one until it has stood for `STAND_S`, is no more,
-or the run ends.
+Trips are found in a sample of devices: a device is on one until it has stood for `STAND_S` or is no more.
+Those that the run has cut off do not count, unless there are no others: they say how long the run is.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _sample(moved: DataFrame, simulation: Simulation) -> pa.Table:
 
 
 def trips(rows: pa.Table, simulation: Simulation) -> tuple[Floats, Floats]:
-    """Return length and duration of the trips of devices. O(rows log rows)."""
+    """Return length and duration of the trips of devices, given all of their rows. O(rows log rows)."""
     frame = Frame.of(simulation.world.area)
     period_s = simulation.world.period_ms / 1000.0
     devices = rows["device_id"].combine_chunks().dictionary_encode().indices.to_numpy()
@@ -219,4 +219,13 @@ def trips(rows: pa.Table, simulation: Simulation) -> tuple[Floats, Floats]:
     lengths_m = ways_m[lasts] - ways_m[firsts]
     durations_s = (ticks[order][lasts] - ticks[order][firsts]) * period_s
     is_trip = lengths_m >= TRIP_M_MIN
-    return lengths_m[is_trip], durations_s[is_trip]
+    is_whole = is_trip & ~_is_cut(ticks[order][firsts], ticks[order][lasts], simulation)
+    kept = is_whole if is_whole.any() else is_trip
+    return lengths_m[kept], durations_s[kept]
+
+
+def _is_cut(firsts: Longs, lasts: Longs, simulation: Simulation) -> npt.NDArray[np.bool_]:
+    """Return which trips the run has cut off: those of traces are whole, as far as they were recorded."""
+    if "movement" not in simulation.world.parameters:
+        return np.zeros(len(firsts), np.bool_)
+    return (firsts == 0) | (lasts == simulation.world.tick_count - 1)
