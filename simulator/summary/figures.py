@@ -228,4 +228,5 @@ def _is_cut(firsts: Longs, lasts: Longs, simulation: Simulation) -> npt.NDArray[
     """Return which trips the run has cut off: those of traces are whole, as far as they were recorded."""
     if "movement" not in simulation.world.parameters:
         return np.zeros(len(firsts), np.bool_)
-    return (firsts == 0) | (lasts == simulation.world.tick_count - 1)
+    found: npt.NDArray[np.bool_] = (firsts == 0) | (lasts == simulation.world.tick_count - 1)
+    return found
