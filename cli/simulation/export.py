@@ -32,21 +32,22 @@ _FORMATS = ("geojson", "geoparquet")
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the files, which are named after their tables.  [default: FOLDER/export]",
 )
-@click.option("--master", default="local[*]", show_default=True, help="Spark's master.")
+@click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
 def export(folder: Path, tables: tuple[str, ...], kind: str, out: Path | None, master: str) -> None:
     """Export tables of a simulation for programs that draw maps: GeoJSON or GeoParquet 1.1.
 
     In degrees of WGS84. Maps on a plane lie about 0 degrees of longitude and latitude.
     """
-    from feeds.spark import spark_session  # noqa: PLC0415
+    from feeds.java import JavaNotFoundError  # noqa: PLC0415
     from simulator.export.features import features  # noqa: PLC0415
     from simulator.export.files import Format, write_features  # noqa: PLC0415
+    from simulator.session import simulator_session  # noqa: PLC0415
     from simulator.simulation import SimulationError, load  # noqa: PLC0415
 
-    with reported(SimulationError, OSError), bars() as report:
+    with reported(SimulationError, JavaNotFoundError, OSError), bars() as report:
         world = load(folder).world
         report("spark", 0, 1)
-        with spark_session(master) as spark:
+        with simulator_session(master) as spark:
             report("spark", 1, 1)
             for number, table in enumerate(dict.fromkeys(tables)):
                 path = (out or folder / "export") / f"{table}{Format(kind).ending}"

@@ -34,12 +34,14 @@ def _model() -> type[TraceParameters]:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the tables; what is there is replaced.  [default: runs/ and the first file's name]",
 )
-def traces(files: tuple[Path, ...], out: Path | None, **parameters: Any) -> None:  # noqa: ANN401
+@click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
+def traces(files: tuple[Path, ...], out: Path | None, master: str, **parameters: Any) -> None:  # noqa: ANN401
     """Make a simulation from real traces: GPX, CSV or Parquet files.
 
     Points are cleaned and cut where nothing is heard for a while; what is left becomes positions at a
     fixed period, on the roads of --map if there is one.
     """
+    from feeds.java import JavaNotFoundError  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError  # noqa: PLC0415
     from simulator.parameters.traces import TraceParameters  # noqa: PLC0415
@@ -48,8 +50,11 @@ def traces(files: tuple[Path, ...], out: Path | None, **parameters: Any) -> None
     from simulator.traces.run import simulate_traces  # noqa: PLC0415
 
     folder = out or Path("runs") / source_name(files[0])
-    with reported(ParameterError, MapError, TraceError, OSError), bars() as report:
-        found = simulate_traces(files, TraceParameters(**given(parameters)), folder, report)
+    known = (ParameterError, MapError, TraceError, JavaNotFoundError, OSError)
+    with reported(*known), bars() as report:
+        found = simulate_traces(
+            files, TraceParameters(**given(parameters)), folder, report, master=master
+        )
     for line in told(found):
         click.echo(line)
     click.echo(f"{folder}: {found.devices} devices, {found.positions} positions")

@@ -22,7 +22,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from feeds.spark import spark_session
 from safe_region.frame import Area, Frame
 from simulator import schemas
 from simulator.maps import read_map
@@ -31,6 +30,7 @@ from simulator.parameters import SimulationParameters
 from simulator.parameters.movement import DEVICES_MAX, SLICE_ROWS
 from simulator.parameters.places import PlaceParameters
 from simulator.parameters.traces import START, TraceOptions, TraceParameters
+from simulator.session import LOCAL, simulator_session
 from simulator.simulation import Progress, Run, Simulation, load, write_terrain
 from simulator.stages import Stages
 from simulator.tables import write_slices, write_sorted
@@ -96,6 +96,7 @@ def simulate_traces(
     *,
     spark: SparkSession | None = None,
     partitions: int | None = None,
+    master: str = LOCAL,
 ) -> TraceReport:
     """Make a simulation from files of traces and write it to a folder.
 
@@ -113,6 +114,8 @@ def simulate_traces(
         A session to use; by default a local one is started and stopped.
     partitions
         Into how many tasks the work is divided; no influence on the result.
+    master
+        Where Spark runs if no session is given.
 
     Raises
     ------
@@ -132,7 +135,7 @@ def simulate_traces(
     terrain = None if parameters.map_file is None else _map(parameters.map_file, parameters, report)
     with ExitStack() as stack:
         report("spark", 0, 1)
-        session = spark or stack.enter_context(spark_session())
+        session = spark or stack.enter_context(simulator_session(master))
         report("spark", 1, 1)
         stack.enter_context(_utc(session))
         stack.enter_context(_named(paths))
@@ -323,7 +326,7 @@ class _TraceRun:
         pieces = self._read("traces", PIECES)
         key = self._key(matching) | {
             "traces": stages.done["traces"].key,
-            "roads": stages.done["roads"].key if is_matched else None,
+            "roads": [stages.done[name].key for name in ("roads", "restrictions") if is_matched],
             "slice_ticks": world.slice_ticks,
         }
         # Where a trace leaves the road it may be a little faster than its points.
@@ -366,7 +369,7 @@ def usual_period_ms(step_ms: float) -> int:
 
 def _matcher(terrain: Terrain, frame: Frame, options: TraceOptions) -> Matcher:
     try:
-        return Matcher.of(Graph.of(terrain.roads, frame), options)
+        return Matcher.of(Graph.of(terrain.roads, frame, terrain.restrictions), options)
     except ValueError:
         raise TraceError(f"{terrain.name} has no roads that are open to a {options.mode}") from None
 

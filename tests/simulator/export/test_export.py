@@ -165,7 +165,7 @@ def test_the_box_of_nothing_is_not_told():
 
 
 def test_the_command(spark, simulation, tmp_path, monkeypatch):
-    monkeypatch.setattr("feeds.spark.spark_session", lambda *_: nullcontext(spark))
+    monkeypatch.setattr("simulator.session.simulator_session", lambda *_: nullcontext(spark))
     arguments = ["simulate", "export", str(simulation.path), "--table", "places", "--out", str(tmp_path)]
     found = CliRunner().invoke(app, arguments)
     assert found.exit_code == 0, found.output

@@ -14,7 +14,7 @@ def run(*arguments):
 
 
 def test_it_says_what_became_of_points(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.traces.run.spark_session", lambda: nullcontext(spark))
+    monkeypatch.setattr("simulator.traces.run.simulator_session", lambda _: nullcontext(spark))
     rows = [(1, *point) for point in [*walk(6), *walk(1, begin_s=4_000)]]
     path = write_csv(tmp_path / "taxi.csv", rows)
     found = run(
