@@ -28,6 +28,7 @@ JOBS ?= 3
 TIMES ?= $(or $(NEARCAST_TEST_TIMES),1)
 
 KERNEL_TESTS ?= tests/index tests/safe_region tests/engine tests/simulator/test_graph.py \
+	tests/simulator/test_hierarchy.py \
 	tests/simulator/traces/test_cleaning_kernels.py tests/simulator/traces/test_matching.py
 
 # So much of what is random (tests/support/amounts.py), in so many processes; JOBS=0 is for debuggers.

@@ -25,7 +25,7 @@ from cli.simulation.traces import traces
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the tables; what is there is replaced.",
+    help="Folder for the tables; what is there is replaced, or kept where it is the very same.",
 )
 @click.option(
     "--stream",

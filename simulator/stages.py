@@ -2,7 +2,8 @@
 
 The mark of a stage, `stages/<name>.json`, says from what the table was made (its key), how many rows and
 bytes it has and how long it took. It is written when the table is, by renaming: what has a mark is whole,
-after a crash too. Whoever changes or removes files of a table makes its stage run again.
+after a program that was killed, too. Whoever changes or removes files of a table makes its stage run
+again.
 """
 
 from __future__ import annotations

@@ -103,7 +103,8 @@ class Conditions:
     weather
         Rectangles; there may be none.
     loads
-        Of a slot: edge ids, ascending, and the cars on each; slots without any are left out.
+        Of a slot: ids of the edges with more cars than they take, ascending, and the cars on each; slots
+        without any are left out.
     """
 
     slot_s: float
@@ -129,7 +130,7 @@ class Conditions:
         slot_s = parameters.load_slot_s or (WEATHER_SLOT_S if parameters.weather else math.inf)
         count = max(1, math.ceil(parameters.seconds / slot_s))
         weather = Weather.drawn(graph, parameters.weather, parameters.seed)
-        return cls(slot_s, count, weather, {} if loads is None else _by_slot(loads))
+        return cls(slot_s, count, weather, {} if loads is None else _overloads(loads, graph))
 
     def is_usual(self, slot: int) -> bool:
         """Return whether roads are as they are without load and weather."""
@@ -150,8 +151,15 @@ class Conditions:
         return found
 
 
-def _by_slot(loads: pa.Table) -> dict[int, tuple[Longs, Floats]]:
+def _overloads(loads: pa.Table, graph: Graph) -> dict[int, tuple[Longs, Floats]]:
+    """Return by slot the roads that are slower for their load."""
     slots, ids, vehicles = (loads[name].to_numpy() for name in ("slot", "edge_id", "vehicles"))
+    by_id = np.argsort(graph.edge_ids)
+    edges = by_id[np.searchsorted(graph.edge_ids[by_id], ids)]
+    is_over = vehicles > graph.vehicles_max[edges]
+    slots, ids, vehicles = slots[is_over], ids[is_over], vehicles[is_over]
+    if not len(ids):
+        return {}
     order = np.lexsort((ids, slots))
     found, firsts = np.unique(slots[order], return_index=True)
     parts = zip(

@@ -22,6 +22,7 @@ _CLASSES_MAX = 8
 _KMH_LIMITS = (1.0, 300.0)
 _DAY_S = 86_400
 _SLOT_S_MIN = 10.0
+_SLOTS_MAX = 10_000
 
 
 def _one_of(known: tuple[str, ...], name: str) -> str:
@@ -133,6 +134,11 @@ class MovementParameters(Parameters):
             raise ValueError(f"period_ms is {self.period_ms}, must divide the run of {self.run_ms} ms")
         if 0 < self.load_slot_s < _SLOT_S_MIN:
             raise ValueError(f"load_slot_s is {self.load_slot_s}, must be 0 or at least {_SLOT_S_MIN}")
+        if self.load_slot_s * _SLOTS_MAX < self.seconds and self.load_slot_s:
+            raise ValueError(
+                f"load_slot_s is {self.load_slot_s}, must divide {self.seconds} s into at most "
+                f"{_SLOTS_MAX} slots"
+            )
         return self
 
     @property

@@ -42,6 +42,7 @@ def test_a_value_outside_its_limits_is_named(name, value, limit):
         ({"class_speeds_kmh": "50,fast"}, "'50,fast', must be 1 to 8 numbers within 1.0..300.0"),
         ({"class_speeds_kmh": ",".join(["50"] * 9)}, "must be 1 to 8 numbers"),
         ({"class_speeds_kmh": "50,nan"}, "must be 1 to 8 numbers"),
+        ({"load_slot_s": 10.0, "seconds": 200_000}, "must divide 200000 s into at most 10000 slots"),
         ({"load_slot_s": 1.0}, "load_slot_s is 1.0, must be 0 or at least 10.0"),
         ({"name": " "}, r"name is ' ', must be some text"),
         ({"k_min": 11}, "k_min is 11, must be at most k_max, which is 10"),

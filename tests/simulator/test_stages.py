@@ -160,21 +160,22 @@ SMALL_VALUES = {"seed": 11, "city_width_m": 4_000.0, "places": 300, "objects": 4
 
 
 def test_a_run_that_is_killed_is_not_complete_and_can_go_on(spark, tmp_path):
-    values = SMALL_VALUES | {"devices": 2_000, "seconds": 600}
+    values = SMALL_VALUES | {"devices": 200, "seconds": 60}
     with process(tmp_path, values) as running:
         for line in running.stdout:
-            if line.startswith("trajectories"):
+            if line.startswith("spark"):
                 break
         os.killpg(running.pid, signal.SIGKILL)
     assert not (tmp_path / "world.json").exists()
     assert read_mark(tmp_path, "roads") is not None
+    assert read_mark(tmp_path, "devices") is None
     assert read_mark(tmp_path, "trajectories") is None
     with pytest.raises(SimulationError, match=r"world\.json is missing"):
         load(tmp_path)
     before = seconds_of_stages(tmp_path)
     values |= {"seconds": 10}
     again = simulate(SMALL.__class__(**values), tmp_path, spark=spark)
-    assert again.row_count("trajectories") == 2_000 * 11
+    assert again.row_count("trajectories") == 200 * 11
     assert seconds_of_stages(tmp_path)["roads"] == before["roads"]
 
 
