@@ -19,6 +19,8 @@ def run(*arguments):
         (["--mode", "bus"], "mode is 'bus', must be one of car, bicycle, pedestrian"),
         (["--period-ms", 99], "period_ms is 99, must be within 100..3600000"),
         (["--gap-s", 0], "gap_s is 0.0, must be within 1"),
+        (["--object-source", "texts"], "object_source is texts, must go with a texts_file"),
+        (["--places", "p.csv"], "places_file is p.csv, must go with a map_file"),
         (["--from", "soon"], "begin is 'soon', must be a time such as 2008-05-18"),
         (["--from", "2013-07-02", "--to", "2013-07-02"], "begin is 2013-07-02, must be before end"),
     ],
