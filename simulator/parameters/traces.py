@@ -120,7 +120,9 @@ class TraceParameters(WorkloadParameters, TraceOptions, PlaceParameters):
     )
 
     @model_validator(mode="after")
-    def _have_degrees(self) -> TraceParameters:
+    def _have_degrees_and_texts(self) -> TraceParameters:
+        if self.object_source == "texts" and self.texts_file is None:
+            raise ValueError("object_source is texts, must go with a texts_file")
         if self.unit_m is not None:
             raise ValueError(
                 f"unit_m is {self.unit_m}, but traces are in degrees: a map must be in degrees too"

@@ -1,30 +1,14 @@
 """`nearcast simulate traces`."""
 
-from contextlib import nullcontext
-
 import pytest
 from click.testing import CliRunner
 
 from cli.app import app
-from tests.simulator.traces.trace_files import walk, write_csv
+from tests.simulator.traces.trace_files import write_csv
 
 
 def run(*arguments):
     return CliRunner().invoke(app, ["simulate", "traces", *map(str, arguments)])
-
-
-def test_it_says_what_became_of_points(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.traces.run.simulator_session", lambda _: nullcontext(spark))
-    rows = [(1, *point) for point in [*walk(6), *walk(1, begin_s=4_000)]]
-    path = write_csv(tmp_path / "taxi.csv", rows)
-    found = run(
-        path, "--out", tmp_path / "out", "--objects", 5, "--arrivals-per-s", 0, "--place-count", 9
-    )
-    assert found.exit_code == 0, found.output
-    assert "7 points read\n  6 kept\n  1 alone\n" in found.output
-    assert "points a second" in found.output
-    assert f"{tmp_path / 'out'}: 1 devices, 6 positions" in found.output
-    assert (tmp_path / "out" / "world.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -35,6 +19,8 @@ def test_it_says_what_became_of_points(spark, tmp_path, monkeypatch):
         (["--mode", "bus"], "mode is 'bus', must be one of car, bicycle, pedestrian"),
         (["--period-ms", 99], "period_ms is 99, must be within 100..3600000"),
         (["--gap-s", 0], "gap_s is 0.0, must be within 1"),
+        (["--object-source", "texts"], "object_source is texts, must go with a texts_file"),
+        (["--places", "p.csv"], "places_file is p.csv, must go with a map_file"),
         (["--from", "soon"], "begin is 'soon', must be a time such as 2008-05-18"),
         (["--from", "2013-07-02", "--to", "2013-07-02"], "begin is 2013-07-02, must be before end"),
     ],

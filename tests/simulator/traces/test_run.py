@@ -1,14 +1,18 @@
 """Traces to simulations, through Spark: what is dropped, who becomes a device, the same rows always."""
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+from cli.app import app
 from safe_region.frame import Area, Frame
 from simulator import schemas
+from simulator.checks.check import check
 from simulator.parameters.traces import TraceOptions, TraceParameters
 from simulator.simulation import load
 from simulator.traces.cleaning import cleaned
@@ -116,7 +120,7 @@ def stages_of(spark, folder, partitions, **parameters):
     """Points and trajectories, sorted, without the workload."""
     options = TraceOptions(**parameters)
     area = Area(LON - 0.1, LAT - 0.1, LON + 0.1, LAT + 0.1)
-    raw = read_points(spark, [folder / "messy.csv"], options).repartition(partitions)
+    raw = read_points(spark, [folder / "messy.csv"], options)
     points = cleaned(raw, area, options, partitions).cache()
     pieces = pieces_of(points, 10_000, None if options.align == "start" else BEGIN_S * 1000)
     moved = sampled(points, pieces, Frame.of(area), 10_000, None, partitions)
@@ -162,27 +166,43 @@ def test_complete_stages_are_not_repeated(spark, run):
     assert again.verdicts == VERDICTS
 
 
-def on_the_map(spark, tmp_path, **parameters):
-    """Two drives along streets, with some noise; the second leaves the map's streets."""
-    rng = np.random.default_rng(4)
-    noise = rng.normal(0.0, 4e-5, (2, 10, 2))
+@pytest.fixture(scope="module")
+def drives(spark, tmp_path_factory):
+    """Two drives along streets, with some noise, made by the command; the second leaves the streets."""
+    folder = tmp_path_factory.mktemp("drives")
+    noise = np.random.default_rng(4).normal(0.0, 4e-5, (2, 10, 2))
     rows = []
     for vehicle, (dx, dy) in enumerate([(1.0, 0.0), (0.0, 1.0)]):
         for i, (time, lon, lat) in enumerate(walk(10, x=1.0, y=1.0, dx=dx, dy=dy)):
             more = 0.01 if vehicle and i == 9 else 0.0
             rows.append((vehicle, time, lon + noise[vehicle, i, 0] + more, lat + noise[vehicle, i, 1]))
-    path = write_csv(tmp_path / "drives.csv", rows)
-    return made(spark, tmp_path, path, map_file=street_map(tmp_path), period_ms=1_000, **parameters)
+    path = write_csv(folder / "drives.csv", rows)
+    options = {"map": street_map(folder), "period-ms": 1_000, "speed-mps-max": 200, "out": folder / "out"}
+    options |= {"objects": 20, "arrivals-per-s": 0}
+    given = [f"--{name}={value}" for name, value in options.items()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("simulator.traces.run.simulator_session", lambda _: nullcontext(spark))
+        found = CliRunner().invoke(app, ["simulate", "traces", str(path), *given])
+    assert found.exit_code == 0, found.output
+    return load(folder / "out"), found.output
 
 
-def test_matched_positions_lie_on_their_roads(spark, tmp_path):
-    found = on_the_map(spark, tmp_path, speed_mps_max=200.0)
-    simulation = found.simulation
+def test_the_command_says_what_became_of_points(drives):
+    simulation, output = drives
+    positions = simulation.row_count("trajectories")
+    on_roads = positions - simulation.trajectories["edge_id"].null_count
+    assert "20 points read\n  20 kept\n" in output
+    assert f"{on_roads} positions on roads ({on_roads / positions:.1%})\n" in output
+    assert "points a second\n" in output
+    assert f"{simulation.path}: 2 devices, {positions} positions\n" in output
+    assert on_roads > 0.8 * positions
+
+
+def test_matched_positions_lie_on_their_roads(drives):
+    simulation, _ = drives
     roads = {row["edge_id"]: row for row in simulation.roads.to_pylist()}
     frame = Frame.of(simulation.world.area)
     on_roads = [row for row in simulation.trajectories.to_pylist() if row["edge_id"] is not None]
-    assert len(on_roads) == found.on_roads
-    assert found.on_roads > 0.8 * found.positions
     for row in on_roads:
         road = roads[row["edge_id"]]
         ends = [frame.project(road[f"{end}_lon"], road[f"{end}_lat"]) for end in ("source", "target")]
@@ -192,6 +212,10 @@ def test_matched_positions_lie_on_their_roads(spark, tmp_path):
     first = [row for row in on_roads if row["device_id"] == "device-000000"]
     assert {roads[row["edge_id"]]["source_lat"] for row in first} == {round(LAT + STEP_DEG, 7)}
     assert simulation.devices["speed_mps_max"].to_pylist() == [None, None]
+
+
+def test_the_check_finds_nothing(spark, drives):
+    assert [one.rule for one in check(drives[0], spark) if one.violations] == []
 
 
 def failure(spark, tmp_path, path, **parameters):
