@@ -12,10 +12,11 @@ Plans of one batch do not touch the same things (`Touches`): a batch ends before
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from server.commands import command as c
-from server.commands.acceptor import attached_session, require_covered
+from server.commands.acceptor import attached_session, checked_spec, require_covered
 from server.commands.plan import Plan, Publication, Touched, Touches
 from server.commands.validation import (
     checked_ids,
@@ -28,6 +29,8 @@ from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs import kind_of_spec
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject
+from server.principal import Principal
+from server.rules import is_visible, require_owner, require_room
 from server.session import Session
 from server.store.mutations import (
     DeleteObject,
@@ -41,6 +44,9 @@ from server.store.mutations import (
     SetLastSeen,
     SetTime,
 )
+
+_TO_COME = 0
+"""Stands for an id that is not given yet: first all objects of a request must be allowed."""
 
 Decision = Plan | RefusalError | None
 """None stands for a command that needs no disk, which is accepted when it is its turn."""
@@ -57,12 +63,15 @@ class Planner:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
+        self._planned: Counter[tuple[str, str]] = Counter()
+        """Objects and subscriptions that the batch adds, by what and whose: quotas count them."""
 
     def plan_batch(self, commands: Sequence[c.Command]) -> list[Decision]:
         """Decide on as many commands as can be applied together, from the first on; at least one.
 
         A batch ends, too, where its mutations would keep those behind it waiting for long.
         """
+        self._planned.clear()
         found: list[Decision] = []
         touched = Touched()
         mutation_count = 0
@@ -133,18 +142,29 @@ class Planner:
         fresh: list[LiveObject] = []
         replaced: list[int] = []
         known_ids: list[int] = []
-        checked = checked_objects(command.objects, coordinator.limits, coordinator.frame)
-        for new in checked:
+        wanted: list[tuple[int, NewObject]] = []
+        principal = command.principal
+        checked = [
+            _qualified(new, principal)
+            for new in checked_objects(command.objects, coordinator.limits, coordinator.frame)
+        ]
+        for i, new in enumerate(checked):
             old_id = coordinator.id_of_key.get(new.key) if new.key else None
             if old_id is not None:
                 known_ids.append(old_id)
-                if coordinator.matching.objects[old_id].equals(new):
+                old = coordinator.matching.objects[old_id]
+                require_owner(principal, old.owner, f"objects[{i}].key", repr(principal.local(new.key)))
+                if old.equals(new):
                     ids.append(old_id)
                     continue
                 replaced.append(old_id)
-            item = self._accepted(new, now_ms)
+            wanted.append((len(ids), new))
+            ids.append(_TO_COME)
+        self._require_room(principal, len(wanted) - len(replaced))
+        for place, new in wanted:
+            item = self._accepted(new, now_ms, principal.owner)
             fresh.append(item)
-            ids.append(item.object_id)
+            ids[place] = item.object_id
         mutations: list[Mutation] = [DeleteObject(old_id) for old_id in replaced]
         mutations += [PutObject(item) for item in fresh]
         keys = frozenset(new.key for new in checked if new.key)
@@ -185,7 +205,21 @@ class Planner:
             said = f"{waiting} changes wait"
             raise RefusalError(Reason.TOO_MANY, "outlet", said, f"below {limit}; try again later")
 
-    def _accepted(self, new: NewObject, now_ms: int) -> LiveObject:
+    def _require_room(self, principal: Principal, more: int) -> None:
+        """Refuse objects beyond the quotas of their publisher or its tenant."""
+        limits, objects = self._coordinator.limits, self._coordinator.matching.objects
+        owner, tenant = principal.owner, principal.tenant
+        of_publisher, of_tenant = ("publisher", owner), ("tenant", tenant)
+        if more > 0:
+            if owner:
+                count = objects.count_of(owner) + self._planned[of_publisher] + more
+                require_room("objects", count, limits.publisher_objects_max, "publisher")
+            count = objects.count_of_tenant(tenant) + self._planned[of_tenant] + more
+            require_room("objects", count, limits.tenant_objects_max, "tenant")
+        self._planned[of_publisher] += more
+        self._planned[of_tenant] += more
+
+    def _accepted(self, new: NewObject, now_ms: int, owner: str = "") -> LiveObject:
         return LiveObject(
             self._coordinator.take_object_id(),
             new.lon,
@@ -197,15 +231,19 @@ class Planner:
             new.payload,
             new.key,
             new.area,
+            owner,
         )
 
     def _plan_retract(self, command: c.Retract) -> Plan:
         ids = checked_ids(command.ids, self._coordinator.limits)
+        objects, principal = self._coordinator.matching.objects, command.principal
         for i, object_id in enumerate(ids):
-            if object_id not in self._coordinator.matching.objects:
+            (owner,) = objects.owners([object_id]) if object_id in objects else (None,)
+            if owner is None or not is_visible(principal, owner):
                 raise RefusalError(
                     Reason.UNKNOWN_OBJECT, f"ids[{i}]", object_id, "the id of a live object"
                 )
+            require_owner(principal, owner, f"ids[{i}]", object_id)
         mutations = tuple(DeleteObject(object_id) for object_id in ids)
         touches = Touches(object_ids=frozenset(ids))
         return Plan(lambda _: self._coordinator.retract(ids), mutations, touches)
@@ -255,7 +293,8 @@ class Planner:
         session = attached_session(command)
         number = checked_subscription_id(command.subscription_id)
         kind = kind_of_spec(command.spec)
-        spec = kind.checked(command.spec, limits, coordinator.matching.frame)
+        principal = command.outbox.principal
+        spec = checked_spec(command.spec, coordinator, principal)
         place = checked_place(command.place, limits)
         require_covered(kind.needs_exact_positions(spec), place.margin_m)
         count_max = limits.subscriptions_per_device_max
@@ -267,6 +306,10 @@ class Planner:
                 f"subscription {len(session.handles) + 1} of the device",
                 f"at most {count_max} subscriptions a device",
             )
+        if handle is None:
+            planned = "subscriptions", principal.tenant
+            count = coordinator.subscription_counts[principal.tenant] + self._planned[planned] + 1
+            require_room("subscriptions", count, limits.tenant_subscriptions_max, "tenant")
         brings_window = not coordinator.matching.knows_window(spec.window)
         if brings_window and coordinator.matching.window_count >= limits.windows_max:
             raise RefusalError(
@@ -275,6 +318,7 @@ class Planner:
                 f"{limits.windows_max} different ones are in use",
                 f"one of these, or at most {limits.windows_max}",
             )
+        self._planned["subscriptions", principal.tenant] += handle is None
         is_known = handle is not None and coordinator.matching.spec(handle) == spec
         row = PutSubscription(command.device_id, number, kind.number, kind.encoded(spec))
 
@@ -303,6 +347,14 @@ class Planner:
                 subscription_id,
                 "a subscription of the device",
             )
+
+
+def _qualified(new: NewObject, principal: Principal) -> NewObject:
+    """Return an object with the names of its tenant."""
+    if not principal.prefix:
+        return new
+    key = principal.qualified(new.key) if new.key else ""
+    return new._replace(keywords=tuple(map(principal.qualified, new.keywords)), key=key)
 
 
 def _device(command: c.DeviceCommand) -> Touches:
