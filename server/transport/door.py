@@ -7,6 +7,7 @@ for whom the door has let in.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, NoReturn
@@ -61,6 +62,10 @@ ACTIONS: dict[str, Action] = {
 OPEN = frozenset(_methods(health_pb2.DESCRIPTOR, "Health", {"Check": Action.REFLECT}))
 """What nobody needs a token for: load balancers have none."""
 
+_HELD_S = 0.25
+_HELD_MAX = 1_000
+"""How long calls are held of callers that ask for too much, and of how many at most."""
+
 _principal: ContextVar[Principal] = ContextVar("principal")
 
 
@@ -83,6 +88,7 @@ class Door(grpc.aio.ServerInterceptor):
     def __init__(self, authenticator: Authenticator, admission: Admission) -> None:
         self._authenticator = authenticator
         self._admission = admission
+        self._held_count = 0
 
     async def intercept_service(
         self,
@@ -112,10 +118,20 @@ class Door(grpc.aio.ServerInterceptor):
 
     def _refusing(self, error: RefusalError) -> Any:  # noqa: ANN401
         async def refuse(_requests: object, context: Context) -> NoReturn:
+            if error.retry_after_ms and self._held_count < _HELD_MAX:
+                await self._hold()
             await self._admission.refuse(context, error)
 
         # Of this kind whatever the method is: a handler of single requests would wait for the request.
         return grpc.stream_stream_rpc_method_handler(refuse)
+
+    async def _hold(self) -> None:
+        """Let a caller wait who asks for too much: one that does not heed hints is slowed down."""
+        self._held_count += 1
+        try:
+            await asyncio.sleep(_HELD_S)
+        finally:
+            self._held_count -= 1
 
 
 def token_of(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
