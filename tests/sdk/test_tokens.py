@@ -126,11 +126,11 @@ async def test_a_hint_when_to_try_again_is_heeded(tmp_path):
     """A burst is ten seconds' worth; what is beyond is published, later, by itself."""
     who = token("shop", "publisher")
     async with (
-        a_place(tmp_path, publisher_rate=40.0) as place,
+        a_place(tmp_path, publisher_rate=80.0) as place,
         nearcast.connect(place.target, token=who) as client,
     ):
         publisher = client.publisher()
-        await publisher.publish(sushi() for _ in range(400))
+        await publisher.publish(sushi() for _ in range(850))
         found = await publisher.publish(sushi() for _ in range(5))
         assert len(found) == 5
         rejected = place.server.coordinator.counters.rejected
