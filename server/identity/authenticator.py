@@ -42,7 +42,7 @@ class Authenticator:
             return ANYBODY
         if not token:
             raise RefusalError(Reason.UNAUTHENTICATED, "token", "absent", "a token of this server")
-        given = token.encode()
+        given = token.encode(errors="surrogatepass")
         known = [hmac.compare_digest(given, expected) for expected in self._static]
         if any(known):
             return ANYBODY

@@ -90,7 +90,7 @@ class TokenVerifier:
             self._kept = LruCache(_KEPT_MAX)
         if len(token) > TOKEN_LENGTH_MAX:
             raise _wrong("token", f"{len(token)} characters", f"at most {TOKEN_LENGTH_MAX}")
-        digest = hashlib.sha256(token.encode()).digest()
+        digest = hashlib.sha256(token.encode(errors="surrogatepass")).digest()
         found = self._kept.get(digest)
         if found is None:
             claims = self._claims(token, keys)
