@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, FilePath, field_validator, model_validator
 from pydantic_settings import (
@@ -36,6 +35,16 @@ from index.catalogue import (
     SUBSCRIPTION_INDEXES,
 )
 from safe_region.frame import Area, Frame
+from server.setting_notes import (
+    Days,
+    InRealTime,
+    Metres,
+    MetresPerSecond,
+    Milliseconds,
+    PerSecond,
+    Seconds,
+    Shown,
+)
 
 BUFFER_EXTRA_MAX = 1000
 """Above, a buffer costs more than the reports it saves."""
@@ -52,39 +61,6 @@ _LEASE_MS = 600_000
 
 _RETENTION_DAYS = 90.0
 """A quarter of a year: who comes back later has most likely installed the app anew."""
-
-_Number = TypeVar("_Number", int, float)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What the help says of a setting that its type, bounds and default do not."""
-
-    unit: str = ""
-    flag: str = ""
-    """If it is not the field's name."""
-    metavar: str = ""
-    limit: str = ""
-    """What is allowed, if a validator decides on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class InRealTime(Generic[_Number]):
-    """A default that holds in real time; in virtual time nobody is late unless that is asked for: 0."""
-
-    value: _Number
-
-    def __call__(self, settings: Mapping[str, Any]) -> _Number:
-        """Return the default beside settings that were read before."""
-        return type(self.value)(0) if settings.get("virtual_time") else self.value
-
-
-Milliseconds = Annotated[int, Shown(unit="milliseconds")]
-Days = Annotated[float, Shown(unit="days")]
-Seconds = Annotated[float, Shown(unit="seconds")]
-PerSecond = Annotated[float, Shown(unit="a second")]
-Metres = Annotated[float, Shown(unit="metres")]
-MetresPerSecond = Annotated[float, Shown(unit="metres a second")]
 
 
 class ServerSettings(BaseSettings):

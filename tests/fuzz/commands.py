@@ -100,8 +100,8 @@ class Server:
         before = self.state()
         try:
             for command in commands_of(message, caller, outbox):
-                before = self.state()
                 self.carry_out(command)
+                before = self.state()  # each command of a fleet's message is one of its own
         except RefusalError as error:
             assert error.field is not None
             assert self.state() == before, f"refused, and something has changed: {error}"
