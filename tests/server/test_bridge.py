@@ -58,7 +58,9 @@ def keys(server: Server) -> set[str]:
     return {item.key for item in server.coordinator.matching.objects.values()}
 
 
-async def test_objects_come_from_a_folder_once_and_survive_the_server(tmp_path: Path) -> None:
+async def test_objects_come_from_a_folder_once_and_survive_the_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     folder = tmp_path / "in"
     wrong = [message(3, lat=80.0), message(4, keywords=None), {"action": "shout"}]
     write(folder, 1, [message(1), message(2), message(1), *wrong, message(5, ttl_ms=None)])
@@ -66,6 +68,8 @@ async def test_objects_come_from_a_folder_once_and_survive_the_server(tmp_path: 
         await until(lambda: len(keys(server)) == 3)
         assert keys(server) == {"inlet/1", "inlet/2", "inlet/5"}
         assert server.coordinator.counters.inlet_refused == 3
+        assert "object 3.position, OUT_OF_AREA" in caplog.text
+        assert "80.0" not in caplog.text, "where somebody is, is nobody's business"
         item = server.coordinator.matching.objects[server.coordinator.id_of_key["inlet/1"]]
         assert (item.keywords, item.payload) == (("ice", "tea"), b"x")
         gone = {"action": RETRACT, "object_id": 2, "time_ms": 2_000}
