@@ -88,12 +88,15 @@ class PublicationPlanner:
         now_ms = coordinator.matching.now_ms
         gone = frozenset(command.gone)
         new = {one.key: one for one in reversed(command.objects) if one.key not in gone}
+        known = coordinator.id_of_key
+        # Somebody else's objects of the feed's keys are in its way, and go.
+        alien = {key for key in new.keys() & known.keys() if self._is_owned(known[key])}
         fresh = [
             self._accepted(one, now_ms)
             for one in reversed(new.values())
-            if one.key not in coordinator.id_of_key
+            if one.key not in known or one.key in alien
         ]
-        ids = [coordinator.id_of_key[key] for key in sorted(gone & coordinator.id_of_key.keys())]
+        ids = [known[key] for key in sorted(alien | (gone & known.keys()))]
         mutations: list[Mutation] = [DeleteObject(one) for one in ids]
         mutations += [PutObject(item) for item in fresh]
         mutations.append(SetInlet(command.stream, command.offset))
@@ -104,6 +107,10 @@ class PublicationPlanner:
             touches,
             Publication(fresh, [], []),
         )
+
+    def _is_owned(self, object_id: int) -> bool:
+        """Whether an object is a publisher's; those of the inlet are nobody's."""
+        return self._coordinator.matching.objects.owners([object_id]) != [""]
 
     def _require_outlet(self) -> None:
         """Refuse what the outlet would have to tell, while too much waits there."""

@@ -6,19 +6,24 @@ import asyncio
 import contextlib
 
 import grpc
+import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from nearcast.v1 import (
     control_service_pb2,
     device_service_pb2,
+    device_service_pb2_grpc,
     errors_pb2,
     publisher_service_pb2,
 )
 from server.identity import setup
+from server.limits import Limits
 from tests.support.identity import bearer, token
+from tests.support.servers import serving
 from tests.wire.city import a_city, attach, publish, reason_of, refused
-from tests.wire.test_bad_input import a_spec, an_object, subscribe
+from tests.wire.conftest import settings
+from tests.wire.test_bad_input import a_spec, an_object, hello, subscribe
 
 Request = device_service_pb2.AttachRequest
 
@@ -134,6 +139,29 @@ async def test_streams_of_one_caller_are_bounded(city):
             await asyncio.sleep(0.01)
     _, welcome = await attach(city, who)
     assert welcome.HasField("welcome"), "what ended counts no more"
+
+
+async def test_streams_of_all_together_are_bounded_and_there_is_room_again():
+    async with (
+        serving(settings(), Limits(streams_max=4)) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
+        attach_one = device_service_pb2_grpc.DeviceServiceStub(channel).Attach
+        calls = [attach_one() for _ in range(4)]
+        for call in calls:
+            await call.initial_metadata()
+        with pytest.raises(grpc.aio.AioRpcError) as failed:
+            await attach_one().read()
+        assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        calls.pop().cancel()
+        async with asyncio.timeout(20):
+            while len(server._listener._devices.senders) > 3:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.01)
+        again = attach_one()
+        await again.write(hello())
+        assert (await again.read()).HasField("welcome")
+        for call in (*calls, again):
+            call.cancel()
 
 
 async def test_thousands_of_half_open_streams_of_a_stranger_leave_nothing(city):
