@@ -13,7 +13,9 @@ is whether its median with the intruder lies within the range of those without.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -25,6 +27,7 @@ from typing import Any
 import uvloop
 
 from bench.datasets import SOURCES
+from bench.errors import BenchError
 from bench.reports import Progress, Row
 from bench.server import lines as ways
 from bench.server.connections import attach
@@ -172,23 +175,31 @@ def _compared(what: str, found: dict[str, list[Rate]]) -> Row:
 @asynccontextmanager
 async def _intruder(address: str, token: str) -> AsyncIterator[None]:
     """Let one device use its token in all ways at once, in a process of its own."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "bench.door.intruder",
-        address,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
+    # The token is no argument: those are for everybody to see.
+    process = subprocess.Popen(  # noqa: ASYNC220, S603 - ours, and begins at once
+        [sys.executable, "-m", "bench.door.intruder", address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
-    assert process.stdin is not None  # noqa: S101 - a pipe was asked for
-    assert process.stdout is not None  # noqa: S101
-    process.stdin.write(f"{token}\n".encode())  # not an argument: those are for everybody to see
-    await process.stdout.readline()  # it has begun
     try:
+        begun = await asyncio.to_thread(_tell, process, token)
+        if not begun:
+            raise BenchError("the intruder does not start; its message is above")
         yield
     finally:
         process.kill()
-        await process.wait()
+        process.communicate()
+
+
+def _tell(process: subprocess.Popen[str], line: str) -> bool:
+    """Give a process a line; return whether it has begun, which it tells with one of its own."""
+    if process.stdin is None or process.stdout is None:
+        return False
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(f"{line}\n")
+        process.stdin.flush()
+    return process.stdout.readline() != ""
 
 
 async def _beside(workload: Workload, parameters: DoorParameters, progress: Progress) -> list[Row]:
