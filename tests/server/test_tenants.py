@@ -194,6 +194,9 @@ def test_a_tenant_among_others_is_served_as_if_it_were_alone(part):
             place.apply(c.SetIdf(IdfTable({"a": 2.0, "b": 0.5}, 3.0)))
         acts = [pair.publish] * 5 + [pair.subscribe] * 2 + [pair.retract, pair.advance]
         for number in range(120):
+            if number == 60:  # weights of keywords that are in use
+                for place in pair.all:
+                    place.apply(c.SetIdf(IdfTable({"a": 0.25, "c": 4.0}, 1.5)))
             tenant = chance.choice(TENANTS)
             chance.choice(acts)(tenant, number)
             pair.compare(tenant)

@@ -197,6 +197,7 @@ async def test_who_says_nothing_is_not_waited_for_for_ever(guarded, monkeypatch,
 
 async def test_strangers_who_ask_for_health_and_say_nothing_give_way_to_who_does(guarded, monkeypatch):
     monkeypatch.setattr(first_message, "OPEN_MAX", 4)
+    monkeypatch.setattr(first_message, "WAIT_S", 60.0)
     silent = [guarded.channel.stream_stream("/grpc.health.v1.Health/Check")() for _ in range(9)]
     ends = [asyncio.create_task(end_of(call)) for call in silent]
     for end in islice(asyncio.as_completed(ends), 5):
