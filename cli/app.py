@@ -17,6 +17,7 @@ from cli.status import status
 from cli.store import store
 from cli.stream import stream, stream_audit, stream_lists, stream_release
 from cli.stream_demo import stream_demo
+from cli.token import token
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -29,6 +30,7 @@ app.add_command(serve)
 app.add_command(compile_)
 app.add_command(idf)
 app.add_command(status)
+app.add_command(token)
 app.add_command(simulate)
 app.add_command(replay)
 app.add_command(demo)

@@ -52,10 +52,11 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
         stream=sys.stderr,
     )
     from server.errors import BridgeError, StoreError  # noqa: PLC0415
+    from server.identity.watched_file import FileError  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
 
-    with reported(StoreError, PortError, BridgeError, OSError), kernel_bar() as on_compiling:
+    with reported(StoreError, PortError, BridgeError, FileError, OSError), kernel_bar() as on_compiling:
         run(settings, _announce, on_compiling)
 
 

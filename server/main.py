@@ -26,7 +26,8 @@ from index.tables.growth import reserve
 from safe_region.frame import Frame
 from safe_region.jit.ahead import Report
 from server.core.coordinator import Coordinator
-from server.errors import BridgeError
+from server.errors import BridgeError, StoreError
+from server.identity.setup import identity_of
 from server.limits import Limits
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
@@ -34,8 +35,7 @@ from server.runtime.retention import Retention
 from server.runtime.warmup import logged, ready_kernels
 from server.settings import ServerSettings
 from server.store import SqliteStore
-from server.transport import Auth, Listener
-from server.transport.listener import TlsFiles
+from server.transport import Listener
 
 if TYPE_CHECKING:
     from server.bridge.feeds import Given, Taken
@@ -86,7 +86,7 @@ class Server:
     ) -> None:
         self.settings = settings
         self._frame = Frame.of(settings.area)
-        self._limits = limits or Limits(margin_m_max=settings.margin_m_max, late_ms=settings.late_ms)
+        self._limits = limits or limits_of(settings)
         self._on_compiling = on_compiling or logged()
         self.port = 0
         self._bridge: list[asyncio.Task[None]] = []
@@ -98,6 +98,8 @@ class Server:
 
         Raises
         ------
+        FileError
+            If keys or certificates cannot be used.
         StoreError
             If the store cannot be used.
         PortError
@@ -106,6 +108,7 @@ class Server:
             If inlet or outlet cannot be used.
         """
         settings = self.settings
+        identity = identity_of(settings)
         if settings.store != Path(":memory:"):
             settings.store.parent.mkdir(parents=True, exist_ok=True)
         self._store = SqliteStore(settings.store, self._frame, tells=bool(settings.outlet))
@@ -118,12 +121,13 @@ class Server:
                 options,
                 virtual_time=settings.virtual_time,
                 lease_ms=settings.lease_ms,
+                serves_tenants=bool(settings.tenants),
             )
             retention = Retention(self._store, settings.subscription_retention_days)
             self._command_loop = CommandLoop(self.coordinator, self._store, retention=retention)
             self._command_loop.state = ServerState.RECOVERING
-            self._listener = Listener(self._command_loop, Auth(settings.tokens), settings.keepalive_ms)
-            self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
+            self._listener = Listener(self._command_loop, identity.authenticator, settings.keepalive_ms)
+            self.port = await self._listener.start(settings.host, settings.port, identity.certificates)
             try:
                 await asyncio.to_thread(self._warm_up)
                 inlets = await asyncio.to_thread(self._recover)
@@ -154,6 +158,11 @@ class Server:
         """Recover; return how far the inlet was taken."""
         found = self._store.recover()
         self.coordinator.recover(found)
+        if self.settings.tenants and self.coordinator.matching.has_count_window:
+            raise StoreError(
+                f"store {self.settings.store} has subscriptions whose window is a number of objects, "
+                "which has no meaning with several tenants: end them, or serve no other tenant"
+            )
         return found.inlets
 
     def _bridged(self, feeds: _Feeds, inlets: Mapping[str, str]) -> list[_Bridge]:
@@ -237,6 +246,18 @@ def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> E
     )
 
 
+def limits_of(settings: ServerSettings) -> Limits:
+    """Return what is accepted: what settings say, and for the rest the defaults."""
+    return Limits(
+        margin_m_max=settings.margin_m_max,
+        late_ms=settings.late_ms,
+        publisher_objects_max=settings.publisher_objects_max,
+        tenant_objects_max=settings.tenant_objects_max,
+        tenant_subscriptions_max=settings.tenant_subscriptions_max,
+        connections_max=settings.connections_max,
+    )
+
+
 def _opened_feeds(settings: ServerSettings) -> _Feeds:
     """Return what the bridge reads and writes.
 
@@ -260,12 +281,6 @@ def _opened_feeds(settings: ServerSettings) -> _Feeds:
         )
     except OSError as error:
         raise BridgeError(str(error)) from error
-
-
-def _tls(settings: ServerSettings) -> TlsFiles | None:
-    if settings.tls_certificate is None or settings.tls_key is None:
-        return None
-    return TlsFiles(settings.tls_certificate.read_bytes(), settings.tls_key.read_bytes())
 
 
 def _let_threads_finish() -> None:

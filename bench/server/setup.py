@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,11 +22,13 @@ _PUBLISH_S = 600.0
 
 
 @contextmanager
-def serving(workload: Workload, folder: Path, port: int = 0) -> Iterator[Process]:
+def serving(
+    workload: Workload, folder: Path, port: int = 0, flags: Sequence[str] = ()
+) -> Iterator[Process]:
     """Run a server with the store of a folder, on any port by default."""
     area = ",".join(repr(bound) for bound in workload.area)
     store = folder / "store.db"
-    flags = [f"--area={area}", f"--port={port}", f"--store={store}"]
+    flags = [f"--area={area}", f"--port={port}", f"--store={store}", *flags]
     with running(["cli", "serve", *flags], _READY, folder / "server.log") as process:
         yield process
 
@@ -37,7 +39,12 @@ def compile_kernels(workload: Workload) -> None:
         pass
 
 
-async def published(workload: Workload, server: Process, progress: Progress) -> float:
+async def published(
+    workload: Workload,
+    server: Process,
+    progress: Progress,
+    metadata: Sequence[tuple[str, str]] = (),
+) -> float:
     """Publish all objects in full requests, a few under way; return how many became durable a second."""
     requests = [request.SerializeToString() for request in workload.requests()]
     answers = Awaited()
@@ -51,7 +58,7 @@ async def published(workload: Workload, server: Process, progress: Progress) -> 
         )
         return ()
 
-    async with opened(1, server.address, ways.PUBLISH) as (line,):
+    async with opened(1, server.address, ways.PUBLISH, metadata) as (line,):
         line.on_message = on_message
         await line.start()
         began = time.perf_counter()

@@ -98,7 +98,7 @@ class Inlet:
             try:
                 self._add(row, objects, gone)
             except RefusalError as error:
-                refusals.append(str(error))
+                refusals.append(f"{error.field}, {error.reason.name}")  # not what it was: a position, say
         if refusals:
             self._coordinator.counters.inlet_refused += len(refusals)
             _log.warning("the inlet has %d rows that are refused, first: %s", len(refusals), refusals[0])

@@ -10,10 +10,12 @@ from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
 from safe_region.idf import WORDS_MAX, IdfError, IdfTable
 from server.commands import command as c
 from server.errors import Reason, RefusalError
+from server.principal import DEFAULT_TENANT
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 from server.transport.admission import Admission, Context
 from server.transport.device_service import DeviceServicer
+from server.transport.door import principal
 
 
 class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
@@ -29,8 +31,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
     ) -> control_service_pb2.SyncResponse:
         """Wait until all that was accepted before has been sent."""
         try:
-            self._admission.require(context)
-            time_ms = await self._command_loop.execute(c.Sync())
+            time_ms = await self._command_loop.execute(c.Sync(principal()))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         await self._command_loop.answered()
@@ -42,8 +43,8 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
     ) -> control_service_pb2.AdvanceClockResponse:
         """Set the virtual time."""
         try:
-            self._admission.require(context)
-            time_ms = await self._command_loop.execute(c.AdvanceClock(request.time_ms))
+            command = c.AdvanceClock(request.time_ms, principal())
+            time_ms = await self._command_loop.execute(command)
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return control_service_pb2.AdvanceClockResponse(time_ms=time_ms)
@@ -55,29 +56,27 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
     ) -> control_service_pb2.SetIdfResponse:
         """Let another table of weights of keywords come into force."""
         try:
-            self._admission.require(context)
+            self._admission.require_serving()
             table = await _table_from(requests)
-            generation = await self._command_loop.execute(c.SetIdf(table))
+            generation = await self._command_loop.execute(c.SetIdf(table, principal()))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return control_service_pb2.SetIdfResponse(generation=generation)
 
     async def Status(  # noqa: N802
-        self, _request: control_service_pb2.StatusRequest, context: Context
+        self, _request: control_service_pb2.StatusRequest, _context: Context
     ) -> control_service_pb2.StatusResponse:
         """Tell what there is, in whatever state."""
-        try:
-            self._admission.auth.require_metadata(context.invocation_metadata())
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
         coordinator = self._command_loop.coordinator
         limits = coordinator.limits
+        caller = principal()
+        is_servers = caller.tenant == DEFAULT_TENANT
         is_recovering = self._command_loop.state is ServerState.RECOVERING
         return control_service_pb2.StatusResponse(
             state=control_service_pb2.ServerState.Name(int(self._command_loop.state)),
             time_ms=0 if is_recovering else coordinator.matching.now_ms,
-            gauges=self._gauges(),
-            counters=coordinator.counters.named(),
+            gauges=self._gauges() if is_servers else coordinator.gauges_of(caller.tenant),
+            counters=coordinator.counters.named() if is_servers else {},
             limits={one.name: float(getattr(limits, one.name)) for one in fields(limits)},
         )
 
