@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
 
 READY = "serving on "
 """How the line on standard output begins that says that the port is open."""
+METRICS = "metrics on "
+"""How the next one begins, if Prometheus is told."""
 
 
 @click.command(cls=SettingsCommand, epilog="Example: nearcast serve --area 14.18,35.80,14.58,36.09")
@@ -39,6 +39,7 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from pydantic import ValidationError  # noqa: PLC0415
 
+    from server.monitoring.logs import begin_logging  # noqa: PLC0415
     from server.settings import load_settings  # noqa: PLC0415
 
     given = {name: value for name, value in flags.items() if value not in (None, ())}
@@ -46,17 +47,22 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
         settings = load_settings(given, config)
     except ValidationError as error:
         raise click.ClickException(_what_is_wrong(error)) from None
-    logging.basicConfig(
-        level=settings.log_level,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
-    from server.errors import BridgeError, StoreError  # noqa: PLC0415
+    begin_logging(settings.log_level, settings.log_format)
+    from server.errors import BridgeError, MetricsPortError, StoreError, TracingError  # noqa: PLC0415
     from server.identity.watched_file import FileError  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
 
-    with reported(StoreError, PortError, BridgeError, FileError, OSError), kernel_bar() as on_compiling:
+    expected = (
+        StoreError,
+        PortError,
+        MetricsPortError,
+        BridgeError,
+        TracingError,
+        FileError,
+        OSError,
+    )
+    with reported(*expected), kernel_bar() as on_compiling:
         run(settings, _announce, on_compiling)
 
 
@@ -70,3 +76,5 @@ def _what_is_wrong(error: ValidationError) -> str:
 
 def _announce(server: Server) -> None:
     click.echo(f"{READY}{server.settings.host}:{server.port}")
+    if server.metrics_port:
+        click.echo(f"{METRICS}http://{server.settings.metrics_host}:{server.metrics_port}/metrics")

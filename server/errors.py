@@ -52,3 +52,11 @@ def _shortened(value: object) -> str:
 
 class BridgeError(Exception):
     """The inlet or the outlet cannot be used."""
+
+
+class MetricsPortError(Exception):
+    """The port for metrics cannot be listened on."""
+
+
+class TracingError(Exception):
+    """Traces are asked for and cannot be made."""

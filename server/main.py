@@ -27,8 +27,9 @@ from safe_region.frame import Frame
 from safe_region.jit.ahead import Report
 from server.core.coordinator import Coordinator
 from server.errors import BridgeError, StoreError
-from server.identity.setup import identity_of
+from server.identity.setup import Identity, identity_of
 from server.limits import Limits
+from server.monitoring.monitoring import Monitoring
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 from server.runtime.retention import Retention
@@ -89,6 +90,8 @@ class Server:
         self._limits = limits or limits_of(settings)
         self._on_compiling = on_compiling or logged()
         self.port = 0
+        self.metrics_port = 0
+        """Where Prometheus is told, if it is."""
         self._bridge: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -104,11 +107,24 @@ class Server:
             If the store cannot be used.
         PortError
             If the address cannot be listened on.
+        MetricsPortError
+            If that of the metrics cannot be listened on.
         BridgeError
             If inlet or outlet cannot be used.
+        TracingError
+            If objects are to be followed and the library is not there.
         """
         settings = self.settings
         identity = identity_of(settings)
+        self._monitoring = Monitoring(settings)
+        self.metrics_port = self._monitoring.metrics_port
+        try:
+            await self._start(settings, identity)
+        except BaseException:
+            self._monitoring.close()
+            raise
+
+    async def _start(self, settings: ServerSettings, identity: Identity) -> None:
         if settings.store != Path(":memory:"):
             settings.store.parent.mkdir(parents=True, exist_ok=True)
         self._store = SqliteStore(settings.store, self._frame, tells=bool(settings.outlet))
@@ -126,7 +142,10 @@ class Server:
             retention = Retention(self._store, settings.subscription_retention_days)
             self._command_loop = CommandLoop(self.coordinator, self._store, retention=retention)
             self._command_loop.state = ServerState.RECOVERING
-            self._listener = Listener(self._command_loop, identity.authenticator, settings.keepalive_ms)
+            self._readings = self._monitoring.begin(self._command_loop)
+            self._listener = Listener(
+                self._command_loop, identity.authenticator, settings.keepalive_ms, self._readings
+            )
             self.port = await self._listener.start(settings.host, settings.port, identity.certificates)
             try:
                 await asyncio.to_thread(self._warm_up)
@@ -152,7 +171,9 @@ class Server:
         )
 
     def _warm_up(self) -> None:
-        ready_kernels(self._frame, self.coordinator.matching.engine.options, self._on_compiling)
+        options = self.coordinator.matching.engine.options
+        count = ready_kernels(self._frame, options, self._on_compiling)
+        self._readings.kernels_compiled = count
 
     def _recover(self) -> Mapping[str, str]:
         """Recover; return how far the inlet was taken."""
@@ -196,6 +217,7 @@ class Server:
             await self._loop_task
         finally:
             self._store.close()
+            await asyncio.to_thread(self._monitoring.close)
         _log.info("stopped")
 
     async def run_until_signalled(self, on_ready: Callable[[Server], None]) -> None:

@@ -20,6 +20,7 @@ class Action(Enum):
     ADVANCE_CLOCK = "advance_clock"
     SET_IDF = "set_idf"
     STATUS = "status"
+    INSPECT = "inspect"
     REFLECT = "reflect"
     """Ask which services there are, or watch health."""
 
@@ -45,6 +46,7 @@ RULES: dict[Action, Rule] = {
     Action.ADVANCE_CLOCK: Rule(_OPERATOR, concerns_all=True),
     Action.SET_IDF: Rule(_OPERATOR, concerns_all=True),
     Action.STATUS: Rule(_OPERATOR),
+    Action.INSPECT: Rule(_OPERATOR, concerns_all=True),
     Action.REFLECT: Rule(_EVERY),
 }
 

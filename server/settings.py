@@ -212,6 +212,29 @@ class ServerSettings(BaseSettings):
     insecure: bool = Field(
         False, description="Listen beyond this machine although there are no TLS or no tokens."
     )
+    metrics_port: int | None = Field(
+        None,
+        ge=0,
+        le=65535,
+        description="Port on which Prometheus is told what there is, over HTTP; 0 chooses a free one.",
+    )
+    metrics_host: str = Field(
+        "127.0.0.1",
+        description="Address on which it listens: whoever can reach it can read it.",
+    )
+    trace_share: float = Field(
+        0.0,
+        ge=0.0,
+        le=1.0,
+        description="Share of publish requests of which an object is followed to the devices, as a trace "
+        "of OpenTelemetry; needs the extra 'tracing'.",
+    )
+    trace_endpoint: Annotated[str, Shown(metavar="URL")] = Field(
+        "http://127.0.0.1:4318/v1/traces", description="Where traces are sent, as OTLP over HTTP."
+    )
+    log_format: Literal["text", "json"] = Field(
+        "text", description="Lines for people, or a JSON object a line."
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="Least severe entries of the log, which goes to standard error."
     )

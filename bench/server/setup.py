@@ -28,8 +28,8 @@ def serving(
     """Run a server with the store of a folder, on any port by default."""
     area = ",".join(repr(bound) for bound in workload.area)
     store = folder / "store.db"
-    flags = [f"--area={area}", f"--port={port}", f"--store={store}", *flags]
-    with running(["cli", "serve", *flags], _READY, folder / "server.log") as process:
+    own = [f"--area={area}", f"--port={port}", f"--store={store}"]
+    with running(["cli", "serve", *own, *flags], _READY, folder / "server.log") as process:
         yield process
 
 

@@ -73,6 +73,7 @@ class SessionOutbox(Generic[_Session]):
         "principal",
         "queued_count",
         "taken_count",
+        "timed_report",
         "written_count",
     )
 
@@ -100,6 +101,9 @@ class SessionOutbox(Generic[_Session]):
         self._answers_taken = 0
         self.closed = False
         self.devices: dict[str, _Session] = {}
+        self.timed_report: tuple[str, int, int] | None = None
+        """A report of which it is measured how long its answer takes, of one at a time: of which device,
+        its sequence, when it was read in ns."""
 
     def __len__(self) -> int:
         return len(self._outbox)
@@ -157,7 +161,9 @@ class SessionOutbox(Generic[_Session]):
             counters = self._counters
             snapshots_before = counters.snapshots_sent
             counters.deltas_sent += len(self._writing)
+            note_delay = counters.measures.delta_delay_ms.note
             for queued_ms, is_snapshot in self._writing:
+                note_delay(now_ms - queued_ms)
                 counters.deltas_late += queued_ms < late_ms
                 counters.snapshots_sent += is_snapshot
             if counters.snapshots_sent > snapshots_before:

@@ -9,22 +9,31 @@ from dataclasses import fields
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
 from safe_region.idf import WORDS_MAX, IdfError, IdfTable
 from server.commands import command as c
+from server.distribution import Classes
 from server.errors import Reason, RefusalError
+from server.monitoring.readings import Readings
 from server.principal import DEFAULT_TENANT
 from server.runtime.command_loop import CommandLoop
-from server.runtime.lifecycle import ServerState
 from server.transport.admission import Admission, Context
 from server.transport.device_service import DeviceServicer
 from server.transport.door import principal
+from server.transport.inspections import inspect_from, inspect_message
 
 
 class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
-    """Sync, AdvanceClock, SetIdf, Status."""
+    """Sync, AdvanceClock, SetIdf, Status, Inspect."""
 
-    def __init__(self, command_loop: CommandLoop, admission: Admission, devices: DeviceServicer) -> None:
+    def __init__(
+        self,
+        command_loop: CommandLoop,
+        admission: Admission,
+        devices: DeviceServicer,
+        readings: Readings,
+    ) -> None:
         self._command_loop = command_loop
         self._admission = admission
         self._devices = devices
+        self._readings = readings
 
     async def Sync(  # noqa: N802
         self, _request: control_service_pb2.SyncRequest, context: Context
@@ -67,33 +76,37 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
         self, _request: control_service_pb2.StatusRequest, _context: Context
     ) -> control_service_pb2.StatusResponse:
         """Tell what there is, in whatever state."""
+        reading = self._readings.read()
         coordinator = self._command_loop.coordinator
         limits = coordinator.limits
         caller = principal()
         is_servers = caller.tenant == DEFAULT_TENANT
-        is_recovering = self._command_loop.state is ServerState.RECOVERING
+        measures = reading.measures if is_servers else {}
         return control_service_pb2.StatusResponse(
-            state=control_service_pb2.ServerState.Name(int(self._command_loop.state)),
-            time_ms=0 if is_recovering else coordinator.matching.now_ms,
-            gauges=self._gauges() if is_servers else coordinator.gauges_of(caller.tenant),
-            counters=coordinator.counters.named() if is_servers else {},
+            state=control_service_pb2.ServerState.Name(int(reading.state)),
+            time_ms=reading.time_ms,
+            gauges=reading.gauges if is_servers else coordinator.gauges_of(caller.tenant),
+            counters=reading.counters if is_servers else {},
             limits={one.name: float(getattr(limits, one.name)) for one in fields(limits)},
+            distributions={name: _distribution(one) for name, one in measures.items()},
         )
 
-    def _gauges(self) -> dict[str, int]:
-        coordinator = self._command_loop.coordinator
-        outboxes = [sender.outbox for sender in self._devices.senders]
-        states = {f"devices.{state.name}": count for state, count in coordinator.router.devices().items()}
-        return states | {
-            "subscriptions": coordinator.router.subscription_count,
-            "objects": len(coordinator.matching.objects),
-            "streams": len(outboxes),
-            "idf_generation": coordinator.matching.generation,
-            "idf_coming_into_force": int(coordinator.matching.is_reweighing),
-            "commands_waiting": self._command_loop.waiting_count,
-            "events_waiting": sum(one.queued_count - one.written_count for one in outboxes),
-            **coordinator.counters.times(),
-        }
+    async def Inspect(  # noqa: N802
+        self, request: control_service_pb2.InspectRequest, context: Context
+    ) -> control_service_pb2.InspectResponse:
+        """Tell what is known of one device, subscription or object."""
+        try:
+            self._admission.require_serving()
+            found, time_ms = await self._command_loop.execute(inspect_from(request))
+        except RefusalError as error:
+            await self._admission.refuse(context, error)
+        return inspect_message(found, time_ms)
+
+
+def _distribution(classes: Classes) -> control_service_pb2.Distribution:
+    return control_service_pb2.Distribution(
+        bounds=classes.bounds, counts=classes.counts, total=classes.total
+    )
 
 
 async def _table_from(requests: AsyncIterator[control_service_pb2.SetIdfRequest]) -> IdfTable:

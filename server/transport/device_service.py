@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 import grpc
@@ -25,6 +25,7 @@ from server.transport.event_encoder import EventEncoder
 from server.transport.expiry import ending
 from server.transport.first_message import FirstMessages
 from server.transport.parsing import UNPARSABLE, unparsable
+from server.transport.report_timer import follow
 from server.transport.specs import spec_from
 from server.transport.stream_sender import StreamSender
 
@@ -98,6 +99,10 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             await self._admission.refuse(context, error)
         return converters.search_message(spec, ranked, self._coordinator.frame, now_ms)
 
+    def outboxes(self) -> Iterator[Outbox]:
+        """Yield those of all streams."""
+        return (sender.outbox for sender in self.senders)
+
     def serve(self) -> None:
         """Let streams begin that wait for the server to have recovered."""
         self._has_recovered.set()
@@ -135,7 +140,12 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             await context.send_initial_metadata(())  # a client that waits for it writes to nobody's back
             await self._require_serving(context, write, can_go=can_go)
             sender = StreamSender(
-                self._coordinator, write, single=single, supports_go_away=can_go, principal=caller
+                self._coordinator,
+                write,
+                single=single,
+                supports_go_away=can_go,
+                principal=caller,
+                traces=self._command_loop.traces,
             )
             with ending(caller, sender.send_away, sender.end):
                 await self._carry(sender, context, read(sender, context))
@@ -258,6 +268,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         try:
             if request.WhichOneof("command") == "report":  # nearly always
                 report = converters.report_from(outbox, session, device_id, request.report)
+                follow(report)
                 return checked_report(report, self._coordinator.limits)
             if request.HasField("hello"):
                 hello_id = outbox.principal.qualified(request.hello.device_id)

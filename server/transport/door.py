@@ -52,6 +52,7 @@ ACTIONS: dict[str, Action] = {
             "AdvanceClock": Action.ADVANCE_CLOCK,
             "SetIdf": Action.SET_IDF,
             "Status": Action.STATUS,
+            "Inspect": Action.INSPECT,
         },
     ),
     **_methods(reflection_pb2.DESCRIPTOR, "ServerReflection", {"ServerReflectionInfo": Action.REFLECT}),

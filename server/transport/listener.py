@@ -21,6 +21,7 @@ from nearcast.v1 import (
 from server.identity.authenticator import Authenticator
 from server.identity.certificates import Certificates
 from server.identity.watched_file import WatchedFiles
+from server.monitoring.readings import Readings
 from server.runtime.command_loop import CommandLoop
 from server.runtime.gc_control import GcControl
 from server.transport.admission import Admission
@@ -80,10 +81,16 @@ class Listener:
         Knows who may come in.
     keepalive_ms
         Between signs of life on a quiet connection; one that gives none is closed, its devices detached.
+    readings
+        What `Status` tells.
     """
 
     def __init__(
-        self, command_loop: CommandLoop, authenticator: Authenticator, keepalive_ms: int
+        self,
+        command_loop: CommandLoop,
+        authenticator: Authenticator,
+        keepalive_ms: int,
+        readings: Readings,
     ) -> None:
         self._command_loop = command_loop
         limits = command_loop.coordinator.limits
@@ -112,6 +119,7 @@ class Listener:
             options=options, interceptors=interceptors, maximum_concurrent_rpcs=limits.streams_max
         )
         self._devices = DeviceServicer(command_loop, admission)
+        readings.outboxes = self._devices.outboxes
         self._publishers = PublisherServicer(command_loop, admission)
         self._health = health.aio.HealthServicer()
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
@@ -119,7 +127,7 @@ class Listener:
         self._server.add_generic_rpc_handlers((device_handler(self._devices),))
         publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, self._server)
         control_service_pb2_grpc.add_ControlServiceServicer_to_server(
-            ControlServicer(command_loop, admission, self._devices), self._server
+            ControlServicer(command_loop, admission, self._devices, readings), self._server
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflected, self._server)

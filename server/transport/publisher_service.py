@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
 from server.commands import command as c
 from server.errors import Reason, RefusalError
+from server.measures import now_us
 from server.principal import Principal
 from server.runtime.command_loop import CommandLoop
 from server.transport import converters
@@ -104,16 +106,23 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     async def _submitted(
         self, message: publisher_service_pb2.PublishRequest, caller: Principal
     ) -> asyncio.Future[list[int]] | RefusalError:
+        read_us, read_ns = now_us(), time.time_ns()
+        note = self._command_loop.coordinator.counters.measures.publication_us.note
         try:
             caller.account.require(len(message.objects))
             objects = [
                 converters.new_object_from(one, f"objects[{i}]") for i, one in enumerate(message.objects)
             ]
-            ids = await self._command_loop.submit(c.Publish(tuple(objects), caller))
+            command = c.Publish(tuple(objects), caller)
+            ids = await self._command_loop.submit(command)
         except RefusalError as error:
             return error
-        # A refusal is no mishap if the publisher has left before it is told.
-        ids.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if self._command_loop.traces is not None:
+            self._command_loop.traces.read(command, read_ns)
+        # A refusal is no mishap if the publisher has left before it is told: it is looked at here.
+        ids.add_done_callback(
+            lambda done: done.cancelled() or done.exception() or note(now_us() - read_us)
+        )
         return ids
 
     async def _message(

@@ -17,8 +17,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from safe_region.steady_clock import steady_clock_ms
 from server.core.coordinator import Coordinator
 from server.errors import RefusalError
+from server.object_traces import ObjectTraces
 from server.principal import ANYBODY, Principal
 from server.session import Detached, Event, GoAway, Outbox, RefusedCommand, Rejection
+from server.transport.report_timer import note_written
 
 _TAKEN_MAX = 256
 """Events in one write: large enough to share the cost of a message, small enough to stay prompt."""
@@ -39,6 +41,8 @@ class StreamSender:
         Whether the client half-closes when the server sends `GoAway`.
     principal
         Whose stream it is.
+    traces
+        Is told what was written.
     """
 
     __slots__ = (
@@ -51,6 +55,7 @@ class StreamSender:
         "_is_over",
         "_reader",
         "_single",
+        "_traces",
         "_write",
         "_writing",
         "is_finishing",
@@ -66,8 +71,10 @@ class StreamSender:
         single: bool,
         supports_go_away: bool = False,
         principal: Principal = ANYBODY,
+        traces: ObjectTraces | None = None,
     ) -> None:
         self._coordinator = coordinator
+        self._traces = traces
         self._write = write
         self._single = single
         self.supports_go_away = supports_go_away
@@ -165,6 +172,9 @@ class StreamSender:
                 events = self._coordinator.take(outbox, _TAKEN_MAX)
                 if events:
                     await self._write(events)
+                    note_written(outbox, events, self._coordinator.counters.measures.report_latency_us)
+                    if self._traces is not None:
+                        self._traces.written(events)
                 outbox.wrote()
                 if self._flushed:
                     self._wake()
