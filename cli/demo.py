@@ -69,9 +69,8 @@ def demo(
 
     Simulates a generated city, or with --map a real one or a road network, starts a server of its own
     on a free port, replays top-k subscriptions, which move or stand at a place, and boolean ones
-    together, audits the lists against the oracle, writes
-    OUT/replay.html and draws OUT/map.png. Exits with status 1 when a
-    single list differs.
+    together, audits the lists against the oracle, writes OUT/replay.html and draws OUT/map.png. Exits
+    with status 1 when a single list differs.
     """
     from nearcast import RegionMode  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415

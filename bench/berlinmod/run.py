@@ -16,7 +16,15 @@ import numpy as np
 
 from bench.berlinmod.audit import mismatches, sample
 from bench.berlinmod.queries import PUBLISHED_PER_S, QUERIES, Answering, Answers
-from bench.berlinmod.workload import BerlinModParameters, Query, Scene, Standing, scene, standing
+from bench.berlinmod.workload import (
+    BerlinModParameters,
+    Query,
+    Scene,
+    Standing,
+    require_room,
+    scene,
+    standing,
+)
 from bench.errors import BenchError
 from bench.reports import Progress, Row
 from engine import Engine, EngineOptions, Positions
@@ -146,6 +154,8 @@ def run(
             raise BenchError(f"query is {name!r}, must be one of {', '.join(QUERIES)}")
     wanted = [one for one in QUERIES if one in queries] or list(QUERIES)
     base = BerlinModParameters(**shape)
+    for count in ranges:
+        require_room(replace(base, ranges=count))
     progress("drive", 0, 1)
     happens = scene(base)
     progress("drive", 1, 1)

@@ -157,6 +157,21 @@ class Scene(NamedTuple):
     """About all of the city."""
 
 
+def require_room(parameters: BerlinModParameters) -> None:
+    """See that what has to be kept for each vehicle and range is not too much.
+
+    Raises
+    ------
+    BenchError
+        If it is.
+    """
+    if parameters.vehicles * parameters.ranges > PAIRS_MAX:
+        raise BenchError(
+            f"ranges is {parameters.ranges}, must be at most {PAIRS_MAX // parameters.vehicles:,} with "
+            f"{parameters.vehicles} vehicles"
+        )
+
+
 def scene(parameters: BerlinModParameters) -> Scene:
     """Let vehicles drive.
 
@@ -201,19 +216,8 @@ def scene(parameters: BerlinModParameters) -> Scene:
 
 
 def standing(query: Query, corners: Floats, parameters: BerlinModParameters) -> Standing:
-    """Draw ranges: circles for Q3 and Q7, regions with six corners for Q4.
-
-    Raises
-    ------
-    BenchError
-        If what has to be kept for each vehicle and range is too much.
-    """
+    """Draw ranges: circles for Q3 and Q7, regions with six corners for Q4."""
     count = parameters.ranges
-    if parameters.vehicles * count > PAIRS_MAX:
-        raise BenchError(
-            f"ranges is {count}, must be at most {PAIRS_MAX // parameters.vehicles:,} with "
-            f"{parameters.vehicles} vehicles"
-        )
     chance = np.random.default_rng([parameters.seed, count, 53])
     middles = corners[chance.integers(0, len(corners), count)]
     middles = middles + chance.uniform(-_JITTER_M, _JITTER_M, (count, 2))
