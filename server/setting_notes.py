@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import AfterValidator
 
 _Number = TypeVar("_Number", int, float)
 
@@ -32,6 +35,18 @@ class InRealTime(Generic[_Number]):
         return type(self.value)(0) if settings.get("virtual_time") else self.value
 
 
+def _existing(path: Path) -> Path:
+    """Return a path that is a file's; a name that is too long is none."""
+    try:
+        is_file = path.is_file()
+    except OSError:
+        is_file = False
+    if not is_file:
+        raise ValueError("Path does not point to a file")
+    return path
+
+
+ExistingFile = Annotated[Path, AfterValidator(_existing)]
 Milliseconds = Annotated[int, Shown(unit="milliseconds")]
 Days = Annotated[float, Shown(unit="days")]
 Seconds = Annotated[float, Shown(unit="seconds")]

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, FilePath, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -37,6 +37,7 @@ from index.catalogue import (
 from safe_region.frame import Area, Frame
 from server.setting_notes import (
     Days,
+    ExistingFile,
     InRealTime,
     Metres,
     MetresPerSecond,
@@ -169,7 +170,7 @@ class ServerSettings(BaseSettings):
         description="Secret for development: who presents it may do everything, as anybody of the "
         "default tenant; repeat for more. Without any, and without keys, everybody may.",
     )
-    jwks: FilePath | None = Field(
+    jwks: ExistingFile | None = Field(
         None,
         description="Public keys of signed tokens, a JSON Web Key Set; read again when it changes.",
     )
@@ -201,11 +202,11 @@ class ServerSettings(BaseSettings):
         0, ge=0, description="Subscriptions of all devices of a tenant; 0 for any number."
     )
     connections_max: int = Field(16_384, ge=1, description="Connections; those beyond are closed.")
-    tls_certificate: FilePath | None = Field(
+    tls_certificate: ExistingFile | None = Field(
         None, description="Certificate chain, PEM; read again when it changes."
     )
-    tls_key: FilePath | None = Field(None, description="Private key of the certificate, PEM.")
-    tls_client_roots: FilePath | None = Field(
+    tls_key: ExistingFile | None = Field(None, description="Private key of the certificate, PEM.")
+    tls_client_roots: ExistingFile | None = Field(
         None,
         description="Certificates, PEM, one of which a client's must come from; none for any client.",
     )

@@ -49,14 +49,14 @@ def test_names_are_qualified_and_local_again():
 class Served:
     """A server without sockets for some tenants; the numbers that it gives to objects are its own."""
 
-    def __init__(self, tenants):
+    def __init__(self, callers):
         self.coordinator = Coordinator(FRAME, virtual_time=True)
         self.planner, self.acceptor = Planner(self.coordinator), Acceptor(self.coordinator)
-        self.callers = {name: Principal("x", ROLES, name) for name in tenants}
+        self.callers = callers
         self.outboxes = {name: Outbox(principal=who) for name, who in self.callers.items()}
         self.names = {}  # tenant and number of ours -> object id here
         self.held = {}
-        for name in tenants:
+        for name in callers:
             self.accept(
                 c.Hello(self.outboxes[name], self.qualified(name, "d"), b"n", 0, Place(14.5, 35.5))
             )
@@ -93,7 +93,7 @@ class Served:
                 if event.delta.snapshot:
                     held.clear()
                 for entry in event.delta.add:
-                    assert tenant_of(entry.item.owner) == tenant
+                    assert entry.item.owner == self.callers[tenant].owner
                     held[entry.item.payload] = (local_names(entry.item.keywords), entry.r_m)
                 gone = {self.names.get((tenant, one)) for one in event.delta.drop}
                 for name in gone:
@@ -144,8 +144,9 @@ class Pair:
 
     def __init__(self, chance):
         self.chance = chance
-        self.together = Served(TENANTS)
-        self.alone = {name: Served([name]) for name in TENANTS}
+        self.together = Served({name: Principal("x", ROLES, name) for name in TENANTS})
+        # Alone it is of the default tenant, whose names are qualified by nothing.
+        self.alone = {name: Served({name: Principal("x", ROLES)}) for name in TENANTS}
         self.all = (self.together, *self.alone.values())
 
     def of(self, tenant):
