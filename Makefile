@@ -163,6 +163,10 @@ proto-check: proto  ## Fail if the committed stubs are not what proto/ gives
 	@git diff --exit-code --stat -- $(STUBS) && test -z "`git status --porcelain -- $(STUBS)`" || \
 		{ echo "the stubs in $(STUBS) are out of date: run make proto and commit"; exit 1; }
 
+configuration: $(STAMP)  ## Write docs/configuration.md from the declaration of the settings
+	$(BIN)/python -m cli.settings_reference > docs/configuration.md.new
+	mv docs/configuration.md.new docs/configuration.md
+
 proto-compat: $(STAMP)  ## Fail if proto/ breaks the wire for programs of the last release (SINCE=commit)
 	$(BIN)/python -m tests.protos $(if $(SINCE),--since "$(SINCE)")
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 READY = "serving on "
 """How the line on standard output begins that says that the port is open."""
+METRICS = "metrics on "
+"""How the next one begins, if Prometheus is told."""
 
 
 @click.command(cls=SettingsCommand, epilog="Example: nearcast serve --area 14.18,35.80,14.58,36.09")
@@ -51,11 +53,12 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         stream=sys.stderr,
     )
-    from server.errors import BridgeError, StoreError  # noqa: PLC0415
+    from server.errors import BridgeError, MetricsPortError, StoreError  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
 
-    with reported(StoreError, PortError, BridgeError, OSError), kernel_bar() as on_compiling:
+    expected = (StoreError, PortError, MetricsPortError, BridgeError, OSError)
+    with reported(*expected), kernel_bar() as on_compiling:
         run(settings, _announce, on_compiling)
 
 
@@ -69,3 +72,5 @@ def _what_is_wrong(error: ValidationError) -> str:
 
 def _announce(server: Server) -> None:
     click.echo(f"{READY}{server.settings.host}:{server.port}")
+    if server.metrics_port:
+        click.echo(f"{METRICS}http://{server.settings.metrics_host}:{server.metrics_port}/metrics")

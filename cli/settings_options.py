@@ -7,7 +7,7 @@ imported when options are asked for, so that other commands begin without them.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, get_args, get_origin
 
 import click
 
@@ -35,27 +35,73 @@ def _options() -> tuple[click.Option, ...]:
     return tuple(_option(name, field) for name, field in ServerSettings.model_fields.items())
 
 
+class Facts(NamedTuple):
+    """What there is to know about a setting.
+
+    Parameters
+    ----------
+    name
+        In the file.
+    flag
+        On the command line; of one that is on or off, the one that switches it on.
+    off_flag
+        The one that switches it off; empty of others.
+    variable
+        Its environment variable.
+    default
+        What holds if nothing is said, in words; "required" if there is none.
+    limit
+        What is allowed, with the unit; empty if anything is.
+    is_list
+        Whether it may be given several times, and as a JSON list.
+    description
+        What it does.
+    """
+
+    name: str
+    flag: str
+    off_flag: str
+    variable: str
+    default: str
+    limit: str
+    is_list: bool
+    description: str
+
+
+def facts_of_settings() -> list[Facts]:
+    """Return what there is to know about all settings, in their order."""
+    from server.settings import ServerSettings  # noqa: PLC0415
+
+    return [_facts(name, field) for name, field in ServerSettings.model_fields.items()]
+
+
 def _option(name: str, field: FieldInfo) -> click.Option:
-    shown = _shown(field)
-    flag = shown.flag or f"--{name.replace('_', '-')}"
-    help_text = f"{field.description}  [{'; '.join(_facts(name, field))}]"
-    if field.annotation is bool:
-        return click.Option(
-            [f"{flag}/--no-{flag.removeprefix('--')}", name], default=None, help=help_text
-        )
-    metavar = shown.metavar or _metavar(field.annotation)
-    return click.Option([flag, name], multiple=_is_list(field), metavar=metavar, help=help_text)
+    facts = _facts(name, field)
+    default = facts.default if field.is_required() else f"default: {facts.default}"
+    variable = f"env var: {facts.variable}{', a JSON list' * facts.is_list}"
+    notes = "; ".join(note for note in (default, facts.limit, variable) if note)
+    help_text = f"{facts.description}  [{notes}]"
+    if facts.off_flag:
+        return click.Option([f"{facts.flag}/{facts.off_flag}", name], default=None, help=help_text)
+    metavar = _shown(field).metavar or _metavar(field.annotation)
+    return click.Option([facts.flag, name], multiple=facts.is_list, metavar=metavar, help=help_text)
 
 
-def _facts(name: str, field: FieldInfo) -> list[str]:
-    """Default, limit with unit, and variable."""
+def _facts(name: str, field: FieldInfo) -> Facts:
     from server.settings import ServerSettings  # noqa: PLC0415
 
     shown = _shown(field)
-    limit = " ".join(part for part in (shown.limit or _limit(field), shown.unit) if part)
-    variable = f"{ServerSettings.model_config['env_prefix']}{name}".upper()
-    facts = [_default(field), limit, f"env var: {variable}{', a JSON list' * _is_list(field)}"]
-    return [fact for fact in facts if fact]
+    flag = shown.flag or f"--{name.replace('_', '-')}"
+    return Facts(
+        name,
+        flag,
+        f"--no-{flag.removeprefix('--')}" if field.annotation is bool else "",
+        f"{ServerSettings.model_config['env_prefix']}{name}".upper(),
+        _default(field),
+        " ".join(part for part in (shown.limit or _limit(field), shown.unit) if part),
+        _is_list(field),
+        field.description or "",
+    )
 
 
 def _shown(field: FieldInfo) -> Shown:
@@ -70,8 +116,8 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     if isinstance(field.default_factory, InRealTime):
-        return f"default: {_text(field.default_factory.value)}, in virtual time 0"
-    return f"default: {_text(field.default)}"
+        return f"{_text(field.default_factory.value)}, in virtual time 0"
+    return _text(field.default)
 
 
 def _text(value: object) -> str:

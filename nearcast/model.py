@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from itertools import accumulate
 
 from safe_region.earth import ObjectArea, Range
 from safe_region.region import RegionMode
@@ -248,6 +250,40 @@ class ServerState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Distribution:
+    """How often a quantity was how large.
+
+    Parameters
+    ----------
+    bounds
+        Rising, the last infinite: values of a class are below its bound, and not below the one before.
+    counts
+        Values in each class.
+    total
+        Sum of all values.
+    """
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    total: int
+
+    def since(self, before: Distribution) -> Distribution:
+        """Return what has come since an earlier moment."""
+        counts = zip(self.counts, before.counts, strict=True)
+        return Distribution(
+            self.bounds, tuple(now - then for now, then in counts), self.total - before.total
+        )
+
+    def quantile(self, share: float) -> float:
+        """Return what a share of the values lies below: the bound of a class; NaN if there are none."""
+        wanted = share * sum(self.counts)
+        for bound, count in zip(self.bounds, accumulate(self.counts), strict=True):
+            if count and count >= wanted:
+                return bound
+        return math.nan
+
+
+@dataclass(frozen=True, slots=True)
 class ServerStatus:
     """What a server tells of itself; docs/protocol.md has the names.
 
@@ -263,6 +299,8 @@ class ServerStatus:
         How often something has happened since it began.
     limits
         What it accepts and keeps.
+    distributions
+        How long things took and how much was done at once, since it began.
     """
 
     state: ServerState
@@ -270,6 +308,7 @@ class ServerStatus:
     gauges: dict[str, int]
     counters: dict[str, int]
     limits: dict[str, float]
+    distributions: dict[str, Distribution] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

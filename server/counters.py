@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 
 from server.errors import Reason
+from server.measures import Measures
 
 
 class ParkReason(Enum):
@@ -51,12 +52,18 @@ class Counters:
     """Lost with their stream. The device gets them again, or a snapshot, when it comes back."""
     snapshots_sent: int = 0
     """Of the deltas sent, those that begin anew."""
+    reports_accepted: int = 0
+    """Reports that were taken note of; the latest position of each device is evaluated."""
     reports_superseded: int = 0
     """Reports that gave way in the queue to the next one of their device, whose answer is theirs."""
     reports_repeated: int = 0
     """Reports that came again, or after a later one, and were passed over."""
     requests_unparsable: int = 0
     """Requests, of whatever method, that are no message of its type. Their calls are refused."""
+    objects_published: int = 0
+    """Objects that were accepted, replacements included."""
+    objects_gone: int = 0
+    """Objects that expired, were taken back or were replaced."""
     inlet_refused: int = 0
     """Rows of the inlet that are no objects that the server accepts."""
     devices_forgotten: int = 0
@@ -71,6 +78,8 @@ class Counters:
     """When the first hello was received; 0 if none was."""
     last_snapshot_ms: int = 0
     """When the last snapshot was written; 0 if none was."""
+    measures: Measures = field(default_factory=Measures)
+    """How long things take."""
 
     def count_hello(self, steady_ms: int) -> None:
         """Note that a hello was received."""
@@ -85,7 +94,7 @@ class Counters:
     def named(self) -> dict[str, int]:
         """Return all that only grows, by name."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name in ("devices", "serving_ms", *_TIMES):
+        for name in ("devices", "measures", "serving_ms", *_TIMES):
             del found[name]
         parked, rejected = found.pop("parked"), found.pop("rejected")
         found |= {f"parked.{reason.name}": parked[reason] for reason in ParkReason}

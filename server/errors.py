@@ -47,3 +47,7 @@ def _shortened(value: object) -> str:
 
 class BridgeError(Exception):
     """The inlet or the outlet cannot be used."""
+
+
+class MetricsPortError(Exception):
+    """The port for metrics cannot be listened on."""

@@ -28,6 +28,7 @@ from safe_region.jit.ahead import Report
 from server.core.coordinator import Coordinator
 from server.errors import BridgeError
 from server.limits import Limits
+from server.monitoring.readings import Readings
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 from server.runtime.retention import Retention
@@ -39,6 +40,7 @@ from server.transport.listener import TlsFiles
 
 if TYPE_CHECKING:
     from server.bridge.feeds import Given, Taken
+    from server.monitoring.metrics_port import MetricsPort
 
 _log = logging.getLogger(__name__)
 
@@ -89,6 +91,9 @@ class Server:
         self._limits = limits or Limits(margin_m_max=settings.margin_m_max, late_ms=settings.late_ms)
         self._on_compiling = on_compiling or logged()
         self.port = 0
+        self.metrics_port = 0
+        """Where Prometheus is told, if it is."""
+        self._metrics: MetricsPort | None = None
         self._bridge: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -102,9 +107,25 @@ class Server:
             If the store cannot be used.
         PortError
             If the address cannot be listened on.
+        MetricsPortError
+            If that of the metrics cannot be listened on.
         BridgeError
             If inlet or outlet cannot be used.
         """
+        settings = self.settings
+        if settings.metrics_port is not None:
+            from server.monitoring.metrics_port import MetricsPort  # noqa: PLC0415
+
+            self._metrics = MetricsPort(settings.metrics_host, settings.metrics_port)
+            self.metrics_port = self._metrics.port
+        try:
+            await self._start()
+        except BaseException:
+            if self._metrics is not None:
+                self._metrics.close()
+            raise
+
+    async def _start(self) -> None:
         settings = self.settings
         if settings.store != Path(":memory:"):
             settings.store.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +143,12 @@ class Server:
             retention = Retention(self._store, settings.subscription_retention_days)
             self._command_loop = CommandLoop(self.coordinator, self._store, retention=retention)
             self._command_loop.state = ServerState.RECOVERING
-            self._listener = Listener(self._command_loop, Auth(settings.tokens), settings.keepalive_ms)
+            self._readings = Readings(self._command_loop, settings.store)
+            self._listener = Listener(
+                self._command_loop, Auth(settings.tokens), settings.keepalive_ms, self._readings
+            )
+            if self._metrics is not None:
+                self._metrics.serve(self._readings.read, asyncio.get_running_loop())
             self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
             try:
                 await asyncio.to_thread(self._warm_up)
@@ -148,7 +174,9 @@ class Server:
         )
 
     def _warm_up(self) -> None:
-        ready_kernels(self._frame, self.coordinator.matching.engine.options, self._on_compiling)
+        options = self.coordinator.matching.engine.options
+        count = ready_kernels(self._frame, options, self._on_compiling)
+        self._readings.kernels_compiled = count
 
     def _recover(self) -> Mapping[str, str]:
         """Recover; return how far the inlet was taken."""
@@ -187,6 +215,8 @@ class Server:
             await self._loop_task
         finally:
             self._store.close()
+            if self._metrics is not None:
+                await asyncio.to_thread(self._metrics.close)
         _log.info("stopped")
 
     async def run_until_signalled(self, on_ready: Callable[[Server], None]) -> None:

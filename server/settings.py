@@ -186,6 +186,16 @@ class ServerSettings(BaseSettings):
     )
     tls_certificate: FilePath | None = Field(None, description="Certificate chain, PEM.")
     tls_key: FilePath | None = Field(None, description="Private key of the certificate, PEM.")
+    metrics_port: int | None = Field(
+        None,
+        ge=0,
+        le=65535,
+        description="Port on which Prometheus is told what there is, over HTTP; 0 chooses a free one.",
+    )
+    metrics_host: str = Field(
+        "127.0.0.1",
+        description="Address on which it listens: whoever can reach it can read it.",
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="Least severe entries of the log, which goes to standard error."
     )

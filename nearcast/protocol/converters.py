@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 
 from nearcast.errors import invalid
-from nearcast.model import GeoObject, LiveObject, ServerState, ServerStatus
+from nearcast.model import Distribution, GeoObject, LiveObject, ServerState, ServerStatus
 from nearcast.protocol.shapes import area_from, area_message, number, position_message
 from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2
 from safe_region.frame import Area, Frame, Point
@@ -119,4 +119,8 @@ def server_status(response: control_service_pb2.StatusResponse) -> ServerStatus:
         dict(response.gauges),
         dict(response.counters),
         dict(response.limits),
+        {
+            name: Distribution(tuple(one.bounds), tuple(one.counts), one.total)
+            for name, one in response.distributions.items()
+        },
     )

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!nearcast/v1/control_service.proto\x12\x0bnearcast.v1\"\xa9\x01\n\rSetIdfRequest\x12\x38\n\x07weights\x18\x01 \x03(\x0b\x32\'.nearcast.v1.SetIdfRequest.WeightsEntry\x12\x1b\n\x0eunknown_weight\x18\x02 \x01(\x01H\x00\x88\x01\x01\x1a.\n\x0cWeightsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x11\n\x0f_unknown_weight\"$\n\x0eSetIdfResponse\x12\x12\n\ngeneration\x18\x01 \x01(\x03\"\r\n\x0bSyncRequest\"\x1f\n\x0cSyncResponse\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"&\n\x13\x41\x64vanceClockRequest\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"\'\n\x14\x41\x64vanceClockResponse\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"\x0f\n\rStatusRequest\"\x88\x03\n\x0eStatusResponse\x12\'\n\x05state\x18\x01 \x01(\x0e\x32\x18.nearcast.v1.ServerState\x12\x0f\n\x07time_ms\x18\x02 \x01(\x03\x12\x37\n\x06gauges\x18\x03 \x03(\x0b\x32\'.nearcast.v1.StatusResponse.GaugesEntry\x12;\n\x08\x63ounters\x18\x04 \x03(\x0b\x32).nearcast.v1.StatusResponse.CountersEntry\x12\x37\n\x06limits\x18\x05 \x03(\x0b\x32\'.nearcast.v1.StatusResponse.LimitsEntry\x1a-\n\x0bGaugesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a/\n\rCountersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01*}\n\x0bServerState\x12\x1c\n\x18SERVER_STATE_UNSPECIFIED\x10\x00\x12\x1b\n\x17SERVER_STATE_RECOVERING\x10\x01\x12\x18\n\x14SERVER_STATE_SERVING\x10\x02\x12\x19\n\x15SERVER_STATE_DRAINING\x10\x03\x32\xaa\x02\n\x0e\x43ontrolService\x12;\n\x04Sync\x12\x18.nearcast.v1.SyncRequest\x1a\x19.nearcast.v1.SyncResponse\x12S\n\x0c\x41\x64vanceClock\x12 .nearcast.v1.AdvanceClockRequest\x1a!.nearcast.v1.AdvanceClockResponse\x12\x43\n\x06SetIdf\x12\x1a.nearcast.v1.SetIdfRequest\x1a\x1b.nearcast.v1.SetIdfResponse(\x01\x12\x41\n\x06Status\x12\x1a.nearcast.v1.StatusRequest\x1a\x1b.nearcast.v1.StatusResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!nearcast/v1/control_service.proto\x12\x0bnearcast.v1\"\xa9\x01\n\rSetIdfRequest\x12\x38\n\x07weights\x18\x01 \x03(\x0b\x32\'.nearcast.v1.SetIdfRequest.WeightsEntry\x12\x1b\n\x0eunknown_weight\x18\x02 \x01(\x01H\x00\x88\x01\x01\x1a.\n\x0cWeightsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x11\n\x0f_unknown_weight\"$\n\x0eSetIdfResponse\x12\x12\n\ngeneration\x18\x01 \x01(\x03\"\r\n\x0bSyncRequest\"\x1f\n\x0cSyncResponse\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"&\n\x13\x41\x64vanceClockRequest\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"\'\n\x14\x41\x64vanceClockResponse\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"\x0f\n\rStatusRequest\"\xa0\x04\n\x0eStatusResponse\x12\'\n\x05state\x18\x01 \x01(\x0e\x32\x18.nearcast.v1.ServerState\x12\x0f\n\x07time_ms\x18\x02 \x01(\x03\x12\x37\n\x06gauges\x18\x03 \x03(\x0b\x32\'.nearcast.v1.StatusResponse.GaugesEntry\x12;\n\x08\x63ounters\x18\x04 \x03(\x0b\x32).nearcast.v1.StatusResponse.CountersEntry\x12\x37\n\x06limits\x18\x05 \x03(\x0b\x32\'.nearcast.v1.StatusResponse.LimitsEntry\x12\x45\n\rdistributions\x18\x06 \x03(\x0b\x32..nearcast.v1.StatusResponse.DistributionsEntry\x1a-\n\x0bGaugesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a/\n\rCountersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1aO\n\x12\x44istributionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12(\n\x05value\x18\x02 \x01(\x0b\x32\x19.nearcast.v1.Distribution:\x02\x38\x01\"=\n\x0c\x44istribution\x12\x0e\n\x06\x62ounds\x18\x01 \x03(\x01\x12\x0e\n\x06\x63ounts\x18\x02 \x03(\x03\x12\r\n\x05total\x18\x03 \x01(\x03*}\n\x0bServerState\x12\x1c\n\x18SERVER_STATE_UNSPECIFIED\x10\x00\x12\x1b\n\x17SERVER_STATE_RECOVERING\x10\x01\x12\x18\n\x14SERVER_STATE_SERVING\x10\x02\x12\x19\n\x15SERVER_STATE_DRAINING\x10\x03\x32\xaa\x02\n\x0e\x43ontrolService\x12;\n\x04Sync\x12\x18.nearcast.v1.SyncRequest\x1a\x19.nearcast.v1.SyncResponse\x12S\n\x0c\x41\x64vanceClock\x12 .nearcast.v1.AdvanceClockRequest\x1a!.nearcast.v1.AdvanceClockResponse\x12\x43\n\x06SetIdf\x12\x1a.nearcast.v1.SetIdfRequest\x1a\x1b.nearcast.v1.SetIdfResponse(\x01\x12\x41\n\x06Status\x12\x1a.nearcast.v1.StatusRequest\x1a\x1b.nearcast.v1.StatusResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,8 +39,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATUSRESPONSE_COUNTERSENTRY']._serialized_options = b'8\001'
   _globals['_STATUSRESPONSE_LIMITSENTRY']._loaded_options = None
   _globals['_STATUSRESPONSE_LIMITSENTRY']._serialized_options = b'8\001'
-  _globals['_SERVERSTATE']._serialized_start=801
-  _globals['_SERVERSTATE']._serialized_end=926
+  _globals['_STATUSRESPONSE_DISTRIBUTIONSENTRY']._loaded_options = None
+  _globals['_STATUSRESPONSE_DISTRIBUTIONSENTRY']._serialized_options = b'8\001'
+  _globals['_SERVERSTATE']._serialized_start=1016
+  _globals['_SERVERSTATE']._serialized_end=1141
   _globals['_SETIDFREQUEST']._serialized_start=51
   _globals['_SETIDFREQUEST']._serialized_end=220
   _globals['_SETIDFREQUEST_WEIGHTSENTRY']._serialized_start=155
@@ -58,13 +60,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATUSREQUEST']._serialized_start=389
   _globals['_STATUSREQUEST']._serialized_end=404
   _globals['_STATUSRESPONSE']._serialized_start=407
-  _globals['_STATUSRESPONSE']._serialized_end=799
-  _globals['_STATUSRESPONSE_GAUGESENTRY']._serialized_start=658
-  _globals['_STATUSRESPONSE_GAUGESENTRY']._serialized_end=703
-  _globals['_STATUSRESPONSE_COUNTERSENTRY']._serialized_start=705
-  _globals['_STATUSRESPONSE_COUNTERSENTRY']._serialized_end=752
-  _globals['_STATUSRESPONSE_LIMITSENTRY']._serialized_start=754
-  _globals['_STATUSRESPONSE_LIMITSENTRY']._serialized_end=799
-  _globals['_CONTROLSERVICE']._serialized_start=929
-  _globals['_CONTROLSERVICE']._serialized_end=1227
+  _globals['_STATUSRESPONSE']._serialized_end=951
+  _globals['_STATUSRESPONSE_GAUGESENTRY']._serialized_start=729
+  _globals['_STATUSRESPONSE_GAUGESENTRY']._serialized_end=774
+  _globals['_STATUSRESPONSE_COUNTERSENTRY']._serialized_start=776
+  _globals['_STATUSRESPONSE_COUNTERSENTRY']._serialized_end=823
+  _globals['_STATUSRESPONSE_LIMITSENTRY']._serialized_start=825
+  _globals['_STATUSRESPONSE_LIMITSENTRY']._serialized_end=870
+  _globals['_STATUSRESPONSE_DISTRIBUTIONSENTRY']._serialized_start=872
+  _globals['_STATUSRESPONSE_DISTRIBUTIONSENTRY']._serialized_end=951
+  _globals['_DISTRIBUTION']._serialized_start=953
+  _globals['_DISTRIBUTION']._serialized_end=1014
+  _globals['_CONTROLSERVICE']._serialized_start=1144
+  _globals['_CONTROLSERVICE']._serialized_end=1442
 # @@protoc_insertion_point(module_scope)

@@ -59,6 +59,9 @@ class _NotCachedError(Exception):
 class Kernel(CPUDispatcher):
     """What Python calls."""
 
+    compiled_count = 0
+    """How many were compiled in this process, for some types of arguments, and not loaded."""
+
     def __init__(self, py_func: _Function) -> None:
         super().__init__(py_func, targetoptions=dict(_OPTIONS), pipeline_class=KernelCompiler)
         self.is_kept = True
@@ -161,6 +164,7 @@ def _unless_noted(compiled: Callable[..., Any]) -> Callable[..., Any]:
     def compiled_unless_noted(*arguments: object) -> Any:  # noqa: ANN401
         if _Mode.missing is not None:
             raise _NotCachedError(_Mode.missing)
+        Kernel.compiled_count += 1
         return compiled(*arguments)
 
     return compiled_unless_noted

@@ -20,6 +20,7 @@ from server.core.object_table import RemovedObject
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError
 from server.limits import Limits
+from server.measures import timed
 from server.model import Cause, Delta, LiveObject, Place, Spec
 from server.session import (
     Detached,
@@ -111,6 +112,7 @@ class Coordinator:
         """Set the time. What expires leaves mutations in `late_mutations`."""
         expired, deltas = self.matching.advance(now_ms)
         self._route(deltas)
+        self.counters.objects_gone += len(expired)
         for item in expired:
             self._forget_key(item)
             self.late_mutations.append(DeleteObject(item.object_id, has_expired=True))
@@ -140,6 +142,8 @@ class Coordinator:
         """Add objects in place of those replaced."""
         for old_id in replaced:
             self._forget_key(self.matching.objects[old_id])
+        self.counters.objects_published += len(fresh)
+        self.counters.objects_gone += len(replaced)
         self.id_of_key.update({item.key: item.object_id for item in fresh if item.key})
         self._route(self.matching.publish(fresh, replaced))
         self._ask_for_locations()
@@ -148,6 +152,7 @@ class Coordinator:
         """Remove live objects."""
         for object_id in ids:
             self._forget_key(self.matching.objects[object_id])
+        self.counters.objects_gone += len(ids)
         self._route(self.matching.retract(ids))
 
     def _forget_key(self, item: LiveObject | RemovedObject) -> None:
@@ -168,6 +173,7 @@ class Coordinator:
     ) -> None:
         """Tell a device that its command was refused."""
         self.counters.rejected[error.reason] += 1
+        outbox.timed_report = None  # it may be this one, and be never answered
         outbox.put(None, device_id, Rejection(number, command, error))
 
     def hello(
@@ -262,6 +268,7 @@ class Coordinator:
             self.counters.reports_repeated += 1
             return
         session.report_sequence = sequence
+        self.counters.reports_accepted += 1
         handles = session.handles
         for subscription_id in subscription_ids:
             handle = handles[subscription_id]
@@ -278,8 +285,11 @@ class Coordinator:
         """
         self.matching.resume(batch)
         if batch:
-            self.location_requests.answered(batch.places)
-            self._route(self.matching.evaluate(batch, retrieved))
+            measures = self.counters.measures
+            measures.evaluation_subscriptions.note(len(batch))
+            with timed(measures.evaluation_us):
+                self.location_requests.answered(batch.places)
+                self._route(self.matching.evaluate(batch, retrieved))
 
     def reweigh(self) -> bool:
         """Go on to let a table of weights come into force; return whether there is more to do."""

@@ -15,8 +15,10 @@ from typing import NamedTuple, cast
 from server.commands import command as c
 from server.commands.acceptor import Accepted, Acceptor
 from server.core.coordinator import Coordinator
+from server.core.evaluation_batch import EvaluationBatch
 from server.core.matching_service import Retrieved
 from server.errors import RefusalError
+from server.measures import timed
 from server.runtime.command_queue import CommandQueue, Entry
 
 _PORTION = 192
@@ -103,6 +105,11 @@ class Batcher:
         """Evaluate what was accepted, on this thread."""
         self._acceptor.finish(accepted)
 
+    def _retrieve(self, evaluation: EvaluationBatch) -> Retrieved:
+        """Look up what an evaluation needs: in a thread."""
+        with timed(self._coordinator.counters.measures.retrieval_us):
+            return self._coordinator.matching.retrieve(evaluation)
+
     def close(self) -> None:
         """End the thread."""
         self._kernels.shutdown()
@@ -136,6 +143,6 @@ class Batcher:
         retrieving = None
         if len(accepted.evaluation) >= _PORTION_MIN:
             retrieving = asyncio.get_running_loop().run_in_executor(
-                self._kernels, self._coordinator.matching.retrieve, accepted.evaluation
+                self._kernels, self._retrieve, accepted.evaluation
             )
         return _Portion(accepted, device_ids, size, retrieving)

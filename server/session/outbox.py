@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from server.counters import Counters
 from server.session.events import Event, SnapshotDue, VersionedDelta
@@ -23,6 +23,14 @@ _NOTHING: deque[Any] = deque()
 
 def _nobody() -> None:
     """Stand for who waits for an outbox when nobody does."""
+
+
+class TimedReport(NamedTuple):
+    """A report that was read, and when."""
+
+    device_id: str
+    sequence: int
+    read_us: int
 
 
 class Queued(Generic[_Session]):
@@ -69,6 +77,7 @@ class SessionOutbox(Generic[_Session]):
         "devices",
         "queued_count",
         "taken_count",
+        "timed_report",
         "written_count",
     )
 
@@ -94,6 +103,8 @@ class SessionOutbox(Generic[_Session]):
         self._answers_taken = 0
         self.closed = False
         self.devices: dict[str, _Session] = {}
+        self.timed_report: TimedReport | None = None
+        """A report of which it is measured how long its answer takes; of one at a time."""
 
     def __len__(self) -> int:
         return len(self._outbox)
@@ -151,7 +162,9 @@ class SessionOutbox(Generic[_Session]):
             counters = self._counters
             snapshots_before = counters.snapshots_sent
             counters.deltas_sent += len(self._writing)
+            note_delay = counters.measures.delta_delay_ms.note
             for queued_ms, is_snapshot in self._writing:
+                note_delay(now_ms - queued_ms)
                 counters.deltas_late += queued_ms < late_ms
                 counters.snapshots_sent += is_snapshot
             if counters.snapshots_sent > snapshots_before:

@@ -9,9 +9,10 @@ from dataclasses import fields
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
 from safe_region.idf import WORDS_MAX, IdfError, IdfTable
 from server.commands import command as c
+from server.distribution import Classes
 from server.errors import Reason, RefusalError
+from server.monitoring.readings import Readings
 from server.runtime.command_loop import CommandLoop
-from server.runtime.lifecycle import ServerState
 from server.transport.admission import Admission, Context
 from server.transport.device_service import DeviceServicer
 
@@ -19,10 +20,17 @@ from server.transport.device_service import DeviceServicer
 class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
     """Sync, AdvanceClock, SetIdf, Status."""
 
-    def __init__(self, command_loop: CommandLoop, admission: Admission, devices: DeviceServicer) -> None:
+    def __init__(
+        self,
+        command_loop: CommandLoop,
+        admission: Admission,
+        devices: DeviceServicer,
+        readings: Readings,
+    ) -> None:
         self._command_loop = command_loop
         self._admission = admission
         self._devices = devices
+        self._readings = readings
 
     async def Sync(  # noqa: N802
         self, _request: control_service_pb2.SyncRequest, context: Context
@@ -70,31 +78,22 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
             self._admission.auth.require_metadata(context.invocation_metadata())
         except RefusalError as error:
             await self._admission.refuse(context, error)
-        coordinator = self._command_loop.coordinator
-        limits = coordinator.limits
-        is_recovering = self._command_loop.state is ServerState.RECOVERING
+        reading = self._readings.read()
+        limits = self._command_loop.coordinator.limits
         return control_service_pb2.StatusResponse(
-            state=control_service_pb2.ServerState.Name(int(self._command_loop.state)),
-            time_ms=0 if is_recovering else coordinator.matching.now_ms,
-            gauges=self._gauges(),
-            counters=coordinator.counters.named(),
+            state=control_service_pb2.ServerState.Name(int(reading.state)),
+            time_ms=reading.time_ms,
+            gauges=reading.gauges,
+            counters=reading.counters,
             limits={one.name: float(getattr(limits, one.name)) for one in fields(limits)},
+            distributions={name: _distribution(one) for name, one in reading.measures.items()},
         )
 
-    def _gauges(self) -> dict[str, int]:
-        coordinator = self._command_loop.coordinator
-        outboxes = [sender.outbox for sender in self._devices.senders]
-        states = {f"devices.{state.name}": count for state, count in coordinator.router.devices().items()}
-        return states | {
-            "subscriptions": coordinator.router.subscription_count,
-            "objects": len(coordinator.matching.objects),
-            "streams": len(outboxes),
-            "idf_generation": coordinator.matching.generation,
-            "idf_coming_into_force": int(coordinator.matching.is_reweighing),
-            "commands_waiting": self._command_loop.waiting_count,
-            "events_waiting": sum(one.queued_count - one.written_count for one in outboxes),
-            **coordinator.counters.times(),
-        }
+
+def _distribution(classes: Classes) -> control_service_pb2.Distribution:
+    return control_service_pb2.Distribution(
+        bounds=classes.bounds, counts=classes.counts, total=classes.total
+    )
 
 
 async def _table_from(requests: AsyncIterator[control_service_pb2.SetIdfRequest]) -> IdfTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 import grpc
@@ -21,6 +21,7 @@ from server.transport import converters
 from server.transport.admission import Admission, Context, supports_go_away
 from server.transport.event_encoder import EventEncoder
 from server.transport.parsing import UNPARSABLE, unparsable
+from server.transport.report_timer import follow
 from server.transport.specs import spec_from
 from server.transport.stream_sender import StreamSender
 
@@ -93,6 +94,10 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return converters.search_message(spec, ranked, self._coordinator.frame, now_ms)
+
+    def outboxes(self) -> Iterator[Outbox]:
+        """Yield those of all streams."""
+        return (sender.outbox for sender in self.senders)
 
     def serve(self) -> None:
         """Let streams begin that wait for the server to have recovered."""
@@ -227,6 +232,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         try:
             if request.WhichOneof("command") == "report":  # nearly always
                 report = converters.report_from(outbox, session, device_id, request.report)
+                follow(report)
                 return checked_report(report, self._coordinator.limits)
             if request.HasField("hello"):
                 self._admission.auth.require(request.hello.token)

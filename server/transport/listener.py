@@ -19,6 +19,7 @@ from nearcast.v1 import (
     publisher_service_pb2,
     publisher_service_pb2_grpc,
 )
+from server.monitoring.readings import Readings
 from server.runtime.command_loop import CommandLoop
 from server.runtime.gc_control import GcControl
 from server.transport.admission import Admission
@@ -82,9 +83,13 @@ class Listener:
         Who may speak.
     keepalive_ms
         Between signs of life on a quiet connection; one that gives none is closed, its devices detached.
+    readings
+        What `Status` tells.
     """
 
-    def __init__(self, command_loop: CommandLoop, auth: Auth, keepalive_ms: int) -> None:
+    def __init__(
+        self, command_loop: CommandLoop, auth: Auth, keepalive_ms: int, readings: Readings
+    ) -> None:
         self._command_loop = command_loop
         timeout_ms = min(keepalive_ms, _KEEPALIVE_TIMEOUT_MS)
         options = [
@@ -103,6 +108,7 @@ class Listener:
         interceptors = (_Beginnings(command_loop.gc_control), Parsing(admission))
         self._server = grpc.aio.server(options=options, interceptors=interceptors)
         self._devices = DeviceServicer(command_loop, admission)
+        readings.outboxes = self._devices.outboxes
         self._publishers = PublisherServicer(command_loop, admission)
         self._health = health.aio.HealthServicer()
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
@@ -110,7 +116,7 @@ class Listener:
         self._server.add_generic_rpc_handlers((device_handler(self._devices),))
         publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, self._server)
         control_service_pb2_grpc.add_ControlServiceServicer_to_server(
-            ControlServicer(command_loop, admission, self._devices), self._server
+            ControlServicer(command_loop, admission, self._devices, readings), self._server
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflected, self._server)

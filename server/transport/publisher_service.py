@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
 from server.commands import command as c
 from server.errors import Reason, RefusalError
+from server.measures import now_us
 from server.runtime.command_loop import CommandLoop
 from server.transport import converters
 from server.transport.admission import Admission, Context, supports_go_away
@@ -92,6 +93,8 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     async def _submitted(
         self, message: publisher_service_pb2.PublishRequest
     ) -> asyncio.Future[list[int]] | RefusalError:
+        read_us = now_us()
+        note = self._command_loop.coordinator.counters.measures.publication_us.note
         try:
             objects = [
                 converters.new_object_from(one, f"objects[{i}]") for i, one in enumerate(message.objects)
@@ -99,8 +102,10 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
             ids = await self._command_loop.submit(c.Publish(tuple(objects)))
         except RefusalError as error:
             return error
-        # A refusal is no mishap if the publisher has left before it is told.
-        ids.add_done_callback(lambda done: done.cancelled() or done.exception())
+        # A refusal is no mishap if the publisher has left before it is told: it is looked at here.
+        ids.add_done_callback(
+            lambda done: done.cancelled() or done.exception() or note(now_us() - read_us)
+        )
         return ids
 
     async def _message(

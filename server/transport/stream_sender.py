@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from safe_region.steady_clock import steady_clock_ms
 from server.core.coordinator import Coordinator
 from server.session import Detached, Event, Outbox, RefusedCommand, Rejection
+from server.transport.report_timer import note_written
 
 _TAKEN_MAX = 256
 """Events in one write: large enough to share the cost of a message, small enough to stay prompt."""
@@ -149,6 +150,7 @@ class StreamSender:
                 events = self._coordinator.take(outbox, _TAKEN_MAX)
                 if events:
                     await self._write(events)
+                    note_written(outbox, events, self._coordinator.counters.measures.report_latency_us)
                 outbox.wrote()
                 if self._flushed:
                     self._wake()

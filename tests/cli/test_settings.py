@@ -10,11 +10,12 @@ import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
 
+from cli import settings_reference
 from cli.serve import serve
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from server.settings import ServerSettings, load_settings
 
-ROOT = Path(__file__).resolve().parents[2]
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
 FIELDS = ServerSettings.model_fields
 AREA = "14,35,15,36"
 FLAGS = {"tokens": "--token"}
@@ -35,6 +36,7 @@ TEXTS = {
     "tokens": '["a", "b"]',
     "tls_certificate": __file__,
     "tls_key": __file__,
+    "metrics_host": "127.0.0.2",
     "log_level": "DEBUG",
 }
 """Something that is no default, as a variable says it; of numbers the test finds one itself."""
@@ -162,8 +164,12 @@ def test_the_help_has_every_setting():
     assert flags == ["--config", *(flag(name) for name in FIELDS), "--help"]
 
 
+def test_the_documentation_is_what_the_declaration_gives():
+    assert PAGE.read_text() == settings_reference.page(), "run make configuration and commit"
+
+
 def documented():
-    text = (ROOT / "docs" / "operations.md").read_text()
+    text = PAGE.read_text()
     table = re.findall(r"^\| `(--[^|]*)` \|(.*)\|$", text, re.MULTILINE)
     return {flags.split("`")[0]: [cell.strip() for cell in row.split("|")] for flags, row in table}
 
@@ -174,7 +180,7 @@ def test_the_documentation_has_every_setting():
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_the_documentation_tells_the_truth(name):
-    variable, key, default, meaning = documented()[flag(name)]
+    variable, key, default, _, meaning = documented()[flag(name)]
     assert variable.startswith(f"`NEARCAST_{name.upper()}`")
     assert key == f"`{name}`"
     assert default.replace("`", "") == default_text(name)

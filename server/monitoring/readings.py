@@ -1,0 +1,123 @@
+"""Readings: how much there is now, what was counted and measured, for `Status` and for metrics.
+
+Everything is read on the event loop, where it changes, when somebody asks; nobody keeps it up to date
+meanwhile. A reading costs a millisecond a thousand streams, and no more than a millisecond or two for
+sessions, however many there are: of more than `_SESSIONS_MAX` every n-th is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.contracts import BOOLEAN, STANDING, TOP_K
+from safe_region.jit.dispatchers import Kernel
+from server.distribution import Classes, Distribution
+from server.runtime.command_loop import CommandLoop
+from server.runtime.lifecycle import ServerState
+from server.session import Outbox
+
+KINDS = {TOP_K: "TOP_K", BOOLEAN: "BOOLEAN", STANDING: "STANDING"}
+"""Kinds of subscriptions, as the engine keeps them apart."""
+
+_SESSIONS_MAX = 10_000
+
+
+class Reading(NamedTuple):
+    """What there is at one moment."""
+
+    state: ServerState
+    time_ms: int
+    """Server time; 0 while the server recovers, for it is not known yet."""
+    gauges: dict[str, int]
+    counters: dict[str, int]
+    measures: dict[str, Classes]
+
+
+class Readings:
+    """Reads a server.
+
+    Parameters
+    ----------
+    command_loop
+        What runs.
+    store
+        The database file.
+    """
+
+    def __init__(self, command_loop: CommandLoop, store: Path) -> None:
+        self._command_loop = command_loop
+        self._coordinator = command_loop.coordinator
+        self._files = (store, store.with_name(f"{store.name}-wal"))
+        self.outboxes: Callable[[], Iterable[Outbox]] = tuple
+        """Those of all streams: set by whoever has them."""
+        self.kernels_compiled = 0
+        """How many had to be compiled before the server could serve: set by whoever did it."""
+
+    def read(self) -> Reading:
+        """Return what there is, in whatever state the server is."""
+        coordinator, state = self._coordinator, self._command_loop.state
+        counters = coordinator.counters
+        return Reading(
+            state,
+            0 if state is ServerState.RECOVERING else coordinator.matching.now_ms,
+            self._gauges(),
+            counters.named(),
+            counters.measures.named() | {"silence_ms": self._silence()},
+        )
+
+    def _gauges(self) -> dict[str, int]:
+        coordinator, loop = self._coordinator, self._command_loop
+        outboxes = list(self.outboxes())
+        engine = coordinator.matching.engine
+        matchers = {name: engine.matchers[kind] for kind, name in KINDS.items()}
+        return {
+            **{f"devices.{one.name}": count for one, count in coordinator.router.devices().items()},
+            "subscriptions": coordinator.router.subscription_count,
+            **{f"subscriptions_by_kind.{name}": len(one) for name, one in matchers.items()},
+            "objects": len(coordinator.matching.objects),
+            "streams": len(outboxes),
+            "idf_generation": coordinator.matching.generation,
+            "idf_coming_into_force": int(coordinator.matching.is_reweighing),
+            "commands_waiting": loop.waiting_count,
+            "events_waiting": sum(one.queued_count - one.written_count for one in outboxes),
+            "late_mutations_waiting": len(coordinator.late_mutations),
+            "outlet_waiting": coordinator.untold_count,
+            "memory_bytes.OBJECTS": engine.objects.memory_bytes(),
+            "memory_bytes.OBJECT_INDEX": engine.objects.index.memory_bytes(),
+            **{f"memory_bytes.{name}": one.memory_bytes() for name, one in matchers.items()},
+            "store_bytes.DATABASE": _size_bytes(self._files[0]),
+            "store_bytes.LOG": _size_bytes(self._files[1]),
+            "kernels_compiled": self.kernels_compiled,
+            "kernels_compiled_late": Kernel.compiled_count,
+            **coordinator.counters.times(),
+        }
+
+    def _silence(self) -> Classes:
+        """Return how long ago devices were heard of that are attached."""
+        found = Distribution(*_SILENCE_BITS)
+        sessions = self._coordinator.sessions.made()
+        step = 1 + len(sessions) // _SESSIONS_MAX
+        now_ms = self._coordinator.steady_ms
+        found.note_all(
+            max(0, now_ms - one.last_seen_ms)
+            for one in islice(sessions, 0, None, step)
+            if one.is_attached
+        )
+        classes = found.classes()
+        return Classes(
+            classes.bounds, tuple(count * step for count in classes.counts), classes.total * step
+        )
+
+
+_SILENCE_BITS = (7, 24)
+"""From an eighth of a second to 4.7 hours."""
+
+
+def _size_bytes(file: Path) -> int:
+    with suppress(OSError):
+        return file.stat().st_size
+    return 0

@@ -1,0 +1,181 @@
+"""The metrics port: complete, true, bounded, and nobody's burden."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import nearcast
+from nearcast import Bounds, GeoObject, RegionMode, TopK
+from server.counters import Counters
+from server.monitoring import metrics_port
+from server.monitoring.catalogue import COUNTERS, GAUGES, MEASURES
+from tests.cli.test_serve import AREA, refused
+from tests.support.servers import serving
+from tests.wire.conftest import settings
+
+OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+
+
+def fetched(server):
+    with urlopen(f"http://127.0.0.1:{server.metrics_port}/metrics", timeout=10) as answer:
+        return answer.read().decode()
+
+
+async def scrape(server):
+    """Samples by name and labels."""
+    families = text_string_to_metric_families(await asyncio.to_thread(fetched, server))
+    return {
+        (one.name, *sorted(one.labels.items())): one.value
+        for family in families
+        for one in family.samples
+    }
+
+
+@pytest.fixture
+async def server():
+    async with serving(settings(metrics_port=0)) as server:
+        yield server
+
+
+@pytest.fixture
+async def client(server):
+    async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
+        yield client
+
+
+async def busy(client, count=3):
+    """Devices, objects, reports: some of everything."""
+    publisher = client.publisher()
+    await publisher.publish([GeoObject({"tea"}, 14.5, 35.5, 600.0, key=f"k{i}") for i in range(5)])
+    async with client.fleet() as fleet:
+        for i in range(count):
+            device = await fleet.attach(f"device-{i}", lon=14.5, lat=35.5)
+            await device.subscribe(TopK({"tea"}, k=2))
+            await device.subscribe(TopK({"tea"}, k=2, region=RegionMode.STANDING))
+            await device.subscribe(nearcast.Boolean("tea", Bounds(14.4, 35.4, 14.6, 35.6)))
+            await device.move(lon=14.5, lat=35.5 + 0.1 * (i % 3))
+        await client.sync()
+        yield
+
+
+def test_the_catalogue_has_every_counter_and_measure():
+    counters = Counters()
+    assert {name.partition(".")[0] for name in counters.named()} == set(COUNTERS)
+    assert set(counters.measures.named()) == set(MEASURES)
+
+
+async def test_what_status_tells_prometheus_is_told(server, client):
+    async for _ in busy(client):
+        status = await client.status()
+        found = await scrape(server)
+    assert {name.partition(".")[0] for name in status.gauges} == set(GAUGES)
+    for name, value in status.counters.items():
+        stem, _, label = name.partition(".")
+        key = (f"nearcast_{stem}_total", *([("reason", label)] if label else []))
+        assert found[key] == value, name
+    assert found["nearcast_subscriptions_by_kind", ("kind", "STANDING")] == 3
+    assert found["nearcast_devices", ("state", "IN_SYNC")] == 3
+    assert found["nearcast_objects",] == status.gauges["objects"] == 5
+    assert found["nearcast_state", ("state", "SERVING")] == 1
+    assert found["process_resident_memory_bytes",] > 1e6
+    for name, one in status.distributions.items():
+        if name == "silence_ms":
+            continue
+        stem, unit = name.rsplit("_", 1)
+        metric = f"nearcast_{stem}_seconds" if unit in {"us", "ms"} else f"nearcast_{name}"
+        assert found[f"{metric}_count",] >= sum(one.counts), name
+    assert found["nearcast_silence_seconds_bucket", ("le", "+Inf")] == 3
+    assert 0 <= found["nearcast_event_loop_delay_seconds",] < metrics_port._ANSWER_S
+
+
+async def test_what_is_measured_is_what_happened(client):
+    async for _ in busy(client):
+        before = (await client.status()).distributions
+        publisher = client.publisher()
+        await publisher.publish([GeoObject({"tea"}, 14.5, 35.5, 600.0)])
+        await client.sync()
+        after = (await client.status()).distributions
+    new = {name: one.since(before[name]) for name, one in after.items() if name != "silence_ms"}
+    assert sum(new["publication_us"].counts) == 1
+    assert sum(new["commit_us"].counts) == sum(new["commit_rows"].counts) >= 1
+    assert new["commit_rows"].total >= 1
+    assert new["publication_us"].total >= new["commit_us"].total / sum(new["commit_us"].counts)
+    assert sum(new["delta_delay_ms"].counts) == 6, "those that stand have two older ones, as near"
+    assert sum(before["report_latency_us"].counts) >= 1, "of one report a stream at a time"
+    assert before["evaluation_subscriptions"].total >= 9
+
+
+async def test_the_number_of_series_does_not_depend_on_the_number_of_devices(server, client):
+    await scrape(server)  # memory is noted from the first one on
+    before = set(await scrape(server))
+    async for _ in busy(client, 300):
+        during = set(await scrape(server))
+    assert during == before
+    assert len(before) < 400
+
+
+async def test_a_stalled_loop_is_told_and_nothing_else(server, monkeypatch):
+    monkeypatch.setattr(metrics_port, "_ANSWER_S", 0.05)
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(fetched, server)
+        while not asked.done():
+            time.sleep(0.01)  # noqa: ASYNC251 - it is to stall
+    assert "nearcast_event_loop_delay_seconds 0.05" in asked.result()
+    assert "process_cpu_seconds_total" in asked.result()
+    assert "nearcast_objects" not in asked.result()
+    assert "nearcast_objects" in await asyncio.to_thread(fetched, server)
+
+
+async def test_who_keeps_still_is_left(server, monkeypatch):
+    monkeypatch.setattr(metrics_port._Handler, "timeout", 0.1)
+    with socket.create_connection(("127.0.0.1", server.metrics_port)) as silent:
+        silent.sendall(b"GET /metr")
+        assert "nearcast_objects" in await asyncio.to_thread(fetched, server)
+        silent.settimeout(10)
+        assert silent.recv(1) == b""
+
+
+async def test_metrics_end_with_the_server():
+    async with serving(settings(metrics_port=0)) as server:
+        port = server.metrics_port
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+        pass
+    async with serving(settings()) as server:
+        assert not server.metrics_port, "off by default"
+
+
+def test_a_port_in_use_is_an_error_that_names_it_and_leaves_nothing(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        store = tmp_path / "s.db"
+        error = refused("serve", AREA, "--port=0", f"--metrics-port={port}", f"--store={store}")
+    assert error.startswith(f"Error: metrics_port is {port}, must be free on metrics_host 127.0.0.1")
+    assert not store.exists()
+
+
+async def test_a_server_that_does_not_start_gives_the_port_back(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (tmp_path / "s.db").write_text("this is no store")
+    with pytest.raises(Exception, match=r"s\.db"):
+        async with serving(settings(metrics_port=port, store=tmp_path / "s.db")):
+            pass
+    socket.create_server(("127.0.0.1", port)).close()
+
+
+def test_the_documentation_has_every_metric():
+    told = set(re.findall(r"`(nearcast_[a-z_]+)`", OPERATIONS.read_text()))
+    for name in COUNTERS:
+        assert f"nearcast_{name}_total" in told
+    for name in (*GAUGES, *MEASURES):
+        stem, unit = name.rsplit("_", 1) if "_" in name else (name, "")
+        assert (f"nearcast_{stem}_seconds" if unit in {"us", "ms"} else f"nearcast_{name}") in told
