@@ -163,6 +163,9 @@ proto-check: proto  ## Fail if the committed stubs are not what proto/ gives
 	@git diff --exit-code --stat -- $(STUBS) && test -z "`git status --porcelain -- $(STUBS)`" || \
 		{ echo "the stubs in $(STUBS) are out of date: run make proto and commit"; exit 1; }
 
+dashboard-picture: $(STAMP)  ## Run a demo, draw its dashboard's panels and `nearcast top` (DEVICES=500 SECONDS=600)
+	$(BIN)/python -m bench.dashboard runs/dashboard --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED)
+
 configuration: $(STAMP)  ## Write docs/configuration.md from the declaration of the settings
 	$(BIN)/python -m cli.settings_reference > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md

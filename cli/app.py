@@ -10,6 +10,7 @@ from cli.bench import bench
 from cli.compile import compile_
 from cli.demo import demo
 from cli.idf import idf
+from cli.inspect_command import inspect
 from cli.replay import replay
 from cli.serve import serve
 from cli.simulate import simulate
@@ -17,6 +18,7 @@ from cli.status import status
 from cli.store import store
 from cli.stream import stream, stream_audit, stream_lists, stream_release
 from cli.stream_demo import stream_demo
+from cli.top import top
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -29,6 +31,8 @@ app.add_command(serve)
 app.add_command(compile_)
 app.add_command(idf)
 app.add_command(status)
+app.add_command(inspect)
+app.add_command(top)
 app.add_command(simulate)
 app.add_command(replay)
 app.add_command(demo)

@@ -46,6 +46,11 @@ _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "se
     help="How much of the way an anchor may lie ahead of its device is used; 0 for none.",
 )
 @click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Port on which the server tells its metrics; by default it does not.",
+)
+@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("runs/demo"),
@@ -56,6 +61,7 @@ def demo(
     region: str,
     buffer_extra: str,
     ahead: float,
+    metrics_port: int | None,
     out: Path,
     **parameters: Any,  # noqa: ANN401
 ) -> None:
@@ -80,8 +86,11 @@ def demo(
     show_texts(simulation.world.texts)
     # So often that the default size audits its lists, and a smaller one at least its ends.
     audit_every = max(1, chosen.devices * chosen.seconds // AUDITED_MIN)
-    flags = (f"--buffer-extra={buffer_extra}", f"--ahead={ahead}")
+    flags: tuple[str, ...] = (f"--buffer-extra={buffer_extra}", f"--ahead={ahead}")
+    if metrics_port is not None:
+        flags += (f"--metrics-port={metrics_port}",)
     with server(out, simulation.world.area, flags) as target:
+        click.echo(f"watch it: nearcast top {target}")
         mode = RegionMode[region.upper()]
         options = ReplayOptions(target, audit_every=audit_every, region=mode)
         report = run_replay(out, options, 1, out / "map.png", out / "replay.html")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +39,7 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from pydantic import ValidationError  # noqa: PLC0415
 
+    from server.monitoring.logs import begin_logging  # noqa: PLC0415
     from server.settings import load_settings  # noqa: PLC0415
 
     given = {name: value for name, value in flags.items() if value not in (None, ())}
@@ -48,16 +47,12 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
         settings = load_settings(given, config)
     except ValidationError as error:
         raise click.ClickException(_what_is_wrong(error)) from None
-    logging.basicConfig(
-        level=settings.log_level,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
-    from server.errors import BridgeError, MetricsPortError, StoreError  # noqa: PLC0415
+    begin_logging(settings.log_level, settings.log_format)
+    from server.errors import BridgeError, MetricsPortError, StoreError, TracingError  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
 
-    expected = (StoreError, PortError, MetricsPortError, BridgeError, OSError)
+    expected = (StoreError, PortError, MetricsPortError, BridgeError, TracingError, OSError)
     with reported(*expected), kernel_bar() as on_compiling:
         run(settings, _announce, on_compiling)
 

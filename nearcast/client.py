@@ -14,6 +14,7 @@ from nearcast.model import Match, ServerStatus, Spec
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import idf_parts, live_object, server_status
 from nearcast.protocol.device_session import DeviceSession
+from nearcast.protocol.inspection import plain
 from nearcast.protocol.location import Location
 from nearcast.protocol.shapes import position_message
 from nearcast.protocol.specs import spec_message
@@ -163,6 +164,44 @@ class Client:
         return server_status(
             await self._call(self._channel.control.Status, control_service_pb2.StatusRequest())
         )
+
+    async def inspect(
+        self, device_id: str = "", subscription_id: int | None = None, object_id: int = 0
+    ) -> dict[str, Any]:
+        """Return what the server knows of a device, of one of its subscriptions, or of an object.
+
+        Parameters
+        ----------
+        device_id
+            The device; empty if an object is asked about.
+        subscription_id
+            One of its subscriptions; None for all of the device.
+        object_id
+            The object; with a subscription, the answer has a `judgement`: why its device has it, or not.
+
+        Returns
+        -------
+        dict
+            The fields of `InspectedDevice`, `InspectedSubscription` or `InspectedObject` of the protocol,
+            and `time_ms`. It tells where devices were evaluated.
+
+        Raises
+        ------
+        RefusedError
+            If there is nothing of that name.
+        """
+        request = control_service_pb2.InspectRequest()
+        if subscription_id is not None:
+            request.subscription.device_id = device_id
+            request.subscription.subscription_id = subscription_id
+            request.subscription.object_id = object_id
+        elif device_id:
+            request.device_id = device_id
+        else:
+            request.object_id = object_id
+        response = await self._call(self._channel.control.Inspect, request)
+        found: dict[str, Any] = plain(getattr(response, response.WhichOneof("found")))
+        return {"time_ms": response.time_ms, **found}
 
     async def network_changed(self) -> None:
         """Connect anew at once: the phone has another network, and the old connection is dead or dying.

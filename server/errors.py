@@ -51,3 +51,7 @@ class BridgeError(Exception):
 
 class MetricsPortError(Exception):
     """The port for metrics cannot be listened on."""
+
+
+class TracingError(Exception):
+    """Traces are asked for and cannot be made."""

@@ -28,7 +28,7 @@ from safe_region.jit.ahead import Report
 from server.core.coordinator import Coordinator
 from server.errors import BridgeError
 from server.limits import Limits
-from server.monitoring.readings import Readings
+from server.monitoring.monitoring import Monitoring
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 from server.runtime.retention import Retention
@@ -40,7 +40,6 @@ from server.transport.listener import TlsFiles
 
 if TYPE_CHECKING:
     from server.bridge.feeds import Given, Taken
-    from server.monitoring.metrics_port import MetricsPort
 
 _log = logging.getLogger(__name__)
 
@@ -93,7 +92,6 @@ class Server:
         self.port = 0
         self.metrics_port = 0
         """Where Prometheus is told, if it is."""
-        self._metrics: MetricsPort | None = None
         self._bridge: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -111,22 +109,19 @@ class Server:
             If that of the metrics cannot be listened on.
         BridgeError
             If inlet or outlet cannot be used.
+        TracingError
+            If objects are to be followed and the library is not there.
         """
         settings = self.settings
-        if settings.metrics_port is not None:
-            from server.monitoring.metrics_port import MetricsPort  # noqa: PLC0415
-
-            self._metrics = MetricsPort(settings.metrics_host, settings.metrics_port)
-            self.metrics_port = self._metrics.port
+        self._monitoring = Monitoring(settings)
+        self.metrics_port = self._monitoring.metrics_port
         try:
-            await self._start()
+            await self._start(settings)
         except BaseException:
-            if self._metrics is not None:
-                self._metrics.close()
+            self._monitoring.close()
             raise
 
-    async def _start(self) -> None:
-        settings = self.settings
+    async def _start(self, settings: ServerSettings) -> None:
         if settings.store != Path(":memory:"):
             settings.store.parent.mkdir(parents=True, exist_ok=True)
         self._store = SqliteStore(settings.store, self._frame, tells=bool(settings.outlet))
@@ -143,12 +138,10 @@ class Server:
             retention = Retention(self._store, settings.subscription_retention_days)
             self._command_loop = CommandLoop(self.coordinator, self._store, retention=retention)
             self._command_loop.state = ServerState.RECOVERING
-            self._readings = Readings(self._command_loop, settings.store)
+            self._readings = self._monitoring.begin(self._command_loop)
             self._listener = Listener(
                 self._command_loop, Auth(settings.tokens), settings.keepalive_ms, self._readings
             )
-            if self._metrics is not None:
-                self._metrics.serve(self._readings.read, asyncio.get_running_loop())
             self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
             try:
                 await asyncio.to_thread(self._warm_up)
@@ -215,8 +208,7 @@ class Server:
             await self._loop_task
         finally:
             self._store.close()
-            if self._metrics is not None:
-                await asyncio.to_thread(self._metrics.close)
+            await asyncio.to_thread(self._monitoring.close)
         _log.info("stopped")
 
     async def run_until_signalled(self, on_ready: Callable[[Server], None]) -> None:

@@ -196,6 +196,19 @@ class ServerSettings(BaseSettings):
         "127.0.0.1",
         description="Address on which it listens: whoever can reach it can read it.",
     )
+    trace_share: float = Field(
+        0.0,
+        ge=0.0,
+        le=1.0,
+        description="Share of publish requests of which an object is followed to the devices, as a trace "
+        "of OpenTelemetry; needs the extra 'tracing'.",
+    )
+    trace_endpoint: Annotated[str, Shown(metavar="URL")] = Field(
+        "http://127.0.0.1:4318/v1/traces", description="Where traces are sent, as OTLP over HTTP."
+    )
+    log_format: Literal["text", "json"] = Field(
+        "text", description="Lines for people, or a JSON object a line."
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="Least severe entries of the log, which goes to standard error."
     )

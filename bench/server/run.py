@@ -30,6 +30,7 @@ from bench.retrieve.run import Retrieve, RetrieveParameters
 from bench.server import echo as echoing
 from bench.server.connections import Connections
 from bench.server.fleets import Fleets
+from bench.server.metrics import measure_metrics
 from bench.server.processes import Process, require_files, running
 from bench.server.setup import compile_kernels, published, serving
 from bench.server.soak import soak
@@ -39,7 +40,7 @@ from bench.variants import chosen
 from engine import CostModel
 from index.catalogue import DEFAULT_OBJECT_INDEX
 
-VARIANTS = ("connections", "shared", "fleet", "storm-connections", "storm-fleet")
+VARIANTS = ("connections", "shared", "fleet", "storm-connections", "storm-fleet", "metrics")
 _STORMS = ("storm-connections", "storm-fleet")
 _OF_BOTH_KINDS = ("connections", "shared")
 _SHARED = 10
@@ -67,8 +68,8 @@ class ServerParameters:
     variants
         ``connections``, one for each device, ``shared``, a stream for each on some connections, as
         through a gateway, or ``fleet``, streams that they share; ``storm-connections`` and
-        ``storm-fleet``, the same where the server is killed and all devices come back. Each has a
-        server of its own.
+        ``storm-fleet``, the same where the server is killed and all devices come back; ``metrics``, two
+        servers of which one is scraped. Each has a server of its own.
     """
 
     objects: int = 100_000
@@ -116,6 +117,11 @@ async def measure(
                 found = await storm(
                     workload, parameters.k_max, progress, is_fleet=variant == "storm-fleet"
                 )
+            rows.append({"variant": variant, "objects": parameters.objects, **found})
+            continue
+        if variant == "metrics":
+            with _without_collector():
+                found = await measure_metrics(workload, parameters.seconds, parameters.rounds, progress)
             rows.append({"variant": variant, "objects": parameters.objects, **found})
             continue
         with (

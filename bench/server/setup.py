@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,12 +22,14 @@ _PUBLISH_S = 600.0
 
 
 @contextmanager
-def serving(workload: Workload, folder: Path, port: int = 0) -> Iterator[Process]:
+def serving(
+    workload: Workload, folder: Path, port: int = 0, flags: Sequence[str] = ()
+) -> Iterator[Process]:
     """Run a server with the store of a folder, on any port by default."""
     area = ",".join(repr(bound) for bound in workload.area)
     store = folder / "store.db"
-    flags = [f"--area={area}", f"--port={port}", f"--store={store}"]
-    with running(["cli", "serve", *flags], _READY, folder / "server.log") as process:
+    own = [f"--area={area}", f"--port={port}", f"--store={store}"]
+    with running(["cli", "serve", *own, *flags], _READY, folder / "server.log") as process:
         yield process
 
 

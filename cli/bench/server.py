@@ -62,6 +62,8 @@ def server(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
     Variants storm-connections and storm-fleet: the server is killed and starts again, and its devices,
     the SDK's, come back by themselves, each with a subscription for the --k-max best. Seconds from the
     first hello to the last snapshot, as the server says, and from the kill until devices are EXACT.
+
+    Variant metrics: CPU a report of two servers in turn, one of which is scraped each second.
     """
     from bench.server.run import run  # noqa: PLC0415
 

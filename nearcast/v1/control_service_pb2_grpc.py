@@ -55,6 +55,11 @@ class ControlServiceStub:
                 request_serializer=nearcast_dot_v1_dot_control__service__pb2.StatusRequest.SerializeToString,
                 response_deserializer=nearcast_dot_v1_dot_control__service__pb2.StatusResponse.FromString,
                 _registered_method=True)
+        self.Inspect = channel.unary_unary(
+                '/nearcast.v1.ControlService/Inspect',
+                request_serializer=nearcast_dot_v1_dot_control__service__pb2.InspectRequest.SerializeToString,
+                response_deserializer=nearcast_dot_v1_dot_control__service__pb2.InspectResponse.FromString,
+                _registered_method=True)
 
 
 class ControlServiceServicer:
@@ -91,6 +96,14 @@ class ControlServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Inspect(self, request, context):
+        """What the server knows of one device, one subscription or one object, behind all that was accepted before; of a
+        subscription also why its device has an object, or does not. It tells positions, as anchors: for operators only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ControlServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -113,6 +126,11 @@ def add_ControlServiceServicer_to_server(servicer, server):
                     servicer.Status,
                     request_deserializer=nearcast_dot_v1_dot_control__service__pb2.StatusRequest.FromString,
                     response_serializer=nearcast_dot_v1_dot_control__service__pb2.StatusResponse.SerializeToString,
+            ),
+            'Inspect': grpc.unary_unary_rpc_method_handler(
+                    servicer.Inspect,
+                    request_deserializer=nearcast_dot_v1_dot_control__service__pb2.InspectRequest.FromString,
+                    response_serializer=nearcast_dot_v1_dot_control__service__pb2.InspectResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -224,6 +242,33 @@ class ControlService:
             '/nearcast.v1.ControlService/Status',
             nearcast_dot_v1_dot_control__service__pb2.StatusRequest.SerializeToString,
             nearcast_dot_v1_dot_control__service__pb2.StatusResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Inspect(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nearcast.v1.ControlService/Inspect',
+            nearcast_dot_v1_dot_control__service__pb2.InspectRequest.SerializeToString,
+            nearcast_dot_v1_dot_control__service__pb2.InspectResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -84,7 +84,7 @@ class Inlet:
             try:
                 await self._execute(self._command(rows, stream, offset))
             except RefusalError as error:
-                _log.warning("the inlet waits: %s", error)
+                _log.warning("the inlet waits: %s", error.reason.name)
                 await asyncio.sleep(_AGAIN_S)
             else:
                 return
@@ -93,15 +93,17 @@ class Inlet:
         """Return what rows come to; those that are wrong are counted and left out."""
         objects: list[NewObject] = []
         gone: list[str] = []
-        refusals: list[str] = []
+        refusals: list[RefusalError] = []
         for row in rows:
             try:
                 self._add(row, objects, gone)
             except RefusalError as error:
-                refusals.append(str(error))
+                refusals.append(error.with_traceback(None))
         if refusals:
             self._coordinator.counters.inlet_refused += len(refusals)
-            _log.warning("the inlet has %d rows that are refused, first: %s", len(refusals), refusals[0])
+            first = refusals[0]
+            said = f"{first.field} must be {first.limit}"  # its value may be where somebody is
+            _log.warning("the inlet has %d rows that are refused, first: %s", len(refusals), said)
         return c.TakeIn(tuple(objects), tuple(gone), stream, offset)
 
     def _add(self, row: Mapping[str, Any], objects: list[NewObject], gone: list[str]) -> None:

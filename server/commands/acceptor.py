@@ -20,6 +20,7 @@ from server.commands.validation import (
 )
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
+from server.core.inspection import Inspected, Inspector
 from server.core.matching_service import Retrieved, SearchRequest
 from server.core.specs import kind_of_spec
 from server.core.specs.checks import require
@@ -79,6 +80,8 @@ class Acceptor:
                 spec = kind.checked(command.spec, coordinator.limits, coordinator.matching.frame)
                 checked_position(command.lon, command.lat)
                 accepted.searches.append((SearchRequest(spec, command.lon, command.lat), answer))
+            case c.Inspect():
+                accepted.later.append(lambda: self._inspect(command, answer))
 
     def finish(self, accepted: Accepted, retrieved: Retrieved | None = None) -> None:
         """Evaluate what was accepted; answer.
@@ -95,6 +98,26 @@ class Acceptor:
                     answer.set_result((found, now_ms))
         for say in accepted.later:
             say()
+
+    def _inspect(self, command: c.Inspect, answer: Answer | None) -> None:
+        """Answer what is asked about one thing, behind all that came before."""
+        if answer is None or answer.done():
+            return
+        inspector = Inspector(self._coordinator)
+        try:
+            found: Inspected
+            if not command.device_id:
+                found = inspector.object(command.object_id)
+            elif command.subscription_id is None:
+                found = inspector.device(command.device_id)
+            else:
+                found = inspector.subscription(
+                    command.device_id, command.subscription_id, command.object_id
+                )
+        except RefusalError as error:
+            answer.set_exception(error.with_traceback(None))
+        else:
+            answer.set_result((found, self._coordinator.matching.now_ms))
 
     def _accept_report(self, report: c.Report, accepted: Accepted) -> None:
         session = report.session

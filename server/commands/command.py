@@ -57,6 +57,15 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
+class Inspect:
+    """Look at a device, at one of its subscriptions, or at an object. Answered by an `Inspected`."""
+
+    device_id: str = ""
+    subscription_id: int | None = None
+    object_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class AdvanceClock:
     """Set the virtual time."""
 
@@ -154,7 +163,7 @@ class Ping(NamedTuple):
     """The last version applied."""
 
 
-VolatileCommand = Hello | Detach | Report | Ack | Ping | Search
+VolatileCommand = Hello | Detach | Report | Ack | Ping | Search | Inspect
 """Commands that need no disk, and concern nobody but their own device."""
 DurableCommand = (
     Publish | Retract | TakeIn | Told | AdvanceClock | SetIdf | Forget | Sync | Subscribe | Unsubscribe

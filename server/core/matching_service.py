@@ -25,7 +25,7 @@ from server.core.keyword_dictionary import KeywordDictionary
 from server.core.object_table import ObjectTable, RemovedObject
 from server.core.specs import KINDS, Kind, kind_of_spec
 from server.errors import StoreError
-from server.model import Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
+from server.model import Bound, Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
 
@@ -259,6 +259,10 @@ class MatchingService:
         found: Spec = self._kind(handle).spec(handle)
         return found
 
+    def bound(self, handle: int, bound_m: float, bound_id: int) -> Bound:
+        """Return what the engine's pair for a subscription stands for."""
+        return self._kind(handle).bound(handle, bound_m, bound_id)
+
     def needs_exact_position(self, handle: int) -> bool:
         """Whether the server has to know where the device of a subscription is."""
         return self._kind(handle).needs_exact_position(handle)
@@ -372,7 +376,7 @@ class MatchingService:
         rows = zip(deltas.items(), *(column.tolist() for column in columns), strict=True)
         for (handle, delta), x_m, y_m, bound_m, bound_id in rows:
             delta.anchor = Point(x_m, y_m)
-            delta.bound = self._kind(handle).bound(handle, bound_m, bound_id)
+            delta.bound = self.bound(handle, bound_m, bound_id)
         return list(deltas.values())
 
     def check(self) -> None:

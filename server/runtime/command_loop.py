@@ -18,13 +18,15 @@ from typing import Any
 from safe_region.steady_clock import steady_clock_ms
 from server.commands import command as c
 from server.commands.acceptor import Accepted
-from server.commands.plan import Plan
+from server.commands.plan import Plan, Publication
 from server.commands.planner import Decision, Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
 from server.measures import timed
+from server.model import LiveObject
+from server.object_traces import ObjectTraces
 from server.runtime.batcher import Batcher
 from server.runtime.command_queue import CommandQueue, Entry
 from server.runtime.gc_control import GcControl
@@ -100,6 +102,8 @@ class CommandLoop:
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._batcher = Batcher(coordinator, self._queue, self._let_in)
         self.gc_control = GcControl()
+        self.traces: ObjectTraces | None = None
+        """Follows objects, if any are to be followed: set by whoever starts the server."""
         self.state = ServerState.SERVING
         """Whether commands are taken: set by whoever starts and stops the server."""
         self._stopping = False
@@ -280,6 +284,8 @@ class CommandLoop:
         decisions = self._planner.plan_batch(self._queue.durable(self.coordinator.limits.batch_max))
         entries = self._queue.take_durable(len(decisions))
         self._let_in()
+        if self.traces is not None:
+            self.traces.begin_commit()
         mutations = [one for plan in decisions if isinstance(plan, Plan) for one in plan.mutations]
         if mutations:
             try:
@@ -309,9 +315,11 @@ class CommandLoop:
                 replies.append((entry, plan.apply(accepted.evaluation)))
                 if plan.publication is not None:
                     publications.append(plan.publication)
+        if self.traces is not None:
+            for entry, plan in zip(entries, decisions, strict=True):
+                self.traces.committed(entry.command, _fresh(plan))
         if publications:
-            fresh = [item for one in publications for item in one.fresh]
-            self.coordinator.publish(fresh, [old for one in publications for old in one.replaced])
+            self._publish(publications)
         volatile = (entry for entry, plan in zip(entries, decisions, strict=True) if plan is None)
         self._batcher.accept(volatile, accepted)
         self._batcher.finish(accepted)
@@ -323,6 +331,12 @@ class CommandLoop:
         for entry, reply in replies:
             if entry.answer is not None and not entry.answer.done():
                 entry.answer.set_result(reply)
+
+    def _publish(self, publications: Sequence[Publication]) -> None:
+        fresh = [item for one in publications for item in one.fresh]
+        self.coordinator.publish(fresh, [old for one in publications for old in one.replaced])
+        if self.traces is not None:
+            self.traces.matched()
 
     def _let_in(self) -> None:
         if len(self._queue) < self.coordinator.limits.queue_max:
@@ -372,6 +386,13 @@ class CommandLoop:
         measures.commit_rows.note(len(mutations))
         with timed(measures.commit_us):
             self._store.commit(mutations, now_ms, until_ms)
+
+
+def _fresh(plan: Decision) -> Sequence[LiveObject]:
+    """Return the objects that a plan publishes."""
+    if isinstance(plan, Plan) and plan.publication is not None:
+        return plan.publication.fresh
+    return ()
 
 
 def _unless_durable(plan: Decision) -> Decision:

@@ -25,6 +25,9 @@ from server.counters import Counters
 
 Answer = asyncio.Future[Any]
 
+_ANYBODYS = (c.Search, c.Inspect)
+"""Commands that are no device's."""
+
 
 class Entry:
     """A command, who waits for its answer, if anybody does, and when it came."""
@@ -83,7 +86,7 @@ class CommandQueue:
         return True
 
     def _is_busy(self, command: c.VolatileCommand) -> bool:
-        return not isinstance(command, c.Search) and command.device_id in self._busy
+        return not isinstance(command, _ANYBODYS) and command.device_id in self._busy
 
     @property
     def volatile_count(self) -> int:

@@ -89,6 +89,16 @@ class Session:
         """Whether a stream carries the device."""
         return self.outbox is not None
 
+    @property
+    def kept_count(self) -> int:
+        """How many deltas it has not acknowledged that are kept for it."""
+        return 0 if self._replay is None else len(self._replay)
+
+    @property
+    def waiting_count(self) -> int:
+        """How many deltas and ends of subscriptions wait in its outbox; a coalesced lot counts once."""
+        return 0 if self._coalescer is None else len(self._coalescer)
+
     def attach(self, outbox: Outbox, nonce: bytes, version: int, epoch: int) -> bool:
         """Begin or resume the conversation on a stream.
 

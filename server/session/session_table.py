@@ -47,6 +47,24 @@ class Sessions(MutableMapping[str, Session]):
         for row, device_id in enumerate(columns.device_ids, first):
             parked[device_id] = parked.get(device_id, row * _COUNT_MAX) + 1
 
+    def made_of(self, device_id: str) -> Session | None:
+        """Return the session of a device, if it is more than a row."""
+        return self._made.get(device_id)
+
+    def handles_of(self, device_id: str) -> dict[int, int] | None:
+        """Return a device's handles by subscription, whatever it is here; None if it is not known."""
+        session = self._made.get(device_id)
+        if session is not None:
+            return dict(session.handles)
+        place = self._parked.get(device_id)
+        return None if place is None else self._pairs(place)
+
+    def _pairs(self, place: int) -> dict[int, int]:
+        first, count = divmod(place, _COUNT_MAX)
+        some = slice(first, first + count)
+        pairs = zip(self._subscription_ids[some].tolist(), self._handles[some].tolist(), strict=True)
+        return dict(pairs)
+
     def made(self) -> ValuesView[Session]:
         """Return the sessions that are more than rows."""
         return self._made.values()
@@ -54,10 +72,8 @@ class Sessions(MutableMapping[str, Session]):
     def __getitem__(self, device_id: str) -> Session:
         session = self._made.get(device_id)
         if session is None:
-            first, count = divmod(self._parked.pop(device_id), _COUNT_MAX)
-            some = slice(first, first + count)
-            pairs = zip(self._subscription_ids[some].tolist(), self._handles[some].tolist(), strict=True)
-            session = self._made[device_id] = self._revive(device_id, dict(pairs))
+            pairs = self._pairs(self._parked.pop(device_id))
+            session = self._made[device_id] = self._revive(device_id, pairs)
         return session
 
     def __setitem__(self, device_id: str, session: Session) -> None:

@@ -15,10 +15,11 @@ from server.monitoring.readings import Readings
 from server.runtime.command_loop import CommandLoop
 from server.transport.admission import Admission, Context
 from server.transport.device_service import DeviceServicer
+from server.transport.inspections import inspect_from, inspect_message
 
 
 class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
-    """Sync, AdvanceClock, SetIdf, Status."""
+    """Sync, AdvanceClock, SetIdf, Status, Inspect."""
 
     def __init__(
         self,
@@ -88,6 +89,17 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
             limits={one.name: float(getattr(limits, one.name)) for one in fields(limits)},
             distributions={name: _distribution(one) for name, one in reading.measures.items()},
         )
+
+    async def Inspect(  # noqa: N802
+        self, request: control_service_pb2.InspectRequest, context: Context
+    ) -> control_service_pb2.InspectResponse:
+        """Tell what is known of one device, subscription or object."""
+        try:
+            self._admission.require(context)
+            found, time_ms = await self._command_loop.execute(inspect_from(request))
+        except RefusalError as error:
+            await self._admission.refuse(context, error)
+        return inspect_message(found, time_ms)
 
 
 def _distribution(classes: Classes) -> control_service_pb2.Distribution:

@@ -62,7 +62,13 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 await context.write(encoder.response(event))
 
         can_go = await self._require_serving(context, write)
-        sender = StreamSender(self._coordinator, write, single=True, supports_go_away=can_go)
+        sender = StreamSender(
+            self._coordinator,
+            write,
+            single=True,
+            supports_go_away=can_go,
+            traces=self._command_loop.traces,
+        )
         await self._carry(sender, context, self._read_one(sender, context))
 
     async def AttachFleet(  # noqa: N802
@@ -77,7 +83,13 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             await context.write(encoder.fleet_response(events))
 
         can_go = await self._require_serving(context, write)
-        sender = StreamSender(self._coordinator, write, single=False, supports_go_away=can_go)
+        sender = StreamSender(
+            self._coordinator,
+            write,
+            single=False,
+            supports_go_away=can_go,
+            traces=self._command_loop.traces,
+        )
         await self._carry(sender, context, self._read_fleet(sender, context))
 
     async def Search(  # noqa: N802

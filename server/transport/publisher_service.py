@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
@@ -93,15 +94,18 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     async def _submitted(
         self, message: publisher_service_pb2.PublishRequest
     ) -> asyncio.Future[list[int]] | RefusalError:
-        read_us = now_us()
+        read_us, read_ns = now_us(), time.time_ns()
         note = self._command_loop.coordinator.counters.measures.publication_us.note
         try:
             objects = [
                 converters.new_object_from(one, f"objects[{i}]") for i, one in enumerate(message.objects)
             ]
-            ids = await self._command_loop.submit(c.Publish(tuple(objects)))
+            command = c.Publish(tuple(objects))
+            ids = await self._command_loop.submit(command)
         except RefusalError as error:
             return error
+        if self._command_loop.traces is not None:
+            self._command_loop.traces.read(command, read_ns)
         # A refusal is no mishap if the publisher has left before it is told: it is looked at here.
         ids.add_done_callback(
             lambda done: done.cancelled() or done.exception() or note(now_us() - read_us)

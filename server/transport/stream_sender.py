@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
 from safe_region.steady_clock import steady_clock_ms
 from server.core.coordinator import Coordinator
+from server.object_traces import ObjectTraces
 from server.session import Detached, Event, Outbox, RefusedCommand, Rejection
 from server.transport.report_timer import note_written
 
@@ -36,6 +37,8 @@ class StreamSender:
         Whether the stream is one device's and ends with it.
     supports_go_away
         Whether the client half-closes when the server sends `GoAway`.
+    traces
+        Is told what was written.
     """
 
     __slots__ = (
@@ -48,6 +51,7 @@ class StreamSender:
         "_is_over",
         "_reader",
         "_single",
+        "_traces",
         "_write",
         "_writing",
         "is_finishing",
@@ -62,8 +66,10 @@ class StreamSender:
         *,
         single: bool,
         supports_go_away: bool = False,
+        traces: ObjectTraces | None = None,
     ) -> None:
         self._coordinator = coordinator
+        self._traces = traces
         self._write = write
         self._single = single
         self.supports_go_away = supports_go_away
@@ -151,6 +157,8 @@ class StreamSender:
                 if events:
                     await self._write(events)
                     note_written(outbox, events, self._coordinator.counters.measures.report_latency_us)
+                    if self._traces is not None:
+                        self._traces.written(events)
                 outbox.wrote()
                 if self._flushed:
                     self._wake()

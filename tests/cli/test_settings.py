@@ -37,6 +37,8 @@ TEXTS = {
     "tls_certificate": __file__,
     "tls_key": __file__,
     "metrics_host": "127.0.0.2",
+    "trace_endpoint": "http://elsewhere:4318/v1/traces",
+    "log_format": "json",
     "log_level": "DEBUG",
 }
 """Something that is no default, as a variable says it; of numbers the test finds one itself."""

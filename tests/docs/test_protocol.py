@@ -122,6 +122,7 @@ async def test_the_conversation_is_what_a_server_says():
             "Sync": control.Sync,
             "AdvanceClock": control.AdvanceClock,
             "Status": control.Status,
+            "Inspect": control.Inspect,
         }
         answers = {}
         count = 0

@@ -178,7 +178,7 @@ async def test_status_tells_what_there_is(stubs):
             "subscriptions_by_kind.BOOLEAN": 0,
             "subscriptions_by_kind.STANDING": 0,
             "store_bytes.DATABASE": 0,
-                "outlet_waiting": 0,
+            "outlet_waiting": 0,
         }.items()
     )
     found = dict(status.counters)
@@ -188,4 +188,22 @@ async def test_status_tells_what_there_is(stubs):
     assert found["deltas_sent"] == 3
     assert found["deltas_queued"] == found["deltas_sent"]
     assert status.limits["retained_max"] == 64.0
+    device.cancel()
+
+
+async def test_only_reports_that_are_answered_are_timed(stubs, server):
+    device = await attached(stubs)
+    await tell(device, subscribe=subscribe(1, a_spec()))
+    outbox = server.coordinator.sessions["device"].outbox
+    latency_us = server.coordinator.counters.measures.report_latency_us
+    refused = report(1)
+    refused.subscription_ids[:] = [7]
+    assert (await tell(device, report=refused)).rejection.error.field == "subscription_ids[0]"
+    assert outbox.timed_report is None, "it would be taken for answered by the answer to the next"
+    await tell(device, report=report(2))
+    await tell(device, report=report(3))
+    await device.write(device_service_pb2.AttachRequest(report=report(3)))  # again: not answered
+    await stubs.control.Sync(control_service_pb2.SyncRequest())
+    assert outbox.timed_report is None
+    assert sum(latency_us.classes().counts) == 2
     device.cancel()

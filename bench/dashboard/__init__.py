@@ -1,0 +1,1 @@
+"""Pictures of what operators see, drawn from a demo's own metrics."""

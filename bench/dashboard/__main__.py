@@ -1,0 +1,60 @@
+"""Run a demo, record its metrics, draw the dashboard's panels: `python -m bench.dashboard OUT [flags]`.
+
+The flags are the demo's. A frame of `nearcast top` is drawn, too, in the middle of it.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from bench.dashboard.panels import draw
+from bench.dashboard.recording import recorded
+
+_EVERY_S = 1.0
+_WATCH = "watch it: nearcast top "
+_TOP_AFTER_S = 8.0
+"""In the demo, after its server has begun: devices have attached by then."""
+
+
+def main(out: Path, flags: list[str]) -> int:
+    """Return the status of the demo."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "cli", "demo", f"--metrics-port={port}", f"--out={out / 'demo'}"]
+    out.mkdir(parents=True, exist_ok=True)
+    with (
+        recorded(f"http://127.0.0.1:{port}/metrics", _EVERY_S) as recording,
+        subprocess.Popen([*command, *flags], stdout=subprocess.PIPE, text=True) as demo,  # noqa: S603
+    ):
+        for line in demo.stdout or ():
+            sys.stdout.write(line)
+            if line.startswith(_WATCH):
+                address = line.removeprefix(_WATCH).strip()
+                threading.Thread(target=_picture_top, args=(address, out), daemon=True).start()
+        status = demo.wait()
+    draw(recording, out / "dashboard.png")
+    sys.stdout.write(f"{out / 'dashboard.png'}   {out / 'top.svg'}   {len(recording)} scrapes\n")
+    return status
+
+
+def _picture_top(address: str, out: Path) -> None:
+    time.sleep(_TOP_AFTER_S)
+    command = [
+        sys.executable,
+        "-m",
+        "cli",
+        "top",
+        address,
+        "--once",
+        f"--svg={out / 'top.svg'}",
+    ]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=False)  # noqa: S603
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))

@@ -1,0 +1,198 @@
+"""One frame of `nearcast top`: what two answers of `Status` say, as rich shows it."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from nearcast import ServerStatus
+
+_RATES = {
+    "reports": "reports_accepted",
+    "deltas": "deltas_sent",
+    "snapshots": "snapshots_sent",
+    "late deltas": "deltas_late",
+    "lost deltas": "deltas_dropped",
+    "objects published": "objects_published",
+    "objects gone": "objects_gone",
+    "hellos": "hellos",
+}
+_ALARMING = {"late deltas", "lost deltas", "rejected"}
+_LATENCIES = {
+    "report to answer": "report_latency_us",
+    "delta in outbox": "delta_delay_ms",
+    "publish to disk": "publication_us",
+    "commit": "commit_us",
+    "looking up": "retrieval_us",
+    "evaluation": "evaluation_us",
+    "silence, now": "silence_ms",
+}
+_UNITS_S = {"us": 1e-6, "ms": 1e-3}
+_QUEUES = {
+    "commands": "commands_waiting",
+    "events": "events_waiting",
+    "rows to be written": "late_mutations_waiting",
+    "for the outlet": "outlet_waiting",
+}
+_STATES = {"IN_SYNC": "green", "CATCHING_UP": "red", "DETACHED": "yellow", "PARKED": "blue"}
+_STEPS = " ▁▂▃▄▅▆▇█"
+_BAR_WIDTH = 24
+_REMEMBERED = 32
+
+
+class Sample(NamedTuple):
+    """An answer of `Status`, and when it came."""
+
+    at_s: float
+    status: ServerStatus
+
+
+class History:
+    """The latest answers, and rates of the last while."""
+
+    def __init__(self) -> None:
+        self._last: Sample | None = None
+        self._before: Sample | None = None
+        self._rates: dict[str, deque[float]] = {}
+
+    def add(self, sample: Sample) -> None:
+        """Take note of an answer. After a restart of the server rates begin anew."""
+        self._before, self._last = self._last, sample
+        if self._before is not None and _has_restarted(self._before.status, sample.status):
+            self._before = None
+        for name, rate in self.rates().items():
+            self._rates.setdefault(name, deque(maxlen=_REMEMBERED)).append(rate)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there are two answers to compare."""
+        return self._before is not None
+
+    def rates(self) -> dict[str, float]:
+        """Return how often things happened a second between the last two answers."""
+        if self._before is None or self._last is None:
+            return {}
+        seconds = max(1e-9, self._last.at_s - self._before.at_s)
+        now, before = self._last.status.counters, self._before.status.counters
+
+        def rate(*names: str) -> float:
+            return sum(now.get(name, 0) - before.get(name, 0) for name in names) / seconds
+
+        rejected = [name for name in now if name.startswith("rejected.")]
+        return {title: rate(name) for title, name in _RATES.items()} | {"rejected": rate(*rejected)}
+
+    def frame(self, target: str) -> RenderableType:
+        """Return what is shown."""
+        if self._last is None:
+            return Panel(Text("no answer yet"), title=f"nearcast {target}")
+        status = self._last.status
+        panels = Table.grid(padding=(0, 1))
+        panels.add_row(
+            Panel(self._rates_table(), title="a second"),
+            Panel(self._latencies_table(), title="milliseconds, below"),
+        )
+        panels.add_row(
+            Panel(_devices(status.gauges), title="devices"),
+            Panel(_queues(status.gauges), title="waiting"),
+        )
+        panels.add_row(
+            Panel(_named(status.gauges, "subscriptions_by_kind", 1.0), title="objects, subscriptions"),
+            Panel(_named(status.gauges, "memory_bytes", 1e6), title="MB"),
+        )
+        return Group(_head(target, status), panels)
+
+    def _rates_table(self) -> Table:
+        table = _grid()
+        for name, rate in self.rates().items():
+            style = "red" if name in _ALARMING and rate > 0 else ""
+            table.add_row(name, Text(f"{rate:,.1f}", style), Text(_sparkline(self._rates[name]), "cyan"))
+        return table
+
+    def _latencies_table(self) -> Table:
+        table = _grid()
+        table.add_row("", Text("p50", "dim"), Text("p99", "dim"))
+        for title, name in _LATENCIES.items():
+            now = self._last.status.distributions.get(name) if self._last is not None else None
+            if now is None:
+                continue
+            if self._before is not None and name != "silence_ms":
+                now = now.since(self._before.status.distributions[name])
+            unit_ms = 1e3 * _UNITS_S[name.rpartition("_")[2]]
+            table.add_row(title, *(_shown_ms(now.quantile(share) * unit_ms) for share in (0.5, 0.99)))
+        return table
+
+
+def _head(target: str, status: ServerStatus) -> Text:
+    when = "not known yet"
+    if status.time_ms:
+        time = datetime.fromtimestamp(status.time_ms / 1000.0, UTC)
+        when = time.isoformat(sep=" ", timespec="seconds")
+    style = "bold green" if status.state.name == "SERVING" else "bold red"
+    return Text.assemble(
+        ("nearcast ", "bold"), f"{target}  ", (status.state.name, style), f"  server time {when}"
+    )
+
+
+def _devices(gauges: Mapping[str, int]) -> Table:
+    counts = {name: gauges.get(f"devices.{name}", 0) for name in _STATES}
+    most = max(1, *counts.values())
+    table = _grid()
+    for name, count in counts.items():
+        bar = "█" * math.ceil(_BAR_WIDTH * count / most)
+        table.add_row(name, f"{count:,}", Text(bar.ljust(_BAR_WIDTH), _STATES[name]))
+    table.add_row("streams", f"{gauges.get('streams', 0):,}", "")
+    return table
+
+
+def _queues(gauges: Mapping[str, int]) -> Table:
+    table = _grid()
+    for title, name in _QUEUES.items():
+        table.add_row(title, f"{gauges.get(name, 0):,}", "")
+    return table
+
+
+def _named(gauges: Mapping[str, int], name: str, unit: float) -> Table:
+    """Return what there is of something, by label; objects first, or the store last."""
+    found = {key.partition(".")[2]: value for key, value in gauges.items() if key.startswith(f"{name}.")}
+    rows = sorted(found.items())
+    if unit == 1.0:
+        rows.insert(0, ("OBJECTS", gauges.get("objects", 0)))
+    else:
+        rows += [(f"STORE {one}", gauges.get(f"store_bytes.{one}", 0)) for one in ("DATABASE", "LOG")]
+    table = _grid()
+    for label, value in rows:
+        table.add_row(label, f"{value / unit:,.1f}" if unit > 1.0 else f"{value:,}", "")
+    return table
+
+
+def _grid() -> Table:
+    table = Table.grid(padding=(0, 1))
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    return table
+
+
+def _sparkline(values: deque[float]) -> str:
+    most = max(values, default=0.0) or 1.0
+    steps = (math.ceil((len(_STEPS) - 1) * max(0.0, one) / most) for one in values)
+    return "".join(_STEPS[step] for step in steps).rjust(_REMEMBERED)
+
+
+def _shown_ms(value_ms: float) -> str:
+    if math.isnan(value_ms):
+        return "-"
+    return "∞" if math.isinf(value_ms) else f"{value_ms:,.3g}" if value_ms < 1e3 else f"{value_ms:,.0f}"  # noqa: PLR2004
+
+
+def _has_restarted(before: ServerStatus, now: ServerStatus) -> bool:
+    return any(now.counters.get(name, 0) < count for name, count in before.counters.items())

@@ -1,0 +1,281 @@
+"""Inspection: what the server knows of one device, one subscription or one object, in words.
+
+It changes nothing, and makes no session of a device that only the store has brought back. Costs are those
+of a search for `RANKS_MAX` objects.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import inspection as engine
+from engine.contracts import STANDING, TOP_K, kind_of
+from safe_region.scoring import length
+from server.core.coordinator import Coordinator
+from server.errors import Reason, RefusalError
+from server.model import Bound, LiveObject, Reach, Slack, Spec
+from server.session import Session, State
+
+RANKS_MAX = 1_000
+"""What lies behind has no rank, but for boolean subscriptions, of which all that matches is found."""
+_HOLDERS_MAX = 1_000
+
+
+class Verdict(IntEnum):
+    """Why a device has an object for a subscription, or does not. The numbers equal those on the wire."""
+
+    HELD = 1
+    UNKNOWN_OBJECT = 2
+    GONE = 3
+    PARKED = 4
+    NO_COMMON_KEYWORD = 5
+    NO_CLAUSE = 6
+    OUT_OF_WINDOW = 7
+    PENDING = 8
+    BEYOND_REACH = 9
+    BEATEN = 10
+    NOT_AMONG_K = 11
+    OUT_OF_RANGE = 12
+    TOO_MANY = 13
+
+
+class Held(NamedTuple):
+    """An object that a device is to hold, as seen from the anchor."""
+
+    object_id: int
+    rank: int
+    """From 1, among all that qualifies; 0 if it is not known."""
+    length_m: float
+    r_m: float
+
+
+class Judgement(NamedTuple):
+    """Why a device has an object, or does not; zeros where there is nothing to say."""
+
+    object_id: int
+    verdict: Verdict
+    rank: int = 0
+    length_m: float = 0.0
+    r_m: float = 0.0
+
+
+class InspectedSubscription(NamedTuple):
+    """What is known of a subscription."""
+
+    device_id: str
+    subscription_id: int
+    spec: Spec
+    is_awake: bool
+    is_pending: bool
+    """Whether something waits for the device to say where it is."""
+    anchor: tuple[float, float]
+    bound: Bound | None
+    """None of one that is parked, which has neither anchor nor bound."""
+    held: tuple[Held, ...]
+    judgement: Judgement | None
+
+
+class InspectedDevice(NamedTuple):
+    """What is known of a device."""
+
+    device_id: str
+    state: State
+    version: int
+    kept_count: int
+    """Deltas that it has not acknowledged."""
+    waiting_count: int
+    """Deltas, and ends of subscriptions, that wait in its outbox."""
+    report_sequence: int
+    silent_ms: int
+    """How long ago it was heard of; 0 if it is not attached."""
+    lease_ms: int
+    subscriptions: tuple[InspectedSubscription, ...]
+
+
+class Holder(NamedTuple):
+    """A subscription whose device is to hold an object."""
+
+    device_id: str
+    subscription_id: int
+
+
+class InspectedObject(NamedTuple):
+    """What is known of a live object."""
+
+    item: LiveObject
+    holder_count: int
+    holders: tuple[Holder, ...]
+
+
+Inspected = InspectedDevice | InspectedSubscription | InspectedObject
+
+
+class Inspector:
+    """Looks into a coordinator.
+
+    Parameters
+    ----------
+    coordinator
+        What is looked into.
+    """
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+        self._matching = coordinator.matching
+        self._engine = coordinator.matching.engine
+
+    def device(self, device_id: str) -> InspectedDevice:
+        """Return what is known of a device.
+
+        Raises
+        ------
+        RefusalError
+            UNKNOWN_SUBSCRIPTION, if it is not attached and has no subscriptions.
+        """
+        handles = self._handles(device_id)
+        subscriptions = tuple(
+            self._subscription(device_id, number, handle) for number, handle in sorted(handles.items())
+        )
+        session = self._coordinator.sessions.made_of(device_id)
+        if session is None:
+            return InspectedDevice(device_id, State.PARKED, 0, 0, 0, 0, 0, 0, subscriptions)
+        return InspectedDevice(
+            device_id,
+            session.state,
+            session.version,
+            session.kept_count,
+            session.waiting_count,
+            session.report_sequence,
+            self._silent_ms(session),
+            self._coordinator.leases.lease_ms,
+            subscriptions,
+        )
+
+    def subscription(
+        self, device_id: str, subscription_id: int, object_id: int = 0
+    ) -> InspectedSubscription:
+        """Return what is known of a subscription, and why its device has an object or not.
+
+        Raises
+        ------
+        RefusalError
+            UNKNOWN_SUBSCRIPTION, if there is none.
+        """
+        handle = self._handles(device_id).get(subscription_id)
+        if handle is None:
+            limit = "a subscription of the device"
+            raise RefusalError(Reason.UNKNOWN_SUBSCRIPTION, "subscription_id", subscription_id, limit)
+        found = self._subscription(device_id, subscription_id, handle)
+        if not found.is_awake:
+            judgement = self._early_verdict(found, object_id) if object_id else None
+            return found._replace(judgement=judgement)
+        qualifying = engine.qualifying(self._engine, handle, RANKS_MAX)
+        ranks = {one: rank for rank, one in enumerate(qualifying.tolist(), 1)}
+        ids, shares = self._engine.held(handle)
+        held = tuple(
+            Held(one, ranks.get(one, 0), self._length(found, one, r_m), r_m)
+            for one, r_m in zip(ids.tolist(), shares.tolist(), strict=True)
+        )
+        found = found._replace(held=tuple(sorted(held, key=lambda one: (one.length_m, one.object_id))))
+        if not object_id:
+            return found
+        return found._replace(judgement=self._judged(found, handle, object_id, ranks))
+
+    def object(self, object_id: int) -> InspectedObject:
+        """Return what is known of a live object, but for its payload.
+
+        Raises
+        ------
+        RefusalError
+            UNKNOWN_OBJECT, if there is none.
+        """
+        if object_id not in self._matching.objects:
+            raise RefusalError(Reason.UNKNOWN_OBJECT, "object_id", object_id, "a live object")
+        handles = engine.holders(self._engine, object_id)
+        owners = (self._coordinator.router.owner(one) for one in islice(handles, _HOLDERS_MAX))
+        holders = tuple(Holder(session.device_id, number) for session, number in owners)
+        return InspectedObject(self._matching.objects[object_id], len(handles), holders)
+
+    def _handles(self, device_id: str) -> dict[int, int]:
+        handles = self._coordinator.sessions.handles_of(device_id)
+        if handles is None:
+            limit = "a device that is attached or has subscriptions"
+            raise RefusalError(Reason.UNKNOWN_SUBSCRIPTION, "device_id", repr(device_id), limit)
+        return handles
+
+    def _silent_ms(self, session: Session) -> int:
+        return max(0, self._coordinator.steady_ms - session.last_seen_ms) if session.is_attached else 0
+
+    def _subscription(self, device_id: str, number: int, handle: int) -> InspectedSubscription:
+        """Return what is known without looking anything up."""
+        handles = np.array([handle], dtype=np.int64)
+        is_awake = bool(self._engine.are_awake(handles)[0])
+        anchor, bound = (0.0, 0.0), None
+        if is_awake:
+            said = self._engine.bounds(handles)
+            anchor = (float(said.x_m[0]), float(said.y_m[0]))
+            bound = self._matching.bound(handle, float(said.bound_m[0]), int(said.bound_id[0]))
+        is_pending = bool(self._engine.are_pending(handles)[0])
+        spec = self._matching.spec(handle)
+        return InspectedSubscription(
+            device_id, number, spec, is_awake, is_pending, anchor, bound, (), None
+        )
+
+    def _length(self, found: InspectedSubscription, object_id: int, r_m: float) -> float:
+        """Return the length of an object at the anchor, or its distance from there."""
+        point = self._matching.objects[object_id].point
+        x_m, y_m = found.anchor
+        return length(x_m - point.x_m, y_m - point.y_m, r_m)
+
+    def _early_verdict(self, found: InspectedSubscription, object_id: int) -> Judgement | None:
+        """Return what is to be said if the object or the subscription is not there."""
+        if object_id not in self._matching.objects:
+            was_there = 0 < object_id <= self._coordinator.latest_object_id
+            return Judgement(object_id, Verdict.GONE if was_there else Verdict.UNKNOWN_OBJECT)
+        return None if found.is_awake else Judgement(object_id, Verdict.PARKED)
+
+    def _judged(
+        self, found: InspectedSubscription, handle: int, object_id: int, ranks: dict[int, int]
+    ) -> Judgement:
+        early = self._early_verdict(found, object_id)
+        if early is not None:
+            return early
+        is_boolean = isinstance(found.bound, Slack)
+        r_m = engine.share_m(self._engine, handle, object_id)
+        if r_m is None:
+            verdict = Verdict.NO_CLAUSE if is_boolean else Verdict.NO_COMMON_KEYWORD
+            return Judgement(object_id, verdict)
+        length_m = self._length(found, object_id, r_m)
+        judgement = Judgement(object_id, Verdict.HELD, ranks.get(object_id, 0), length_m, r_m)
+        if any(one.object_id == object_id for one in found.held):
+            return judgement
+        if not engine.counts_in_window(self._engine, handle, object_id):
+            return judgement._replace(verdict=Verdict.OUT_OF_WINDOW)
+        if is_boolean:
+            return judgement._replace(verdict=self._why_no_match(found, object_id, ranks))
+        return judgement._replace(verdict=self._why_not_held(found, handle, judgement))
+
+    @staticmethod
+    def _why_no_match(found: InspectedSubscription, object_id: int, ranks: dict[int, int]) -> Verdict:
+        """Say why an object that matches the expression is not held by a boolean subscription."""
+        if object_id not in ranks:
+            return Verdict.OUT_OF_RANGE
+        if found.is_pending:
+            return Verdict.PENDING
+        return Verdict.TOO_MANY
+
+    @staticmethod
+    def _why_not_held(found: InspectedSubscription, handle: int, judgement: Judgement) -> Verdict:
+        """Say why an object that qualifies is not held by a top-k subscription."""
+        if kind_of(handle) == STANDING:
+            return Verdict.NOT_AMONG_K
+        reach = found.bound
+        if isinstance(reach, Reach) and kind_of(handle) == TOP_K:
+            is_below = (judgement.length_m, judgement.object_id) < (reach.length_m, reach.object_id)
+            if is_below:
+                return Verdict.PENDING if found.is_pending else Verdict.BEATEN
+        return Verdict.BEYOND_REACH

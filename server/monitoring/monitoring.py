@@ -1,0 +1,77 @@
+"""Monitoring as a whole: opened before the server does anything else, if asked for, and closed last."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from server.errors import TracingError
+from server.monitoring.readings import Readings
+from server.object_traces import ObjectTraces
+from server.runtime.command_loop import CommandLoop
+from server.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from server.monitoring.metrics_port import MetricsPort
+    from server.monitoring.tracing import Tracing
+
+
+class Monitoring:
+    """A port for metrics and a way for traces, if they are asked for. Libraries are imported only then.
+
+    Parameters
+    ----------
+    settings
+        What is asked for.
+
+    Raises
+    ------
+    MetricsPortError
+        If the address cannot be listened on.
+    TracingError
+        If the library for traces is not there.
+    """
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._tracing = _opened_tracing(settings)
+        self._metrics = _opened_port(settings)
+
+    @property
+    def metrics_port(self) -> int:
+        """Where Prometheus is told; 0 if it is not."""
+        return 0 if self._metrics is None else self._metrics.port
+
+    def begin(self, command_loop: CommandLoop) -> Readings:
+        """Watch a server from now on, in a running event loop; return what reads it."""
+        readings = Readings(command_loop, self._settings.store)
+        if self._tracing is not None:
+            command_loop.traces = ObjectTraces(self._settings.trace_share, self._tracing.export)
+        if self._metrics is not None:
+            self._metrics.serve(readings.read, asyncio.get_running_loop())
+        return readings
+
+    def close(self) -> None:
+        """Close the port, send the last traces. Takes some seconds at most."""
+        if self._metrics is not None:
+            self._metrics.close()
+        if self._tracing is not None:
+            self._tracing.close()
+
+
+def _opened_port(settings: ServerSettings) -> MetricsPort | None:
+    if settings.metrics_port is None:
+        return None
+    from server.monitoring.metrics_port import MetricsPort  # noqa: PLC0415
+
+    return MetricsPort(settings.metrics_host, settings.metrics_port)
+
+
+def _opened_tracing(settings: ServerSettings) -> Tracing | None:
+    if not settings.trace_share:
+        return None
+    try:
+        from server.monitoring.tracing import Tracing  # noqa: PLC0415
+    except ImportError as error:
+        raise TracingError(f"traces need {error.name}: pip install 'nearcast[tracing]'") from error
+    return Tracing(settings.trace_endpoint)

@@ -1,0 +1,62 @@
+"""Traces through OpenTelemetry, sent over OTLP from a thread of the library; the extra `tracing`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import SpanContext
+
+from server.object_traces import Span
+
+_PARENTS_MAX = 1_024
+"""Objects whose deliveries find the span of their publication."""
+
+
+class Tracing:
+    """Makes spans of what was seen, and sends them.
+
+    Parameters
+    ----------
+    endpoint
+        Where a collector listens, `http://host:4318/v1/traces`.
+    processor
+        What takes spans; by default it sends them.
+    """
+
+    def __init__(self, endpoint: str, processor: SpanProcessor | None = None) -> None:
+        # Without a sampler of its own: what is exported was chosen before.
+        self._provider = TracerProvider(resource=Resource({SERVICE_NAME: "nearcast"}))
+        self._provider.add_span_processor(
+            processor or BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint))
+        )
+        self._tracer = self._provider.get_tracer("nearcast")
+        self._parents: OrderedDict[int, SpanContext] = OrderedDict()
+
+    def export(self, spans: Sequence[Span]) -> None:
+        """Take what was seen of objects: the first span of each is the parent of the others."""
+        for one in spans:
+            parent = self._parents.get(one.object_id)
+            context = None
+            if parent is not None:
+                context = trace.set_span_in_context(trace.NonRecordingSpan(parent))
+            span = self._tracer.start_span(
+                one.name,
+                context,
+                attributes={"nearcast.object_id": one.object_id, **one.facts},
+                start_time=one.began_ns,
+            )
+            span.end(one.ended_ns)
+            if parent is None:
+                self._parents[one.object_id] = span.get_span_context()
+                if len(self._parents) > _PARENTS_MAX:
+                    self._parents.popitem(last=False)
+
+    def close(self) -> None:
+        """Send what is left, for a few seconds at most."""
+        self._provider.shutdown()

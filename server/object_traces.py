@@ -1,0 +1,149 @@
+"""Traces: the way of some objects, from the publisher's request to the devices that are told.
+
+Of a share of all publish requests the first object is followed: read, waited for the store, committed,
+matched, delivered to each device. What is told are names, times, ids and numbers: no position, no
+keyword, no payload.
+
+Operations: O(1) a request; O(events) a write while some object is followed. At most `_FOLLOWED_MAX` are,
+each until `_FOLLOWED_NS` have passed or it was delivered `_DELIVERIES_MAX` times.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from server.commands.command import Command, Publish
+from server.model import LiveObject
+from server.session import Event
+from server.session.events import VersionedDelta
+
+_FOLLOWED_MAX = 256
+_FOLLOWED_NS = 60_000_000_000
+_DELIVERIES_MAX = 100
+
+
+class Span(NamedTuple):
+    """A step of the way of an object. Times are of the wall clock, nanoseconds since 1970."""
+
+    object_id: int
+    name: str
+    began_ns: int
+    ended_ns: int
+    facts: dict[str, str | int]
+    """Ids and numbers."""
+
+
+Export = Callable[[Sequence[Span]], None]
+"""Is given spans of an object: first that of its publication, the root, its steps, then deliveries."""
+
+
+class _Followed:
+    """An object on its way."""
+
+    __slots__ = ("deliveries_count", "matched_ns", "read_ns")
+
+    def __init__(self, read_ns: int) -> None:
+        self.read_ns = read_ns
+        self.matched_ns = 0
+        self.deliveries_count = 0
+
+
+class ObjectTraces:
+    """Follows objects.
+
+    Parameters
+    ----------
+    share
+        Of requests to publish, from 0 to 1.
+    export
+        Is given what was seen.
+    clock
+        Wall clock in nanoseconds.
+    """
+
+    def __init__(self, share: float, export: Export, clock: Callable[[], int] = time.time_ns) -> None:
+        self._share = share
+        self._export = export
+        self._clock = clock
+        self._chance = random.Random()
+        self._requests: dict[int, tuple[Publish, int]] = {}  # by identity: commands may be equal
+        self._followed: dict[int, _Followed] = {}
+        self._began_ns = 0
+        self._committed: list[tuple[int, int, int]] = []  # object, objects of its request, when
+
+    def __len__(self) -> int:
+        """Return how many objects are followed."""
+        return len(self._followed)
+
+    def read(self, command: Publish, read_ns: int) -> None:
+        """Note that a request was accepted, and when it was read."""
+        if self._chance.random() < self._share:
+            self._requests[id(command)] = (command, read_ns)
+
+    def begin_commit(self) -> None:
+        """Note that a batch is about to be committed."""
+        self._began_ns = self._clock()
+
+    def committed(self, command: Command, fresh: Sequence[LiveObject]) -> None:
+        """Note that what a command publishes is on disk: nothing, if it was refused or known before."""
+        found = self._requests.pop(id(command), None)
+        if found is None or not fresh:
+            return
+        now_ns = self._clock()
+        self._forget(now_ns)
+        object_id = fresh[0].object_id
+        self._followed[object_id] = _Followed(found[1])
+        self._committed.append((object_id, len(fresh), now_ns))
+
+    def matched(self) -> None:
+        """Note that devices have been found for all that was committed: it waits in their outboxes."""
+        now_ns = self._clock()
+        for object_id, count, committed_ns in self._committed:
+            one = self._followed[object_id]
+            one.matched_ns = now_ns
+            steps = (
+                ("publish", one.read_ns, now_ns),
+                ("wait", one.read_ns, self._began_ns),
+                ("commit", self._began_ns, committed_ns),
+                ("match", committed_ns, now_ns),
+            )
+            facts: dict[str, str | int] = {"nearcast.objects_of_request": count}
+            self._export([Span(object_id, *step, facts) for step in steps])
+        self._committed.clear()
+
+    def written(self, events: Sequence[tuple[str, Event]]) -> None:
+        """Note what was written to a stream."""
+        if not self._followed:
+            return
+        now_ns = self._clock()
+        found = []
+        for device_id, event in events:
+            if not isinstance(event, VersionedDelta):
+                continue
+            for item, _ in event.delta.add:
+                one = self._followed.get(item.object_id)
+                if one is None:
+                    continue
+                one.deliveries_count += 1
+                if one.deliveries_count >= _DELIVERIES_MAX:
+                    del self._followed[item.object_id]
+                facts: dict[str, str | int] = {
+                    "nearcast.device_id": device_id,
+                    "nearcast.subscription_id": event.subscription_id,
+                    "nearcast.cause": event.delta.cause.name,
+                }
+                found.append(Span(item.object_id, "deliver", one.matched_ns, now_ns, facts))
+        if found:
+            self._export(found)
+
+    def _forget(self, now_ns: int) -> None:
+        """Let go of the oldest, and of those of long ago."""
+        while self._followed:
+            object_id, oldest = next(iter(self._followed.items()))
+            is_over = now_ns - oldest.read_ns > _FOLLOWED_NS
+            if not is_over and len(self._followed) < _FOLLOWED_MAX:
+                break
+            del self._followed[object_id]

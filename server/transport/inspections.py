@@ -1,0 +1,121 @@
+"""What was found out about one thing, on the wire."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from nearcast.v1 import control_service_pb2 as pb
+from nearcast.v1 import geometry_pb2, subscriptions_pb2
+from server.commands import command as c
+from server.core import inspection as i
+from server.errors import Reason, RefusalError
+from server.session import State
+from server.transport.converters import object_message
+from server.transport.fields import missing
+from server.transport.specs import spec_message, write_bound
+
+_STATES = {
+    State.IN_SYNC: pb.DEVICE_STATE_IN_SYNC,
+    State.CATCHING_UP: pb.DEVICE_STATE_CATCHING_UP,
+    State.DETACHED: pb.DEVICE_STATE_DETACHED,
+    State.PARKED: pb.DEVICE_STATE_PARKED,
+}
+
+
+def inspect_from(request: pb.InspectRequest) -> c.Inspect:
+    """Read what is asked about.
+
+    Raises
+    ------
+    RefusalError
+        Naming what is missing or out of its limits.
+    """
+    match request.WhichOneof("subject"):
+        case "device_id":
+            return c.Inspect(_named(request.device_id, "device_id"))
+        case "subscription":
+            subject = request.subscription
+            device_id = _named(subject.device_id, "subscription.device_id")
+            object_id = _counted(subject.object_id, "subscription.object_id", 0)
+            return c.Inspect(device_id, subject.subscription_id, object_id)
+        case "object_id":
+            return c.Inspect(object_id=_counted(request.object_id, "object_id", 1))
+        case _:
+            raise missing("subject")
+
+
+def _named(name: str, field: str) -> str:
+    if not name:
+        raise missing(field)
+    return name
+
+
+def _counted(number: int, field: str, least: int) -> int:
+    if number < least:
+        raise RefusalError(Reason.INVALID_FIELD, field, number, f"at least {least}")
+    return number
+
+
+def inspect_message(found: i.Inspected, time_ms: int) -> pb.InspectResponse:
+    """Write what was found."""
+    match found:
+        case i.InspectedDevice():
+            return pb.InspectResponse(time_ms=time_ms, device=_device(found))
+        case i.InspectedSubscription():
+            return pb.InspectResponse(time_ms=time_ms, subscription=_subscription(found))
+        case i.InspectedObject():
+            return pb.InspectResponse(time_ms=time_ms, object=_object(found))
+
+
+def _device(found: i.InspectedDevice) -> pb.InspectedDevice:
+    return pb.InspectedDevice(
+        device_id=found.device_id,
+        state=_STATES[found.state],
+        version=found.version,
+        kept_count=found.kept_count,
+        waiting_count=found.waiting_count,
+        report_sequence=found.report_sequence,
+        silent_ms=found.silent_ms,
+        lease_ms=found.lease_ms,
+        subscriptions=[_subscription(one) for one in found.subscriptions],
+    )
+
+
+def _subscription(found: i.InspectedSubscription) -> pb.InspectedSubscription:
+    message = pb.InspectedSubscription(
+        device_id=found.device_id,
+        subscription_id=found.subscription_id,
+        spec=spec_message(found.spec),
+        awake=found.is_awake,
+        pending=found.is_pending,
+        held=[pb.HeldObject(**one._asdict()) for one in found.held],
+    )
+    if found.bound is not None:
+        message.anchor.CopyFrom(geometry_pb2.Point(x_m=found.anchor[0], y_m=found.anchor[1]))
+        delta = subscriptions_pb2.Delta()
+        write_bound(found.bound, delta)
+        if delta.HasField("reach"):
+            message.reach.CopyFrom(delta.reach)
+        else:
+            message.slack.CopyFrom(delta.slack)
+    if found.judgement is not None:
+        said = found.judgement
+        message.judgement.CopyFrom(
+            pb.Judgement(
+                object_id=said.object_id,
+                verdict=cast("pb.Verdict", int(said.verdict)),
+                rank=said.rank,
+                length_m=said.length_m,
+                r_m=said.r_m,
+            )
+        )
+    return message
+
+
+def _object(found: i.InspectedObject) -> pb.InspectedObject:
+    return pb.InspectedObject(
+        object=object_message(found.item._replace(payload=b"")),
+        payload_bytes=len(found.item.payload),
+        holder_count=found.holder_count,
+        holders=[pb.Holder(**one._asdict()) for one in found.holders],
+    )
