@@ -16,6 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 import nearcast
 from nearcast import Bounds, GeoObject, RegionMode, TopK
 from server.counters import Counters
+from server.errors import StoreError
+from server.main import Server
 from server.monitoring import metrics_port
 from server.monitoring.catalogue import COUNTERS, GAUGES, MEASURES
 from tests.cli.test_serve import AREA, refused
@@ -136,6 +138,7 @@ async def test_a_stalled_loop_is_told_and_nothing_else(server, monkeypatch):
 
 
 async def test_who_keeps_still_is_left(server, monkeypatch):
+    assert 0 < metrics_port._Handler.timeout <= 10
     monkeypatch.setattr(metrics_port._Handler, "timeout", 0.1)
     with socket.create_connection(("127.0.0.1", server.metrics_port)) as silent:
         silent.sendall(b"GET /metr")
@@ -166,9 +169,9 @@ async def test_a_server_that_does_not_start_gives_the_port_back(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     (tmp_path / "s.db").write_text("this is no store")
-    with pytest.raises(Exception, match=r"s\.db"):
-        async with serving(settings(metrics_port=port, store=tmp_path / "s.db")):
-            pass
+    server = Server(settings(metrics_port=port, store=tmp_path / "s.db"))
+    with pytest.raises(StoreError, match=r"s\.db"):
+        await server.start()
     socket.create_server(("127.0.0.1", port)).close()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import nearcast
 from nearcast import Boolean, Bounds, Circle, GeoObject, Last, RefusedError, RegionMode, Similarity, TopK
-from nearcast.v1 import control_service_pb2, device_service_pb2, subscriptions_pb2
+from nearcast.v1 import control_service_pb2, device_service_pb2, geometry_pb2, subscriptions_pb2
 from safe_region import oracle, oracle_plane
 from safe_region.frame import Area, Frame
 from server.limits import Limits
@@ -253,11 +253,23 @@ async def test_a_device_and_what_waits_for_it(stubs):
     device.cancel()
 
 
-async def test_an_object_that_waits_for_an_answer(stubs):
+def an_exact_spec(kind):
+    """One for which the server asks where the device is."""
+    if kind == "top-k":
+        spec = a_spec(k=1)
+        spec.region = subscriptions_pb2.REGION_MODE_ELLIPSE
+        return spec
+    clauses = [subscriptions_pb2.Clause(required=["sushi"])]
+    circle = geometry_pb2.Circle(radius_m=500.0)
+    boolean = subscriptions_pb2.Boolean(clauses=clauses, circle=circle, moving=True)
+    mode = subscriptions_pb2.REGION_MODE_NEAREST
+    return subscriptions_pb2.SubscriptionSpec(boolean=boolean, region=mode)
+
+
+@pytest.mark.parametrize("kind", ["top-k", "boolean"])
+async def test_an_object_that_waits_for_an_answer(stubs, kind):
     device = await attached(stubs)
-    spec = a_spec(k=1)
-    spec.region = subscriptions_pb2.REGION_MODE_ELLIPSE
-    await tell(device, subscribe=subscribe(1, spec))
+    await tell(device, subscribe=subscribe(1, an_exact_spec(kind)))
     (object_id,) = await publish(stubs, an_object())
     subject = control_service_pb2.SubscriptionSubject(
         device_id="device", subscription_id=1, object_id=object_id
@@ -265,6 +277,8 @@ async def test_an_object_that_waits_for_an_answer(stubs):
     found = await stubs.control.Inspect(control_service_pb2.InspectRequest(subscription=subject))
     assert found.subscription.pending
     assert found.subscription.judgement.verdict == control_service_pb2.VERDICT_PENDING
+    found = await stubs.control.Inspect(control_service_pb2.InspectRequest(object_id=object_id))
+    assert found.object.holder_count == 0
     device.cancel()
 
 
@@ -275,7 +289,7 @@ async def test_a_device_of_the_store_stays_a_row(tmp_path):
         nearcast.connect(f"127.0.0.1:{server.port}") as client,
         client.fleet() as fleet,
     ):
-        await client.publisher().publish([GeoObject({"tea"}, LON, LAT, 600.0)])
+        await client.publisher().publish([GeoObject({"tea"}, LON, LAT, 600.0, payload=b"secret")])
         subscription = await (await fleet.attach("d", lon=LON, lat=LAT)).subscribe(TopK({"tea"}))
     async with serving(settings(**flags)) as server:
         async with nearcast.connect(f"127.0.0.1:{server.port}") as client:
@@ -287,7 +301,9 @@ async def test_a_device_of_the_store_stays_a_row(tmp_path):
             assert found["judgement"]["verdict"] == "VERDICT_PARKED"
             found = await client.inspect("d", subscription.id, 2)
             assert found["judgement"]["verdict"] == "VERDICT_UNKNOWN_OBJECT"
-            assert (await client.inspect(object_id=1))["holder_count"] == 0
+            item = await client.inspect(object_id=1)
+            assert item["holder_count"] == 0
+            assert (item["object"]["payload"], item["payload_bytes"]) == ("", 6)
         assert not server.coordinator.sessions.made()
 
 
