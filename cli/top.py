@@ -31,15 +31,25 @@ _WIDTH = 110
 )
 @click.option("--once", is_flag=True, help="Show one frame, of one interval, and end.")
 @click.option(
+    "--frames", type=click.IntRange(1), help="End after so many frames; only the last is shown."
+)
+@click.option(
     "--svg",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the last frame to this file, as a picture.",
 )
-def top(interval_s: float, *, once: bool, svg: Path | None, **options: Any) -> None:  # noqa: ANN401
+def top(
+    interval_s: float,
+    frames: int | None,
+    *,
+    once: bool,
+    svg: Path | None,
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Watch a server: rates, latencies, devices by state, what waits, sizes. Ctrl-C ends it.
 
-    Latencies are of the last interval: half of them, and 99 %, were below what is shown. With --once the
-    exit status is 1 if the server does not answer.
+    Latencies are of the last interval: half of them, and 99 %, were below what is shown. With --once or
+    --frames the exit status is 1 if the server does not answer.
     """
     from cli.top_frame import History  # noqa: PLC0415
     from nearcast import NearcastError  # noqa: PLC0415
@@ -47,7 +57,7 @@ def top(interval_s: float, *, once: bool, svg: Path | None, **options: Any) -> N
     target, history = Target(**options), History()
     try:
         with reported(NearcastError):
-            asyncio.run(_watch(target, history, interval_s, once=once))
+            asyncio.run(_watch(target, history, interval_s, 1 if once else frames))
     except KeyboardInterrupt:
         click.echo()
     finally:
@@ -55,7 +65,7 @@ def top(interval_s: float, *, once: bool, svg: Path | None, **options: Any) -> N
             _draw(history, target, svg)
 
 
-async def _watch(target: Target, history: History, interval_s: float, *, once: bool) -> None:
+async def _watch(target: Target, history: History, interval_s: float, frames: int | None) -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.live import Live  # noqa: PLC0415
 
@@ -63,10 +73,11 @@ async def _watch(target: Target, history: History, interval_s: float, *, once: b
 
     console = Console(width=None if Console().is_terminal else _WIDTH)
     async with target.connect() as client:
-        if once:
+        if frames is not None:
             await _look(client, history)
-            await asyncio.sleep(interval_s)
-            await _look(client, history)
+            for _ in range(frames):
+                await asyncio.sleep(interval_s)
+                await _look(client, history)
             console.print(history.frame(target.server))
             return
         with Live(console=console, screen=console.is_terminal, auto_refresh=False) as live:

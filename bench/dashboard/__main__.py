@@ -19,6 +19,8 @@ _EVERY_S = 1.0
 _WATCH = "watch it: nearcast top "
 _TOP_AFTER_S = 8.0
 """In the demo, after its server has begun: devices have attached by then."""
+_TOP_FRAMES = 20
+"""Of a second each, before the picture is drawn."""
 
 
 def main(out: Path, flags: list[str]) -> int:
@@ -50,7 +52,7 @@ def _picture_top(address: str, out: Path) -> None:
         "cli",
         "top",
         address,
-        "--once",
+        f"--frames={_TOP_FRAMES}",
         f"--svg={out / 'top.svg'}",
     ]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=False)  # noqa: S603

@@ -17,6 +17,8 @@ from bench.dashboard.recording import Labels, Scrape
 
 FILE = Path(__file__).resolve().parents[2] / "ops" / "grafana" / "nearcast.json"
 _COLUMNS = 3
+_NAMED_MAX = 4
+"""Lines that are named where all of them are 0."""
 
 
 def panels(file: Path = FILE) -> list[dict[str, Any]]:
@@ -54,8 +56,9 @@ def _draw_panel(axis: Any, panel: dict[str, Any], recording: Sequence[Scrape]) -
             axis.plot(times_s, values, label=name, linewidth=1.2)
     axis.set_ylim(bottom=0)
     axis.set_xlabel(f"s   ({panel['fieldConfig']['defaults']['unit']})", fontsize=8)
-    if axis.lines:
-        axis.legend(fontsize=7, loc="upper left")
+    told = [line for line in axis.lines if any(line.get_ydata())] or axis.lines[:_NAMED_MAX]
+    if told:
+        axis.legend(handles=told, fontsize=7, loc="upper left")
 
 
 def lines(
