@@ -59,9 +59,11 @@ async def measure_metrics(workload: Workload, seconds: float, rounds: int, progr
                     speakers = lines[: workload.reporting]
                     rates[name].append(await closed_loop(speakers, reports, server, seconds))
                     progress(f"{workload.devices} devices, metrics", number + 1, 2 * rounds)
+                rss_mb = round(other.rss_bytes() / 1e6, 1)
     cpu_us = {name: statistics.median(one.cpu_us for one in found) for name, found in rates.items()}
     return {
         "devices": workload.devices,
+        "rss_mb": rss_mb,
         "reports_per_s": round(statistics.median(one.per_s for one in rates["plain"])),
         "metrics_reports_per_s": round(statistics.median(one.per_s for one in rates["metrics"])),
         "reports_cpu_us": round(cpu_us["plain"], 1),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from server.counters import Counters
 from server.session.events import Event, SnapshotDue, VersionedDelta
@@ -23,14 +23,6 @@ _NOTHING: deque[Any] = deque()
 
 def _nobody() -> None:
     """Stand for who waits for an outbox when nobody does."""
-
-
-class TimedReport(NamedTuple):
-    """A report that was read, and when."""
-
-    device_id: str
-    sequence: int
-    read_us: int
 
 
 class Queued(Generic[_Session]):
@@ -103,8 +95,9 @@ class SessionOutbox(Generic[_Session]):
         self._answers_taken = 0
         self.closed = False
         self.devices: dict[str, _Session] = {}
-        self.timed_report: TimedReport | None = None
-        """A report of which it is measured how long its answer takes; of one at a time."""
+        self.timed_report: tuple[str, int, int] | None = None
+        """A report of which it is measured how long its answer takes, of one at a time: of which device,
+        its sequence, when it was read in ns."""
 
     def __len__(self) -> int:
         return len(self._outbox)

@@ -10,35 +10,36 @@ Operations: O(1) a report; O(events) a write on a stream of which one is followe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter_ns
 
 from server.commands.command import Report
 from server.distribution import Distribution
-from server.measures import now_us
 from server.session import Event, Outbox
 from server.session.events import VersionedDelta
-from server.session.outbox import TimedReport
+
+_NS_PER_US = 1_000
 
 
 def follow(report: Report) -> None:
     """Note when a report was read, unless one of its stream is followed already."""
     outbox, session = report.outbox, report.session
     if outbox.timed_report is None and session is not None and report.sequence > session.report_sequence:
-        outbox.timed_report = TimedReport(report.device_id, report.sequence, now_us())
+        outbox.timed_report = (report.device_id, report.sequence, perf_counter_ns())
 
 
 def note_written(outbox: Outbox, events: Sequence[tuple[str, Event]], latency_us: Distribution) -> None:
     """Note how long the report took that is followed, if its answer is among what was written."""
-    followed = outbox.timed_report
-    if followed is None:
+    if outbox.timed_report is None:
         return
+    followed_id, sequence, read_ns = outbox.timed_report
     for device_id, event in events:
         if (
             isinstance(event, VersionedDelta)
-            and device_id == followed.device_id
-            and event.report_sequence >= followed.sequence
+            and event.report_sequence >= sequence
+            and device_id == followed_id
         ):
-            latency_us.note(now_us() - followed.read_us)
+            latency_us.note((perf_counter_ns() - read_ns) // _NS_PER_US)
             outbox.timed_report = None
             return
-    if followed.device_id not in outbox.devices:
+    if followed_id not in outbox.devices:
         outbox.timed_report = None

@@ -29,10 +29,12 @@ def check_single(row, devices):
 
 
 def test_the_command_writes_rows_and_a_picture(run_bench):
-    names = ["shared", "fleet", "storm-fleet"]
+    names = ["shared", "fleet", "storm-fleet", "metrics"]
     rows = run_bench("server", "--devices=12", *(f"--variant={name}" for name in names), *SMALL)
     assert [row["variant"] for row in rows] == names
-    shared, fleet, storm = rows
+    shared, fleet, storm, metrics = rows
+    assert metrics["scrapes"] >= 1
+    assert metrics["metrics_cpu_ratio"] > 0
     assert storm["hellos"] == storm["snapshots_sent"] == storm["lists_audited"] == 12
     assert 0 <= storm["storm_s"] <= storm["exact_s_max"]
     assert 0 < storm["restart_s"] <= storm["exact_s_p50"] <= storm["exact_s_p99"] <= storm["exact_s_max"]
