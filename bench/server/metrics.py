@@ -16,6 +16,7 @@ from bench.reports import Progress, Row
 from bench.server import lines as ways
 from bench.server.connections import attach
 from bench.server.lines import opened
+from bench.server.listeners import Listeners
 from bench.server.measures import Rate, closed_loop
 from bench.server.processes import Process
 from bench.server.setup import published, serving
@@ -49,6 +50,7 @@ async def measure_metrics(workload: Workload, seconds: float, rounds: int, progr
                 "plain": (plain, plain_lines),
                 "metrics": (other, other_lines),
             }
+            listeners = Listeners(workload, other_lines)
             for _, lines in servers.values():
                 await attach(lines, workload)
             async with _scraped(port) as scrapes:
@@ -60,6 +62,7 @@ async def measure_metrics(workload: Workload, seconds: float, rounds: int, progr
                     rates[name].append(await closed_loop(speakers, reports, server, seconds))
                     progress(f"{workload.devices} devices, metrics", number + 1, 2 * rounds)
                 rss_mb = round(other.rss_bytes() / 1e6, 1)
+            audited = await listeners.audit()
     cpu_us = {name: statistics.median(one.cpu_us for one in found) for name, found in rates.items()}
     return {
         "devices": workload.devices,
@@ -73,6 +76,7 @@ async def measure_metrics(workload: Workload, seconds: float, rounds: int, progr
         "metrics_runs_cpu_us": [round(one.cpu_us, 1) for one in rates["metrics"]],
         "scrapes": len(scrapes),
         "scrape_bytes": max(scrapes, default=0),
+        **audited,
     }
 
 
