@@ -6,48 +6,38 @@ import asyncio
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.failures import reported
+from cli.target_options import Target, access_options
 
 if TYPE_CHECKING:
-    from nearcast import ServerStatus, Tls
+    from nearcast import ServerStatus
 
 
 @click.command(epilog="Example: nearcast status localhost:7433")
 @click.argument("target", default="localhost:7433")
-@click.option("--token", envvar="NEARCAST_TOKEN", help="What the server asks for.")
-@click.option(
-    "--tls-root",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Certificates to verify the server with, PEM.",
-)
+@access_options
 @click.option("--all", "everything", is_flag=True, help="Show counters that are 0 and the limits, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
-def status(
-    target: str, token: str | None, tls_root: Path | None, *, everything: bool, as_json: bool
-) -> None:
+def status(target: str, *, everything: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Show what a server is doing and what it has counted.
 
     The exit status is 0 for a server that is serving and 1 for any other.
     """
-    from nearcast import NearcastError, ServerState, Tls  # noqa: PLC0415
+    from nearcast import NearcastError, ServerState  # noqa: PLC0415
 
-    tls = None if tls_root is None else Tls(tls_root.read_bytes())
     with reported(NearcastError):
-        found = asyncio.run(_ask(target, token, tls))
+        found = asyncio.run(_ask(Target(target, **options)))
     click.echo(json.dumps(_plain(found), indent=2) if as_json else _table(found, everything=everything))
     if found.state is not ServerState.SERVING:
         raise SystemExit(1)
 
 
-async def _ask(target: str, token: str | None, tls: Tls | None) -> ServerStatus:
-    import nearcast  # noqa: PLC0415
-
-    async with nearcast.connect(target, token=token, tls=tls) as client:
+async def _ask(target: Target) -> ServerStatus:
+    async with target.connect() as client:
         return await client.status()
 
 

@@ -35,6 +35,7 @@ def access_options(command: _Command) -> _Command:
     for option in (
         click.option(
             "--tls-root",
+            envvar="NEARCAST_TLS_ROOT",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             help="Certificates to verify the server with, PEM.",
         ),
