@@ -24,6 +24,7 @@ TEXTS ?=
 KILLS ?= 100
 OTHERS ?= 20
 SINCE ?=
+INPUTS ?= 1030000
 JOBS ?= 3
 TIMES ?= $(or $(NEARCAST_TEST_TIMES),1)
 
@@ -152,6 +153,11 @@ test-nojit: $(STAMP)  ## Run the kernels' tests as plain Python (KERNEL_TESTS=fo
 test-boundscheck: $(STAMP)  ## Run the kernels' tests with bounds checks (KERNEL_TESTS=folders or files)
 	NUMBA_BOUNDSCHECK=1 $(COMPILE)
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(KERNEL_TESTS)
+
+# A package of its own: it has wheels for Linux only.
+fuzz: $(STAMP)  ## Feed decoders, parsers, sessions and settings a million inputs, half an hour (INPUTS=1030000 SEED=1)
+	$(PIP) -e '.[fuzz]'
+	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) --seed $(SEED)
 
 proto: $(STAMP)  ## Generate the Python stubs from proto/
 	rm -f $(STUBS)/*_pb2*.py*

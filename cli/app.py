@@ -18,6 +18,7 @@ from cli.status import status
 from cli.store import store
 from cli.stream import stream, stream_audit, stream_lists, stream_release
 from cli.stream_demo import stream_demo
+from cli.token import token
 from cli.top import top
 
 
@@ -33,6 +34,7 @@ app.add_command(idf)
 app.add_command(status)
 app.add_command(inspect)
 app.add_command(top)
+app.add_command(token)
 app.add_command(simulate)
 app.add_command(replay)
 app.add_command(demo)

@@ -49,10 +49,11 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
         raise click.ClickException(_what_is_wrong(error)) from None
     begin_logging(settings.log_level, settings.log_format)
     from server.errors import BridgeError, MetricsPortError, StoreError, TracingError  # noqa: PLC0415
+    from server.identity.watched_file import FileError  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
 
-    expected = (StoreError, PortError, MetricsPortError, BridgeError, TracingError, OSError)
+    expected = (StoreError, PortError, MetricsPortError, BridgeError, TracingError, FileError, OSError)
     with reported(*expected), kernel_bar() as on_compiling:
         run(settings, _announce, on_compiling)
 

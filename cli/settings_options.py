@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from server.settings import Shown
+    from server.setting_notes import Shown
 
 _METAVARS = {"int": "INTEGER", "float": "FLOAT", "str": "TEXT", "Path": "FILE"}
 
@@ -105,13 +105,13 @@ def _facts(name: str, field: FieldInfo) -> Facts:
 
 
 def _shown(field: FieldInfo) -> Shown:
-    from server.settings import Shown  # noqa: PLC0415
+    from server.setting_notes import Shown  # noqa: PLC0415
 
     return next((one for one in field.metadata if isinstance(one, Shown)), Shown())
 
 
 def _default(field: FieldInfo) -> str:
-    from server.settings import InRealTime  # noqa: PLC0415
+    from server.setting_notes import InRealTime  # noqa: PLC0415
 
     if field.is_required():
         return "required"

@@ -90,6 +90,11 @@ class Windows:
         """Whether some subscription has this window."""
         return (duration_ms, count) in self._number_of
 
+    @property
+    def has_count(self) -> bool:
+        """Whether some subscription has a window of so many objects."""
+        return any(count for _, count in self._number_of)
+
     def last(self, number: int) -> tuple[int, int]:
         """Return the milliseconds, and the number of objects, of a window; 0 for what it is not."""
         return int(self._duration_ms[number]), int(self._count[number])

@@ -19,8 +19,8 @@ from nearcast.protocol.location import Location
 from nearcast.protocol.shapes import position_message
 from nearcast.protocol.specs import spec_message
 from nearcast.publisher import Publisher
-from nearcast.transport.calls import await_response
-from nearcast.transport.channel import Channel, Tls
+from nearcast.transport.calls import patiently
+from nearcast.transport.channel import Channel, Tls, TokenSource
 from nearcast.transport.codec import FLEET, SINGLE, Codec
 from nearcast.transport.device_stream import DeviceStream
 from nearcast.v1 import control_service_pb2, device_service_pb2
@@ -156,7 +156,7 @@ class Client:
         RefusedError
             If one is coming into force already, or a weight is out of its limits.
         """
-        response = await self._call(self._channel.control.SetIdf, idf_parts(table))
+        response = await self._call(self._channel.control.SetIdf, list(idf_parts(table)))
         return int(response.generation)
 
     async def status(self) -> ServerStatus:
@@ -233,7 +233,14 @@ class Client:
                 session.pass_time()
 
     async def _call(self, method: Any, request: Any) -> Any:  # noqa: ANN401
-        return await await_response(method(request, metadata=self._channel.metadata))
+        """Call a method; again if the server has said so, with another token if there is one."""
+
+        async def call(_is_returning: bool) -> Any:  # noqa: ANN401, FBT001
+            return await method(request, metadata=await self._channel.metadata())
+
+        return await patiently(
+            call, can_renew_token=self._channel.can_renew_token, waits_for_server=False
+        )
 
     async def _attach(
         self,
@@ -247,7 +254,6 @@ class Client:
         session = DeviceSession(
             device_id,
             os.urandom(_NONCE_BYTES),
-            self._channel.token,
             self.clock,
             lambda request: stream.send(device_id, request),
             location,
@@ -295,7 +301,7 @@ class Fleet:
 async def connect(
     target: str,
     *,
-    token: str | None = None,
+    token: TokenSource | None = None,
     tls: Tls | None = None,
     keepalive_s: float = _KEEPALIVE_S,
 ) -> AsyncIterator[Client]:
@@ -306,9 +312,11 @@ async def connect(
     target
         Its address, such as ``localhost:7433``.
     token
-        What the server asks for, if it does.
+        Who this client is, for servers that ask: a token, or what returns one that is good now, as it is
+        or to be awaited. It is asked whenever a call or stream begins. When a token ends, the server ends
+        the streams that began with it; devices and publishers go on with another one by themselves.
     tls
-        How to verify it; None for a connection without encryption.
+        How to verify the server; None for a connection without encryption.
     keepalive_s
         Between signs of life of the connection; one that gives none for as long, at most ten seconds, is
         broken off and made anew. Servers hang up on who gives them more often than every ten seconds.

@@ -31,11 +31,20 @@ class RefusedError(NearcastError):
         What would be allowed.
     message
         The sentence for people; made of the above if absent.
+    retry_after_ms
+        How long to wait before the same is tried again; 0 if waiting does not help.
     """
 
     def __init__(
-        self, reason: Reason, field: str, value: str, limit: str, message: str | None = None
+        self,
+        reason: Reason,
+        field: str,
+        value: str,
+        limit: str,
+        message: str | None = None,
+        retry_after_ms: int = 0,
     ) -> None:
+        self.retry_after_ms = retry_after_ms
         self.reason = reason
         self.field = field
         self.value = value
@@ -48,7 +57,7 @@ class RefusedError(NearcastError):
         number = int(error.reason)
         known = number in {int(reason) for reason in Reason}
         reason = Reason(number) if known else Reason.UNSPECIFIED
-        return cls(reason, error.field, error.value, error.limit, error.message)
+        return cls(reason, error.field, error.value, error.limit, error.message, error.retry_after_ms)
 
 
 class UnavailableError(NearcastError):

@@ -45,7 +45,8 @@ class Publisher:
         that meet in the server share the cost of a commit.
 
         If the connection breaks before the answer, a request is sent again when all its objects have
-        keys, which makes that safe. A server that is stopping or starting, or that is gone before it has
+        keys, which makes that safe. A request that comes too early (`Reason.RATE_LIMITED`) is sent again
+        when the server has said. A server that is stopping or starting, or that is gone before it has
         seen the request, is waited for, up to a minute.
 
         Raises
@@ -74,12 +75,13 @@ class Publisher:
             If one of them is not alive (any more).
         """
         request = publisher_service_pb2.RetractRequest(ids=ids)
-        metadata = self._channel.metadata
-        await patiently(
-            lambda is_returning: self._channel.publishers.Retract(
-                request, metadata=metadata, wait_for_ready=is_returning
-            )
-        )
+
+        async def call(is_returning: bool) -> Any:  # noqa: ANN401, FBT001
+            metadata = await self._channel.metadata()
+            retract = self._channel.publishers.Retract
+            return await retract(request, metadata=metadata, wait_for_ready=is_returning)
+
+        await patiently(call, can_renew_token=self._channel.can_renew_token)
 
     def rebuild(self) -> None:
         """Let go of the stream: the line is a new one."""
@@ -95,6 +97,7 @@ class Publisher:
             lambda is_returning: self._exchange(request, is_returning),
             tries,
             is_returning=self._is_known,
+            can_renew_token=self._channel.can_renew_token,
         )
 
     async def _exchange(
@@ -133,7 +136,7 @@ class Publisher:
 
     async def _accepted(self, wait_for_ready: bool) -> Any:  # noqa: ANN401, FBT001
         """Open a stream and wait until the server has taken it on: then it answers, or says why not."""
-        metadata = [*self._channel.metadata, *STREAM_METADATA]
+        metadata = [*await self._channel.metadata(), *STREAM_METADATA]
         call = self._channel.publishers.Publish(metadata=metadata, wait_for_ready=wait_for_ready)
         is_accepted = False
         try:

@@ -115,7 +115,7 @@ class IdfTable:
         """
         try:
             found: Any = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise IdfError("the table", error, "JSON") from error
         if not isinstance(found, dict) or found.get("format") != _FORMAT:
             raise IdfError("the table", "of another format", f"one of format {_FORMAT!r}")

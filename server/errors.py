@@ -26,10 +26,15 @@ class RefusalError(Exception):
         What it was; shortened for display. Text that others sent comes as its repr.
     limit
         What would be allowed, as a phrase that follows "must be".
+    retry_after_ms
+        When the same may be allowed; 0 if that does not depend on time.
     """
 
-    def __init__(self, reason: Reason, field: str, value: object, limit: str) -> None:
+    def __init__(
+        self, reason: Reason, field: str, value: object, limit: str, *, retry_after_ms: int = 0
+    ) -> None:
         self.reason = reason
+        self.retry_after_ms = retry_after_ms
         self.field = field
         self.value = _shortened(value)
         self.limit = limit

@@ -76,5 +76,15 @@ class Limits:
     """Rows after which a batch takes no further command: a few milliseconds of writing."""
     outlet_max: int = 1_000_000
     """Changes of objects that wait to be told at the outlet; beyond, publications are refused."""
+    publisher_objects_max: int = 0
+    """Live objects of one publisher; 0 for any number."""
+    tenant_objects_max: int = 0
+    """Live objects of one tenant; 0 for any number."""
+    tenant_subscriptions_max: int = 0
+    """Subscriptions of all devices of one tenant; 0 for any number."""
+    streams_max: int = 200_000
+    """Calls and streams that are open, of all callers; beyond, calls are refused."""
+    connections_max: int = 16_384
+    """Connections of all callers; beyond, they are closed."""
     message_bytes_max: int = 32 * 1024 * 1024
     """Of one gRPC message: a full request of objects with full payloads fits."""

@@ -26,7 +26,8 @@ from index.tables.growth import reserve
 from safe_region.frame import Frame
 from safe_region.jit.ahead import Report
 from server.core.coordinator import Coordinator
-from server.errors import BridgeError
+from server.errors import BridgeError, StoreError
+from server.identity.setup import Identity, identity_of
 from server.limits import Limits
 from server.monitoring.monitoring import Monitoring
 from server.runtime.command_loop import CommandLoop
@@ -35,8 +36,7 @@ from server.runtime.retention import Retention
 from server.runtime.warmup import logged, ready_kernels
 from server.settings import ServerSettings
 from server.store import SqliteStore
-from server.transport import Auth, Listener
-from server.transport.listener import TlsFiles
+from server.transport import Listener
 
 if TYPE_CHECKING:
     from server.bridge.feeds import Given, Taken
@@ -87,7 +87,7 @@ class Server:
     ) -> None:
         self.settings = settings
         self._frame = Frame.of(settings.area)
-        self._limits = limits or Limits(margin_m_max=settings.margin_m_max, late_ms=settings.late_ms)
+        self._limits = limits or limits_of(settings)
         self._on_compiling = on_compiling or logged()
         self.port = 0
         self.metrics_port = 0
@@ -101,6 +101,8 @@ class Server:
 
         Raises
         ------
+        FileError
+            If keys or certificates cannot be used.
         StoreError
             If the store cannot be used.
         PortError
@@ -113,15 +115,16 @@ class Server:
             If objects are to be followed and the library is not there.
         """
         settings = self.settings
+        identity = identity_of(settings)
         self._monitoring = Monitoring(settings)
         self.metrics_port = self._monitoring.metrics_port
         try:
-            await self._start(settings)
+            await self._start(settings, identity)
         except BaseException:
             self._monitoring.close()
             raise
 
-    async def _start(self, settings: ServerSettings) -> None:
+    async def _start(self, settings: ServerSettings, identity: Identity) -> None:
         if settings.store != Path(":memory:"):
             settings.store.parent.mkdir(parents=True, exist_ok=True)
         self._store = SqliteStore(settings.store, self._frame, tells=bool(settings.outlet))
@@ -134,15 +137,16 @@ class Server:
                 options,
                 virtual_time=settings.virtual_time,
                 lease_ms=settings.lease_ms,
+                serves_tenants=bool(settings.tenants),
             )
             retention = Retention(self._store, settings.subscription_retention_days)
             self._command_loop = CommandLoop(self.coordinator, self._store, retention=retention)
             self._command_loop.state = ServerState.RECOVERING
             self._readings = self._monitoring.begin(self._command_loop)
             self._listener = Listener(
-                self._command_loop, Auth(settings.tokens), settings.keepalive_ms, self._readings
+                self._command_loop, identity.authenticator, settings.keepalive_ms, self._readings
             )
-            self.port = await self._listener.start(settings.host, settings.port, _tls(settings))
+            self.port = await self._listener.start(settings.host, settings.port, identity.certificates)
             try:
                 await asyncio.to_thread(self._warm_up)
                 inlets = await asyncio.to_thread(self._recover)
@@ -175,6 +179,11 @@ class Server:
         """Recover; return how far the inlet was taken."""
         found = self._store.recover()
         self.coordinator.recover(found)
+        if self.settings.tenants and self.coordinator.matching.has_count_window:
+            raise StoreError(
+                f"store {self.settings.store} has subscriptions whose window is a number of objects, "
+                "which has no meaning with several tenants: end them, or serve no other tenant"
+            )
         return found.inlets
 
     def _bridged(self, feeds: _Feeds, inlets: Mapping[str, str]) -> list[_Bridge]:
@@ -259,6 +268,18 @@ def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> E
     )
 
 
+def limits_of(settings: ServerSettings) -> Limits:
+    """Return what is accepted: what settings say, and for the rest the defaults."""
+    return Limits(
+        margin_m_max=settings.margin_m_max,
+        late_ms=settings.late_ms,
+        publisher_objects_max=settings.publisher_objects_max,
+        tenant_objects_max=settings.tenant_objects_max,
+        tenant_subscriptions_max=settings.tenant_subscriptions_max,
+        connections_max=settings.connections_max,
+    )
+
+
 def _opened_feeds(settings: ServerSettings) -> _Feeds:
     """Return what the bridge reads and writes.
 
@@ -282,12 +303,6 @@ def _opened_feeds(settings: ServerSettings) -> _Feeds:
         )
     except OSError as error:
         raise BridgeError(str(error)) from error
-
-
-def _tls(settings: ServerSettings) -> TlsFiles | None:
-    if settings.tls_certificate is None or settings.tls_key is None:
-        return None
-    return TlsFiles(settings.tls_certificate.read_bytes(), settings.tls_key.read_bytes())
 
 
 def _let_threads_finish() -> None:

@@ -49,7 +49,10 @@ class LiveObject(NamedTuple):
     expiry_ms: int
     payload: bytes
     key: str
+    """Qualified by the tenant, as keywords are."""
     area: ObjectArea | None = None
+    owner: str = ""
+    """Qualified name of the publisher; empty if it need not say who it is."""
 
     def equals(self, new: NewObject) -> bool:
         """Whether publishing `new` would change nothing but the time."""

@@ -6,11 +6,12 @@ Each is declared once, here: the command line makes its flags and its help from 
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, FilePath, field_validator, model_validator
 from pydantic_settings import (
@@ -34,49 +35,32 @@ from index.catalogue import (
     SUBSCRIPTION_INDEXES,
 )
 from safe_region.frame import Area, Frame
+from server.setting_notes import (
+    Days,
+    InRealTime,
+    Metres,
+    MetresPerSecond,
+    Milliseconds,
+    PerSecond,
+    Seconds,
+    Shown,
+)
 
 BUFFER_EXTRA_MAX = 1000
 """Above, a buffer costs more than the reports it saves."""
 
 _BUFFER_EXTRA = f"auto or 0 to {BUFFER_EXTRA_MAX}"
 _COST_MAX = 1e9
+_RATE_MAX = 1e9
+
+_TENANT = "1 to 64 printable characters, none of them a blank"
+_TENANT_LENGTH_MAX = 64
 
 _LEASE_MS = 600_000
 """Ten minutes: long for a phone that sleeps between two signs of life, short for who counts devices."""
 
 _RETENTION_DAYS = 90.0
 """A quarter of a year: who comes back later has most likely installed the app anew."""
-
-_Number = TypeVar("_Number", int, float)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What the help says of a setting that its type, bounds and default do not."""
-
-    unit: str = ""
-    flag: str = ""
-    """If it is not the field's name."""
-    metavar: str = ""
-    limit: str = ""
-    """What is allowed, if a validator decides on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class InRealTime(Generic[_Number]):
-    """A default that holds in real time; in virtual time nobody is late unless that is asked for: 0."""
-
-    value: _Number
-
-    def __call__(self, settings: Mapping[str, Any]) -> _Number:
-        """Return the default beside settings that were read before."""
-        return type(self.value)(0) if settings.get("virtual_time") else self.value
-
-
-Milliseconds = Annotated[int, Shown(unit="milliseconds")]
-Days = Annotated[float, Shown(unit="days")]
-Metres = Annotated[float, Shown(unit="metres")]
-MetresPerSecond = Annotated[float, Shown(unit="metres a second")]
 
 
 class ServerSettings(BaseSettings):
@@ -182,10 +166,52 @@ class ServerSettings(BaseSettings):
     )
     tokens: Annotated[tuple[str, ...], Shown(flag="--token")] = Field(
         (),
-        description="Token of which a caller must present one; repeat for more. None lets everybody in.",
+        description="Secret for development: who presents it may do everything, as anybody of the "
+        "default tenant; repeat for more. Without any, and without keys, everybody may.",
     )
-    tls_certificate: FilePath | None = Field(None, description="Certificate chain, PEM.")
+    jwks: FilePath | None = Field(
+        None,
+        description="Public keys of signed tokens, a JSON Web Key Set; read again when it changes.",
+    )
+    token_audience: str = Field("nearcast", min_length=1, description="Audience of signed tokens.")
+    token_issuer: str = Field("", description="Issuer of signed tokens; empty for any.")
+    token_skew_s: Seconds = Field(
+        30.0, ge=0.0, le=600.0, description="How far clocks of who signs tokens may be off."
+    )
+    tenants: Annotated[tuple[str, ...], Shown(flag="--tenant", limit=_TENANT)] = Field(
+        (), description="Tenant that tokens may be of, beside the default one; repeat for more."
+    )
+    device_rate: PerSecond = Field(
+        50.0, ge=0.1, le=_RATE_MAX, description="Operations of a device: reports, calls and so on."
+    )
+    gateway_rate: PerSecond = Field(
+        50_000.0, ge=0.1, le=_RATE_MAX, description="Operations of a gateway, for all its devices."
+    )
+    publisher_rate: PerSecond = Field(
+        10_000.0, ge=0.1, le=_RATE_MAX, description="Operations of a publisher: objects and calls."
+    )
+    operator_rate: PerSecond = Field(
+        100.0, ge=0.1, le=_RATE_MAX, description="Operations of an operator."
+    )
+    publisher_objects_max: int = Field(
+        0, ge=0, description="Live objects of a publisher; 0 for any number."
+    )
+    tenant_objects_max: int = Field(0, ge=0, description="Live objects of a tenant; 0 for any number.")
+    tenant_subscriptions_max: int = Field(
+        0, ge=0, description="Subscriptions of all devices of a tenant; 0 for any number."
+    )
+    connections_max: int = Field(16_384, ge=1, description="Connections; those beyond are closed.")
+    tls_certificate: FilePath | None = Field(
+        None, description="Certificate chain, PEM; read again when it changes."
+    )
     tls_key: FilePath | None = Field(None, description="Private key of the certificate, PEM.")
+    tls_client_roots: FilePath | None = Field(
+        None,
+        description="Certificates, PEM, one of which a client's must come from; none for any client.",
+    )
+    insecure: bool = Field(
+        False, description="Listen beyond this machine although there are no TLS or no tokens."
+    )
     metrics_port: int | None = Field(
         None,
         ge=0,
@@ -267,7 +293,47 @@ class ServerSettings(BaseSettings):
     def _pair_tls(self) -> ServerSettings:
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key must be given together")
+        if self.tls_client_roots is not None and self.tls_certificate is None:
+            raise ValueError("tls_client_roots needs tls_certificate and tls_key")
         return self
+
+    @field_validator("tenants")
+    @classmethod
+    def _name_tenants(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            is_name = 1 <= len(name) <= _TENANT_LENGTH_MAX and name.isprintable() and " " not in name
+            if not is_name:
+                raise ValueError(f"tenant is {name!r}, must be {_TENANT}")
+        if len(set(value)) != len(value):
+            raise ValueError("tenants must be different from each other")
+        return value
+
+    @model_validator(mode="after")
+    def _keep_tenants_apart(self) -> ServerSettings:
+        if self.tenants and self.jwks is None:
+            raise ValueError("tenants needs jwks: only signed tokens say of which tenant a caller is")
+        if self.tenants and (self.inlet or self.outlet):
+            raise ValueError("tenants must be none with an inlet or outlet, which belong to no tenant")
+        return self
+
+    @model_validator(mode="after")
+    def _be_secure_or_say_so(self) -> ServerSettings:
+        is_secure = self.tls_certificate is not None and (self.jwks is not None or bool(self.tokens))
+        if not is_secure and not self.insecure and not _is_loopback(self.host):
+            raise ValueError(
+                f"host is {self.host!r}, must be of this machine without TLS and tokens: give "
+                "tls_certificate, tls_key and jwks, or say insecure"
+            )
+        return self
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether nobody but this machine can reach an address; a name may be of any machine."""
+    if host == "localhost":
+        return True
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    return False
 
 
 def _known(value: str, field: str, choices: Iterable[str]) -> str:

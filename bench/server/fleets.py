@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import statistics
+from collections.abc import Sequence
 
 from bench.reports import Progress, Row
 from bench.server import lines as ways
 from bench.server.connections import attach
 from bench.server.lines import Awaited, Channel, entry_count, opened
 from bench.server.listeners import AUDITED, Listeners
-from bench.server.measures import PONG_NUMBER, flooded, windowed
+from bench.server.measures import PONG_NUMBER, Rate, flooded, windowed
 from bench.server.processes import Process
 from bench.server.workload import ROUND, AttachRequest, FleetRequest, Workload
 
@@ -35,9 +36,19 @@ class Fleets:
         Who answers.
     seconds, rounds
         Length of a measurement, and how many there are.
+    metadata
+        Who the streams are of.
     """
 
-    def __init__(self, workload: Workload, server: Process, seconds: float, rounds: int) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        server: Process,
+        seconds: float,
+        rounds: int,
+        metadata: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self._metadata = metadata
         self._workload = workload
         self._server = server
         self._seconds = seconds
@@ -79,6 +90,16 @@ class Fleets:
             row["answered_share"] = round(statistics.median(one for _, one in accepted), 4)
             row["rss_mb_end"] = round(self._server.rss_bytes() / 1e6, 1)
         return row | await self._audit()
+
+    async def reanchors(self) -> Rate:
+        """Attach all devices on streams of their own, and measure how many reports are answered."""
+        entries = min(ENTRIES, len(self._groups[-1]))
+        window = min(_WINDOW_MAX, len(self._groups[-1]) - len(self._groups[-1]) % entries)
+        reports = [self._reports(group, entries) for group in self._groups]
+        address = self._server.address
+        async with opened(STREAMS, address, ways.ATTACH_FLEET, self._metadata) as lines:
+            await self._attach(lines)
+            return await windowed(lines, reports, entries, window, self._server, self._seconds)
 
     async def _audit(self) -> Row:
         """Attach some of the devices anew, on connections of their own, and look at their lists."""

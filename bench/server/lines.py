@@ -24,6 +24,7 @@ ATTACH = "/nearcast.v1.DeviceService/Attach"
 ATTACH_FLEET = "/nearcast.v1.DeviceService/AttachFleet"
 PUBLISH = "/nearcast.v1.PublisherService/Publish"
 
+Metadata = Sequence[tuple[str, str]]
 OnMessage = Callable[[int, bytes], Sequence[bytes]]
 _OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
@@ -135,13 +136,24 @@ async def opened(
     count: int,
     address: str,
     method: str,
-    metadata: Sequence[tuple[str, str]] = (),
+    metadata: Metadata | Callable[[int], Metadata] = (),
     connections: int | None = None,
 ) -> AsyncIterator[list[Channel]]:
-    """Open lines, each on a connection of its own or on so many; close them when the block ends."""
+    """Open lines, each on a connection of its own or on so many; close them when the block ends.
+
+    Metadata may be another line's another.
+    """
     shared = count if connections is None else min(count, connections)
     channels = [connection(address) for _ in range(shared)]
-    lines = [Channel(number, channels[number % shared], method, metadata) for number in range(count)]
+    lines = [
+        Channel(
+            number,
+            channels[number % shared],
+            method,
+            metadata(number) if callable(metadata) else metadata,
+        )
+        for number in range(count)
+    ]
     try:
         yield lines
     finally:

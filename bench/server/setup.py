@@ -28,8 +28,8 @@ def serving(
     """Run a server with the store of a folder, on any port by default."""
     area = ",".join(repr(bound) for bound in workload.area)
     store = folder / "store.db"
-    own = [f"--area={area}", f"--port={port}", f"--store={store}"]
-    with running(["cli", "serve", *own, *flags], _READY, folder / "server.log") as process:
+    flags = [f"--area={area}", f"--port={port}", f"--store={store}", *flags]
+    with running(["cli", "serve", *flags], _READY, folder / "server.log") as process:
         yield process
 
 
@@ -39,7 +39,12 @@ def compile_kernels(workload: Workload) -> None:
         pass
 
 
-async def published(workload: Workload, server: Process, progress: Progress) -> float:
+async def published(
+    workload: Workload,
+    server: Process,
+    progress: Progress,
+    metadata: Sequence[tuple[str, str]] = (),
+) -> float:
     """Publish all objects in full requests, a few under way; return how many became durable a second."""
     requests = [request.SerializeToString() for request in workload.requests()]
     answers = Awaited()
@@ -53,7 +58,7 @@ async def published(workload: Workload, server: Process, progress: Progress) -> 
         )
         return ()
 
-    async with opened(1, server.address, ways.PUBLISH) as (line,):
+    async with opened(1, server.address, ways.PUBLISH, metadata) as (line,):
         line.on_message = on_message
         await line.start()
         began = time.perf_counter()

@@ -7,6 +7,7 @@ import click
 from cli.bench.ap_plus import ap_plus
 from cli.bench.ap_tree import ap_tree
 from cli.bench.berlinmod import berlinmod
+from cli.bench.door import door
 from cli.bench.draw_file import draw_file
 from cli.bench.dskype import dskype
 from cli.bench.lamps import lamps
@@ -35,6 +36,7 @@ def bench() -> None:
 bench.add_command(ap_plus)
 bench.add_command(ap_tree)
 bench.add_command(berlinmod)
+bench.add_command(door)
 bench.add_command(draw_file)
 bench.add_command(lamps)
 bench.add_command(match)

@@ -52,7 +52,11 @@ class RedisAddress:
         AddressError
             If it has not the form of one.
         """
-        parts = urlsplit(text)
+        try:
+            parts = urlsplit(text)
+            _ = parts.port  # raises if it is none
+        except ValueError as error:
+            raise AddressError(f"address is {text}, must be like {_FORM}: {error}") from None
         path = parts.path.strip("/").split("/")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         streams = options.pop("streams", "1")

@@ -52,6 +52,6 @@ def _of_json(line: bytes, schema: pa.Schema) -> dict[str, Any]:
         if row.get("payload") is not None:
             row["payload"] = base64.b64decode(row["payload"], validate=True)
         pa.RecordBatch.from_pylist([row], schema)
-    except (ValueError, TypeError, AttributeError, pa.ArrowException):
+    except (ValueError, TypeError, AttributeError, RecursionError, pa.ArrowException):
         return {}
     return {name: row.get(name) for name in schema.names}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from nearcast.errors import invalid
+from nearcast.errors import NearcastError, invalid
 from nearcast.model import Distribution, GeoObject, LiveObject, ServerState, ServerStatus
 from nearcast.protocol.shapes import area_from, area_message, number, position_message
 from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2
@@ -91,7 +92,16 @@ def live_object(message: objects_pb2.Object) -> LiveObject:
 
 
 def frame(message: geometry_pb2.Frame) -> Frame:
-    """Read a frame, with the server's own factors."""
+    """Read a frame, with the server's own factors.
+
+    Raises
+    ------
+    NearcastError
+        If it is none.
+    """
+    factors = (message.x_m_per_deg, message.y_m_per_deg, message.maxdist_m)
+    if not all(0.0 < one < math.inf for one in factors):
+        raise NearcastError("the server's welcome has no frame")
     return Frame(
         Area(message.lon_min, message.lat_min, message.lon_max, message.lat_max),
         message.lon0_deg,

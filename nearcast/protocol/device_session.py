@@ -43,8 +43,6 @@ class DeviceSession:
         The device's name on the server.
     nonce
         Random bytes of this instance of the app.
-    token
-        What the server asks for; may be empty.
     clock
         Server time.
     send
@@ -59,7 +57,6 @@ class DeviceSession:
         self,
         device_id: str,
         nonce: bytes,
-        token: str,
         clock: Clock,
         send: Callable[[Request], None],
         location: Location,
@@ -85,7 +82,6 @@ class DeviceSession:
         self.lease_ms = 0
         """How long the server lets this device be silent; 0 for ever."""
         self._nonce = nonce
-        self._token = token
         self._sequence = DeltaSequence()
         self._sender = RequestSender(location, send, self.counters, clock, self._sequence)
         self._pongs: dict[int, Callable[[], None]] = {}
@@ -117,7 +113,7 @@ class DeviceSession:
     def connect(self) -> None:
         """Say hello on a new stream, unless this session has ended: nobody would answer for it."""
         if self.error is None:
-            self._sender.hello(self.device_id, self._token, self._nonce)
+            self._sender.hello(self.device_id, self._nonce)
 
     def disconnect(self) -> None:
         """Note that the stream is gone."""
@@ -246,7 +242,7 @@ class DeviceSession:
                 else:
                     self.registry.end_refused(rejection.number)
             case _:
-                _log.warning("device %s: %s", self.device_id, error)
+                _log.warning("device %s: refused, %s", self.device_id, error.reason.name)
 
     # -- the device ------------------------------------------------------------------------------
 

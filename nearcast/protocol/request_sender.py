@@ -60,12 +60,11 @@ class RequestSender:
         self.sent_ms = 0
         """When something was last said, in steady time."""
 
-    def hello(self, device_id: str, token: str, nonce: bytes) -> None:
+    def hello(self, device_id: str, nonce: bytes) -> None:
         """Say who this is, and which version it has."""
         shared, margin_m = self._shown()
         hello = device_service_pb2.Hello(
             device_id=device_id,
-            token=token,
             instance_nonce=nonce,
             version=self._sequence.acknowledged(),
             position=shared.position(),

@@ -36,6 +36,15 @@ def refusal(error: grpc.aio.AioRpcError) -> NearcastError:
     return UnavailableError(f"{error.code().name}: {error.details()}")
 
 
+def wait_before_retry_s(error: NearcastError, *, can_renew_token: bool) -> float | None:
+    """Return after how long the same may be asked again, with nothing done so far; None for never."""
+    if not isinstance(error, RefusedError):
+        return None
+    if error.reason is Reason.RATE_LIMITED and error.retry_after_ms > 0:
+        return error.retry_after_ms / 1000.0
+    return 0.0 if error.reason is Reason.TOKEN_EXPIRED and can_renew_token else None
+
+
 def is_coming_back(error: NearcastError) -> bool:
     """Whether the server has done nothing and asks to try again."""
     return isinstance(error, RefusedError) and error.reason in _COMING_BACK
@@ -63,9 +72,14 @@ async def await_response(call: Awaitable[_Answer]) -> _Answer:
 
 
 async def patiently(
-    call: Callable[[bool], Awaitable[_Answer]], tries: int = 1, *, is_returning: bool = False
+    call: Callable[[bool], Awaitable[_Answer]],
+    tries: int = 1,
+    *,
+    is_returning: bool = False,
+    can_renew_token: bool = False,
+    waits_for_server: bool = True,
 ) -> _Answer:
-    """Make a call, again while the server is stopping or starting.
+    """Make a call, again while the server is stopping or starting, and when it has said that it may be.
 
     Parameters
     ----------
@@ -75,6 +89,10 @@ async def patiently(
         How often a call may be made whose fate is not known because the connection broke.
     is_returning
         Whether the server is expected to be there or to come back, so that it is waited for at once.
+    can_renew_token
+        Whether the next call has another token.
+    waits_for_server
+        Whether to wait for a server that is stopping or starting.
 
     Raises
     ------
@@ -94,7 +112,12 @@ async def patiently(
             raise UnavailableError(f"the server did not come back within {PATIENCE_S:.0f} s") from None
         except NearcastError as error:
             failure = error
-        if is_coming_back(failure):
+        wait_s = wait_before_retry_s(failure, can_renew_token=can_renew_token)
+        if wait_s is not None:
+            if loop.time() + wait_s > deadline:
+                raise failure from None
+            await asyncio.sleep(wait_s)
+        elif waits_for_server and is_coming_back(failure):
             is_returning = True
         elif is_returning and isinstance(failure, UnsentError):
             pass

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
 
+from nearcast.errors import UnavailableError
 from nearcast.v1 import (
     control_service_pb2_grpc,
     device_service_pb2_grpc,
@@ -42,9 +44,13 @@ _RETRY_POLICY = {
 _SERVICE_CONFIG = json.dumps({"methodConfig": [{"name": _IDEMPOTENT, "retryPolicy": _RETRY_POLICY}]})
 
 
+TokenSource = str | Callable[[], str | Awaitable[str]]
+"""A token, or what returns one that is good now, asked whenever a call begins."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """How to verify the server.
+    """How to verify the server, and how it verifies this client.
 
     Parameters
     ----------
@@ -52,10 +58,18 @@ class Tls:
         PEM; None for the system's.
     server_name
         The name in the server's certificate, if it is not the address.
+    certificate, key
+        Of this client, PEM, for servers that ask for one.
     """
 
     root_certificates: bytes | None = None
     server_name: str | None = None
+    certificate: bytes | None = None
+    key: bytes | None = field(default=None, repr=False)
+
+
+class TokenError(UnavailableError):
+    """No token is to be had now."""
 
 
 class Channel:
@@ -66,16 +80,15 @@ class Channel:
     target
         The server's address.
     token
-        What the server asks for; may be empty.
+        Who this client is; empty for a server that does not ask.
     tls
         How to verify it; None for a connection without encryption.
     keepalive_s
         Between signs of life of the connection, which are not the device's: it stays silent.
     """
 
-    def __init__(self, target: str, token: str, tls: Tls | None, keepalive_s: float) -> None:
-        self.token = token
-        self.metadata = [("authorization", f"Bearer {token}")] if token else []
+    def __init__(self, target: str, token: TokenSource, tls: Tls | None, keepalive_s: float) -> None:
+        self._token = token
         self._target = target
         self._tls = tls
         timeout_ms = round(1000 * min(keepalive_s, _KEEPALIVE_TIMEOUT_S))
@@ -92,6 +105,28 @@ class Channel:
             ("grpc.use_local_subchannel_pool", 1),
         ]
         self._open()
+
+    @property
+    def can_renew_token(self) -> bool:
+        """Whether another token can be had when one is not good any more."""
+        return not isinstance(self._token, str)
+
+    async def metadata(self) -> list[tuple[str, str]]:
+        """Return what a call begins with: who this client is.
+
+        Raises
+        ------
+        TokenError
+            If there is no token to be had.
+        """
+        token = self._token
+        if not isinstance(token, str):
+            try:
+                found = token()
+                token = found if isinstance(found, str) else await found
+            except Exception as error:
+                raise TokenError(f"there is no token to be had: {type(error).__name__}") from error
+        return [("authorization", f"Bearer {token}")] if token else []
 
     def renew(self) -> grpc.aio.Channel:
         """Open another connection in place of this one; return the old one, to be closed."""
@@ -111,7 +146,7 @@ class Channel:
             options = list(self._options)
             if tls.server_name:
                 options.append(("grpc.ssl_target_name_override", tls.server_name))
-            credentials = grpc.ssl_channel_credentials(tls.root_certificates)
+            credentials = grpc.ssl_channel_credentials(tls.root_certificates, tls.key, tls.certificate)
             channel = grpc.aio.secure_channel(self._target, credentials, options)
         self._channel = channel
         self.devices: Any = device_service_pb2_grpc.DeviceServiceStub(channel)

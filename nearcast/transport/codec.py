@@ -8,9 +8,9 @@ from typing import Any
 
 from nearcast.protocol.device_session import Response
 from nearcast.protocol.request_sender import Request
-from nearcast.transport.channel import STREAM_METADATA
 from nearcast.v1 import device_service_pb2
 
+Metadata = Sequence[tuple[str, str]]
 Waiting = tuple[str, Request | None]
 """A device and its request; None detaches it from a fleet."""
 
@@ -19,8 +19,8 @@ Waiting = tuple[str, Request | None]
 class Codec:
     """How a stream is opened, and how requests of devices become its messages and back."""
 
-    open: Callable[[Any, bool], Any]
-    """Takes the stub and whether to wait for a server that cannot be reached."""
+    open: Callable[[Any, Metadata, bool], Any]
+    """Takes the stub, metadata, and whether to wait for a server that cannot be reached."""
     pack: Callable[[Sequence[Waiting]], Iterable[Any]]
     unpack: Callable[[Any, str], Iterable[tuple[str, Response]]]
     """Takes a message, and the device of the stream if it has only one."""
@@ -33,12 +33,14 @@ def _pack_fleet(requests: Sequence[Waiting]) -> Iterable[Any]:
 
 
 SINGLE = Codec(
-    open=lambda stub, is_patient: stub.Attach(metadata=STREAM_METADATA, wait_for_ready=is_patient),
+    open=lambda stub, metadata, is_patient: stub.Attach(metadata=metadata, wait_for_ready=is_patient),
     pack=lambda requests: [request for _, request in requests],
     unpack=lambda message, device_id: ((device_id, message),),
 )
 FLEET = Codec(
-    open=lambda stub, is_patient: stub.AttachFleet(metadata=STREAM_METADATA, wait_for_ready=is_patient),
+    open=lambda stub, metadata, is_patient: stub.AttachFleet(
+        metadata=metadata, wait_for_ready=is_patient
+    ),
     pack=_pack_fleet,
     unpack=lambda message, _: ((entry.device_id, entry.response) for entry in message.entries),
 )

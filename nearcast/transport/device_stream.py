@@ -22,8 +22,8 @@ from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.pending_hellos import PendingHellos
 from nearcast.protocol.request_sender import Request
 from nearcast.transport.backoff import backoff_s
-from nearcast.transport.calls import PATIENCE_S, is_coming_back, refusal
-from nearcast.transport.channel import Channel
+from nearcast.transport.calls import PATIENCE_S, is_coming_back, refusal, wait_before_retry_s
+from nearcast.transport.channel import STREAM_METADATA, Channel, TokenError
 from nearcast.transport.codec import FLEET, Codec, Waiting
 from nearcast.transport.lease_renewal import LeaseRenewal
 
@@ -34,6 +34,11 @@ _ENTRIES_MAX = 256
 
 _GOODBYE_S = 1.0
 """How long the server is waited for that is to end a stream, before it is broken off."""
+
+_TAKEN_ON_S = 5.0
+"""How long a server may take to say that it has taken a stream on, before devices speak anyway."""
+
+_UNWELCOME = (Reason.UNAUTHENTICATED, Reason.TOKEN_EXPIRED, Reason.PERMISSION_DENIED)
 
 _QUEUE_MAX = 10_000
 """Requests waiting to be written; beyond, `room` makes the caller wait."""
@@ -64,6 +69,7 @@ class DeviceStream:
         self._jitter = random.Random()
         self._streaming = False
         self._is_going_away = False  # the server has said so: half-close
+        self._retry_after_s = 0.0  # the server has said so
         self._has_served = False  # a device was online on this stream
         self._is_patient = False  # a server that cannot be reached is waited for
         self._rebuild = asyncio.Event()
@@ -182,12 +188,16 @@ class DeviceStream:
     async def _run(self) -> None:
         attempt = 0
         while not self._closed and self.sessions:
+            self._retry_after_s = 0.0
             try:
                 await self._stream()
             except grpc.aio.AioRpcError as error:
                 self._handle_failure(refusal(error))
             except asyncio.InvalidStateError as error:
                 _log.info("stream broken: %s", error)
+                self._fail_newcomers(error)
+            except TokenError as error:
+                _log.warning("%s", error)
                 self._fail_newcomers(error)
             except TimeoutError:
                 self._fail_newcomers(TimeoutError(f"it did not come back within {PATIENCE_S:.0f} s"))
@@ -201,8 +211,9 @@ class DeviceStream:
             attempt = 1 if self._has_served else attempt + 1
             self._drop_failed()
             if self.sessions and not self._closed:
+                wait_s = max(self._retry_after_s, backoff_s(attempt, self._jitter))
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._rebuild.wait(), backoff_s(attempt, self._jitter))
+                    await asyncio.wait_for(self._rebuild.wait(), wait_s)
             if self._rebuild.is_set():
                 self._rebuild.clear()
                 attempt = 0
@@ -211,7 +222,12 @@ class DeviceStream:
     def _handle_failure(self, failure: NearcastError) -> None:
         """Let devices know why their stream has ended, where that matters to them."""
         _log.info("stream broken: %s", failure)
-        if _is_unauthenticated(failure):
+        can_renew = self._channel.can_renew_token
+        wait_s = wait_before_retry_s(failure, can_renew_token=can_renew)
+        if wait_s is not None:
+            self._retry_after_s = wait_s
+            self._extend_retries()
+        elif _is_unwelcome(failure):
             self._fail_all(failure)
         elif is_coming_back(failure):
             self._extend_retries()
@@ -227,7 +243,8 @@ class DeviceStream:
         newcomers = self._newcomers()
         self._is_patient = all(_may_retry(one) for one in newcomers)
         self._is_going_away = self._has_served = False
-        call = self._codec.open(self._channel.devices, self._is_patient)
+        metadata = [*await self._channel.metadata(), *STREAM_METADATA]
+        call = self._codec.open(self._channel.devices, metadata, self._is_patient)
         deadline_s = min((one.retry_deadline_s for one in newcomers), default=None)
         talking = asyncio.create_task(self._talk(call, deadline_s if self._is_patient else None))
         rebuilding = asyncio.create_task(self._rebuild.wait())
@@ -247,6 +264,9 @@ class DeviceStream:
         try:
             async with asyncio.timeout_at(deadline_s):
                 await call.wait_for_connection()
+                # Who writes before may not see why it is refused. Servers of before do not say it.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(call.initial_metadata(), _TAKEN_ON_S)
             self._streaming = True
             for session in list(self.sessions.values()):
                 session.connect()
@@ -298,9 +318,11 @@ class DeviceStream:
         self._queued.set()
 
     def _extend_retries(self) -> None:
-        """Let newcomers keep trying for a while: the server has told them that it comes back."""
+        """Let newcomers keep trying for a while: the server has told them that it is worth it."""
         for session in self._newcomers():
-            session.retry_deadline_s = asyncio.get_running_loop().time() + PATIENCE_S
+            session.retry_deadline_s = (
+                session.retry_deadline_s or asyncio.get_running_loop().time() + PATIENCE_S
+            )
 
     def _newcomers(self) -> list[DeviceSession]:
         """Return the devices that were never online."""
@@ -330,19 +352,16 @@ class DeviceStream:
         self.notify()
 
     def _drop_failed(self) -> bool:
-        """Let go of sessions that have failed; of all when one has learnt that the token is not known."""
-        failed = {one.device_id: one.error for one in self.sessions.values() if one.error is not None}
-        for device_id, error in failed.items():
+        """Let go of sessions that have failed."""
+        failed = [one.device_id for one in self.sessions.values() if one.error is not None]
+        for device_id in failed:
             self.sessions.pop(device_id, None)
-            if _is_unauthenticated(error):
-                self._fail_all(error)
-                self.sessions.clear()
         return bool(failed)
 
 
-def _is_unauthenticated(error: NearcastError) -> bool:
-    """Whether the server does not know the token, which all devices of a client share."""
-    return isinstance(error, RefusedError) and error.reason is Reason.UNAUTHENTICATED
+def _is_unwelcome(error: NearcastError) -> bool:
+    """Whether the server does not let in who shows the token, which all devices of a client share."""
+    return isinstance(error, RefusedError) and error.reason in _UNWELCOME
 
 
 def _may_retry(newcomer: DeviceSession) -> bool:

@@ -64,6 +64,8 @@ class DeviceServiceServicer:
         so does, with a status, a first message that is no hello.
         Half-closing the sending side detaches the device: its subscriptions stay, and wait for the next
         hello.
+        The server sends initial metadata when it has taken a stream on. A client that writes before may not see
+        why it is refused.
 
         Delivery: all that a device has to know of its subscriptions comes as deltas, one sequence a device,
         in order, each at least once across all streams, and idempotent by version. What a device has not
@@ -76,7 +78,7 @@ class DeviceServiceServicer:
 
     def AttachFleet(self, request_iterator, context):
         """The same conversation for many devices over one stream, for gateways and simulators. The stream must
-        begin with a hello; one whose token is not known ends it.
+        begin with a hello.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -26,6 +26,9 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ERROR_REASON_LEASE_EXPIRED: _ClassVar[ErrorReason]
     ERROR_REASON_RECOVERING: _ClassVar[ErrorReason]
     ERROR_REASON_UNIMPLEMENTED: _ClassVar[ErrorReason]
+    ERROR_REASON_PERMISSION_DENIED: _ClassVar[ErrorReason]
+    ERROR_REASON_TOKEN_EXPIRED: _ClassVar[ErrorReason]
+    ERROR_REASON_RATE_LIMITED: _ClassVar[ErrorReason]
 ERROR_REASON_UNSPECIFIED: ErrorReason
 ERROR_REASON_INVALID_FIELD: ErrorReason
 ERROR_REASON_OUT_OF_AREA: ErrorReason
@@ -45,19 +48,24 @@ ERROR_REASON_SILENT: ErrorReason
 ERROR_REASON_LEASE_EXPIRED: ErrorReason
 ERROR_REASON_RECOVERING: ErrorReason
 ERROR_REASON_UNIMPLEMENTED: ErrorReason
+ERROR_REASON_PERMISSION_DENIED: ErrorReason
+ERROR_REASON_TOKEN_EXPIRED: ErrorReason
+ERROR_REASON_RATE_LIMITED: ErrorReason
 
 class Error(_message.Message):
-    __slots__ = ("reason", "message", "field", "value", "limit", "code")
+    __slots__ = ("reason", "message", "field", "value", "limit", "code", "retry_after_ms")
     REASON_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     FIELD_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
+    RETRY_AFTER_MS_FIELD_NUMBER: _ClassVar[int]
     reason: ErrorReason
     message: str
     field: str
     value: str
     limit: str
     code: int
-    def __init__(self, reason: _Optional[_Union[ErrorReason, str]] = ..., message: _Optional[str] = ..., field: _Optional[str] = ..., value: _Optional[str] = ..., limit: _Optional[str] = ..., code: _Optional[int] = ...) -> None: ...
+    retry_after_ms: int
+    def __init__(self, reason: _Optional[_Union[ErrorReason, str]] = ..., message: _Optional[str] = ..., field: _Optional[str] = ..., value: _Optional[str] = ..., limit: _Optional[str] = ..., code: _Optional[int] = ..., retry_after_ms: _Optional[int] = ...) -> None: ...

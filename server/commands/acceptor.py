@@ -25,6 +25,9 @@ from server.core.matching_service import Retrieved, SearchRequest
 from server.core.specs import kind_of_spec
 from server.core.specs.checks import require
 from server.errors import Reason, RefusalError
+from server.model import Spec
+from server.principal import Principal
+from server.rules import require_device
 from server.session import Pong, Session
 
 Answer = asyncio.Future[Any]
@@ -76,8 +79,7 @@ class Acceptor:
             case c.Detach():
                 self._coordinator.detach(command.outbox, command.device_id)
             case c.Search():
-                kind, coordinator = kind_of_spec(command.spec), self._coordinator
-                spec = kind.checked(command.spec, coordinator.limits, coordinator.matching.frame)
+                spec = checked_spec(command.spec, self._coordinator, command.principal)
                 checked_position(command.lon, command.lat)
                 accepted.searches.append((SearchRequest(spec, command.lon, command.lat), answer))
             case c.Inspect():
@@ -103,7 +105,7 @@ class Acceptor:
         """Answer what is asked about one thing, behind all that came before."""
         if answer is None or answer.done():
             return
-        inspector = Inspector(self._coordinator)
+        inspector = Inspector(self._coordinator, command.principal)
         try:
             found: Inspected
             if not command.device_id:
@@ -148,7 +150,9 @@ class Acceptor:
     def _accept_hello(self, hello: c.Hello, accepted: Accepted) -> None:
         coordinator, outbox = self._coordinator, hello.outbox
         limits = coordinator.limits
-        checked_name(hello.device_id, "hello.device_id", limits.name_length_max)
+        principal = outbox.principal
+        checked_name(principal.local(hello.device_id), "hello.device_id", limits.name_length_max)
+        require_device(principal, hello.device_id)
         checked_nonce(hello.nonce)
         checked_version(hello.version)
         checked_place(hello.place, limits, "hello.position", "hello.margin_m")
@@ -183,6 +187,22 @@ class Acceptor:
 
     def _need_exact(self, handles: Iterable[int]) -> bool:
         return any(map(self._coordinator.matching.needs_exact_position, handles))
+
+
+def checked_spec(spec: Spec, coordinator: Coordinator, principal: Principal) -> Spec:
+    """Normalise a spec, and give its keywords the names of its tenant.
+
+    Raises
+    ------
+    RefusalError
+        Naming the field that is out of its limits.
+    """
+    kind = kind_of_spec(spec)
+    checked: Spec = kind.checked(spec, coordinator.limits, coordinator.matching.frame)
+    if checked.window.count and coordinator.serves_tenants:
+        limit = "a window of time: on a server of several tenants objects are not numbered for each"
+        raise RefusalError(Reason.UNIMPLEMENTED, "spec.window.count", checked.window.count, limit)
+    return kind.renamed(checked, principal.qualified) if principal.prefix else checked
 
 
 def _answer(ping: c.Ping, session: Session) -> None:

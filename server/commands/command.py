@@ -1,5 +1,8 @@
 """What can be asked of the server, in its own words.
 
+Every command carries whose it is: those of calls in `principal`, those of devices in their outbox, which
+is the stream that they came on. What the server asks itself to do is anybody's.
+
 Those that arrive by the ten thousands a second are named tuples: a frozen dataclass takes a microsecond
 to make.
 """
@@ -11,6 +14,7 @@ from typing import NamedTuple
 
 from safe_region.idf import IdfTable
 from server.model import NewObject, Place, Spec
+from server.principal import ANYBODY, Principal
 from server.session import Outbox, RefusedCommand, Session
 
 
@@ -19,6 +23,7 @@ class Publish:
     """Accept objects, all or none. Answered by their ids."""
 
     objects: tuple[NewObject, ...]
+    principal: Principal = ANYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,7 @@ class Retract:
     """Take live objects back, all or none."""
 
     ids: tuple[int, ...]
+    principal: Principal = ANYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +60,14 @@ class Search:
     spec: Spec
     lon: float
     lat: float
+    principal: Principal = ANYBODY
 
 
 @dataclass(frozen=True, slots=True)
 class Inspect:
     """Look at a device, at one of its subscriptions, or at an object. Answered by an `Inspected`."""
 
+    principal: Principal = ANYBODY
     device_id: str = ""
     subscription_id: int | None = None
     object_id: int = 0
@@ -70,6 +78,7 @@ class AdvanceClock:
     """Set the virtual time."""
 
     time_ms: int
+    principal: Principal = ANYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,7 @@ class SetIdf:
     """Let another table of weights of keywords come into force. Answered by its generation."""
 
     table: IdfTable
+    principal: Principal = ANYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +99,8 @@ class Forget:
 @dataclass(frozen=True, slots=True)
 class Sync:
     """A barrier. Answered when everything accepted before has been applied."""
+
+    principal: Principal = ANYBODY
 
 
 @dataclass(frozen=True, slots=True)

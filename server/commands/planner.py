@@ -12,14 +12,15 @@ Plans of one batch do not touch the same things (`Touches`): a batch ends before
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from server.commands import command as c
-from server.commands.acceptor import attached_session, require_covered
-from server.commands.plan import Plan, Publication, Touched, Touches
+from server.commands.acceptor import attached_session, checked_spec, require_covered
+from server.commands.plan import Plan, Touched, Touches
+from server.commands.publication_planner import PublicationPlanner
 from server.commands.validation import (
     checked_ids,
-    checked_objects,
     checked_place,
     checked_subscription_id,
 )
@@ -27,7 +28,7 @@ from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs import kind_of_spec
 from server.errors import Reason, RefusalError
-from server.model import LiveObject, NewObject
+from server.rules import is_visible, require_owner, require_room
 from server.session import Session
 from server.store.mutations import (
     DeleteObject,
@@ -35,9 +36,7 @@ from server.store.mutations import (
     DeleteTold,
     Mutation,
     PutIdf,
-    PutObject,
     PutSubscription,
-    SetInlet,
     SetLastSeen,
     SetTime,
 )
@@ -57,12 +56,16 @@ class Planner:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
+        self._planned: Counter[tuple[str, str]] = Counter()
+        """Objects and subscriptions that the batch adds, by what and whose: quotas count them."""
+        self._publications = PublicationPlanner(coordinator, self._planned)
 
     def plan_batch(self, commands: Sequence[c.Command]) -> list[Decision]:
         """Decide on as many commands as can be applied together, from the first on; at least one.
 
         A batch ends, too, where its mutations would keep those behind it waiting for long.
         """
+        self._planned.clear()
         found: list[Decision] = []
         touched = Touched()
         mutation_count = 0
@@ -106,11 +109,11 @@ class Planner:
         """
         match command:
             case c.Publish():
-                return self._plan_publish(command)
+                return self._publications.publish(command)
             case c.Retract():
                 return self._plan_retract(command)
             case c.TakeIn():
-                return self._plan_take_in(command)
+                return self._publications.take_in(command)
             case c.Subscribe():
                 return self._plan_subscribe(command)
             case c.Unsubscribe():
@@ -125,87 +128,16 @@ class Planner:
                 mutations = (DeleteTold(command.number),) if isinstance(command, c.Told) else ()
                 return Plan(lambda _: self._coordinator.matching.now_ms, mutations)
 
-    def _plan_publish(self, command: c.Publish) -> Plan:
-        coordinator = self._coordinator
-        self._require_outlet()
-        now_ms = coordinator.matching.now_ms
-        ids: list[int] = []
-        fresh: list[LiveObject] = []
-        replaced: list[int] = []
-        known_ids: list[int] = []
-        checked = checked_objects(command.objects, coordinator.limits, coordinator.frame)
-        for new in checked:
-            old_id = coordinator.id_of_key.get(new.key) if new.key else None
-            if old_id is not None:
-                known_ids.append(old_id)
-                if coordinator.matching.objects[old_id].equals(new):
-                    ids.append(old_id)
-                    continue
-                replaced.append(old_id)
-            item = self._accepted(new, now_ms)
-            fresh.append(item)
-            ids.append(item.object_id)
-        mutations: list[Mutation] = [DeleteObject(old_id) for old_id in replaced]
-        mutations += [PutObject(item) for item in fresh]
-        keys = frozenset(new.key for new in checked if new.key)
-        return Plan(
-            lambda _: ids,
-            tuple(mutations),
-            Touches(keys, frozenset(known_ids)),
-            Publication(fresh, replaced, ids),
-        )
-
-    def _plan_take_in(self, command: c.TakeIn) -> Plan:
-        coordinator = self._coordinator
-        self._require_outlet()
-        now_ms = coordinator.matching.now_ms
-        gone = frozenset(command.gone)
-        new = {one.key: one for one in reversed(command.objects) if one.key not in gone}
-        fresh = [
-            self._accepted(one, now_ms)
-            for one in reversed(new.values())
-            if one.key not in coordinator.id_of_key
-        ]
-        ids = [coordinator.id_of_key[key] for key in sorted(gone & coordinator.id_of_key.keys())]
-        mutations: list[Mutation] = [DeleteObject(one) for one in ids]
-        mutations += [PutObject(item) for item in fresh]
-        mutations.append(SetInlet(command.stream, command.offset))
-        touches = Touches(gone | new.keys(), frozenset(ids))
-        return Plan(
-            lambda _: coordinator.retract(ids) if ids else None,
-            tuple(mutations),
-            touches,
-            Publication(fresh, [], []),
-        )
-
-    def _require_outlet(self) -> None:
-        """Refuse what the outlet would have to tell, while too much waits there."""
-        waiting, limit = self._coordinator.untold_count, self._coordinator.limits.outlet_max
-        if waiting >= limit:
-            said = f"{waiting} changes wait"
-            raise RefusalError(Reason.TOO_MANY, "outlet", said, f"below {limit}; try again later")
-
-    def _accepted(self, new: NewObject, now_ms: int) -> LiveObject:
-        return LiveObject(
-            self._coordinator.take_object_id(),
-            new.lon,
-            new.lat,
-            self._coordinator.frame.project(new.lon, new.lat),
-            new.keywords,
-            now_ms,
-            now_ms + new.ttl_ms,
-            new.payload,
-            new.key,
-            new.area,
-        )
-
     def _plan_retract(self, command: c.Retract) -> Plan:
         ids = checked_ids(command.ids, self._coordinator.limits)
+        objects, principal = self._coordinator.matching.objects, command.principal
         for i, object_id in enumerate(ids):
-            if object_id not in self._coordinator.matching.objects:
+            (owner,) = objects.owners([object_id]) if object_id in objects else (None,)
+            if owner is None or not is_visible(principal, owner):
                 raise RefusalError(
                     Reason.UNKNOWN_OBJECT, f"ids[{i}]", object_id, "the id of a live object"
                 )
+            require_owner(principal, owner, f"ids[{i}]", object_id)
         mutations = tuple(DeleteObject(object_id) for object_id in ids)
         touches = Touches(object_ids=frozenset(ids))
         return Plan(lambda _: self._coordinator.retract(ids), mutations, touches)
@@ -255,7 +187,8 @@ class Planner:
         session = attached_session(command)
         number = checked_subscription_id(command.subscription_id)
         kind = kind_of_spec(command.spec)
-        spec = kind.checked(command.spec, limits, coordinator.matching.frame)
+        principal = command.outbox.principal
+        spec = checked_spec(command.spec, coordinator, principal)
         place = checked_place(command.place, limits)
         require_covered(kind.needs_exact_positions(spec), place.margin_m)
         count_max = limits.subscriptions_per_device_max
@@ -267,6 +200,10 @@ class Planner:
                 f"subscription {len(session.handles) + 1} of the device",
                 f"at most {count_max} subscriptions a device",
             )
+        if handle is None:
+            planned = "subscriptions", principal.tenant
+            count = coordinator.subscription_counts[principal.tenant] + self._planned[planned] + 1
+            require_room("subscriptions", count, limits.tenant_subscriptions_max, "tenant")
         brings_window = not coordinator.matching.knows_window(spec.window)
         if brings_window and coordinator.matching.window_count >= limits.windows_max:
             raise RefusalError(
@@ -275,6 +212,7 @@ class Planner:
                 f"{limits.windows_max} different ones are in use",
                 f"one of these, or at most {limits.windows_max}",
             )
+        self._planned["subscriptions", principal.tenant] += handle is None
         is_known = handle is not None and coordinator.matching.spec(handle) == spec
         row = PutSubscription(command.device_id, number, kind.number, kind.encoded(spec))
 

@@ -7,7 +7,7 @@ row into a batch; `evaluate` carries all of them out together.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 
 from engine import EngineOptions
@@ -22,6 +22,7 @@ from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.measures import now_us
 from server.model import Cause, Delta, LiveObject, Place, Spec
+from server.principal import tenant_of
 from server.session import (
     Detached,
     Event,
@@ -55,6 +56,8 @@ class Coordinator:
         Whether the clock may be advanced by command.
     lease_ms
         How long a device may say nothing; 0 for ever.
+    serves_tenants
+        Whether there are tenants beside the default one.
     """
 
     def __init__(
@@ -65,7 +68,9 @@ class Coordinator:
         *,
         virtual_time: bool = False,
         lease_ms: int = 0,
+        serves_tenants: bool = False,
     ) -> None:
+        self.serves_tenants = serves_tenants
         self.frame = frame
         self.limits = limits or Limits()
         self.matching = MatchingService(frame, options)
@@ -84,6 +89,8 @@ class Coordinator:
         """How much waits to be told at the outlet: set by whoever drives this."""
         self.location_requests = LocationRequests()
         self.id_of_key: dict[str, int] = {}
+        self.subscription_counts: Counter[str] = Counter()
+        """Subscriptions by tenant."""
         self._next_object_id = 1
 
     # -- life ------------------------------------------------------------------------------------
@@ -107,6 +114,7 @@ class Coordinator:
         for subscriptions in found.subscriptions:
             handles = self.matching.restore_subscriptions(subscriptions)
             self.sessions.park(subscriptions, handles)
+            self.subscription_counts.update(map(tenant_of, subscriptions.device_ids))
 
     def advance(self, now_ms: int) -> int:
         """Set the time. What expires leaves mutations in `late_mutations`."""
@@ -236,6 +244,7 @@ class Coordinator:
         if handle is None:
             handle = self.matching.subscribe(spec)
             self.router.bind(session, subscription_id, handle)
+            self.subscription_counts[tenant_of(session.device_id)] += 1
         batch.places[handle] = place
         batch.causes[handle] = Cause.SUBSCRIBED
         batch.arrivals.pop(handle, None)
@@ -247,6 +256,7 @@ class Coordinator:
 
     def _end(self, session: Session, subscription_id: int) -> None:
         handle = self.router.unbind(session, subscription_id)
+        self.subscription_counts[tenant_of(session.device_id)] -= 1
         self.location_requests.answered([handle])
         self.matching.unsubscribe(handle)
 
@@ -350,6 +360,13 @@ class Coordinator:
         self.router.park(session, reason)
         self.location_requests.answered(session.handles.values())
         self.router.forget_if_empty(session)
+
+    def gauges_of(self, tenant: str) -> dict[str, int]:
+        """Return what its operators are told of a tenant."""
+        return {
+            "objects": self.matching.objects.count_of_tenant(tenant),
+            "subscriptions": self.subscription_counts[tenant],
+        }
 
     def check(self) -> None:
         """Verify engine and bookkeeping. For tests."""

@@ -26,6 +26,7 @@ from server.core.object_table import ObjectTable, RemovedObject
 from server.core.specs import KINDS, Kind, kind_of_spec
 from server.errors import StoreError
 from server.model import Bound, Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
+from server.principal import local_name
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
 
@@ -173,6 +174,7 @@ class MatchingService:
     def _weigh(self, number: int, word: str) -> None:
         """Let the engine know what a keyword weighs that has a number now."""
         if any(self._tables):
+            word = local_name(word)
             squares = [1.0 if table is None else table.weight(word) ** 2 for table in self._tables]
             self.engine.objects.weights.put(number, (squares[0], squares[1]))
 
@@ -185,7 +187,7 @@ class MatchingService:
     def begin_weights(self, generation: int, table: IdfTable) -> None:
         """Begin to let a table come into force; `reweigh` goes on. O(objects)."""
         self._tables[self.engine.objects.weights.other] = table
-        squares = [table.weight(word) ** 2 for word in self._dictionary.vocabulary()]
+        squares = [table.weight(local_name(word)) ** 2 for word in self._dictionary.vocabulary()]
         self.engine.begin_weights(generation, np.array(squares, dtype=np.float64))
         self.is_reweighing = True
 
@@ -241,6 +243,11 @@ class MatchingService:
     def window_count(self) -> int:
         """How many different windows subscriptions have."""
         return len(self.engine.objects.windows)
+
+    @property
+    def has_count_window(self) -> bool:
+        """Whether some subscription has a window of so many objects."""
+        return self.engine.objects.windows.has_count
 
     def knows_window(self, window: Window) -> bool:
         """Whether some subscription has this window, or it is none."""

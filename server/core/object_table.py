@@ -19,6 +19,7 @@ from safe_region.earth import ObjectArea
 from safe_region.frame import Point
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.lru_cache import LruCache
+from server.core.owner_column import OwnerColumn
 from server.model import LiveObject
 from server.store.mutations import ObjectColumns
 
@@ -56,6 +57,7 @@ class ObjectTable(Mapping[int, LiveObject]):
         self._payloads: dict[int, bytes] = {}
         self._keys: dict[int, str] = {}
         self._areas: dict[int, ObjectArea] = {}
+        self._owners = OwnerColumn()
         self._recent: LruCache[int, LiveObject] = LruCache(_RECENT_MAX)
 
     def put(self, items: Sequence[LiveObject]) -> None:
@@ -65,6 +67,7 @@ class ObjectTable(Mapping[int, LiveObject]):
             np.array([item.lon for item in items]),
             np.array([item.lat for item in items]),
             np.array([item.created_ms for item in items], dtype=np.int64),
+            [item.owner for item in items],
         )
         for item in items:
             if item.payload:
@@ -77,14 +80,15 @@ class ObjectTable(Mapping[int, LiveObject]):
 
     def put_columns(self, columns: ObjectColumns) -> None:
         """Add many objects that the engine has rows of."""
-        self._put(columns.ids, columns.lon, columns.lat, columns.created_ms)
+        self._put(columns.ids, columns.lon, columns.lat, columns.created_ms, columns.owners)
         ids = columns.ids.tolist()
         self._payloads.update(pair for pair in zip(ids, columns.payloads, strict=True) if pair[1])
         self._keys.update(pair for pair in zip(ids, columns.keys, strict=True) if pair[1])
         self._areas.update(columns.areas)
 
-    def _put(self, ids: Ints, lon: Floats, lat: Floats, created_ms: Ints) -> None:
+    def _put(self, ids: Ints, lon: Floats, lat: Floats, created_ms: Ints, owners: Sequence[str]) -> None:
         slots = self._table.slots(ids)
+        self._owners.put(slots, owners, self._table.end)
         self._lon = longer(self._lon, self._table.end)
         self._lat = longer(self._lat, self._table.end)
         self._created_ms = longer(self._created_ms, self._table.end)
@@ -97,12 +101,25 @@ class ObjectTable(Mapping[int, LiveObject]):
         slots = self._table.slots(np.array(wanted, dtype=np.int64))
         for keywords in self._dictionary.words(self._table.keyword_lists(slots)):
             self._dictionary.give_back(keywords)
+        self._owners.take(slots)
         for object_id in wanted:
             self._payloads.pop(object_id, None)
             self._areas.pop(object_id, None)
             self._recent.discard(object_id)
             gone.append(RemovedObject(object_id, self._keys.pop(object_id, "")))
         return gone
+
+    def owners(self, ids: Sequence[int]) -> list[str]:
+        """Return the owners of live objects."""
+        return self._owners.names(self._table.slots(np.array(ids, dtype=np.int64)))
+
+    def count_of(self, owner: str) -> int:
+        """Return how many live objects an owner has. O(1)."""
+        return self._owners.count(owner)
+
+    def count_of_tenant(self, tenant: str) -> int:
+        """Return how many live objects a tenant has. O(1)."""
+        return self._owners.count_of_tenant(tenant)
 
     def __getitem__(self, object_id: int) -> LiveObject:
         found = self._recent.get(object_id)
@@ -133,7 +150,7 @@ class ObjectTable(Mapping[int, LiveObject]):
 
     def memory_bytes(self) -> int:
         """Size of the columns; payloads and keys aside."""
-        return self._lon.nbytes + self._lat.nbytes + self._created_ms.nbytes
+        return self._lon.nbytes + self._lat.nbytes + self._created_ms.nbytes + self._owners.nbytes
 
     def _made(self, ids: Sequence[int]) -> list[LiveObject]:
         slots = self._table.slots(np.array(ids, dtype=np.int64))
@@ -149,6 +166,7 @@ class ObjectTable(Mapping[int, LiveObject]):
             (self._payloads.get(object_id, b"") for object_id in ids),
             (self._keys.get(object_id, "") for object_id in ids),
             map(self._areas.get, ids),
+            self._owners.names(slots),
         )
         made = list(map(LiveObject, *columns))
         for item in made:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from server.counters import Counters
+from server.principal import ANYBODY, Principal
 from server.session.events import Event, SnapshotDue, VersionedDelta
 
 _Session = TypeVar("_Session")
@@ -53,6 +54,8 @@ class SessionOutbox(Generic[_Session]):
         Monotonic milliseconds.
     late_ms
         Deltas that wait longer are counted as late.
+    principal
+        Whose stream it is.
     """
 
     __slots__ = (
@@ -67,6 +70,7 @@ class SessionOutbox(Generic[_Session]):
         "answers_count",
         "closed",
         "devices",
+        "principal",
         "queued_count",
         "taken_count",
         "timed_report",
@@ -79,7 +83,9 @@ class SessionOutbox(Generic[_Session]):
         counters: Counters | None = None,
         clock: Callable[[], int] = lambda: 0,
         late_ms: int = NEVER_LATE_MS,
+        principal: Principal = ANYBODY,
     ) -> None:
+        self.principal = principal
         self._on_ready = on_ready
         self._counters = counters or Counters()
         self._clock = clock

@@ -191,6 +191,7 @@ class _ObjectRules:
         _payload: bytes,
         key: str,
         area_text: str,
+        _owner: str,
     ) -> str | None:
         if not 0 < object_id < self._next_id:
             return f"has an id that is not below {self._next_id}, the next one"

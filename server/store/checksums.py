@@ -27,11 +27,19 @@ def object_checksum(
     payload: bytes,
     object_key: str,
     area: str,
+    owner: str,
 ) -> int:
-    """Return that of an object; keywords and area as they are stored. A point's is that of version 3."""
+    """Return that of an object; keywords and area as they are stored.
+
+    Without an owner it is that of version 5, and a point's is that of version 3.
+    """
     # SQLite keeps -0.0 as 0.
     numbers = _OBJECT.pack(object_id, lon + 0.0, lat + 0.0, created_ms, expiry_ms)
-    texts = f"{keywords}\0{object_key}\0{area}" if area else f"{keywords}\0{object_key}"
+    texts = f"{keywords}\0{object_key}"
+    if owner:
+        texts = f"{texts}\0{area}\0{owner}"
+    elif area:
+        texts = f"{texts}\0{area}"
     return crc32(payload, crc32(texts.encode(), crc32(numbers)))
 
 

@@ -1,6 +1,6 @@
 """How a store of an older version becomes one of the next: in the transaction that opens it. O(rows).
 
-Versions 1 and 2 have no checksums: what they hold is taken as it is. A store of version 3 to 6 is
+Versions 1 and 2 have no checksums: what they hold is taken as it is. A store of version 3 to 7 is
 verified as a whole first: for a damaged row no new checksum is made, it is named, and the file stays as
 it was.
 """
@@ -124,8 +124,29 @@ _CREATE_6 = (
 
 _FROM_6 = (schema.OUTLET_7, schema.OUTLET_TOTALS_7, *schema.triggers_3("outlet"))
 
+_CREATE_7 = (*_CREATE_6, schema.OUTLET_7, schema.OUTLET_TOTALS_7, *schema.triggers_3("outlet"))
+
+# All of it is of the default tenant, and no object has an owner: names and checksums stay as they are.
+_FROM_7 = (
+    "DROP TRIGGER objects_INSERT",
+    "DROP TRIGGER objects_DELETE",
+    "ALTER TABLE objects RENAME TO old_objects",
+    schema.OBJECTS_8,
+    """
+    INSERT INTO objects SELECT object_id, checksum, lon, lat, keywords, created_ms, expiry_ms, payload,
+        object_key, area, '' FROM old_objects
+    """,
+    "DROP TABLE old_objects",
+    *schema.triggers_3("objects"),
+)
+
 _OBJECTS_3 = (
     "SELECT checksum, object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key "
+    "FROM objects ORDER BY object_id"
+)
+
+_OBJECTS_5 = (
+    "SELECT checksum, object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key, area "
     "FROM objects ORDER BY object_id"
 )
 
@@ -135,7 +156,7 @@ _ROWS_3 = (
 )
 _PUT_4 = "INSERT INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)"
 
-_CREATE = {3: _CREATE_3, 4: _CREATE_4, 5: _CREATE_5, 6: _CREATE_6}
+_CREATE = {3: _CREATE_3, 4: _CREATE_4, 5: _CREATE_5, 6: _CREATE_6, 7: _CREATE_7}
 
 _TOP_K = 0
 """The kind of all subscriptions up to version 3."""
@@ -158,6 +179,7 @@ def migrate(database: sqlite3.Connection, version: int) -> None:
         4: _from_4,
         5: _from_5,
         6: _from_6,
+        7: _from_7,
     }
     for older in range(version, schema.SCHEMA_VERSION):
         steps[older](database)
@@ -180,14 +202,17 @@ def verify(database: sqlite3.Connection, version: int) -> None:
     reading.require_settings(database)
     query = _ROWS_3.format(table="subscriptions") if is_old else reading.SUBSCRIPTIONS
     checksum_of: Callable[..., int] = _whole_checksum_3 if is_old else checksums.subscription_checksum
-    objects = reading.OBJECTS if has_areas else _OBJECTS_3
-    object_checksum: Callable[..., int] = checksums.object_checksum if has_areas else _object_checksum_3
+    objects = _OBJECTS_5 if has_areas else _OBJECTS_3
+    object_checksum: Callable[..., int] = _object_checksum_5 if has_areas else _object_checksum_3
     for _ in reading.slices(database, "objects", objects, object_checksum):
         pass
     for _ in reading.slices(database, "subscriptions", query, checksum_of):
         pass
     if version > 5:  # noqa: PLR2004 - which has weights
         reading.idf(database)
+    if version > 6:  # noqa: PLR2004 - which has what is to be told
+        for _ in reading.slices(database, "outlet", reading.OUTLET, checksums.outlet_checksum):
+            pass
 
 
 def _from_1(database: sqlite3.Connection) -> None:
@@ -234,6 +259,13 @@ def _from_6(database: sqlite3.Connection) -> None:
         database.execute(statement)
 
 
+def _from_7(database: sqlite3.Connection) -> None:
+    """Let objects have owners: those that are there have none."""
+    verify(database, 7)
+    for statement in _FROM_7:
+        database.execute(statement)
+
+
 class _Row3(NamedTuple):
     """A subscription of version 3, but for its checksum."""
 
@@ -261,10 +293,16 @@ def _row_4(row: _Row3) -> tuple[object, ...]:
     return (*key, checksum, _TOP_K, spec, row.heard_ms, row.heard_checksum)
 
 
+def _object_checksum_5(*columns: Any) -> int:  # noqa: ANN401
+    """Return the checksum of an object as versions 5 to 7 had them."""
+    object_checksum: Callable[..., int] = checksums.object_checksum
+    return object_checksum(*columns, "")
+
+
 def _object_checksum_3(*columns: Any) -> int:  # noqa: ANN401
     """Return the checksum of an object as versions 3 and 4 had them."""
     object_checksum: Callable[..., int] = checksums.object_checksum
-    return object_checksum(*columns, "")
+    return object_checksum(*columns, "", "")
 
 
 def _subscription_checksum_3(

@@ -123,6 +123,7 @@ class ObjectColumns:
     keys: Sequence[str]
     areas: Mapping[int, ObjectArea]
     """By id, of those that have one."""
+    owners: Sequence[str]
     expired: Sequence[int]
     """Ids of others found beside them, which have expired and are still to be deleted."""
 

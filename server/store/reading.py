@@ -32,8 +32,8 @@ _SLICE = 20_000
 """Rows read at once: bounds the memory beside what they become."""
 
 OBJECTS = (
-    "SELECT checksum, object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key, area "
-    "FROM objects ORDER BY object_id"
+    "SELECT checksum, object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key, area, "
+    "owner FROM objects ORDER BY object_id"
 )
 SUBSCRIPTIONS = (
     "SELECT checksum, device_id, subscription_id, kind, spec FROM subscriptions "
@@ -82,8 +82,8 @@ def objects(database: sqlite3.Connection, path: str, time_ms: int) -> Iterator[O
         for rows in slices(database, "objects", OBJECTS, object_checksum):
             alive = [row for row in rows if row[_EXPIRY] > time_ms]
             expired = [row[1] for row in rows if row[_EXPIRY] <= time_ms]
-            columns = list(zip(*alive, strict=True)) or [()] * 10
-            _, ids, lon, lat, words, created_ms, expiry_ms, payloads, keys, areas = columns
+            columns = list(zip(*alive, strict=True)) or [()] * 11
+            _, ids, lon, lat, words, created_ms, expiry_ms, payloads, keys, areas, owners = columns
             yield ObjectColumns(
                 _ints(ids),
                 _floats(lon),
@@ -94,6 +94,7 @@ def objects(database: sqlite3.Connection, path: str, time_ms: int) -> Iterator[O
                 payloads,
                 keys,
                 _areas(ids, areas),
+                owners,
                 expired,
             )
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 APPLICATION_ID = 0x6E656172
 """Marks the file as ours in SQLite's header: "near" in ASCII."""
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Raised by every change of the tables below."""
 
 META_3 = """
@@ -53,6 +53,22 @@ CREATE TABLE objects (
     payload BLOB NOT NULL,
     object_key TEXT NOT NULL,
     area TEXT NOT NULL          -- JSON; empty if the object is a point
+)
+"""
+
+OBJECTS_8 = """
+CREATE TABLE objects (
+    object_id INTEGER PRIMARY KEY,
+    checksum INTEGER NOT NULL,  -- of all other columns
+    lon REAL NOT NULL,          -- of a point inside the area, if there is one
+    lat REAL NOT NULL,
+    keywords TEXT NOT NULL,     -- JSON array; qualified by the tenant, as the next two texts are
+    created_ms INTEGER NOT NULL,
+    expiry_ms INTEGER NOT NULL,
+    payload BLOB NOT NULL,
+    object_key TEXT NOT NULL,
+    area TEXT NOT NULL,         -- JSON; empty if the object is a point
+    owner TEXT NOT NULL         -- empty if whoever published it need not say who it is
 )
 """
 
@@ -113,7 +129,7 @@ def triggers_3(table: str) -> tuple[str, ...]:
 
 CREATE = (
     META_3,
-    OBJECTS_5,
+    OBJECTS_8,
     SUBSCRIPTIONS_4,
     IDF_6,
     OUTLET_7,

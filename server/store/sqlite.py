@@ -64,7 +64,7 @@ _PUT_IDF = "INSERT INTO idf VALUES (?, ?, ?)"
 _PUT_OUTLET = "INSERT INTO outlet VALUES (?, ?, ?, ?, ?, ?, ?)"
 _DELETE_TOLD = "DELETE FROM outlet WHERE number <= ?"
 _DELETE_OBJECT = "DELETE FROM objects WHERE object_id = ?"
-_PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE_SUBSCRIPTION = "DELETE FROM subscriptions WHERE device_id = ? AND subscription_id = ?"
 _PUT_SUBSCRIPTION = "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)"
 _SET_HEARD = (
@@ -291,7 +291,8 @@ def _happened(number: int, one: PutObject | DeleteObject, time_ms: int) -> Happe
 def _object_values(item: LiveObject) -> tuple[object, ...]:
     words = _encoded(item.keywords)
     times = (item.created_ms, item.expiry_ms)
-    said = (item.lon, item.lat, words, *times, item.payload, item.key, encoded_area(item.area))
+    place = (item.lon, item.lat)
+    said = (*place, words, *times, item.payload, item.key, encoded_area(item.area), item.owner)
     return (item.object_id, object_checksum(item.object_id, *said), *said)
 
 

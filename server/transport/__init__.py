@@ -1,6 +1,5 @@
 """The transport: the only room of the server that knows wire types. Converts, calls, converts."""
 
-from server.transport.auth import Auth
 from server.transport.listener import Listener
 
-__all__ = ["Auth", "Listener"]
+__all__ = ["Listener"]

@@ -11,7 +11,6 @@ from server.errors import RefusalError
 from server.runtime.command_loop import CommandLoop
 from server.runtime.gc_control import REFUSED
 from server.runtime.lifecycle import require_serving
-from server.transport.auth import Auth
 from server.transport.status import CODES, trailing_metadata
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -31,12 +30,9 @@ class Admission:
     ----------
     command_loop
         Knows the state of the server.
-    access
-        Who may speak.
     """
 
-    def __init__(self, command_loop: CommandLoop, auth: Auth) -> None:
-        self.auth = auth
+    def __init__(self, command_loop: CommandLoop) -> None:
         self._command_loop = command_loop
 
     @property
@@ -47,11 +43,6 @@ class Admission:
     def require_serving(self) -> None:
         """Raise RefusalError unless commands are taken now."""
         require_serving(self._command_loop.state)
-
-    def require(self, context: Context) -> None:
-        """Raise RefusalError unless commands are taken now, and from this caller."""
-        self.require_serving()
-        self.auth.require_metadata(context.invocation_metadata())
 
     def note(self, error: RefusalError) -> None:
         """Count a refusal, and let go of where it was raised, which may hold it in turn."""

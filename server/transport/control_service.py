@@ -12,9 +12,11 @@ from server.commands import command as c
 from server.distribution import Classes
 from server.errors import Reason, RefusalError
 from server.monitoring.readings import Readings
+from server.principal import DEFAULT_TENANT
 from server.runtime.command_loop import CommandLoop
 from server.transport.admission import Admission, Context
 from server.transport.device_service import DeviceServicer
+from server.transport.door import principal
 from server.transport.inspections import inspect_from, inspect_message
 
 
@@ -38,8 +40,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
     ) -> control_service_pb2.SyncResponse:
         """Wait until all that was accepted before has been sent."""
         try:
-            self._admission.require(context)
-            time_ms = await self._command_loop.execute(c.Sync())
+            time_ms = await self._command_loop.execute(c.Sync(principal()))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         await self._command_loop.answered()
@@ -51,8 +52,8 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
     ) -> control_service_pb2.AdvanceClockResponse:
         """Set the virtual time."""
         try:
-            self._admission.require(context)
-            time_ms = await self._command_loop.execute(c.AdvanceClock(request.time_ms))
+            command = c.AdvanceClock(request.time_ms, principal())
+            time_ms = await self._command_loop.execute(command)
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return control_service_pb2.AdvanceClockResponse(time_ms=time_ms)
@@ -64,23 +65,23 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
     ) -> control_service_pb2.SetIdfResponse:
         """Let another table of weights of keywords come into force."""
         try:
-            self._admission.require(context)
+            self._admission.require_serving()
             table = await _table_from(requests)
-            generation = await self._command_loop.execute(c.SetIdf(table))
+            generation = await self._command_loop.execute(c.SetIdf(table, principal()))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return control_service_pb2.SetIdfResponse(generation=generation)
 
     async def Status(  # noqa: N802
-        self, _request: control_service_pb2.StatusRequest, context: Context
+        self, _request: control_service_pb2.StatusRequest, _context: Context
     ) -> control_service_pb2.StatusResponse:
         """Tell what there is, in whatever state."""
-        try:
-            self._admission.auth.require_metadata(context.invocation_metadata())
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
         reading = self._readings.read()
         limits = self._command_loop.coordinator.limits
+        caller = principal()
+        if caller.tenant != DEFAULT_TENANT:
+            gauges = self._command_loop.coordinator.gauges_of(caller.tenant)
+            reading = reading._replace(gauges=gauges, counters={}, measures={})
         return control_service_pb2.StatusResponse(
             state=control_service_pb2.ServerState.Name(int(reading.state)),
             time_ms=reading.time_ms,
@@ -94,9 +95,10 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
         self, request: control_service_pb2.InspectRequest, context: Context
     ) -> control_service_pb2.InspectResponse:
         """Tell what is known of one device, subscription or object."""
+        caller = principal()
         try:
-            self._admission.require(context)
-            found, time_ms = await self._command_loop.execute(inspect_from(request))
+            self._admission.require_serving()
+            found, time_ms = await self._command_loop.execute(inspect_from(request, caller))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return inspect_message(found, time_ms)

@@ -22,6 +22,7 @@ from server.core.matching_service import Ranked
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import Cause, DropReason, LiveObject, NewObject, Place, Spec
+from server.principal import local_name, local_names
 from server.transport.areas import area_from, area_message
 from server.transport.fields import missing
 from server.transport.specs import score, spec_from, write_bound
@@ -61,7 +62,7 @@ def hello_from(outbox: s.Outbox, message: device_service_pb2.Hello) -> c.Hello:
     """Read a hello."""
     return c.Hello(
         outbox,
-        message.device_id,
+        outbox.principal.qualified(message.device_id),
         message.instance_nonce,
         message.version,
         place_from(message, "hello.position"),
@@ -156,11 +157,11 @@ def object_message(item: LiveObject) -> objects_pb2.Object:
         id=item.object_id,
         position=geometry_pb2.Position(lon=item.lon, lat=item.lat),
         point=geometry_pb2.Point(x_m=item.point.x_m, y_m=item.point.y_m),
-        keywords=item.keywords,
+        keywords=local_names(item.keywords),
         created_ms=item.created_ms,
         expiry_ms=item.expiry_ms,
         payload=item.payload,
-        key=item.key,
+        key=local_name(item.key),
         area=None if item.area is None else area_message(item.area),
     )
 

@@ -14,12 +14,16 @@ from safe_region.steady_clock import steady_clock_ms
 from server.commands import command as c
 from server.commands.validation import checked_report
 from server.errors import Reason, RefusalError
+from server.principal import Principal, local_name
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
-from server.session import Detached, Event, GoAway, Outbox, RefusedCommand, Rejection
+from server.session import Event, GoAway, Outbox, RefusedCommand, Rejection
 from server.transport import converters
 from server.transport.admission import Admission, Context, supports_go_away
+from server.transport.door import principal
 from server.transport.event_encoder import EventEncoder
+from server.transport.expiry import ending
+from server.transport.first_message import FirstMessages
 from server.transport.parsing import UNPARSABLE, unparsable
 from server.transport.report_timer import follow
 from server.transport.specs import spec_from
@@ -31,6 +35,9 @@ keep it from recovering, and they would come back by their backoff, seconds afte
 
 _HALF_CLOSE_S = 5.0
 """How long a stream that is refused waits for its client to half-close."""
+
+
+_Write = Callable[[Sequence[tuple[str, Event]]], Awaitable[None]]
 
 
 class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
@@ -47,6 +54,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             lease_ms=coordinator.leases.lease_ms,
         )
         self._has_recovered = asyncio.Event()
+        self._first_messages = FirstMessages()
         self.senders: set[StreamSender] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -61,15 +69,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             for _, event in events:
                 await context.write(encoder.response(event))
 
-        can_go = await self._require_serving(context, write)
-        sender = StreamSender(
-            self._coordinator,
-            write,
-            single=True,
-            supports_go_away=can_go,
-            traces=self._command_loop.traces,
-        )
-        await self._carry(sender, context, self._read_one(sender, context))
+        await self._serve(context, write, self._read_one, single=True)
 
     async def AttachFleet(  # noqa: N802
         self,
@@ -82,27 +82,19 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         async def write(events: Sequence[tuple[str, Event]]) -> None:
             await context.write(encoder.fleet_response(events))
 
-        can_go = await self._require_serving(context, write)
-        sender = StreamSender(
-            self._coordinator,
-            write,
-            single=False,
-            supports_go_away=can_go,
-            traces=self._command_loop.traces,
-        )
-        await self._carry(sender, context, self._read_fleet(sender, context))
+        await self._serve(context, write, self._read_fleet, single=False)
 
     async def Search(  # noqa: N802
         self, request: device_service_pb2.SearchRequest, context: Context
     ) -> device_service_pb2.SearchResponse:
         """Evaluate once."""
         try:
-            self._admission.require(context)
+            self._admission.require_serving()
             spec = spec_from(request.spec)
             lon, lat = converters.position_from(
                 request.position, "position", present=request.HasField("position")
             )
-            ranked, now_ms = await self._command_loop.execute(c.Search(spec, lon, lat))
+            ranked, now_ms = await self._command_loop.execute(c.Search(spec, lon, lat, principal()))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return converters.search_message(spec, ranked, self._coordinator.frame, now_ms)
@@ -119,12 +111,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         """Tell every stream, or each device attached on it, that the server is stopping; end streams."""
         error = RefusalError(Reason.DRAINING, "server", "stopping", "running; reconnect")
         for sender in self.senders:
-            if sender.supports_go_away:
-                sender.finish(GoAway(error))
-                continue
-            for session in list(sender.outbox.devices.values()):
-                session.enqueue(Detached(error))
-            sender.finish()
+            sender.send_away(error)
 
     def stop_waiting(self) -> None:
         """Do not wait any longer for clients to half-close."""
@@ -135,11 +122,38 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         """Wait until no stream is open."""
         await self._idle.wait()
 
-    async def _require_serving(
-        self, context: Context, write: Callable[[Sequence[tuple[str, Event]]], Awaitable[None]]
-    ) -> bool:
-        """Refuse a stream unless commands are taken soon; return whether its client supports `GoAway`."""
-        can_go = supports_go_away(context)
+    async def _serve(
+        self,
+        context: Context,
+        write: _Write,
+        read: Callable[[StreamSender, Context], Coroutine[None, None, None]],
+        *,
+        single: bool,
+    ) -> None:
+        """Take a stream on, and carry it."""
+        caller, can_go = principal(), supports_go_away(context)
+        try:
+            caller.account.begin_stream()
+        except RefusalError as error:
+            await self._admission.refuse(context, error)
+        try:
+            await context.send_initial_metadata(())  # a client that waits for it writes to nobody's back
+            await self._require_serving(context, write, can_go=can_go)
+            sender = StreamSender(
+                self._coordinator,
+                write,
+                single=single,
+                supports_go_away=can_go,
+                principal=caller,
+                traces=self._command_loop.traces,
+            )
+            with ending(caller, sender.send_away, sender.end):
+                await self._carry(sender, context, read(sender, context))
+        finally:
+            caller.account.end_stream()
+
+    async def _require_serving(self, context: Context, write: _Write, *, can_go: bool) -> None:
+        """Refuse a stream unless commands are taken soon."""
         if self._command_loop.state is ServerState.RECOVERING:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._has_recovered.wait(), _RECOVERY_S)
@@ -150,7 +164,6 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 await write((("", GoAway(error)),))
                 await _await_half_close(context)
             await self._admission.refuse(context, error)
-        return can_go
 
     async def _carry(
         self, sender: StreamSender, context: Context, reading: Coroutine[None, None, None]
@@ -171,42 +184,54 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 self._command_loop.enqueue_detach(c.Detach(sender.outbox, device_id))
 
     async def _read_one(self, sender: StreamSender, context: Context) -> None:
-        device_id = None
-        while (request := await context.read()) is not grpc.aio.EOF:
+        device_id, caller = None, sender.outbox.principal
+        request = await self._first_messages.read(context)
+        while request is not grpc.aio.EOF:
             if sender.is_finishing:
+                request = await context.read()
                 continue
             if request is UNPARSABLE:
                 raise unparsable()
             if device_id is None:
-                device_id = request.hello.device_id
+                device_id = caller.qualified(request.hello.device_id)
                 await self._admit(sender, context, device_id, request)
+            if caller.account.is_limited:
+                await _slow_down(caller, 1)
             self._command_loop.note_arrival()
             command = self._command(sender.outbox, device_id, request)
             if command is not None and not self._command_loop.try_enqueue(command):
                 await self._command_loop.enqueue(command)
             await sender.room()
+            request = await context.read()
 
     async def _read_fleet(self, sender: StreamSender, context: Context) -> None:
         outbox = sender.outbox
+        caller = outbox.principal
         is_admitted = False
-        while (request := await context.read()) is not grpc.aio.EOF:
+        request = await self._first_messages.read(context)
+        while request is not grpc.aio.EOF:
             if sender.is_finishing:
+                request = await context.read()
                 continue
             if request is UNPARSABLE:
                 raise unparsable()
+            if caller.account.is_limited:
+                await _slow_down(caller, len(request.entries))
             self._command_loop.note_arrival()
             for entry in request.entries:
+                device_id = caller.qualified(entry.device_id)
                 if not is_admitted:
-                    await self._admit(sender, context, entry.device_id, entry.request)
+                    await self._admit(sender, context, device_id, entry.request)
                     is_admitted = True
                 command: c.DeviceCommand | None
                 if entry.HasField("request"):
-                    command = self._command(outbox, entry.device_id, entry.request)
+                    command = self._command(outbox, device_id, entry.request)
                 else:
-                    command = c.Detach(outbox, entry.device_id)
+                    command = c.Detach(outbox, device_id)
                 if command is not None and not self._command_loop.try_enqueue(command):
                     await self._command_loop.enqueue(command)
             await sender.room()
+            request = await context.read()
 
     async def _admit(
         self,
@@ -215,7 +240,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         device_id: str,
         request: device_service_pb2.AttachRequest,
     ) -> None:
-        """Require that a stream begins with a hello whose token is known: before, nothing is queued.
+        """Require that a stream begins with a hello: before, nothing is queued.
 
         Raises
         ------
@@ -234,7 +259,6 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             shown = request.WhichOneof("command") or "absent"
             limit = "a hello, the first message of a stream"
             raise RefusalError(Reason.OUT_OF_ORDER, "command", shown, limit)
-        self._admission.auth.require(request.hello.token)
 
     def _command(
         self, outbox: Outbox, device_id: str, request: device_service_pb2.AttachRequest
@@ -247,8 +271,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 follow(report)
                 return checked_report(report, self._coordinator.limits)
             if request.HasField("hello"):
-                self._admission.auth.require(request.hello.token)
-                self._require_same_device(device_id, request.hello.device_id)
+                hello_id = outbox.principal.qualified(request.hello.device_id)
+                self._require_same_device(device_id, hello_id)
                 self._coordinator.counters.count_hello(steady_clock_ms())
             return converters.device_command_from(outbox, device_id, request)
         except RefusalError as error:
@@ -262,9 +286,15 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             raise RefusalError(
                 Reason.INVALID_FIELD,
                 "hello.device_id",
-                repr(hello_id),
-                f"the entry's, {device_id!r}",
+                repr(local_name(hello_id)),
+                f"the entry's, {local_name(device_id)!r}",
             )
+
+
+async def _slow_down(caller: Principal, count: int) -> None:
+    """Read a caller's stream no faster than it may speak: what it sends meanwhile waits at its side."""
+    while wait_s := caller.account.take(count):  # noqa: ASYNC110 - time has no event
+        await asyncio.sleep(wait_s)
 
 
 async def _await_half_close(context: Context) -> None:

@@ -15,6 +15,7 @@ from server import session as s
 from server.core.lru_cache import LruCache
 from server.limits import Limits
 from server.model import LiveObject
+from server.principal import local_name
 from server.transport.converters import (
     delta_message,
     frame_message,
@@ -83,7 +84,8 @@ class EventEncoder:
         return b"".join(
             field(
                 _IN_FLEET,
-                field(_DEVICE_ID, device_id.encode()) + field(_IN_ENTRY, self.response(event)),
+                field(_DEVICE_ID, local_name(device_id).encode())
+                + field(_IN_ENTRY, self.response(event)),
             )
             if not isinstance(event, s.GoAway)
             else field(_FLEET_GO_AWAY, go_away_message(event.error).SerializeToString())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 import grpc
@@ -19,18 +18,25 @@ from nearcast.v1 import (
     publisher_service_pb2,
     publisher_service_pb2_grpc,
 )
+from server.identity.authenticator import Authenticator
+from server.identity.certificates import Certificates
+from server.identity.watched_file import WatchedFiles
 from server.monitoring.readings import Readings
 from server.runtime.command_loop import CommandLoop
 from server.runtime.gc_control import GcControl
 from server.transport.admission import Admission
-from server.transport.auth import Auth
 from server.transport.control_service import ControlServicer
+from server.transport.credentials import credentials_of
 from server.transport.device_service import DeviceServicer, device_handler
+from server.transport.door import Door
 from server.transport.parsing import Parsing
 from server.transport.publisher_service import PublisherServicer
 
 _KEEPALIVE_TIMEOUT_MS = 10_000
 """How long a sign of life may stay without an answer."""
+
+_HANDSHAKE_MS = 10_000
+"""How long a connection may take to say what it is: TLS, then HTTP/2."""
 
 _PING_INTERVAL_MIN_MS = 10_000
 """How often a client may ping. gRPC's default of five minutes would hang up on a careful one."""
@@ -47,14 +53,6 @@ SERVICES = (
 
 class PortError(Exception):
     """The address cannot be listened on."""
-
-
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """The server's certificate chain and private key, PEM."""
-
-    certificate: bytes
-    key: bytes
 
 
 class _Beginnings(grpc.aio.ServerInterceptor):
@@ -79,8 +77,8 @@ class Listener:
     ----------
     command_loop
         What answers.
-    access
-        Who may speak.
+    authenticator
+        Knows who may come in.
     keepalive_ms
         Between signs of life on a quiet connection; one that gives none is closed, its devices detached.
     readings
@@ -88,9 +86,14 @@ class Listener:
     """
 
     def __init__(
-        self, command_loop: CommandLoop, auth: Auth, keepalive_ms: int, readings: Readings
+        self,
+        command_loop: CommandLoop,
+        authenticator: Authenticator,
+        keepalive_ms: int,
+        readings: Readings,
     ) -> None:
         self._command_loop = command_loop
+        limits = command_loop.coordinator.limits
         timeout_ms = min(keepalive_ms, _KEEPALIVE_TIMEOUT_MS)
         options = [
             # Without SO_REUSEPORT a port that is taken is an error and not a silent half of the traffic.
@@ -101,12 +104,20 @@ class Listener:
             # Pings have a timeout of their own, a minute, which the other one does not shorten.
             ("grpc.http2.ping_timeout_ms", timeout_ms),
             ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MIN_MS),
-            ("grpc.max_receive_message_length", command_loop.coordinator.limits.message_bytes_max),
+            ("grpc.max_receive_message_length", limits.message_bytes_max),
+            ("grpc.max_allowed_incoming_connections", limits.connections_max),
+            ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
             ("grpc.max_send_message_length", -1),
         ]
-        admission = Admission(command_loop, auth)
-        interceptors = (_Beginnings(command_loop.gc_control), Parsing(admission))
-        self._server = grpc.aio.server(options=options, interceptors=interceptors)
+        admission = Admission(command_loop)
+        interceptors = (
+            _Beginnings(command_loop.gc_control),
+            Door(authenticator, admission),
+            Parsing(admission),
+        )
+        self._server = grpc.aio.server(
+            options=options, interceptors=interceptors, maximum_concurrent_rpcs=limits.streams_max
+        )
         self._devices = DeviceServicer(command_loop, admission)
         readings.outboxes = self._devices.outboxes
         self._publishers = PublisherServicer(command_loop, admission)
@@ -121,7 +132,7 @@ class Listener:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflected, self._server)
 
-    async def start(self, host: str, port: int, tls: TlsFiles | None = None) -> int:
+    async def start(self, host: str, port: int, tls: WatchedFiles[Certificates] | None = None) -> int:
         """Listen; return the port (the one chosen, if `port` is 0). Health says NOT_SERVING.
 
         Raises
@@ -135,8 +146,7 @@ class Listener:
             if tls is None:
                 bound = self._server.add_insecure_port(address)
             else:
-                credentials = grpc.ssl_server_credentials([(tls.key, tls.certificate)])
-                bound = self._server.add_secure_port(address, credentials)
+                bound = self._server.add_secure_port(address, credentials_of(tls))
         except (RuntimeError, OSError) as error:
             raise PortError(
                 f"port is {port}, must be free on host {host}: {address} cannot be listened on"

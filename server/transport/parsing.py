@@ -17,6 +17,8 @@ from google.protobuf.message import DecodeError
 
 from server.errors import Reason, RefusalError
 from server.transport.admission import Admission, Context
+from server.transport.door import OPEN
+from server.transport.first_message import FirstMessages
 
 
 class Unparsable:
@@ -63,6 +65,7 @@ class Parsing(grpc.aio.ServerInterceptor):
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
         self._handlers: dict[str, Any] = {}  # by method, of those that exist
+        self._first_messages = FirstMessages()
 
     async def intercept_service(
         self,
@@ -75,18 +78,18 @@ class Parsing(grpc.aio.ServerInterceptor):
             return None
         method = handler_call_details.method
         if method not in self._handlers:
-            self._handlers[method] = self._guarded(handler)
+            self._handlers[method] = self._guarded(handler, is_open=method in OPEN)
         return self._handlers[method]
 
-    def _guarded(self, handler: Any) -> Any:  # noqa: ANN401
-        directions = (handler.request_streaming, handler.response_streaming)
-        kind = "_".join("stream" if is_streaming else "unary" for is_streaming in directions)
-        act = getattr(handler, kind)
+    def _guarded(self, handler: Any, *, is_open: bool) -> Any:  # noqa: ANN401
         parse = self._forgiving(handler.request_deserializer)
+        if not handler.request_streaming:
+            act = self._single(handler.unary_stream or handler.unary_unary, is_open=is_open)
+            return grpc.stream_stream_rpc_method_handler(act, parse, handler.response_serializer)
+        kind = "stream_stream" if handler.response_streaming else "stream_unary"
+        act = getattr(handler, kind)
         if inspect.isasyncgenfunction(act):
-            act = self._yielding(act, is_stream=handler.request_streaming)
-        elif not handler.request_streaming:
-            act = self._returning(act)
+            act = self._yielding(act)
         return handler._replace(request_deserializer=parse, **{kind: act})
 
     def _forgiving(self, deserializer: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
@@ -101,25 +104,32 @@ class Parsing(grpc.aio.ServerInterceptor):
 
         return parse
 
-    def _returning(self, act: Callable[[Any, Context], Awaitable[Any]]) -> Any:  # noqa: ANN401
-        async def answer(request: Any, context: Context) -> Any:  # noqa: ANN401
-            if request is UNPARSABLE:
-                await self._admission.refuse(context, unparsable())
-            return await act(request, context)
+    def _single(self, act: Callable[[Any, Context], Any], *, is_open: bool) -> Any:  # noqa: ANN401
+        """Return what carries out a method of one request: on the wire it is a stream of one."""
+
+        async def answer(_requests: object, context: Context) -> None:
+            try:
+                request = await self._first_messages.read_one(context, is_open=is_open)
+                if request is UNPARSABLE:
+                    raise unparsable()
+            except RefusalError as error:
+                await self._admission.refuse(context, error)
+            if not inspect.isasyncgenfunction(act):
+                await context.write(await act(request, context))
+                return
+            async with aclosing(act(request, context)) as answers:
+                async for response in answers:
+                    await context.write(response)
 
         return answer
 
     def _yielding(
         self,
         act: Callable[[Any, Context], AsyncGenerator[Any, None]],
-        *,
-        is_stream: bool,
     ) -> Any:  # noqa: ANN401
-        async def answer(request: Any, context: Context) -> AsyncIterator[Any]:  # noqa: ANN401
+        async def answer(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
             try:
-                if request is UNPARSABLE:
-                    raise unparsable()
-                async with aclosing(act(_Parsed(request) if is_stream else request, context)) as answers:
+                async with aclosing(act(_Parsed(requests), context)) as answers:
                     async for response in answers:
                         yield response
             except RefusalError as error:

@@ -1,8 +1,8 @@
 """The requests of a publish stream that are under way at the server. No I/O.
 
-When the server drains, no more requests are admitted. Their number is final then, and a client that knows
-`GoAway` is told at once, ahead of the answers that are due. It half-closes, and is read until it has. Any
-other client is not read any further.
+When the server drains, or the token of the stream ends, no more requests are admitted. Their number is
+final then, and a client that knows `GoAway` is told at once, ahead of the answers that are due. It
+half-closes, and is read until it has. Any other client is not read any further.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ class PendingRequest:
 
 
 class AdmittedCount(NamedTuple):
-    """How many requests of a draining stream were admitted."""
+    """How many requests of a draining stream were admitted, and why there will be no more."""
 
     number: int
+    reason: RefusalError
 
 
 class PublishRequests:
@@ -52,7 +53,8 @@ class PublishRequests:
     """
 
     def __init__(self, objects_max: int, *, supports_go_away: bool) -> None:
-        self.is_draining = False
+        self.reason: RefusalError | None = None
+        """Why no more requests are admitted."""
         self.stop_reading = asyncio.Event()
         """Set when nothing more is to be read, even if the client has not half-closed."""
         self._objects_max = objects_max
@@ -64,6 +66,11 @@ class PublishRequests:
         self._has_ended = False
         self._must_go_away = False
         self._changed = asyncio.Event()
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether no more requests are admitted."""
+        return self.reason is not None
 
     async def admit(self, size: int) -> bool:
         """Wait until so many objects more may be under way; return False if the server drains."""
@@ -81,9 +88,11 @@ class PublishRequests:
             request.ids.add_done_callback(lambda _: self._changed.set())
         self._changed.set()
 
-    def drain(self) -> None:
+    def drain(self, reason: RefusalError) -> None:
         """Admit no more requests."""
-        self.is_draining = True
+        if self.is_draining:
+            return
+        self.reason = reason
         self._must_go_away = self._supports_go_away
         if not self._supports_go_away:
             self.stop_reading.set()
@@ -98,9 +107,9 @@ class PublishRequests:
     async def responses(self) -> AsyncIterator[PendingRequest | AdmittedCount]:
         """Yield what is to be sent, as it comes. A request is under way until the next is asked for."""
         while True:
-            if self._must_go_away:
+            if self._must_go_away and self.reason is not None:
                 self._must_go_away = False
-                yield AdmittedCount(self._admitted_count)
+                yield AdmittedCount(self._admitted_count, self.reason)
             elif self._pending and self._pending[0].is_done:
                 yield self._pending[0]
                 self._size -= self._pending.popleft().size

@@ -10,9 +10,12 @@ from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
 from server.commands import command as c
 from server.errors import Reason, RefusalError
 from server.measures import now_us
+from server.principal import Principal
 from server.runtime.command_loop import CommandLoop
 from server.transport import converters
 from server.transport.admission import Admission, Context, supports_go_away
+from server.transport.door import principal
+from server.transport.expiry import ending
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
 from server.transport.status import error_message, go_away_message
 
@@ -31,8 +34,9 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
 
     def drain(self) -> None:
         """Admit no more requests; end every stream when its answers are sent and its client has left."""
+        draining = RefusalError(Reason.DRAINING, "server", "stopping", "running; try again")
         for requests in self._streams:
-            requests.drain()
+            requests.drain(draining)
 
     def stop_waiting(self) -> None:
         """Do not wait any longer for clients to half-close."""
@@ -53,25 +57,32 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         Its initial metadata say that the stream is taken on. One that ends because the server drains says
         so: what it has not answered was not done.
         """
+        caller = principal()
+        try:
+            caller.account.begin_stream()
+        except RefusalError as error:
+            await self._admission.refuse(context, error)
         objects_max = self._command_loop.coordinator.limits.objects_per_request_max
         requests = PublishRequests(objects_max, supports_go_away=supports_go_away(context))
         self._streams.add(requests)
         self._idle.clear()
         reading: asyncio.Task[None] | None = None
         try:
-            self._admission.require(context)
+            self._admission.require_serving()
             await context.send_initial_metadata(_ACCEPTED)
-            reading = asyncio.create_task(self._read(request_iterator, requests))
-            async for response in requests.responses():
-                yield await self._message(response)
-            await reading
-            if requests.is_draining:
-                self._admission.require_serving()
+            reading = asyncio.create_task(self._read(request_iterator, requests, caller))
+            with ending(caller, requests.drain, requests.stop_reading.set):
+                async for response in requests.responses():
+                    yield await self._message(response)
+                await reading
+            if requests.reason is not None:
+                raise requests.reason
         except RefusalError as error:
             await self._admission.refuse(context, error)
         finally:
             if reading is not None:
                 reading.cancel()
+            caller.account.end_stream()
             self._command_loop.gc_control.suspect()
             self._streams.discard(requests)
             if not self._streams:
@@ -81,26 +92,28 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         self,
         messages: AsyncIterator[publisher_service_pb2.PublishRequest],
         requests: PublishRequests,
+        caller: Principal,
     ) -> None:
         try:
             async for message in _until(requests.stop_reading, messages):
                 size = len(message.objects)
                 if await requests.admit(size):
-                    ids = await self._submitted(message)
+                    ids = await self._submitted(message, caller)
                     requests.enqueue(PendingRequest(message.sequence, size, ids))
         finally:
             requests.end()
 
     async def _submitted(
-        self, message: publisher_service_pb2.PublishRequest
+        self, message: publisher_service_pb2.PublishRequest, caller: Principal
     ) -> asyncio.Future[list[int]] | RefusalError:
         read_us, read_ns = now_us(), time.time_ns()
         note = self._command_loop.coordinator.counters.measures.publication_us.note
         try:
+            caller.account.require(len(message.objects))
             objects = [
                 converters.new_object_from(one, f"objects[{i}]") for i, one in enumerate(message.objects)
             ]
-            command = c.Publish(tuple(objects))
+            command = c.Publish(tuple(objects), caller)
             ids = await self._command_loop.submit(command)
         except RefusalError as error:
             return error
@@ -117,8 +130,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     ) -> publisher_service_pb2.PublishResponse:
         message = publisher_service_pb2.PublishResponse
         if isinstance(response, AdmittedCount):
-            draining = RefusalError(Reason.DRAINING, "server", "stopping", "running; try again")
-            return message(go_away=go_away_message(draining, response.number))
+            return message(go_away=go_away_message(response.reason, response.number))
         try:
             if isinstance(response.ids, RefusalError):
                 raise response.ids
@@ -133,8 +145,8 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     ) -> publisher_service_pb2.RetractResponse:
         """Take objects back."""
         try:
-            self._admission.require(context)
-            await self._command_loop.execute(c.Retract(tuple(request.ids)))
+            self._admission.require_serving()
+            await self._command_loop.execute(c.Retract(tuple(request.ids), principal()))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return publisher_service_pb2.RetractResponse()

@@ -10,6 +10,7 @@ from safe_region.region import RegionMode
 from safe_region.scoring import Similarity, score_of
 from server.errors import Reason, RefusalError
 from server.model import NO_WINDOW, Boolean, Bound, Clause, Reach, Spec, TopK, Window
+from server.principal import local_names
 from server.transport.fields import choice, missing, unimplemented
 from server.transport.ranges import range_from, write_range
 
@@ -85,7 +86,7 @@ def _top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
 def _top_k_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
     return subscriptions_pb2.SubscriptionSpec(
         top_k=subscriptions_pb2.TopK(
-            keywords=spec.keywords,
+            keywords=local_names(spec.keywords),
             k=spec.k,
             alpha=spec.alpha,
             similarity=subscriptions_pb2.Similarity.Name(int(spec.similarity)),
@@ -107,7 +108,8 @@ def _boolean_from(message: subscriptions_pb2.SubscriptionSpec) -> Boolean:
 def _boolean_message(spec: Boolean) -> subscriptions_pb2.SubscriptionSpec:
     message = subscriptions_pb2.Boolean(
         clauses=[
-            subscriptions_pb2.Clause(required=one.required, excluded=one.excluded) for one in spec.clauses
+            subscriptions_pb2.Clause(required=local_names(words), excluded=local_names(others))
+            for words, others in spec.clauses
         ],
         moving=spec.is_moving,
         dwell_ms=spec.dwell_ms,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
-from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from nearcast.v1 import errors_pb2, streams_pb2
@@ -33,6 +33,9 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.LEASE_EXPIRED: grpc.StatusCode.DEADLINE_EXCEEDED,
     Reason.RECOVERING: grpc.StatusCode.UNAVAILABLE,
     Reason.UNIMPLEMENTED: grpc.StatusCode.UNIMPLEMENTED,
+    Reason.PERMISSION_DENIED: grpc.StatusCode.PERMISSION_DENIED,
+    Reason.TOKEN_EXPIRED: grpc.StatusCode.UNAUTHENTICATED,
+    Reason.RATE_LIMITED: grpc.StatusCode.RESOURCE_EXHAUSTED,
 }
 
 
@@ -45,6 +48,7 @@ def error_message(error: RefusalError) -> errors_pb2.Error:
         value=error.value,
         limit=error.limit,
         code=CODES[error.reason].value[0],
+        retry_after_ms=error.retry_after_ms,
     )
 
 
@@ -60,9 +64,14 @@ def trailing_metadata(error: RefusalError) -> tuple[tuple[str, bytes], ...]:
         domain=DOMAIN,
         metadata={"field": error.field, "value": error.value, "limit": error.limit},
     )
-    detail = AnyMessage()
-    detail.Pack(info)
-    status = Status(code=CODES[error.reason].value[0], message=str(error), details=[detail])
+    details = [AnyMessage()]
+    details[0].Pack(info)
+    if error.retry_after_ms:
+        retry = RetryInfo()
+        retry.retry_delay.FromMilliseconds(error.retry_after_ms)
+        details.append(AnyMessage())
+        details[1].Pack(retry)
+    status = Status(code=CODES[error.reason].value[0], message=str(error), details=details)
     return (
         (ERROR_METADATA, error_message(error).SerializeToString()),
         (_DETAILS_METADATA, status.SerializeToString()),

@@ -16,8 +16,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
 from safe_region.steady_clock import steady_clock_ms
 from server.core.coordinator import Coordinator
+from server.errors import RefusalError
 from server.object_traces import ObjectTraces
-from server.session import Detached, Event, Outbox, RefusedCommand, Rejection
+from server.principal import ANYBODY, Principal
+from server.session import Detached, Event, GoAway, Outbox, RefusedCommand, Rejection
 from server.transport.report_timer import note_written
 
 _TAKEN_MAX = 256
@@ -39,6 +41,8 @@ class StreamSender:
         Whether the client half-closes when the server sends `GoAway`.
     traces
         Is told what was written.
+    principal
+        Whose stream it is.
     """
 
     __slots__ = (
@@ -67,6 +71,7 @@ class StreamSender:
         single: bool,
         supports_go_away: bool = False,
         traces: ObjectTraces | None = None,
+        principal: Principal = ANYBODY,
     ) -> None:
         self._coordinator = coordinator
         self._traces = traces
@@ -83,7 +88,7 @@ class StreamSender:
         self._flushed: tuple[tuple[int, asyncio.Future[None]], ...] = ()
         self._answers_max = coordinator.limits.answers_max
         self.outbox = Outbox(
-            self._ring, coordinator.counters, steady_clock_ms, coordinator.limits.late_ms
+            self._ring, coordinator.counters, steady_clock_ms, coordinator.limits.late_ms, principal
         )
 
     async def carry(self, reading: Coroutine[None, None, None]) -> None:
@@ -104,6 +109,17 @@ class StreamSender:
     async def write_now(self, device_id: str, event: Event) -> None:
         """Write an event at once: on a stream for which nothing has been queued."""
         await self._write(((device_id, event),))
+
+    def send_away(self, error: RefusalError) -> None:
+        """End the stream behind what is queued, with the reason: the client may come back on another."""
+        if self.is_finishing:
+            return
+        if self.supports_go_away:
+            self.finish(GoAway(error))
+            return
+        for session in list(self.outbox.devices.values()):
+            session.enqueue(Detached(error))
+        self.finish()
 
     async def room(self) -> None:
         """Wait while too many answers to what the stream has said are not written yet."""

@@ -18,7 +18,9 @@ from server.settings import ServerSettings, load_settings
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
 FIELDS = ServerSettings.model_fields
 AREA = "14,35,15,36"
-FLAGS = {"tokens": "--token"}
+FLAGS = {"tokens": "--token", "tenants": "--tenant"}
+LISTS = tuple(FLAGS)
+SWITCHES = ("virtual_time", "insecure")
 
 TEXTS = {
     "host": "127.0.0.2",
@@ -36,6 +38,12 @@ TEXTS = {
     "tokens": '["a", "b"]',
     "tls_certificate": __file__,
     "tls_key": __file__,
+    "tls_client_roots": __file__,
+    "jwks": __file__,
+    "token_audience": "others",
+    "token_issuer": "https://id.example",
+    "tenants": '["acme", "other"]',
+    "insecure": "true",
     "metrics_host": "127.0.0.2",
     "trace_endpoint": "http://elsewhere:4318/v1/traces",
     "log_format": "json",
@@ -68,9 +76,9 @@ def flag(name):
 
 
 def arguments(name):
-    if name == "virtual_time":
+    if name in SWITCHES:
         return [flag(name)]
-    values = json.loads(sample(name)) if name == "tokens" else [sample(name)]
+    values = json.loads(sample(name)) if name in LISTS else [sample(name)]
     return [f"{flag(name)}={value}" for value in values]
 
 
@@ -82,10 +90,15 @@ def parsed(*given):
 
 
 def needed(name):
-    """Flags that go with a setting: of the area, and of the other file of a pair."""
-    pairs = {"tls_certificate": "tls_key", "tls_key": "tls_certificate"}
-    other = arguments(pairs[name]) if name in pairs else []
-    return [*other, *([] if name == "area" else [f"--area={AREA}"])]
+    """Flags that go with a setting: of the area, and of what it is nothing without."""
+    without = {
+        "tls_certificate": ("tls_key",),
+        "tls_key": ("tls_certificate",),
+        "tls_client_roots": ("tls_certificate", "tls_key"),
+        "tenants": ("jwks",),
+    }
+    others = [one for other in without.get(name, ()) for one in arguments(other)]
+    return [*others, *([] if name == "area" else [f"--area={AREA}"])]
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -94,7 +107,7 @@ def test_a_flag_a_variable_and_a_file_say_the_same(name, monkeypatch, tmp_path):
     by_flag = getattr(parsed(*arguments(name), *needed(name)), name)
     assert by_flag != default
     config = tmp_path / "city.toml"
-    written = {"virtual_time": "true", "tokens": sample(name)}.get(name, f'"{sample(name)}"')
+    written = sample(name) if name in (*SWITCHES, *LISTS) else f'"{sample(name)}"'
     config.write_text(f"{name} = {written}\n")
     assert getattr(parsed(f"--config={config}", *needed(name)), name) == by_flag
     monkeypatch.setenv(f"NEARCAST_{name.upper()}", sample(name))
@@ -134,7 +147,7 @@ def default_text(name):
 def test_the_help_tells_default_and_variable(name):
     label = "" if name == "area" else "default: "
     assert f"  [{label}{default_text(name)}; " in shown(name)
-    note = ", a JSON list" if name == "tokens" else ""
+    note = ", a JSON list" if name in LISTS else ""
     assert shown(name).endswith(f"; env var: NEARCAST_{name.upper()}{note}]")
 
 
@@ -142,7 +155,14 @@ def test_the_help_tells_default_and_variable(name):
 def test_the_help_tells_the_bounds_that_hold_and_the_unit(name):
     least, most = bound(name, "ge"), bound(name, "le")
     text = f"at least {least:g}" if most is None else f"{least:g} to {most:g}"
-    units = {"_ms": "milliseconds", "_m_max": "metres", "_mps": "metres a second", "_days": "days"}
+    units = {
+        "_ms": "milliseconds",
+        "_m_max": "metres",
+        "_mps": "metres a second",
+        "_days": "days",
+        "_s": "seconds",
+        "_rate": "a second",
+    }
     unit = "".join(f" {unit}" for suffix, unit in units.items() if name.endswith(suffix))
     assert f"; {text}{unit}; " in shown(name)
     for value in (least, most if most is not None else least):

@@ -111,7 +111,7 @@ def old_server(monkeypatch):
 
 
 def old_client(monkeypatch):
-    for module in ("publisher", "transport.codec"):
+    for module in ("publisher", "transport.device_stream"):
         monkeypatch.setattr(f"nearcast.{module}.STREAM_METADATA", ())
 
 

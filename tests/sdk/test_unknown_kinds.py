@@ -43,7 +43,7 @@ class Channel:
     def __init__(self) -> None:
         self.sent = []
         where = Location(14.5, 35.5, 0.0, 0.0, random.Random(1))
-        self.device = DeviceSession("d", b"nonce", "", Clock(), self.sent.append, where)
+        self.device = DeviceSession("d", b"nonce", Clock(), self.sent.append, where)
         self.version = 0
 
     def kinds(self):

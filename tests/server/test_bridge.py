@@ -17,9 +17,12 @@ from feeds.redis.streams import Streams
 from feeds.schemas import EXPIRE, KEYS, MESSAGES, PUBLISH, RETRACT
 from safe_region.frame import Area
 from server.bridge.feeds import GivenFolder
-from server.errors import BridgeError
+from server.commands import command as c
+from server.errors import BridgeError, RefusalError
 from server.limits import Limits
 from server.main import Server
+from server.model import NewObject
+from server.principal import Principal, Role
 from server.settings import ServerSettings
 from tests.support.redis_server import RedisServer, redis_server
 from tests.support.servers import serving
@@ -58,7 +61,9 @@ def keys(server: Server) -> set[str]:
     return {item.key for item in server.coordinator.matching.objects.values()}
 
 
-async def test_objects_come_from_a_folder_once_and_survive_the_server(tmp_path: Path) -> None:
+async def test_objects_come_from_a_folder_once_and_survive_the_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     folder = tmp_path / "in"
     wrong = [message(3, lat=80.0), message(4, keywords=None), {"action": "shout"}]
     write(folder, 1, [message(1), message(2), message(1), *wrong, message(5, ttl_ms=None)])
@@ -66,6 +71,8 @@ async def test_objects_come_from_a_folder_once_and_survive_the_server(tmp_path: 
         await until(lambda: len(keys(server)) == 3)
         assert keys(server) == {"inlet/1", "inlet/2", "inlet/5"}
         assert server.coordinator.counters.inlet_refused == 3
+        assert "object 3.position, OUT_OF_AREA" in caplog.text
+        assert "80.0" not in caplog.text, "where somebody is, is nobody's business"
         item = server.coordinator.matching.objects[server.coordinator.id_of_key["inlet/1"]]
         assert (item.keywords, item.payload) == (("ice", "tea"), b"x")
         gone = {"action": RETRACT, "object_id": 2, "time_ms": 2_000}
@@ -173,3 +180,19 @@ def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
         settings(tmp_path, outlet="redis://nowhere")
     with pytest.raises(ValueError, match="must not be the inlet"):
         settings(tmp_path, inlet="feed", outlet="feed")
+
+
+async def test_a_publisher_does_not_get_in_the_way_of_the_inlet(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    thief = Principal("thief", frozenset({Role.PUBLISHER}))
+    async with serving(settings(tmp_path, inlet=str(folder))) as server:
+        alien = NewObject(12.1, 55.05, ("tea",), 60_000, b"alien", "inlet/1")
+        await server._command_loop.execute(c.Publish((alien,), thief))
+        write(folder, 1, [message(1), message(2)])
+        await until(lambda: len(keys(server)) == 2)
+        found = {item.payload for item in server.coordinator.matching.objects.values()}
+        assert found == {b"x"}
+        with pytest.raises(RefusalError, match=r"objects\[0\]\.key"):
+            await server._command_loop.execute(c.Publish((alien,), thief))
+        server.coordinator.check()

@@ -28,7 +28,7 @@ def edit(path):
         database.execute(statement, values)
         database.execute(
             "UPDATE objects SET checksum = object_checksum(object_id, lon, lat, keywords, created_ms, "
-            "expiry_ms, payload, object_key, area)"
+            "expiry_ms, payload, object_key, area, owner)"
         )
         database.execute(
             "UPDATE subscriptions SET checksum = subscription_checksum(device_id, subscription_id, "

@@ -11,6 +11,7 @@ import pytest
 
 from safe_region.earth import Bounds
 from server.errors import StoreError
+from server.principal import tenant_of
 from server.store import SqliteStore, backup, check, facts, migrations
 from server.store.mutations import DeleteObject, PutObject
 from server.store.schema import SCHEMA_VERSION, plain
@@ -118,6 +119,28 @@ def test_what_version_6_was_is_as_its_server_made_it(path):
     rows = sqlite3.connect(path).execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
     created = {plain(one) for one in migrations._CREATE_6 if not one.startswith("INSERT")}
     assert {plain(sql) for (sql,) in rows} == created
+
+
+def test_what_version_7_was_is_as_its_server_made_it(path):
+    """Version 6 becomes one of it first."""
+    older(path, 7)
+    rows = sqlite3.connect(path).execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    created = {plain(one) for one in migrations._CREATE_7 if not one.startswith("INSERT")}
+    assert {plain(sql) for (sql,) in rows} == created
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_older_store_is_of_the_default_tenant_and_of_no_owner(path, version):
+    older(path, version)
+    store = SqliteStore(path, FRAME)
+    found = store.recover()
+    columns = list(found.objects)
+    devices = [one for some in found.subscriptions for one in some.device_ids]
+    store.close()
+    assert {owner for some in columns for owner in some.owners} == {""}
+    names = [*devices, *(key for some in columns for key in some.keys)]
+    names += [word for some in columns for words in some.keywords for word in words]
+    assert {tenant_of(name) for name in names} == {""}
 
 
 def test_weights_of_version_6_are_kept(path):

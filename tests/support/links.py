@@ -141,7 +141,6 @@ class Device:
         self.session = DeviceSession(
             device_id,
             nonce,
-            "",
             self.clock,
             lambda request: link.send(device_id, request),
             Location(self.lon, self.lat, 0.0, privacy_radius_m, chance),

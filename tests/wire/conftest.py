@@ -39,3 +39,11 @@ async def stubs(server):
             publishers=publisher_service_pb2_grpc.PublisherServiceStub(channel),
             control=control_service_pb2_grpc.ControlServiceStub(channel),
         )
+
+
+@pytest.fixture
+async def city(tmp_path):
+    from tests.wire.city import a_city  # noqa: PLC0415 - which takes its settings from here
+
+    async with a_city(tmp_path) as city:
+        yield city

@@ -10,6 +10,7 @@ from server.errors import Reason, RefusalError
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
 
 OBJECTS_MAX = 1000
+DRAINING = RefusalError(Reason.DRAINING, "server", "stopping", "running; try again")
 
 
 class Stream:
@@ -74,14 +75,16 @@ async def test_the_admitted_count_is_sent_at_once_and_the_rest_is_discarded(stre
         await stream.receive()
     stream.done(*range(1, 4 - due))
     await settled()
-    stream.requests.drain()
+    stream.requests.drain(DRAINING)
     assert not await stream.receive()
     await settled()
-    assert stream.sent == [*range(1, 4 - due), AdmittedCount(3)], "answers that are due do not hold it up"
+    assert stream.sent == [*range(1, 4 - due), AdmittedCount(3, DRAINING)], (
+        "answers that are due do not hold it up"
+    )
     stream.done(*range(4 - due, 4))
     assert not await stream.receive()
     await settled()
-    assert stream.sent == [*range(1, 4 - due), AdmittedCount(3), *range(4 - due, 4)]
+    assert stream.sent == [*range(1, 4 - due), AdmittedCount(3, DRAINING), *range(4 - due, 4)]
     assert not stream.requests.stop_reading.is_set(), "it is read until the client has half-closed"
     assert not stream.sending.done()
     stream.requests.end()
@@ -95,30 +98,30 @@ async def test_a_request_that_waits_for_room_when_the_server_drains_is_discarded
     waiting = asyncio.create_task(stream.receive(size))
     await settled()
     assert not waiting.done()
-    stream.requests.drain()
+    stream.requests.drain(DRAINING)
     assert not await waiting
     await settled()
-    assert stream.sent == [AdmittedCount(len(stream.ids))]
+    assert stream.sent == [AdmittedCount(len(stream.ids), DRAINING)]
 
 
 async def test_a_request_that_is_being_submitted_when_the_server_drains_is_counted(stream):
     assert await stream.requests.admit(1)
-    stream.requests.drain()
+    stream.requests.drain(DRAINING)
     await settled()
-    assert stream.sent == [AdmittedCount(1)]
+    assert stream.sent == [AdmittedCount(1, DRAINING)]
     ids = asyncio.get_running_loop().create_future()
     stream.requests.enqueue(PendingRequest(7, 1, ids))
     stream.requests.end()
     ids.set_result([1])
     await stream.sending
-    assert stream.sent == [AdmittedCount(1), 7]
+    assert stream.sent == [AdmittedCount(1, DRAINING), 7]
 
 
 async def test_a_client_without_go_away_gets_its_answers_and_is_not_read_any_further():
     stream = Stream(supports_go_away=False)
     await stream.receive()
     await stream.receive()
-    stream.requests.drain()
+    stream.requests.drain(DRAINING)
     assert stream.requests.stop_reading.is_set()
     assert not await stream.receive()
     stream.requests.end()

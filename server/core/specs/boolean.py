@@ -7,7 +7,7 @@ when somebody asks for it. Look-up O(keywords), subscribe O(clauses).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -89,6 +89,12 @@ class BooleanKind:
     def needs_exact_positions(cls, spec: Boolean) -> bool:
         """Whether the region ends where the result changes."""
         return spec.region.needs_exact_position
+
+    @classmethod
+    def renamed(cls, spec: Boolean, name: Callable[[str], str]) -> Boolean:
+        """Return a spec with another name for each keyword; their order stays."""
+        clauses = (Clause(*(tuple(map(name, words)) for words in one)) for one in spec.clauses)
+        return replace(spec, clauses=tuple(clauses))
 
     @classmethod
     def encoded(cls, spec: Boolean) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from index.batches import Floats, Ints, Ranking
@@ -35,6 +35,10 @@ class Kind(Protocol[_Spec]):
     @classmethod
     def needs_exact_positions(cls, spec: _Spec) -> bool:
         """Whether the server has to know where the device is, so that no margin is allowed."""
+
+    @classmethod
+    def renamed(cls, spec: _Spec, name: Callable[[str], str]) -> _Spec:
+        """Return a spec with another name for each keyword; their order stays."""
 
     @classmethod
     def encoded(cls, spec: _Spec) -> str:

@@ -7,7 +7,7 @@ A subscription is one number here, its alpha; keywords, k, similarity and region
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -92,6 +92,11 @@ class TopKKind:
     def needs_exact_positions(cls, spec: TopK) -> bool:
         """Whether the server has to know where the device is: in all modes but ANCHORED."""
         return spec.region.needs_exact_position
+
+    @classmethod
+    def renamed(cls, spec: TopK, name: Callable[[str], str]) -> TopK:
+        """Return a spec with another name for each keyword; their order stays."""
+        return replace(spec, keywords=tuple(map(name, spec.keywords)))
 
     @classmethod
     def encoded(cls, spec: TopK) -> str:

@@ -1,0 +1,1 @@
+"""What authentication costs, and what intruders do to others."""

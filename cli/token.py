@@ -1,0 +1,77 @@
+"""`nearcast token`: signed tokens for development."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cli.failures import reported
+
+_ROLES = ("device", "gateway", "publisher", "operator")
+_PATH = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(epilog="Example: nearcast token device-7 --role device")
+@click.argument("name")
+@click.option(
+    "--role",
+    "roles",
+    type=click.Choice(_ROLES),
+    multiple=True,
+    required=True,
+    help="What its bearer may be; repeat for more.",
+)
+@click.option("--tenant", default="", help="Tenant it is of; the default one if this is left out.")
+@click.option(
+    "--ttl-s",
+    type=click.FloatRange(min=1.0),
+    default=3600.0,
+    show_default=True,
+    help="Seconds it is good.",
+)
+@click.option("--audience", default="nearcast", show_default=True, help="Server's --token-audience.")
+@click.option("--issuer", default="", help="Server's --token-issuer, if it has one.")
+@click.option(
+    "--key",
+    type=_PATH,
+    default=Path("nearcast-key.pem"),
+    show_default=True,
+    help="Private key to sign with.",
+)
+@click.option(
+    "--jwks",
+    type=_PATH,
+    default=Path("nearcast-keys.json"),
+    show_default=True,
+    help="Key set for the server's --jwks, written together with a new key.",
+)
+def token(
+    name: str,
+    roles: tuple[str, ...],
+    tenant: str,
+    ttl_s: float,
+    audience: str,
+    issuer: str,
+    key: Path,
+    jwks: Path,
+) -> None:
+    """Print a token for NAME, the id of a device, gateway, publisher or operator.
+
+    For development: in production an identity provider signs. If there is no key, one is made, and the
+    key set by which a server knows it.
+    """
+    from server.identity.issuer import Issuer  # noqa: PLC0415
+    from server.identity.watched_file import FileError  # noqa: PLC0415
+    from server.principal import Role  # noqa: PLC0415
+
+    with reported(FileError, OSError):
+        if key.exists():
+            signer = Issuer.read(key)
+        else:
+            signer = Issuer()
+            signer.write(key)
+            jwks.write_text(signer.key_set(), encoding="utf-8")
+            click.echo(f"made {key}, and {jwks} for nearcast serve --jwks {jwks}", err=True)
+    said = [Role(role) for role in roles]
+    click.echo(signer.token(name, said, tenant=tenant, audience=audience, issuer=issuer, ttl_s=ttl_s))

@@ -1,0 +1,157 @@
+"""Planning publications: which objects are new, which replace others, whether there is room for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from server.commands import command as c
+from server.commands.plan import Plan, Publication, Touches
+from server.commands.validation import checked_objects
+from server.core.coordinator import Coordinator
+from server.errors import Reason, RefusalError
+from server.model import LiveObject, NewObject
+from server.principal import Principal
+from server.rules import require_owner, require_room
+from server.store.mutations import DeleteObject, Mutation, PutObject, SetInlet
+
+_TO_COME = 0
+"""Stands for an id that is not given yet: first all objects of a request must be allowed."""
+
+
+class PublicationPlanner:
+    """Plans commands that bring objects.
+
+    Parameters
+    ----------
+    coordinator
+        What is there now; only read, but for the next object id.
+    planned
+        What the batch adds, by what and whose.
+    """
+
+    def __init__(self, coordinator: Coordinator, planned: Counter[tuple[str, str]]) -> None:
+        self._coordinator = coordinator
+        self._planned = planned
+
+    def publish(self, command: c.Publish) -> Plan:
+        """Decide what a publish command will do.
+
+        Raises
+        ------
+        RefusalError
+            If it is refused; nothing has changed.
+        """
+        coordinator = self._coordinator
+        self._require_outlet()
+        now_ms = coordinator.matching.now_ms
+        ids: list[int] = []
+        fresh: list[LiveObject] = []
+        replaced: list[int] = []
+        known_ids: list[int] = []
+        wanted: list[tuple[int, NewObject]] = []
+        principal = command.principal
+        checked = [
+            _qualified(new, principal)
+            for new in checked_objects(command.objects, coordinator.limits, coordinator.frame)
+        ]
+        for i, new in enumerate(checked):
+            old_id = coordinator.id_of_key.get(new.key) if new.key else None
+            if old_id is not None:
+                known_ids.append(old_id)
+                old = coordinator.matching.objects[old_id]
+                require_owner(principal, old.owner, f"objects[{i}].key", repr(principal.local(new.key)))
+                if old.equals(new):
+                    ids.append(old_id)
+                    continue
+                replaced.append(old_id)
+            wanted.append((len(ids), new))
+            ids.append(_TO_COME)
+        self._require_room(principal, len(wanted) - len(replaced))
+        for place, new in wanted:
+            item = self._accepted(new, now_ms, principal.owner)
+            fresh.append(item)
+            ids[place] = item.object_id
+        mutations: list[Mutation] = [DeleteObject(old_id) for old_id in replaced]
+        mutations += [PutObject(item) for item in fresh]
+        keys = frozenset(new.key for new in checked if new.key)
+        return Plan(
+            lambda _: ids,
+            tuple(mutations),
+            Touches(keys, frozenset(known_ids)),
+            Publication(fresh, replaced, ids),
+        )
+
+    def take_in(self, command: c.TakeIn) -> Plan:
+        """Decide what taking objects of the inlet will do."""
+        coordinator = self._coordinator
+        self._require_outlet()
+        now_ms = coordinator.matching.now_ms
+        gone = frozenset(command.gone)
+        new = {one.key: one for one in reversed(command.objects) if one.key not in gone}
+        known = coordinator.id_of_key
+        # Somebody else's objects of the feed's keys are in its way, and go.
+        alien = {key for key in new.keys() & known.keys() if self._is_owned(known[key])}
+        fresh = [
+            self._accepted(one, now_ms)
+            for one in reversed(new.values())
+            if one.key not in known or one.key in alien
+        ]
+        ids = [known[key] for key in sorted(alien | (gone & known.keys()))]
+        mutations: list[Mutation] = [DeleteObject(one) for one in ids]
+        mutations += [PutObject(item) for item in fresh]
+        mutations.append(SetInlet(command.stream, command.offset))
+        touches = Touches(gone | new.keys(), frozenset(ids))
+        return Plan(
+            lambda _: coordinator.retract(ids) if ids else None,
+            tuple(mutations),
+            touches,
+            Publication(fresh, [], []),
+        )
+
+    def _is_owned(self, object_id: int) -> bool:
+        """Whether an object is a publisher's; those of the inlet are nobody's."""
+        return self._coordinator.matching.objects.owners([object_id]) != [""]
+
+    def _require_outlet(self) -> None:
+        """Refuse what the outlet would have to tell, while too much waits there."""
+        waiting, limit = self._coordinator.untold_count, self._coordinator.limits.outlet_max
+        if waiting >= limit:
+            said = f"{waiting} changes wait"
+            raise RefusalError(Reason.TOO_MANY, "outlet", said, f"below {limit}; try again later")
+
+    def _require_room(self, principal: Principal, more: int) -> None:
+        """Refuse objects beyond the quotas of their publisher or its tenant."""
+        limits, objects = self._coordinator.limits, self._coordinator.matching.objects
+        owner, tenant = principal.owner, principal.tenant
+        of_publisher, of_tenant = ("publisher", owner), ("tenant", tenant)
+        if more > 0:
+            if owner:
+                count = objects.count_of(owner) + self._planned[of_publisher] + more
+                require_room("objects", count, limits.publisher_objects_max, "publisher")
+            count = objects.count_of_tenant(tenant) + self._planned[of_tenant] + more
+            require_room("objects", count, limits.tenant_objects_max, "tenant")
+        self._planned[of_publisher] += more
+        self._planned[of_tenant] += more
+
+    def _accepted(self, new: NewObject, now_ms: int, owner: str = "") -> LiveObject:
+        return LiveObject(
+            self._coordinator.take_object_id(),
+            new.lon,
+            new.lat,
+            self._coordinator.frame.project(new.lon, new.lat),
+            new.keywords,
+            now_ms,
+            now_ms + new.ttl_ms,
+            new.payload,
+            new.key,
+            new.area,
+            owner,
+        )
+
+
+def _qualified(new: NewObject, principal: Principal) -> NewObject:
+    """Return an object with the names of its tenant."""
+    if not principal.prefix:
+        return new
+    key = principal.qualified(new.key) if new.key else ""
+    return new._replace(keywords=tuple(map(principal.qualified, new.keywords)), key=key)

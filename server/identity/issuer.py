@@ -1,0 +1,125 @@
+"""Signs tokens, for development and tests: what an identity provider does in production."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from server.identity.watched_file import FileError, read_bytes
+from server.principal import Role
+
+_ALGORITHM = "EdDSA"
+_KEY_ID_LENGTH = 16
+
+
+class Issuer:
+    """Signs with an Ed25519 key.
+
+    Parameters
+    ----------
+    key
+        The private key.
+    """
+
+    def __init__(self, key: Ed25519PrivateKey | None = None) -> None:
+        self._key = key or Ed25519PrivateKey.generate()
+        public = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        self._key_id = hashlib.sha256(public).hexdigest()[:_KEY_ID_LENGTH]
+
+    @classmethod
+    def read(cls, path: Path) -> Issuer:
+        """Read a key.
+
+        Raises
+        ------
+        FileError
+            If there is none.
+        """
+        try:
+            key = load_pem_private_key(read_bytes(path), password=None)
+        except (ValueError, TypeError):
+            raise FileError(f"{path} is no private key in PEM without a password") from None
+        if not isinstance(key, Ed25519PrivateKey):
+            raise FileError(f"{path} is a private key of another kind, must be of Ed25519")
+        return cls(key)
+
+    def write(self, path: Path) -> None:
+        """Write the private key to a new file, for its owner alone.
+
+        Raises
+        ------
+        FileError
+            If that is not possible; a file that is there is not overwritten.
+        """
+        pem = self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        try:
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(pem)
+        except OSError as error:
+            raise FileError(f"{path} cannot be written: {error.strerror}") from None
+
+    def public_key(self) -> dict[str, Any]:
+        """Return the public key as an entry of a JSON Web Key Set."""
+        algorithm = jwt.get_algorithm_by_name(_ALGORITHM)
+        public: dict[str, Any] = json.loads(algorithm.to_jwk(self._key.public_key()))
+        return public | {"kid": self._key_id, "alg": _ALGORITHM, "use": "sig"}
+
+    def key_set(self) -> str:
+        """Return a JSON Web Key Set of this key."""
+        return json.dumps({"keys": [self.public_key()]}, indent=2) + "\n"
+
+    def token(
+        self,
+        name: str,
+        roles: Iterable[Role],
+        /,
+        *,
+        tenant: str = "",
+        audience: str = "nearcast",
+        issuer: str = "",
+        ttl_s: float = 3600.0,
+        **claims: object,
+    ) -> str:
+        """Return a signed token.
+
+        Parameters
+        ----------
+        name
+            Of the device, gateway, publisher or operator.
+        roles
+            What it may be.
+        tenant
+            Empty for the default one.
+        audience, issuer
+            What the server expects; no issuer if that is empty.
+        ttl_s
+            How long it is good.
+        claims
+            Others, or in place of these.
+        """
+        now_s = int(time.time())
+        said: dict[str, object] = {
+            "sub": name,
+            "roles": [role.value for role in roles],
+            "aud": audience,
+            "iat": now_s,
+            "exp": int(now_s + ttl_s),
+        }
+        said |= {"tenant": tenant} if tenant else {}
+        said |= {"iss": issuer} if issuer else {}
+        return jwt.encode(said | claims, self._key, _ALGORITHM, {"kid": self._key_id})

@@ -1,0 +1,56 @@
+"""Identity as the settings want it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from server.identity.authenticator import Authenticator
+from server.identity.certificates import Certificates, watched_certificates
+from server.identity.keys import read_keys
+from server.identity.tokens import TokenPolicy, TokenVerifier
+from server.identity.watched_file import WatchedFiles
+from server.principal import Role
+from server.quotas import Quota
+from server.settings import ServerSettings
+
+_DEVICE_STREAMS_MAX = 8
+"""A phone has one, and another while it changes networks."""
+
+_STREAMS_MAX = 10_000
+"""Of any other caller: a gateway may have a stream for each of its devices."""
+
+
+class Identity(NamedTuple):
+    """Who may come in, and how the port is shown to be ours."""
+
+    authenticator: Authenticator
+    certificates: WatchedFiles[Certificates] | None
+
+
+def identity_of(settings: ServerSettings) -> Identity:
+    """Read keys and certificates.
+
+    Raises
+    ------
+    FileError
+        If one of them cannot be used.
+    """
+    verifier = None
+    if settings.jwks is not None:
+        path = settings.jwks
+        policy = TokenPolicy(
+            settings.token_audience, settings.token_issuer, settings.token_skew_s, settings.tenants
+        )
+        quotas = {
+            Role.DEVICE: Quota(settings.device_rate, _DEVICE_STREAMS_MAX),
+            Role.GATEWAY: Quota(settings.gateway_rate, _STREAMS_MAX),
+            Role.PUBLISHER: Quota(settings.publisher_rate, _STREAMS_MAX),
+            Role.OPERATOR: Quota(settings.operator_rate, _STREAMS_MAX),
+        }
+        verifier = TokenVerifier(WatchedFiles([path], lambda: read_keys(path)), policy, quotas)
+    certificates = None
+    if settings.tls_certificate is not None and settings.tls_key is not None:
+        certificates = watched_certificates(
+            settings.tls_certificate, settings.tls_key, settings.tls_client_roots
+        )
+    return Identity(Authenticator(settings.tokens, verifier), certificates)

@@ -1,0 +1,100 @@
+"""Files whose contents may change while the server runs.
+
+They are looked at when somebody needs them, and never polled.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Generic, TypeVar
+
+_log = logging.getLogger(__name__)
+
+LOOK_S = 1.0
+"""Between two looks at most: somebody who needs them a thousand times a second costs one look."""
+
+_Content = TypeVar("_Content")
+_Stamp = tuple[tuple[int, int, int], ...]
+
+
+class FileError(Exception):
+    """A file is not what it should be. The message names the file, and nothing secret."""
+
+
+class WatchedFiles(Generic[_Content]):
+    """What some files say together.
+
+    Parameters
+    ----------
+    paths
+        The files.
+    read
+        Reads them all.
+    clock
+        Monotonic seconds.
+
+    Raises
+    ------
+    FileError
+        If they cannot be read now.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        read: Callable[[], _Content],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._paths = paths
+        self._read = read
+        self._clock = clock
+        self._looked_s = clock()
+        self._stamp = self._stamped()
+        self.content = read()
+        self.generation = 1
+        """One more whenever they have changed."""
+
+    def look(self) -> _Content:
+        """Return what they say; what they said before, if that is wrong now. One `stat` a second."""
+        now_s = self._clock()
+        if now_s - self._looked_s < LOOK_S:
+            return self.content
+        self._looked_s = now_s
+        try:
+            stamp = self._stamped()
+            if stamp != self._stamp:
+                self._stamp = stamp
+                self.content = self._read()
+                self.generation += 1
+                _log.info("%s: read again", ", ".join(map(str, self._paths)))
+        except FileError as error:
+            _log.error("what was read before stays in force: %s", error)
+        return self.content
+
+    def _stamped(self) -> _Stamp:
+        found = []
+        for path in self._paths:
+            try:
+                status = os.stat(path)  # noqa: PTH116 - the fields, once
+            except OSError as error:
+                raise FileError(f"{path} cannot be read: {error.strerror}") from None
+            found.append((status.st_mtime_ns, status.st_size, status.st_ino))
+        return tuple(found)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a file has.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}") from None

@@ -1,0 +1,98 @@
+"""The table of rules: who may do what. Every decision about rights is made here."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from server.errors import Reason, RefusalError
+from server.principal import DEFAULT_TENANT, Principal, Role, tenant_of
+
+
+class Action(Enum):
+    """What a call is for."""
+
+    ATTACH = "attach"
+    SEARCH = "search"
+    PUBLISH = "publish"
+    RETRACT = "retract"
+    SYNC = "sync"
+    ADVANCE_CLOCK = "advance_clock"
+    SET_IDF = "set_idf"
+    STATUS = "status"
+    INSPECT = "inspect"
+    REFLECT = "reflect"
+    """Ask which services there are, or watch health."""
+
+
+class Rule(NamedTuple):
+    """Who may do something."""
+
+    roles: frozenset[Role]
+    """One of which is needed."""
+    concerns_all: bool = False
+    """Whether it concerns all tenants, so that only the default one's callers may."""
+
+
+_EVERY = frozenset(Role)
+_OPERATOR = frozenset({Role.OPERATOR})
+
+RULES: dict[Action, Rule] = {
+    Action.ATTACH: Rule(frozenset({Role.DEVICE, Role.GATEWAY})),
+    Action.SEARCH: Rule(_EVERY),
+    Action.PUBLISH: Rule(frozenset({Role.PUBLISHER})),
+    Action.RETRACT: Rule(frozenset({Role.PUBLISHER, Role.OPERATOR})),
+    Action.SYNC: Rule(_OPERATOR, concerns_all=True),
+    Action.ADVANCE_CLOCK: Rule(_OPERATOR, concerns_all=True),
+    Action.SET_IDF: Rule(_OPERATOR, concerns_all=True),
+    Action.STATUS: Rule(_OPERATOR),
+    Action.INSPECT: Rule(_OPERATOR),
+    Action.REFLECT: Rule(_EVERY),
+}
+
+
+def require_action(principal: Principal, action: Action) -> None:
+    """Raise RefusalError (PERMISSION_DENIED) unless a caller may begin a call."""
+    rule = RULES[action]
+    if not principal.roles & rule.roles:
+        shown = ", ".join(sorted(role.value for role in principal.roles)) or "none"
+        limit = " or ".join(sorted(role.value for role in rule.roles))
+        raise RefusalError(Reason.PERMISSION_DENIED, "token.roles", shown, f"{limit} to {action.value}")
+    if rule.concerns_all and principal.tenant != DEFAULT_TENANT:
+        raise RefusalError(
+            Reason.PERMISSION_DENIED,
+            "token.tenant",
+            repr(principal.tenant),
+            f"absent to {action.value}, which concerns all tenants",
+        )
+
+
+def require_device(principal: Principal, device_id: str) -> None:
+    """Raise RefusalError (PERMISSION_DENIED) unless a caller may speak for a device of its tenant."""
+    if Role.GATEWAY not in principal.roles and device_id != principal.qualified(principal.id):
+        raise RefusalError(
+            Reason.PERMISSION_DENIED,
+            "hello.device_id",
+            repr(principal.local(device_id)),
+            f"{principal.id!r}, the device of the token",
+        )
+
+
+def is_visible(principal: Principal, owner: str) -> bool:
+    """Whether a caller may know that an object of this owner exists, for its id alone."""
+    return tenant_of(owner) == principal.tenant
+
+
+def require_owner(principal: Principal, owner: str, field: str, shown: object) -> None:
+    """Raise RefusalError (PERMISSION_DENIED) unless a caller may replace or take back an object."""
+    if Role.OPERATOR not in principal.roles and owner != principal.owner:
+        raise RefusalError(
+            Reason.PERMISSION_DENIED, field, shown, "of an object that the publisher of the token owns"
+        )
+
+
+def require_room(field: str, count: int, count_max: int, whose: str) -> None:
+    """Raise RefusalError (TOO_MANY) if a quota would be exceeded; 0 for none."""
+    if 0 < count_max < count:
+        limit = f"at most {count_max} of a {whose}"
+        raise RefusalError(Reason.TOO_MANY, field, f"{count} of the {whose}", limit)

@@ -1,0 +1,40 @@
+"""What the declaration of a setting says besides its type, bounds and default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar
+
+_Number = TypeVar("_Number", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the help says of a setting that its type, bounds and default do not."""
+
+    unit: str = ""
+    flag: str = ""
+    """If it is not the field's name."""
+    metavar: str = ""
+    limit: str = ""
+    """What is allowed, if a validator decides on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class InRealTime(Generic[_Number]):
+    """A default that holds in real time; in virtual time nobody is late unless that is asked for: 0."""
+
+    value: _Number
+
+    def __call__(self, settings: Mapping[str, Any]) -> _Number:
+        """Return the default beside settings that were read before."""
+        return type(self.value)(0) if settings.get("virtual_time") else self.value
+
+
+Milliseconds = Annotated[int, Shown(unit="milliseconds")]
+Days = Annotated[float, Shown(unit="days")]
+Seconds = Annotated[float, Shown(unit="seconds")]
+PerSecond = Annotated[float, Shown(unit="a second")]
+Metres = Annotated[float, Shown(unit="metres")]
+MetresPerSecond = Annotated[float, Shown(unit="metres a second")]

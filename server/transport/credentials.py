@@ -1,0 +1,35 @@
+"""Credentials of the port: certificates that are looked at anew for each connection that begins."""
+
+from __future__ import annotations
+
+import grpc
+
+from server.identity.certificates import Certificates
+from server.identity.watched_file import WatchedFiles
+
+
+def credentials_of(files: WatchedFiles[Certificates]) -> grpc.ServerCredentials:
+    """Return credentials that follow their files. Connections that are open stay as they are."""
+    current = files.content
+    needs_clients = current.client_roots is not None
+
+    def fetch() -> grpc.ServerCertificateConfiguration | None:
+        """Return another configuration if the files have changed. Called by a thread of gRPC."""
+        nonlocal current
+        found = files.look()
+        if found is current:
+            return None
+        current = found
+        return _configuration(found)
+
+    return grpc.dynamic_ssl_server_credentials(
+        _configuration(current),
+        fetch,  # type: ignore[arg-type] # None is allowed, for what has not changed
+        require_client_authentication=needs_clients,
+    )
+
+
+def _configuration(certificates: Certificates) -> grpc.ServerCertificateConfiguration:
+    return grpc.ssl_server_certificate_configuration(
+        [(certificates.key, certificates.chain)], certificates.client_roots
+    )

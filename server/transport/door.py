@@ -1,0 +1,154 @@
+"""The one door: every call is authenticated here, before any message of it is read, and nowhere else.
+
+What is looked at are the metadata with which a call begins. Who is refused gets a status at once, so a
+stranger's call takes nothing of the server: no message is read, no task is left. Handlers ask `principal`
+for whom the door has let in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+import grpc
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
+
+from nearcast.v1 import control_service_pb2, device_service_pb2, publisher_service_pb2
+from server.errors import Reason, RefusalError
+from server.identity.authenticator import Authenticator
+from server.principal import Principal
+from server.rules import Action, require_action
+from server.transport.admission import Admission, Context
+
+_SCHEME = "bearer"
+_HEADER = "authorization"
+
+
+def _methods(descriptor: Any, service: str, actions: dict[str, Action]) -> dict[str, Action]:  # noqa: ANN401
+    """Return what each method of a service is for, by the name that calls have."""
+    found = descriptor.services_by_name[service]
+    return {f"/{found.full_name}/{name}": action for name, action in actions.items()}
+
+
+ACTIONS: dict[str, Action] = {
+    **_methods(
+        device_service_pb2.DESCRIPTOR,
+        "DeviceService",
+        {"Attach": Action.ATTACH, "AttachFleet": Action.ATTACH, "Search": Action.SEARCH},
+    ),
+    **_methods(
+        publisher_service_pb2.DESCRIPTOR,
+        "PublisherService",
+        {"Publish": Action.PUBLISH, "Retract": Action.RETRACT},
+    ),
+    **_methods(
+        control_service_pb2.DESCRIPTOR,
+        "ControlService",
+        {
+            "Sync": Action.SYNC,
+            "AdvanceClock": Action.ADVANCE_CLOCK,
+            "SetIdf": Action.SET_IDF,
+            "Status": Action.STATUS,
+            "Inspect": Action.INSPECT,
+        },
+    ),
+    **_methods(reflection_pb2.DESCRIPTOR, "ServerReflection", {"ServerReflectionInfo": Action.REFLECT}),
+    **_methods(health_pb2.DESCRIPTOR, "Health", {"Watch": Action.REFLECT}),
+}
+"""What a call is for. A method that is not here is refused, but for those that are open."""
+
+OPEN = frozenset(_methods(health_pb2.DESCRIPTOR, "Health", {"Check": Action.REFLECT}))
+"""What nobody needs a token for: load balancers have none."""
+
+_HELD_S = 0.25
+_HELD_MAX = 1_000
+"""How long calls are held of callers that ask for too much, and of how many at most."""
+
+_principal: ContextVar[Principal] = ContextVar("principal")
+
+
+def principal() -> Principal:
+    """Return who began the call that is under way."""
+    return _principal.get()
+
+
+class Door(grpc.aio.ServerInterceptor):
+    """Lets calls in. It comes before whatever reads messages.
+
+    Parameters
+    ----------
+    authenticator
+        Knows whose tokens are good.
+    admission
+        Refuses and counts.
+    """
+
+    def __init__(self, authenticator: Authenticator, admission: Admission) -> None:
+        self._authenticator = authenticator
+        self._admission = admission
+        self._held_count = 0
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:  # noqa: ANN401 - gRPC has no type for it
+        """Return the handler of a call, or one that refuses it."""
+        handler = await continuation(handler_call_details)
+        method = handler_call_details.method
+        if handler is None or method in OPEN:
+            return handler
+        try:
+            _principal.set(self._admit(method, handler_call_details.invocation_metadata))
+        except RefusalError as error:
+            return self._refusing(error)
+        return handler
+
+    def _admit(self, method: str, metadata: Iterable[tuple[str, str | bytes]] | None) -> Principal:
+        action = ACTIONS.get(method)
+        if action is None:
+            limit = "one for which there is a rule"
+            raise RefusalError(Reason.PERMISSION_DENIED, "method", method, limit)
+        found = self._authenticator.principal(token_of(metadata))
+        require_action(found, action)
+        found.account.require(1)
+        return found
+
+    def _refusing(self, error: RefusalError) -> Any:  # noqa: ANN401
+        async def refuse(_requests: object, context: Context) -> NoReturn:
+            if error.retry_after_ms and self._held_count < _HELD_MAX:
+                await self._hold()
+            await self._admission.refuse(context, error)
+
+        # Of this kind whatever the method is: a handler of single requests would wait for the request.
+        return grpc.stream_stream_rpc_method_handler(refuse)
+
+    async def _hold(self) -> None:
+        """Let a caller wait who asks for too much: one that does not heed hints is slowed down."""
+        self._held_count += 1
+        try:
+            await asyncio.sleep(_HELD_S)
+        finally:
+            self._held_count -= 1
+
+
+def token_of(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
+    """Return the token in the metadata of a call; None if there is none.
+
+    Raises
+    ------
+    RefusalError
+        UNAUTHENTICATED, if there are several, or it is no bearer token.
+    """
+    values = [value for key, value in metadata or () if key.lower() == _HEADER]
+    if not values:
+        return None
+    if len(values) > 1:
+        raise RefusalError(Reason.UNAUTHENTICATED, _HEADER, f"there {len(values)} times", "there once")
+    scheme, _, token = str(values[0]).partition(" ")
+    if scheme.lower() != _SCHEME or not token:
+        raise RefusalError(Reason.UNAUTHENTICATED, _HEADER, "of another form", "Bearer and a token")
+    return token.strip()

@@ -1,0 +1,73 @@
+"""The first message of a call, for which nobody is waited for ever.
+
+gRPC's own handlers of single requests wait for their request as long as the connection lasts, and never
+end a call of which none came. So every method reads its first message here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import grpc
+
+from server.errors import Reason, RefusalError
+from server.transport.admission import Context
+
+WAIT_S = 10.0
+"""Long enough for 32 MiB over a slow line, or to choose what to say."""
+
+OPEN_MAX = 256
+"""Calls of strangers that wait for their message. Honest ones take a moment: the oldest gives way."""
+
+
+class FirstMessages:
+    """Waits for first messages, of strangers for no more than so many at once."""
+
+    def __init__(self) -> None:
+        self._open: dict[asyncio.Timeout, None] = {}
+
+    async def read(self, context: Context, *, is_open: bool = False) -> Any:  # noqa: ANN401 - of any type
+        """Return the message of a call, or the end of its requests.
+
+        Parameters
+        ----------
+        context
+            Of the call.
+        is_open
+            Whether anybody may make such a call.
+
+        Raises
+        ------
+        RefusalError
+            If it does not come in time.
+        """
+        limit = asyncio.timeout(WAIT_S)
+        try:
+            async with limit:
+                if is_open:
+                    self._make_room(limit)
+                return await context.read()
+        except TimeoutError:
+            raise absent(f"there within {WAIT_S:g} s") from None
+        finally:
+            self._open.pop(limit, None)
+
+    async def read_one(self, context: Context, *, is_open: bool = False) -> Any:  # noqa: ANN401
+        """Return the message of a call that has to have one. Raises RefusalError, too, if it has none."""
+        request = await self.read(context, is_open=is_open)
+        if request is grpc.aio.EOF:
+            raise absent("there")
+        return request
+
+    def _make_room(self, limit: asyncio.Timeout) -> None:
+        if len(self._open) >= OPEN_MAX:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            oldest.reschedule(asyncio.get_running_loop().time())
+        self._open[limit] = None
+
+
+def absent(limit: str) -> RefusalError:
+    """Return the refusal of a call without a message."""
+    return RefusalError(Reason.INVALID_FIELD, "request", "absent", limit)

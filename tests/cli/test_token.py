@@ -1,0 +1,66 @@
+"""`nearcast token`, and what `nearcast serve` says of keys, certificates and hosts that cannot be."""
+
+from __future__ import annotations
+
+import json
+import signal
+import stat
+
+import pytest
+from click.testing import CliRunner
+
+import nearcast
+from cli.app import app
+from tests.cli.test_serve import AREA, Process, refused
+from tests.support.identity import Authority, keys_in
+
+
+def issued(folder, *arguments):
+    files = [f"--key={folder / 'key.pem'}", f"--jwks={folder / 'keys.json'}"]
+    done = CliRunner().invoke(app, ["token", *arguments, *files])
+    assert done.exit_code == 0, done.output
+    return done.stdout.strip()
+
+
+async def test_a_token_opens_a_server_that_knows_its_key(tmp_path):
+    operator = issued(tmp_path, "ops", "--role=operator")
+    assert stat.S_IMODE((tmp_path / "key.pem").stat().st_mode) == 0o600
+    assert "d" not in json.loads((tmp_path / "keys.json").read_text())["keys"][0]
+    device = issued(tmp_path, "device", "--role", "device", "--ttl-s", "60")
+    foreign = issued(tmp_path, "device", "--role=device", "--tenant=acme")
+    process = Process(AREA, "--port=0", "--store=:memory:", f"--jwks={tmp_path / 'keys.json'}")
+    async with nearcast.connect(process.target, token=operator) as client:
+        assert (await client.status()).gauges["objects"] == 0
+    async with nearcast.connect(process.target, token=device) as client:
+        await client.attach("device", lon=14.5, lat=35.5)
+    async with nearcast.connect(process.target, token=foreign) as client:
+        with pytest.raises(nearcast.RefusedError, match=r"token\.tenant"):
+            await client.attach("device", lon=14.5, lat=35.5)
+    assert process.signal(signal.SIGTERM) == 0
+
+
+def test_a_role_that_is_none(tmp_path):
+    done = CliRunner().invoke(app, ["token", "x", "--role=chef", f"--key={tmp_path / 'key.pem'}"])
+    assert done.exit_code == 2
+    assert "'chef' is not one of 'device', 'gateway', 'publisher', 'operator'" in done.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_serve_says_of_what_it_cannot_use(tmp_path):
+    keys = keys_in(tmp_path)
+    keys.write_text("nothing", encoding="utf-8")
+    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+    chain.write_bytes(Authority().issue(begin_days=-9, end_days=-1)[0])
+    key.write_bytes(Authority().issue()[1])
+    store = tmp_path / "store.db"
+    begin = ("serve", AREA, "--port=0", f"--store={store}")
+    tls = (f"--tls-certificate={chain}", f"--tls-key={key}")
+    for flags, said in (
+        ((f"--jwks={keys}",), "keys.json is no JSON Web Key Set"),
+        (tls, "key.pem is the key of another certificate than"),
+        (("--host=0.0.0.0",), "must be of this machine without TLS and tokens"),
+        (("--tenant=acme",), "tenants needs jwks"),
+        ((f"--tls-client-roots={chain}",), "tls_client_roots needs tls_certificate and tls_key"),
+    ):
+        assert said in refused(*begin, *flags)
+    assert not store.exists()

@@ -1,0 +1,20 @@
+"""What is fuzzed: a function that takes bytes and raises what is a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+
+class Target(NamedTuple):
+    """Something that takes whatever others send."""
+
+    name: str
+    make: Callable[[], Callable[[bytes], None]]
+    """Returns what is called with each input. Whatever it raises is a finding."""
+    seeds: Callable[[], Sequence[bytes]]
+    """Inputs that are as they should be, to begin with."""
+    instrumented: tuple[str, ...]
+    """Modules of which it is followed what an input reaches."""
+    inputs: int
+    """How many, of a million for all targets."""

@@ -1,0 +1,143 @@
+"""Keys and certificates that cannot be used are named at the start; a reload that fails keeps the old."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from server.identity.certificates import read_certificates, watched_certificates
+from server.identity.issuer import Issuer
+from server.identity.keys import read_keys
+from server.identity.watched_file import LOOK_S, FileError
+from tests.support.identity import ISSUER, Authority
+
+PUBLIC = ISSUER.public_key()
+BAD_KEY_SETS = {
+    "absent": (None, "cannot be read"),
+    "no JSON": ("nothing", "is no JSON Web Key Set"),
+    "binary": (b"\xff\xfe\x00", "is no JSON Web Key Set"),
+    "a list": ([PUBLIC], "is no JSON Web Key Set"),
+    "a number": (7, "is no JSON Web Key Set"),
+    "empty": ({"keys": []}, "has no keys"),
+    "keys by name": ({"keys": {"one": PUBLIC}}, "has no keys"),
+    "no object": ({"keys": [7]}, "keys[0] is no JSON object"),
+    "no id": ({"keys": [PUBLIC | {"kid": ""}]}, "keys[0].kid is absent"),
+    "one id twice": (
+        {"keys": [PUBLIC, Issuer().public_key() | {"kid": PUBLIC["kid"]}]},
+        "keys[1].kid is",
+    ),
+    "a shared secret": ({"keys": [{"kty": "oct", "k": "c2VjcmV0", "kid": "s"}]}, "is a shared secret"),
+    "a private key": ({"keys": [PUBLIC | {"d": "c2VjcmV0"}]}, "is a private key"),
+    "no key": ({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "", "kid": "s"}]}, "cannot be read"),
+    "an unknown kind": ({"keys": [{"kty": "ABC", "kid": "s"}]}, "cannot be read"),
+    "a short RSA key": (
+        {"keys": [{"kty": "RSA", "n": "sXch" * 43, "e": "AQAB", "kid": "s", "alg": "RS256"}]},
+        "must have 2048",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_KEY_SETS)
+def test_a_key_set_that_cannot_be_used_is_named(tmp_path, name):
+    content, said = BAD_KEY_SETS[name]
+    path = tmp_path / "keys.json"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content is not None:
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    with pytest.raises(FileError, match=r"keys\.json") as failed:
+        read_keys(path)
+    assert said in str(failed.value)
+    assert "c2VjcmV0" not in str(failed.value)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write a certificate and its key, and what clients are verified with."""
+    authority = Authority()
+    certificate, key = authority.issue()
+    found = tmp_path / "chain.pem", tmp_path / "key.pem", tmp_path / "roots.pem"
+    for path, content in zip(found, (certificate, key, authority.pem), strict=True):
+        path.write_bytes(content)
+    return found
+
+
+def test_certificates_that_can_be_used(files):
+    found = read_certificates(*files)
+    assert [found.chain, found.key, found.client_roots] == [path.read_bytes() for path in files]
+    assert read_certificates(*files[:2]).client_roots is None
+
+
+def broken(files, name):  # noqa: C901 - one branch a case
+    chain, key, roots = files
+    other = Authority()
+    match name:
+        case "another key":
+            key.write_bytes(other.issue()[1])
+        case "over":
+            for path, content in zip((chain, key), other.issue("x", -9, -1), strict=True):
+                path.write_bytes(content)
+        case "not yet":
+            for path, content in zip((chain, key), other.issue("x", 1, 9), strict=True):
+                path.write_bytes(content)
+        case "a broken chain":
+            chain.write_bytes(chain.read_bytes()[:200])
+        case "an empty chain":
+            chain.write_bytes(b"")
+        case "a broken key":
+            key.write_bytes(key.read_bytes()[:60])
+        case "files exchanged":
+            chain_pem, key_pem = chain.read_bytes(), key.read_bytes()
+            chain.write_bytes(key_pem)
+            key.write_bytes(chain_pem)
+        case "no roots":
+            roots.write_bytes(b"nothing")
+        case "absent":
+            key.unlink()
+
+
+BROKEN = {
+    "another key": "is the key of another certificate",
+    "over": "clock says",
+    "not yet": "clock says",
+    "a broken chain": "has no certificate in PEM",
+    "an empty chain": "has no certificate in PEM",
+    "a broken key": "is no private key in PEM",
+    "files exchanged": "has no certificate in PEM",
+    "no roots": "has no certificate in PEM",
+    "absent": "cannot be read",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_certificates_that_cannot_be_used_are_named(files, name):
+    broken(files, name)
+    with pytest.raises(FileError) as failed:
+        read_certificates(*files)
+    assert BROKEN[name] in str(failed.value)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_reload_that_fails_keeps_the_old_and_one_that_works_does_not(files, name, caplog, monkeypatch):
+    watched = watched_certificates(*files)
+    now_s = [1e9]
+    monkeypatch.setattr(watched, "_clock", lambda: now_s[0])
+    before = watched.look()
+    broken(files, name)
+    now_s[0] += LOOK_S
+    assert watched.look() is before
+    assert BROKEN[name] in caplog.text
+    for path, content in zip(files, (*Authority().issue(), Authority().pem), strict=True):
+        path.write_bytes(content)
+    now_s[0] += LOOK_S
+    assert watched.look().chain == files[0].read_bytes()
+
+
+def test_a_private_key_is_for_its_owner_alone_and_is_not_overwritten(tmp_path):
+    path = tmp_path / "key.pem"
+    ISSUER.write(path)
+    assert path.stat().st_mode & 0o077 == 0
+    with pytest.raises(FileError, match="cannot be written"):
+        Issuer().write(path)
+    assert Issuer.read(path).public_key() == PUBLIC

@@ -1,0 +1,155 @@
+"""Tokens in the SDK: asked for when a call begins, renewed when they end, and nothing is lost by it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+import nearcast
+from nearcast import GeoObject, Reason, RefusedError, TopK, UnavailableError
+from tests.sdk.conftest import Place, until
+from tests.support.identity import keys_in, token
+
+SUSHI = TopK({"sushi"}, k=3)
+
+
+def sushi(lon=14.5):
+    return GeoObject({"sushi"}, lon, 35.5, ttl_s=3600.0)
+
+
+@contextlib.asynccontextmanager
+async def a_place(tmp_path, **flags):
+    place = Place(tmp_path / "store.db", jwks=str(keys_in(tmp_path)), token_skew_s=0.0, **flags)
+    await place.start()
+    try:
+        yield place
+    finally:
+        await place.stop()
+
+
+class Provider:
+    """Gives tokens that are good for a while, and counts them."""
+
+    def __init__(self, *roles, ttl_s=1.0, name="name"):
+        self.roles, self.ttl_s, self.name = roles, ttl_s, name
+        self.count = 0
+
+    def __call__(self):
+        self.count += 1
+        return token(self.name, *self.roles, ttl_s=self.ttl_s)
+
+    async def later(self):
+        await asyncio.sleep(0)
+        return self()
+
+
+@pytest.mark.parametrize("awaits", [False, True])
+async def test_devices_and_publishers_go_on_with_another_token(tmp_path, awaits):
+    provider = Provider("gateway", "publisher")
+    source = provider.later if awaits else provider
+    async with a_place(tmp_path) as place, nearcast.connect(place.target, token=source) as client:
+        single = await client.attach("single", lon=14.5, lat=35.5)
+        publisher = client.publisher()
+        async with client.fleet() as fleet:
+            one = await fleet.attach("one", lon=14.5, lat=35.5)
+            subscriptions = [await device.subscribe(SUSHI) for device in (single, one)]
+            before = provider.count
+            await publisher.publish([sushi(14.51)])
+            for _ in range(2):
+                seen = provider.count
+                await until(lambda seen=seen: provider.count >= seen + 2)  # both streams have ended
+                await publisher.publish([sushi(14.50)])
+            assert provider.count > before + 4
+            for subscription in subscriptions:
+                await until(lambda one=subscription: len(one.results()) == 3)
+
+
+async def test_publishing_without_keys_loses_and_doubles_nothing_when_tokens_end(tmp_path):
+    provider = Provider("publisher", ttl_s=1.0)
+    async with a_place(tmp_path) as place, nearcast.connect(place.target, token=provider) as client:
+        publisher = client.publisher()
+        ids = []
+        while provider.count < 4:
+            found = await asyncio.gather(*(publisher.publish([sushi()]) for _ in range(8)))
+            ids += [one for some in found for one in some]
+        assert len(set(ids)) == len(ids)
+        assert len(place.server.coordinator.matching.objects) == len(ids)
+
+
+async def test_a_token_that_ends_and_is_no_callable_ends_its_devices(tmp_path):
+    who = token("device", "device", ttl_s=1)
+    async with a_place(tmp_path) as place, nearcast.connect(place.target, token=who) as client:
+        device = await client.attach("device", lon=14.5, lat=35.5)
+        await device.subscribe(SUSHI)
+        await until(lambda: device._session.error is not None)
+        with pytest.raises(RefusedError) as refused:
+            await device.subscribe(SUSHI)
+        assert refused.value.reason is Reason.TOKEN_EXPIRED
+
+
+async def test_a_provider_that_fails_says_so_and_its_text_is_not_repeated(tmp_path):
+    def provider():
+        raise ValueError("secret")
+
+    async with a_place(tmp_path) as place, nearcast.connect(place.target, token=provider) as client:
+        for act in (
+            client.attach("device", lon=14.5, lat=35.5),
+            client.publisher().publish([sushi()]),
+            client.search(SUSHI, lon=14.5, lat=35.5),
+        ):
+            with pytest.raises(UnavailableError) as failed:
+                await act
+            assert "secret" not in str(failed.value)
+
+
+async def test_who_may_not_is_told_and_does_not_try_for_ever(tmp_path):
+    async with a_place(tmp_path) as place:
+        async with nearcast.connect(place.target, token=token("shop", "publisher")) as client:
+            with pytest.raises(RefusedError) as refused:
+                await client.attach("device", lon=14.5, lat=35.5)
+            assert refused.value.reason is Reason.PERMISSION_DENIED
+        async with nearcast.connect(place.target, token=token("thief", "device")) as client:
+            with pytest.raises(RefusedError) as refused:
+                await client.attach("device", lon=14.5, lat=35.5)
+            assert (refused.value.reason, refused.value.field) == (
+                Reason.PERMISSION_DENIED,
+                "hello.device_id",
+            )
+            with pytest.raises(RefusedError) as refused:
+                await client.sync()
+            assert refused.value.reason is Reason.PERMISSION_DENIED
+
+
+async def test_a_hint_when_to_try_again_is_heeded(tmp_path):
+    """A burst is ten seconds' worth; what is beyond is published, later, by itself."""
+    who = token("shop", "publisher")
+    async with (
+        a_place(tmp_path, publisher_rate=80.0) as place,
+        nearcast.connect(place.target, token=who) as client,
+    ):
+        publisher = client.publisher()
+        await publisher.publish(sushi() for _ in range(850))
+        found = await publisher.publish(sushi() for _ in range(5))
+        assert len(found) == 5
+        rejected = place.server.coordinator.counters.rejected
+        assert rejected[Reason.RATE_LIMITED] > 0
+        await client.search(SUSHI, lon=14.5, lat=35.5)
+
+
+async def test_a_device_waits_for_a_stream_of_its_own_to_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("server.identity.setup._DEVICE_STREAMS_MAX", 1)
+    monkeypatch.setattr("server.quotas._STREAM_RETRY_MS", 50)
+    async with a_place(tmp_path) as place:
+        who = token("device", "device")
+        async with (
+            nearcast.connect(place.target, token=who) as first,
+            nearcast.connect(place.target, token=who) as second,
+        ):
+            device = await first.attach("device", lon=14.5, lat=35.5)
+            waiting = asyncio.create_task(second.attach("device", lon=14.5, lat=35.5))
+            rejected = place.server.coordinator.counters.rejected
+            await until(lambda: rejected[Reason.RATE_LIMITED] >= 2)
+            await device.detach()
+            assert (await waiting).id == "device"

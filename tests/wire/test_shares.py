@@ -1,0 +1,176 @@
+"""Whoever asks for more than his share is told so, waits, or is read slowly; others are not concerned."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import grpc
+import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+
+from nearcast.v1 import (
+    control_service_pb2,
+    device_service_pb2,
+    device_service_pb2_grpc,
+    errors_pb2,
+    publisher_service_pb2,
+)
+from server.identity import setup
+from server.limits import Limits
+from tests.support.identity import bearer, token
+from tests.support.servers import serving
+from tests.wire.city import a_city, attach, publish, reason_of, refused
+from tests.wire.conftest import settings
+from tests.wire.test_bad_input import a_spec, an_object, hello, subscribe
+
+Request = device_service_pb2.AttachRequest
+
+
+async def test_quotas_of_publishers_and_tenants(tmp_path):
+    flags = {"publisher_objects_max": 3, "tenant_objects_max": 5, "tenant_subscriptions_max": 1}
+    async with a_city(tmp_path, **flags) as city:
+
+        async def tried(name, count, tenant=""):
+            objects = [an_object() for _ in range(count)]
+            response = await publish(city, token(name, "publisher", tenant=tenant), *objects)
+            return response.error.value or len(response.ids)
+
+        assert await tried("one", 4) == "4 of the publisher"
+        assert await tried("one", 3) == 3
+        assert await tried("one", 1) == "4 of the publisher"
+        assert await tried("two", 3) == "6 of the tenant"
+        assert await tried("two", 2) == 2
+        assert await tried("one", 3, "acme") == 3, "another tenant's is another's"
+        mine = list(city.server.coordinator.matching.objects)[:2]
+        retract = publisher_service_pb2.RetractRequest(ids=mine)
+        await city.publishers.Retract(retract, metadata=bearer(token("one", "publisher")))
+        assert await tried("one", 2) == 2
+        stream, _ = await attach(city, token("device", "device"))
+        for number, event in ((1, "delta"), (1, "delta"), (2, "rejection")):
+            await stream.write(Request(subscribe=subscribe(number, a_spec())))
+            assert (await stream.read()).WhichOneof("event") == event
+        await stream.write(Request(unsubscribe=device_service_pb2.Unsubscribe(subscription_id=1)))
+        await stream.read()
+        await stream.write(Request(subscribe=subscribe(2, a_spec())))
+        assert (await stream.read()).HasField("delta")
+        stream.cancel()
+        city.server.coordinator.check()
+
+
+async def test_quotas_hold_for_requests_that_share_a_commit(tmp_path):
+    async with a_city(tmp_path, publisher_objects_max=5) as city:
+        call = city.publishers.Publish(metadata=bearer(token("one", "publisher")))
+        for _ in range(10):
+            await call.write(publisher_service_pb2.PublishRequest(objects=[an_object()]))
+        answers = [await call.read() for _ in range(10)]
+        assert sum(len(one.ids) for one in answers) == 5
+        assert len(city.server.coordinator.matching.objects) == 5
+        call.cancel()
+
+
+async def test_who_asks_for_too_much_is_told_when_to_try_again(tmp_path):
+    async with a_city(tmp_path, publisher_rate=0.5, operator_rate=0.2) as city:
+        who = token("one", "publisher")
+        assert (await publish(city, who, *[an_object()] * 9)).ids  # more than its burst, once
+        failure = await refused(
+            city.publishers.Publish(metadata=bearer(who)).read(), "RATE_LIMITED", "operations"
+        )
+        metadata = dict(failure.trailing_metadata())
+        error = errors_pb2.Error.FromString(metadata["nearcast-error-bin"])
+        assert 1_000 < error.retry_after_ms < 60_000
+        retry = RetryInfo()
+        assert Status.FromString(metadata["grpc-status-details-bin"]).details[1].Unpack(retry)
+        assert retry.retry_delay.ToMilliseconds() == error.retry_after_ms
+        assert failure.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert (await publish(city, token("two", "publisher"))).ids, "others are not concerned"
+        operator = bearer(token("ops", "operator"))
+        ask = control_service_pb2.StatusRequest()
+        for _ in range(2):
+            await city.control.Status(ask, metadata=operator)
+        again = bearer(token("ops", "operator", ttl_s=77))  # another token changes nothing
+        await refused(city.control.Status(ask, metadata=again), "RATE_LIMITED", "operations")
+
+
+async def test_a_publish_request_is_refused_whole_and_the_stream_goes_on(tmp_path):
+    async with a_city(tmp_path, publisher_rate=20.0) as city:
+        call = city.publishers.Publish(metadata=bearer(token("one", "publisher")))
+        for _ in range(2):
+            await call.write(publisher_service_pb2.PublishRequest(objects=[an_object()] * 250))
+        first, second = [await call.read() for _ in range(2)]
+        assert len(first.ids) == 250
+        assert reason_of(second.error) == "RATE_LIMITED"
+        assert second.error.retry_after_ms > 0
+        assert len(city.server.coordinator.matching.objects) == 250
+        call.cancel()
+
+
+async def test_a_device_that_floods_is_read_slowly_and_is_not_refused(tmp_path):
+    async with a_city(tmp_path, device_rate=30.0) as city:
+        call, _ = await attach(city, token("device", "device"))
+        for number in range(330):
+            await call.write(Request(ping=device_service_pb2.Ping(number=number)))
+        other, welcome = await attach(city, token("other", "device"), "other")
+        assert welcome.HasField("welcome")
+        await other.write(Request(ping=device_service_pb2.Ping(number=1)))
+        assert (await other.read()).HasField("pong")
+        queued = city.server._command_loop._queue._number
+        assert queued < 320, "what is beyond its share waits at its side"
+        answers = [await call.read() for _ in range(330)]
+        assert [one.pong.number for one in answers] == list(range(330))
+        call.cancel()
+
+
+async def test_streams_of_one_caller_are_bounded(city):
+    who = token("device", "device")
+    calls = [city.devices.Attach(metadata=bearer(who)) for _ in range(setup._DEVICE_STREAMS_MAX)]
+    for call in calls:
+        await call.initial_metadata()
+    await refused(city.devices.Attach(metadata=bearer(who)).read(), "RATE_LIMITED", "streams")
+    _other, welcome = await attach(city, token("other", "device"), "other")
+    assert welcome.HasField("welcome")
+    for call in calls:
+        call.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await call.code()
+    async with asyncio.timeout(20):
+        while len(city.server._listener._devices.senders) > 1:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
+    _, welcome = await attach(city, who)
+    assert welcome.HasField("welcome"), "what ended counts no more"
+
+
+async def test_streams_of_all_together_are_bounded_and_there_is_room_again():
+    async with (
+        serving(settings(), Limits(streams_max=4)) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
+        attach_one = device_service_pb2_grpc.DeviceServiceStub(channel).Attach
+        calls = [attach_one() for _ in range(4)]
+        for call in calls:
+            await call.initial_metadata()
+        with pytest.raises(grpc.aio.AioRpcError) as failed:
+            await attach_one().read()
+        assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        calls.pop().cancel()
+        async with asyncio.timeout(20):
+            while len(server._listener._devices.senders) > 3:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.01)
+        again = attach_one()
+        await again.write(hello())
+        assert (await again.read()).HasField("welcome")
+        for call in (*calls, again):
+            call.cancel()
+
+
+async def test_thousands_of_half_open_streams_of_a_stranger_leave_nothing(city):
+    method = city.channel.stream_stream("/nearcast.v1.DeviceService/Attach")
+    honest, _ = await attach(city, token("device", "device"))
+    for _ in range(4):
+        calls = [method() for _ in range(500)]
+        codes = await asyncio.gather(*(call.code() for call in calls))
+        assert set(codes) == {grpc.StatusCode.UNAUTHENTICATED}
+    assert len(city.server._listener._devices.senders) == 1
+    await honest.write(Request(ping=device_service_pb2.Ping(number=1)))
+    assert (await honest.read()).HasField("pong")
