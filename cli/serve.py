@@ -53,15 +53,7 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     from server.main import serve as run  # noqa: PLC0415
     from server.transport.listener import PortError  # noqa: PLC0415
 
-    expected = (
-        StoreError,
-        PortError,
-        MetricsPortError,
-        BridgeError,
-        TracingError,
-        FileError,
-        OSError,
-    )
+    expected = (StoreError, PortError, MetricsPortError, BridgeError, TracingError, FileError, OSError)
     with reported(*expected), kernel_bar() as on_compiling:
         run(settings, _announce, on_compiling)
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from server.commands.command import Command, Publish
 from server.model import LiveObject
+from server.principal import local_name
 from server.session import Event
 from server.session.events import VersionedDelta
 
@@ -131,7 +132,7 @@ class ObjectTraces:
                 if one.deliveries_count >= _DELIVERIES_MAX:
                     del self._followed[item.object_id]
                 facts: dict[str, str | int] = {
-                    "nearcast.device_id": device_id,
+                    "nearcast.device_id": local_name(device_id),
                     "nearcast.subscription_id": event.subscription_id,
                     "nearcast.cause": event.delta.cause.name,
                 }

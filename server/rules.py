@@ -46,7 +46,7 @@ RULES: dict[Action, Rule] = {
     Action.ADVANCE_CLOCK: Rule(_OPERATOR, concerns_all=True),
     Action.SET_IDF: Rule(_OPERATOR, concerns_all=True),
     Action.STATUS: Rule(_OPERATOR),
-    Action.INSPECT: Rule(_OPERATOR, concerns_all=True),
+    Action.INSPECT: Rule(_OPERATOR),
     Action.REFLECT: Rule(_EVERY),
 }
 

@@ -105,7 +105,7 @@ class Acceptor:
         """Answer what is asked about one thing, behind all that came before."""
         if answer is None or answer.done():
             return
-        inspector = Inspector(self._coordinator)
+        inspector = Inspector(self._coordinator, command.principal)
         try:
             found: Inspected
             if not command.device_id:

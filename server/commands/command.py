@@ -67,6 +67,7 @@ class Search:
 class Inspect:
     """Look at a device, at one of its subscriptions, or at an object. Answered by an `Inspected`."""
 
+    principal: Principal = ANYBODY
     device_id: str = ""
     subscription_id: int | None = None
     object_id: int = 0

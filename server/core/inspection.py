@@ -18,6 +18,8 @@ from safe_region.scoring import length
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.model import Bound, LiveObject, Reach, Slack, Spec
+from server.principal import Principal
+from server.rules import is_visible
 from server.session import Session, State
 
 RANKS_MAX = 1_000
@@ -121,10 +123,13 @@ class Inspector:
     ----------
     coordinator
         What is looked into.
+    caller
+        Who asks: of its tenant, and of nothing else, it is told.
     """
 
-    def __init__(self, coordinator: Coordinator) -> None:
+    def __init__(self, coordinator: Coordinator, caller: Principal) -> None:
         self._coordinator = coordinator
+        self._caller = caller
         self._matching = coordinator.matching
         self._engine = coordinator.matching.engine
 
@@ -193,18 +198,25 @@ class Inspector:
         RefusalError
             UNKNOWN_OBJECT, if there is none.
         """
-        if object_id not in self._matching.objects:
+        if not self._is_there(object_id):
             raise RefusalError(Reason.UNKNOWN_OBJECT, "object_id", object_id, "a live object")
         handles = engine.holders(self._engine, object_id)
         owners = (self._coordinator.router.owner(one) for one in islice(handles, _HOLDERS_MAX))
         holders = tuple(Holder(session.device_id, number) for session, number in owners)
         return InspectedObject(self._matching.objects[object_id], len(handles), holders)
 
+    def _is_there(self, object_id: int) -> bool:
+        """Whether an object is alive, and the caller's to know of."""
+        objects = self._matching.objects
+        return object_id in objects and is_visible(self._caller, objects.owners([object_id])[0])
+
     def _handles(self, device_id: str) -> dict[int, int]:
         handles = self._coordinator.sessions.handles_of(device_id)
         if handles is None:
             limit = "a device that is attached or has subscriptions"
-            raise RefusalError(Reason.UNKNOWN_SUBSCRIPTION, "device_id", repr(device_id), limit)
+            raise RefusalError(
+                Reason.UNKNOWN_SUBSCRIPTION, "device_id", repr(self._caller.local(device_id)), limit
+            )
         return handles
 
     def _silent_ms(self, session: Session) -> int:
@@ -233,7 +245,7 @@ class Inspector:
 
     def _early_verdict(self, found: InspectedSubscription, object_id: int) -> Judgement | None:
         """Return what is to be said if the object or the subscription is not there."""
-        if object_id not in self._matching.objects:
+        if not self._is_there(object_id):
             was_there = 0 < object_id <= self._coordinator.latest_object_id
             return Judgement(object_id, Verdict.GONE if was_there else Verdict.UNKNOWN_OBJECT)
         return None if found.is_awake else Judgement(object_id, Verdict.PARKED)

@@ -77,27 +77,28 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
     ) -> control_service_pb2.StatusResponse:
         """Tell what there is, in whatever state."""
         reading = self._readings.read()
-        coordinator = self._command_loop.coordinator
-        limits = coordinator.limits
+        limits = self._command_loop.coordinator.limits
         caller = principal()
-        is_servers = caller.tenant == DEFAULT_TENANT
-        measures = reading.measures if is_servers else {}
+        if caller.tenant != DEFAULT_TENANT:
+            gauges = self._command_loop.coordinator.gauges_of(caller.tenant)
+            reading = reading._replace(gauges=gauges, counters={}, measures={})
         return control_service_pb2.StatusResponse(
             state=control_service_pb2.ServerState.Name(int(reading.state)),
             time_ms=reading.time_ms,
-            gauges=reading.gauges if is_servers else coordinator.gauges_of(caller.tenant),
-            counters=reading.counters if is_servers else {},
+            gauges=reading.gauges,
+            counters=reading.counters,
             limits={one.name: float(getattr(limits, one.name)) for one in fields(limits)},
-            distributions={name: _distribution(one) for name, one in measures.items()},
+            distributions={name: _distribution(one) for name, one in reading.measures.items()},
         )
 
     async def Inspect(  # noqa: N802
         self, request: control_service_pb2.InspectRequest, context: Context
     ) -> control_service_pb2.InspectResponse:
         """Tell what is known of one device, subscription or object."""
+        caller = principal()
         try:
             self._admission.require_serving()
-            found, time_ms = await self._command_loop.execute(inspect_from(request))
+            found, time_ms = await self._command_loop.execute(inspect_from(request, caller))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return inspect_message(found, time_ms)

@@ -9,6 +9,7 @@ from nearcast.v1 import geometry_pb2, subscriptions_pb2
 from server.commands import command as c
 from server.core import inspection as i
 from server.errors import Reason, RefusalError
+from server.principal import Principal, local_name
 from server.session import State
 from server.transport.converters import object_message
 from server.transport.fields import missing
@@ -22,7 +23,7 @@ _STATES = {
 }
 
 
-def inspect_from(request: pb.InspectRequest) -> c.Inspect:
+def inspect_from(request: pb.InspectRequest, caller: Principal) -> c.Inspect:
     """Read what is asked about.
 
     Raises
@@ -32,22 +33,24 @@ def inspect_from(request: pb.InspectRequest) -> c.Inspect:
     """
     match request.WhichOneof("subject"):
         case "device_id":
-            return c.Inspect(_named(request.device_id, "device_id"))
+            device_id = _named(request.device_id, "device_id", caller)
+            return c.Inspect(caller, device_id)
         case "subscription":
             subject = request.subscription
-            device_id = _named(subject.device_id, "subscription.device_id")
+            device_id = _named(subject.device_id, "subscription.device_id", caller)
             object_id = _counted(subject.object_id, "subscription.object_id", 0)
-            return c.Inspect(device_id, subject.subscription_id, object_id)
+            return c.Inspect(caller, device_id, subject.subscription_id, object_id)
         case "object_id":
-            return c.Inspect(object_id=_counted(request.object_id, "object_id", 1))
+            return c.Inspect(caller, object_id=_counted(request.object_id, "object_id", 1))
         case _:
             raise missing("subject")
 
 
-def _named(name: str, field: str) -> str:
+def _named(name: str, field: str, caller: Principal) -> str:
+    """Return the qualified name of a device of the caller's tenant."""
     if not name:
         raise missing(field)
-    return name
+    return caller.qualified(name)
 
 
 def _counted(number: int, field: str, least: int) -> int:
@@ -69,7 +72,7 @@ def inspect_message(found: i.Inspected, time_ms: int) -> pb.InspectResponse:
 
 def _device(found: i.InspectedDevice) -> pb.InspectedDevice:
     return pb.InspectedDevice(
-        device_id=found.device_id,
+        device_id=local_name(found.device_id),
         state=_STATES[found.state],
         version=found.version,
         kept_count=found.kept_count,
@@ -83,7 +86,7 @@ def _device(found: i.InspectedDevice) -> pb.InspectedDevice:
 
 def _subscription(found: i.InspectedSubscription) -> pb.InspectedSubscription:
     message = pb.InspectedSubscription(
-        device_id=found.device_id,
+        device_id=local_name(found.device_id),
         subscription_id=found.subscription_id,
         spec=spec_message(found.spec),
         awake=found.is_awake,
@@ -117,5 +120,8 @@ def _object(found: i.InspectedObject) -> pb.InspectedObject:
         object=object_message(found.item._replace(payload=b"")),
         payload_bytes=len(found.item.payload),
         holder_count=found.holder_count,
-        holders=[pb.Holder(**one._asdict()) for one in found.holders],
+        holders=[
+            pb.Holder(device_id=local_name(one.device_id), subscription_id=one.subscription_id)
+            for one in found.holders
+        ],
     )

@@ -39,10 +39,10 @@ class StreamSender:
         Whether the stream is one device's and ends with it.
     supports_go_away
         Whether the client half-closes when the server sends `GoAway`.
-    principal
-        Whose stream it is.
     traces
         Is told what was written.
+    principal
+        Whose stream it is.
     """
 
     __slots__ = (
@@ -70,8 +70,8 @@ class StreamSender:
         *,
         single: bool,
         supports_go_away: bool = False,
-        principal: Principal = ANYBODY,
         traces: ObjectTraces | None = None,
+        principal: Principal = ANYBODY,
     ) -> None:
         self._coordinator = coordinator
         self._traces = traces

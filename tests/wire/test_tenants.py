@@ -105,3 +105,29 @@ async def test_windows_of_so_many_objects_are_refused_where_tenants_share_the_nu
     search = device_service_pb2.SearchRequest(spec=wanted.spec, position=HERE)
     who = bearer(token("device", "device"))
     await refused(city.devices.Search(search, metadata=who), "UNIMPLEMENTED", "spec.window.count")
+
+
+async def test_an_operator_inspects_its_own_tenant(city):
+    (object_id,) = (await publish(city, token("shop", "publisher", tenant="acme"))).ids
+    stream, _ = await attach(city, token("device", "device", tenant="acme"))
+    await stream.write(Request(subscribe=subscribe(1, a_spec())))
+    await stream.read()
+    inspect, about = city.control.Inspect, control_service_pb2.InspectRequest
+    ours = bearer(token("ops", "operator", tenant="acme"))
+    subject = control_service_pb2.SubscriptionSubject(
+        device_id="device", subscription_id=1, object_id=object_id
+    )
+    found = (await inspect(about(subscription=subject), metadata=ours)).subscription
+    assert (found.device_id, list(found.spec.top_k.keywords)) == ("device", ["sushi"])
+    assert found.judgement.verdict == control_service_pb2.VERDICT_HELD
+    item = (await inspect(about(object_id=object_id), metadata=ours)).object
+    assert [one.device_id for one in item.holders] == ["device"]
+    assert set(item.object.keywords) == {"sushi"}
+    for tenant in ("", "other"):
+        theirs = bearer(token("ops", "operator", tenant=tenant))
+        call = inspect(about(device_id="device"), metadata=theirs)
+        await refused(call, "UNKNOWN_SUBSCRIPTION", "device_id")
+        await refused(inspect(about(object_id=object_id), metadata=theirs), "UNKNOWN_OBJECT", "object_id")
+    device = bearer(token("device", "device", tenant="acme"))
+    await refused(inspect(about(device_id="device"), metadata=device), "PERMISSION_DENIED", "token.roles")
+    stream.cancel()
