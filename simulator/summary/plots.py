@@ -88,7 +88,7 @@ def _speeds(simulation: Simulation, found: Figures, beside: tuple[Simulation, Fi
     axes = figure.add_subplot()
     _draw_speeds(axes, found, "", "-")
     if beside is not None:
-        _draw_speeds(axes, beside[1], f"{beside[0].world.name}: ", "--")
+        _draw_speeds(axes, beside[1], f"{beside[0].path.name}: ", "--")
     axes.set_xlabel("speed of moving devices, km/h")
     axes.set_ylabel("share of their positions per km/h")
     axes.set_title(_title(simulation, beside, "speeds"))
@@ -130,8 +130,8 @@ def _load(simulation: Simulation, found: Figures, beside: tuple[Simulation, Figu
     above.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     above.set_title(_title(simulation, None, "load over time"))
     above.legend(frameon=False)
-    others = [] if beside is None else [(beside[0].world.name, beside[1].trips_m, "--")]
-    lengths = [(simulation.world.name, found.trips_m, "-"), *others]
+    others = [] if beside is None else [(beside[0].path.name, beside[1].trips_m, "--")]
+    lengths = [(simulation.path.name, found.trips_m, "-"), *others]
     longest_m = max((np.quantile(one, 0.99) for _, one, _ in lengths if len(one)), default=1000.0)
     edges = np.linspace(0.0, longest_m / 1000.0, _TRIP_BINS + 1)
     for name, trips_m, style in lengths:
@@ -153,5 +153,5 @@ def _load(simulation: Simulation, found: Figures, beside: tuple[Simulation, Figu
 
 
 def _title(simulation: Simulation, beside: tuple[Simulation, Figures] | None, what: str) -> str:
-    other = "" if beside is None else f" beside {beside[0].world.name}"
+    other = "" if beside is None else f" beside {beside[0].path.name}"
     return f"{simulation.world.name}: {what}{other}"
