@@ -42,7 +42,7 @@ def _of_arrow(data: bytes, schema: pa.Schema) -> pa.RecordBatch:
         table.validate(full=True)  # else what is broken is read beyond its end
         columns = [table[name].combine_chunks().cast(schema.field(name).type) for name in schema.names]
         return pa.record_batch(columns, schema=schema)
-    except (pa.ArrowException, KeyError, OSError, ValueError):
+    except (pa.ArrowException, KeyError, OSError, OverflowError, ValueError):
         return pa.RecordBatch.from_pylist([{}], schema)
 
 
@@ -53,6 +53,13 @@ def _of_json(line: bytes, schema: pa.Schema) -> dict[str, Any]:
         if row.get("payload") is not None:
             row["payload"] = base64.b64decode(row["payload"], validate=True)
         pa.RecordBatch.from_pylist([row], schema)
-    except (ValueError, TypeError, AttributeError, RecursionError, pa.ArrowException):
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        pa.ArrowException,
+    ):
         return {}
     return {name: row.get(name) for name in schema.names}
