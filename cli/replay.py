@@ -36,7 +36,12 @@ region_option = click.option(
 )
 @click.argument("simulation", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--target", default="127.0.0.1:7433", show_default=True, help="Server's address.")
-@click.option("--token", help="Token the server asks for.")
+@click.option("--token", envvar="NEARCAST_TOKEN", help="Token the server asks for.")
+@click.option(
+    "--tls-root",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Certificates to verify the server with, PEM; none for a server without TLS.",
+)
 @click.option(
     "--fleets",
     type=click.IntRange(1, 1000),
@@ -86,6 +91,7 @@ def replay(
     simulation: Path,
     target: str,
     token: str | None,
+    tls_root: Path | None,
     fleets: int,
     processes: int,
     clock: str,
@@ -102,7 +108,7 @@ def replay(
     --virtual-time unless time is to be real. Exits with status 1 when a single list differs from the
     oracle's.
     """
-    from nearcast import RegionMode  # noqa: PLC0415
+    from nearcast import RegionMode, Tls  # noqa: PLC0415
     from simulator.replay.options import ReplayClock, ReplayError, ReplayOptions  # noqa: PLC0415
 
     with reported(ReplayError):
@@ -114,6 +120,7 @@ def replay(
             audit_share,
             RegionMode[region.upper()],
             ReplayClock.parse(clock),
+            None if tls_root is None else Tls(tls_root.read_bytes()),
         )
     report = run_replay(simulation, options, processes, picture, page)
     if json_file is not None:

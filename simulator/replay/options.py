@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from nearcast import RegionMode
+from nearcast import RegionMode, Tls
 
 PROCESSES_MAX = 64
 TIMES_MAX = 1_000_000.0
@@ -73,6 +73,8 @@ class ReplayOptions:
         How the safe region of every top-k subscription that moves works.
     clock
         Which time, and how fast.
+    tls
+        How the server's certificate is verified; None for a server without TLS.
 
     Raises
     ------
@@ -87,6 +89,7 @@ class ReplayOptions:
     audit_share: float = 1.0
     region: RegionMode = RegionMode.ANCHORED
     clock: ReplayClock = field(default_factory=ReplayClock)
+    tls: Tls | None = None
 
     def __post_init__(self) -> None:
         for name in ("fleet_count", "audit_every"):
