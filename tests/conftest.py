@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +17,7 @@ from tests.support.amounts import SEED, TIMES
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_ROOT = Path(__file__).resolve().parents[1]
 _SPARK = ("tests/simulator/", "tests/streaming/spark/")
 
 
@@ -38,7 +42,15 @@ class Scheduling(LoadScopeScheduling):
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith(_SPARK) else nodeid
+        module = nodeid.partition("::")[0]
+        return "spark" if module.startswith(_SPARK) and _uses_spark(module) else nodeid
+
+
+@cache
+def _uses_spark(module: str) -> bool:
+    """Whether a file of tests names the session, or what is made with it."""
+    text = (_ROOT / module).read_text()
+    return re.search(r"\b(spark|simulat(ion|e|ed))\b|invoke", text) is not None
 
 
 @pytest.hookimpl(optionalhook=True)
