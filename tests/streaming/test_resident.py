@@ -57,10 +57,10 @@ def test_an_array_grows_in_its_file_without_moving(tmp_path: Path) -> None:
     last = Resident(tmp_path / "one")
     with last.locked():
         assert last.take()["many"][-1] == 7
-    # A file has room for much, and takes what was written.
+    # A file has room for much, and takes what was written: a huge page, where there are such.
     (array,) = (tmp_path / "one").glob("array-*")
     assert array.stat().st_size == 1 << 24
-    assert array.stat().st_blocks * 512 < 1 << 20
+    assert array.stat().st_blocks * 512 <= 1 << 21
 
 
 def test_a_value_that_was_taken_and_not_kept_is_lost(tmp_path: Path) -> None:
