@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).resolve().parents[1]
 _SPARK = ("tests/simulator/", "tests/streaming/spark/")
+_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Jobs of tests are small: code that takes long to optimise, and threads that collect, do not pay."""
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +29,7 @@ def spark() -> Iterator[SparkSession]:
     """A session in which a task that fails is tried again, as in a cluster."""
     from feeds.spark import spark_session  # noqa: PLC0415
 
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", _JVM)  # of this process: Spark's, and its children's
     with spark_session("local[2,4]") as session:
         yield session
 
