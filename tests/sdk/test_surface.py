@@ -121,7 +121,7 @@ async def test_changes_say_what_and_why(client):
 
 async def test_expiry_reaches_the_device_without_a_word(client):
     publisher = client.publisher()
-    (short,) = await publisher.publish([sushi(14.5, ttl_s=0.4)])
+    (short,) = await publisher.publish([sushi(14.5, ttl_s=2.0)])  # longer than it takes to subscribe
     device = await client.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(TopK({"sushi"}, k=2))
     listener = Listener(subscription)
