@@ -102,11 +102,8 @@ def demo(
     with server(out, simulation.world.area, flags + (door.flags if door else ())) as target:
         if door is None:
             click.echo(f"watch it: nearcast top {target}")
-            options = ReplayOptions(target, audit_every=audit_every, region=mode)
-        else:
-            options = ReplayOptions(
-                target, door.token, audit_every=audit_every, region=mode, tls=door.tls
-            )
+        token, tls = (door.token, door.tls) if door else (None, None)
+        options = ReplayOptions(target, token, audit_every=audit_every, region=mode, tls=tls)
         report = run_replay(out, options, 1, out / "map.png", out / "replay.html")
     (out / "replay.json").write_text(json.dumps(report.figures(), indent=2) + "\n")
     written = "   ".join(str(out / name) for name in ("replay.html", "map.png", "replay.json"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from server.identity.private_file import write_private
 from server.identity.watched_file import FileError, read_bytes
 from server.principal import Role
 
@@ -68,8 +68,7 @@ class Issuer:
         """
         pem = self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         try:
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(pem)
+            write_private(path, pem)
         except OSError as error:
             raise FileError(f"{path} cannot be written: {error.strerror}") from None
 

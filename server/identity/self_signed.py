@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -13,9 +12,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from server.identity.private_file import write_private
+
 _NAME = "localhost"
 _DAYS = 1
-_PRIVATE = 0o600
 
 
 def write_self_signed(certificate: Path, key: Path) -> None:
@@ -50,5 +50,4 @@ def write_self_signed(certificate: Path, key: Path) -> None:
     certificate.write_bytes(signed.public_bytes(Encoding.PEM))
     key.unlink(missing_ok=True)
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    with os.fdopen(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as file:
-        file.write(pem)
+    write_private(key, pem)

@@ -1,0 +1,20 @@
+"""Files that only their owner can read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PRIVATE = 0o600
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a new file, for its owner alone.
+
+    Raises
+    ------
+    OSError
+        If that is not possible; a file that is there is not overwritten.
+    """
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as file:
+        file.write(data)
