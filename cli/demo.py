@@ -123,7 +123,7 @@ def server(
     bounds = ",".join(str(bound) for bound in area)
     command = [sys.executable, "-m", "cli", "serve", f"--area={bounds}", "--port=0"]
     command += [f"--store={store}", "--virtual-time", "--log-level=WARNING", *flags]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ourselves
         try:
             line = process.stdout.readline() if process.stdout else ""
             if not line.startswith(READY):

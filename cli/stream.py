@@ -307,7 +307,7 @@ def stream_audit(out: Path, checkpoint: Path, sample: int, seed: int, master: st
 @click.option(
     "--memory",
     type=_FOLDER,
-    default=Path("/dev/shm"),  # noqa: S108
+    default=Path("/dev/shm"),  # noqa: S108 - the same
     show_default=True,
     help="Folder on a file system in memory, as the job was told.",
 )

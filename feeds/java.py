@@ -124,7 +124,7 @@ def _probe(executable: Path, arguments: list[str]) -> tuple[Path, int] | None:
     """Ask a runtime where its home is and which version it has; None if it does not start."""
     command = [str(executable), *arguments, "-XshowSettings:properties", "-version"]
     try:
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(  # noqa: S603 - a Java of this machine
             command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -52,6 +52,10 @@ _GRACE_S = 1.0
 _SWITCH_S = 0.0002
 """How long a thread waits for the interpreter while another has it: what was looked up is wanted."""
 
+_NOTHING_TO_READ = (
+    "hangup: certificates and keys are read again when they change, settings when the server starts"
+)
+
 
 class _Bridge(Protocol):
     """Runs beside the command loop."""
@@ -221,7 +225,7 @@ class Server:
         _log.info("stopped")
 
     async def run_until_signalled(self, on_ready: Callable[[Server], None]) -> None:
-        """Wait for SIGTERM or SIGINT, or for the command loop to fail; then stop.
+        """Wait for SIGTERM or SIGINT, or for the command loop to fail; then stop. SIGHUP stops nothing.
 
         `on_ready` is called when signals are listened to: whoever it tells may stop the server.
         """
@@ -229,6 +233,7 @@ class Server:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, signalled.set)
+        loop.add_signal_handler(signal.SIGHUP, _log.info, _NOTHING_TO_READ)
         on_ready(self)
         waiting = asyncio.create_task(signalled.wait())
         running = {waiting, self._loop_task, *self._bridge}

@@ -5,14 +5,13 @@
     subscriptions ─▶ place ─┘
 
 Where subscriptions have replicas, messages go a second way besides: to those that they may concern, and
-from there to the owners, as pairs.
+from there to the owners, as pairs. Both ways begin at one source.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,13 +21,14 @@ from feeds.redis import RedisAddress
 from feeds.redis.source import RedisSource
 from feeds.schemas import FEEDS
 from safe_region.jit.ahead import Report
+from streaming.distribution import MECHANISMS
 from streaming.distribution.keywords import Replicated
 from streaming.parameters import StreamParameters
 from streaming.planning import planned, struct_of
 from streaming.result.sink import Batch, sink
 from streaming.tasks.matching import matcher
 from streaming.tasks.processor import ANSWERS_DDL, PartitionProcessor
-from streaming.tasks.routing import ROUTED_DDL, messages_router, spreader, subscriptions_router
+from streaming.tasks.routing import ROUTED_DDL, messages_router, subscriptions_router
 from streaming.warmup import ready_kernels
 
 _SETTINGS = {
@@ -78,19 +78,14 @@ def start(
     spark.conf.set("spark.sql.shuffle.partitions", str(parameters.partitions))
     plan = planned(parameters, spark)
     ready_kernels(plan, on_compiling)
-    feeds = [
-        _feed(parameters, "messages", spark).mapInArrow(messages_router(plan), ROUTED_DDL),
-        _feed(parameters, "subscriptions", spark).mapInArrow(subscriptions_router(plan), ROUTED_DDL),
-    ]
-    mechanism = plan.make_distribution()
-    if isinstance(mechanism, Replicated):
-        spread = _feed(parameters, "messages", spark).mapInArrow(spreader(plan, mechanism), ROUTED_DDL)
-        found = spread.repartition(parameters.partitions, "key").mapInArrow(
+    messages = _feed(parameters, "messages", spark).mapInArrow(messages_router(plan), ROUTED_DDL)
+    if issubclass(MECHANISMS[plan.mechanism], Replicated):
+        messages = messages.repartition(parameters.partitions, "key").mapInArrow(
             matcher(plan, parameters.memory), ROUTED_DDL
         )
-        feeds.append(found)
+    subscriptions = _feed(parameters, "subscriptions", spark)
     answers = (
-        reduce(DataFrame.unionByName, feeds)
+        messages.unionByName(subscriptions.mapInArrow(subscriptions_router(plan), ROUTED_DDL))
         .groupBy("key")
         .transformWithState(PartitionProcessor(plan, parameters.memory), ANSWERS_DDL, "Append", "None")
     )

@@ -98,8 +98,13 @@ class Plan:
         return cls(run=uuid.uuid4().hex[:12], distribution=distribution.encoded(), **chosen)
 
     def folder(self, memory: Path) -> Path:
-        """Return where in memory the job's indexes lie: those that this very program has made."""
-        return memory / self.run / _program()
+        """Return where in memory the job's indexes lie: those that this very program has made.
+
+        Only who runs the job may look: they have places and words, and what is read is trusted.
+        """
+        own = memory / self.run
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return own / _program()
 
     @property
     def frame(self) -> Frame:

@@ -197,7 +197,7 @@ def _run(user: str | None, folder: Path, name: str, *arguments: str) -> None:
     program = _program(name)
     if program is None:
         raise BenchError(f"{name} is not installed")
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(  # noqa: S603 - of PostgreSQL
         [program, *arguments], user=user, cwd=folder, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:

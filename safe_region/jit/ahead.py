@@ -113,7 +113,8 @@ class _Compilation:
     def _work(self) -> None:
         """Let one process compile what is left, one kernel at a time."""
         command = [sys.executable, "-c", _WORKER, *sys.path]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:  # noqa: S603 - this very program
             if process.stdin is None or process.stdout is None:
                 return
             module = ""

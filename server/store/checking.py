@@ -140,7 +140,7 @@ def _rows(
     progress: Progress,
 ) -> Iterator[str]:
     """Look at all rows of a table, which begin with their checksums."""
-    (expected,) = database.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+    (expected,) = database.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - names of our own
     count = total = 0
     cursor = database.execute(query)
     progress(table, 0, expected)

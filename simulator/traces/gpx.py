@@ -39,7 +39,7 @@ def track_points(content: bytes) -> Iterator[TrackPoint]:
     root = ""
     try:
         # Expat bounds what entities may grow to; nothing outside of the file is read.
-        for event, element in iterparse(io.BytesIO(content), events=("start", "end")):  # noqa: S314
+        for event, element in iterparse(io.BytesIO(content), events=("start", "end")):  # noqa: S314 - see above
             name = element.tag.rpartition("}")[2]
             root = root or name
             if root != "gpx":

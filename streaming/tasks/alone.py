@@ -19,7 +19,7 @@ from streaming.distribution.keywords import Replicated
 from streaming.plan import Plan
 from streaming.tasks.matching import matcher
 from streaming.tasks.processor import PartitionProcessor
-from streaming.tasks.routing import FOUND, MESSAGES, ROUTED, SUBSCRIPTIONS
+from streaming.tasks.routing import FOUND, MESSAGES, ROUTED, SPREAD, SUBSCRIPTIONS
 
 
 class Answer(NamedTuple):
@@ -73,7 +73,7 @@ class Alone:
         for partition, part in mechanism.spread(published):
             self.sent += len(part)
             block = published.part(part).pack()
-            columns = [[self._plan.keys[partition]], [MESSAGES], [block]]
+            columns = [[self._plan.keys[partition]], [SPREAD], [block]]
             task.append(pa.record_batch(columns, schema=ROUTED))
         for batch in matcher(self._plan, self._memory)(task):
             for row in batch.to_pylist():

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from engine.contracts import STANDING, handle_of
 from index.batches import Ints
@@ -23,7 +24,7 @@ from streaming.partition.placing import Board
 from streaming.partition.replicas import Heard, Replicas
 from streaming.plan import Plan
 from streaming.tasks.resident import Note, Resident
-from streaming.tasks.routing import FOUND, ROUTED
+from streaming.tasks.routing import FOUND, ROUTED, SPREAD
 
 _NOBODY = Heard(0, -1)
 
@@ -34,13 +35,18 @@ def board(plan: Plan, memory: Path) -> Board:
 
 
 def matcher(plan: Plan, memory: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what matches the messages of a task, which may be of several partitions."""
+    """Return what matches the messages of a task, which may be of several partitions.
+
+    What is not for replicas goes through.
+    """
 
     def all_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         blocks: dict[int, list[Messages]] = {}
         for batch in batches:
-            for key, block in zip(batch["key"].to_pylist(), batch["block"].to_pylist(), strict=True):
-                blocks.setdefault(plan.keys.index(key), []).append(Messages.unpack(block))
+            is_spread = pc.equal(batch["kind"], SPREAD)
+            yield batch.filter(pc.invert(is_spread))
+            for row in batch.filter(is_spread).to_pylist():
+                blocks.setdefault(plan.keys.index(row["key"]), []).append(Messages.unpack(row["block"]))
         for partition, own in blocks.items():
             yield from _matched(plan, memory, partition, Messages.join(own))
 

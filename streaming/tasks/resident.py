@@ -96,10 +96,10 @@ class Resident:
         taken = self._folder / "taken"
         self._head.rename(taken)
         with taken.open("rb") as file:
-            pickle.load(file)  # noqa: S301
-            files: list[tuple[str, int]] = pickle.load(file)  # noqa: S301
+            pickle.load(file)  # noqa: S301 - the same
+            files: list[tuple[str, int]] = pickle.load(file)  # noqa: S301 - the same
             buffers = [memoryview(self._map(name))[:size] for name, size in files]
-            return pickle.load(file, buffers=buffers)  # noqa: S301
+            return pickle.load(file, buffers=buffers)  # noqa: S301 - the same
 
     def keep(self, value: object, note: Note) -> None:
         """Keep a value in place of any before. Locked."""

@@ -24,8 +24,8 @@ from streaming.distribution.keywords import Replicated
 from streaming.plan import Plan
 
 MESSAGES, SUBSCRIPTIONS, REFUSED = "messages", "subscriptions", "refused"
-FOUND = "found"
-"""Of what replicas have found."""
+SPREAD, FOUND = "spread", "found"
+"""Messages for replicas to match, and what they have found."""
 REBALANCED = "rebalanced"
 """Reminds partitions to begin with what others have put aside, and those of before to end."""
 
@@ -40,7 +40,12 @@ Routed = tuple[int, str, bytes]
 
 
 def messages_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what makes blocks of messages."""
+    """Return what makes blocks of messages: for owners, and for replicas if there are any.
+
+    Both come from one reading of the feed. A stream that is read twice may give a batch other rows each
+    time, and what replicas find would be of other messages than owners have.
+    """
+    mechanism = plan.make_distribution()
 
     def route(batch: pa.RecordBatch) -> Iterator[Routed]:
         block, refusals = read_messages(batch, plan.frame, weights(plan.idf))
@@ -48,24 +53,14 @@ def messages_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator
         if not len(block):
             return
         whole = cache(block.pack)  # once, for all that are sent everything
-        for partition, rows in plan.make_distribution().route(block):
+        for partition, rows in mechanism.route(block):
             yield partition, MESSAGES, whole() if rows is None else block.part(rows).pack()
+        if isinstance(mechanism, Replicated):
+            published = block.part(np.flatnonzero(block.is_retraction == 0))
+            for partition, rows in mechanism.spread(published):
+                yield partition, SPREAD, published.part(rows).pack()
 
     return _router(plan, route, all_keys=(*plan.keys, *plan.retired) if plan.moved else ())
-
-
-def spreader(
-    plan: Plan, mechanism: Replicated
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what makes blocks of messages for replicas to match."""
-
-    def route(batch: pa.RecordBatch) -> Iterator[Routed]:
-        block, _ = read_messages(batch, plan.frame, weights(plan.idf))
-        published = block.part(np.flatnonzero(block.is_retraction == 0))
-        for partition, rows in mechanism.spread(published):
-            yield partition, MESSAGES, published.part(rows).pack()
-
-    return _router(plan, route)
 
 
 def subscriptions_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -47,9 +47,12 @@ class Process:
         spans = [[int(end, 16) for end in line.split()[0].split("-")] for line in lines]
         return any(end - start >= growth.affordable_bytes() for start, end in spans)
 
-    def signal(self, number) -> int:
+    def send(self, number) -> None:
         self._process.send_signal(number)
-        self._process.communicate(timeout=30)
+
+    def signal(self, number) -> int:
+        self.send(number)
+        _, self.said = self._process.communicate(timeout=30)
         return self._process.returncode
 
 
@@ -94,6 +97,15 @@ def test_a_signal_stops_it_cleanly(tmp_path, number):
 
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="this system has no such policy")
+async def test_a_hangup_does_not_stop_it():
+    process = Process(AREA, "--port=0")
+    process.send(signal.SIGHUP)
+    async with nearcast.connect(process.target) as client:
+        await client.status()
+    assert process.signal(signal.SIGTERM) == 0
+    assert "certificates and keys are read again when they change" in process.said
+
+
 def test_threads_of_grpc_do_not_interrupt_the_loop_that_they_work_for(tmp_path):
     process = Process(AREA, "--port=0", f"--store={tmp_path / 's.db'}")
     policies = {os.sched_getscheduler(thread) for thread in process.threads("event_engine")}

@@ -11,6 +11,7 @@ from safe_region.frame import Frame
 from simulator.maps import MapError, read_map
 from simulator.movement.streets import Streets
 from simulator.movement.trajectories import drive
+from simulator.network.graph import Graph
 from simulator.network.traffic import RoadClass
 from simulator.parameters import SimulationParameters
 
@@ -51,8 +52,9 @@ def test_an_extract_can_be_driven_in(name, roads_min, places_min):
     frame = Frame.of(terrain.area)
     streets = Streets.of(terrain, PARAMETERS)
     graph = streets.graph
-    # What is read is what is driven in: nothing is left to drop.
-    assert len(graph.targets) == terrain.roads.num_rows
+    # What is read is what is driven in: nothing is left to drop, but for what turns do not lead to.
+    assert len(Graph.of(terrain.roads, frame).targets) == terrain.roads.num_rows
+    assert len(np.unique(graph.edge_ids)) > 0.98 * terrain.roads.num_rows
     assert max(graph.lengths_m) < 3_000.0
     batch = drive(streets, np.arange(PARAMETERS.devices), PARAMETERS)
     assert 0.5 < (batch.column("speed_mps").to_numpy() > 0.0).mean() < 0.99

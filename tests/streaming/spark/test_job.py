@@ -1,5 +1,7 @@
 import json
 import shutil
+import threading
+import time
 from dataclasses import replace
 
 import pyarrow.parquet as pq
@@ -116,6 +118,32 @@ def test_a_batch_that_was_not_noted_is_not_there_twice(tmp_path, spark):
 def changes_of(job, batch):
     table = pq.read_table(job.parameters.out / "changes" / f"batch={batch:08d}")
     return sorted(map(repr, table.to_pylist()))
+
+
+def test_replicas_and_owners_have_the_same_messages_while_files_keep_coming(tmp_path, spark):
+    """A feed that was read twice would be listed twice, and files come in between."""
+    job = Job(tmp_path, spark, partitions=2, mechanism="keyword")
+    job.add(1)
+    job.run()
+
+    def write():
+        for _ in range(60):
+            job.add(1)
+            time.sleep(0.05)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    query = start(replace(job.parameters, once=False, files_per_batch=100), spark)
+    try:
+        writer.join()
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    sources = {one.name for one in (job.parameters.checkpoint / "spark" / "sources").iterdir()}
+    assert sources == {"0", "1"}
+    found = audit(job.parameters.checkpoint, job.parameters.out, spark, 100)
+    assert found.mismatches == []
+    assert found.lists > 10
 
 
 def test_rows_that_are_wrong_are_refused_alone_and_named(tmp_path, spark):
