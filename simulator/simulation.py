@@ -8,54 +8,30 @@ table when it is asked for.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache, cached_property
-from importlib.metadata import version
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from feeds.spark import SHUFFLE_PARTITIONS
-from safe_region.frame import Frame
 from safe_region.idf import IdfTable
 from simulator import schemas
 from simulator.city import generate_city
 from simulator.errors import SimulationError
 from simulator.maps import read_map, read_texts
-from simulator.movement.streets import Streets
-from simulator.movement.trajectories import devices, loads, trajectories
 from simulator.parameters import SimulationParameters
-from simulator.parameters.declared import Parameters
-from simulator.parameters.movement import MovementParameters
-from simulator.parameters.workload import WorkloadParameters
+from simulator.run import Progress, Run, write_terrain
 from simulator.session import LOCAL, simulator_session
-from simulator.spark_progress import followed
 from simulator.stages import Stages, row_count
-from simulator.tables import check_table, read_table, write_slices, write_sorted, write_table
+from simulator.tables import check_table, read_table
 from simulator.terrain import Terrain
-from simulator.workload.feeds import FEEDS_FOLDER, write_feeds
-from simulator.workload.objects import (
-    keyword_counts,
-    object_count,
-    objects,
-    objects_of_texts,
-    synthetic_objects,
-)
-from simulator.workload.subscriptions import subscriptions
+from simulator.workload.feeds import FEEDS_FOLDER
 from simulator.world import VERSION, WORLD_FILE, World, read_world, write_world
 
 __all__ = ["VERSION", "Simulation", "SimulationError", "World", "load", "simulate"]
-
-_TASK_ROWS = 2_000_000
-"""About the positions of a task: some seconds of work."""
-
-Progress = Callable[[str, int, int], None]
-"""Called as progress(stage, done, total); a total of 0 is not known yet."""
 
 
 @dataclass(frozen=True)
@@ -213,34 +189,6 @@ def _terrain(parameters: SimulationParameters, report: Progress) -> Terrain:
     return city
 
 
-def _object_source(parameters: SimulationParameters, terrain: Terrain) -> str:
-    return parameters.object_source or ("places" if terrain.texts is None else "texts")
-
-
-def write_terrain(stages: Stages, terrain: Terrain) -> None:
-    """Write the tables that a terrain has."""
-    tables = {"roads": terrain.roads, "places": terrain.places, "restrictions": terrain.restrictions}
-    if terrain.restrictions is None:
-        tables["restrictions"] = schemas.arrow_schema(schemas.RESTRICTIONS).empty_table()
-    if terrain.texts is not None:
-        tables["texts"] = terrain.texts.table
-    for name, table in tables.items():
-
-        def write(folder: Path, table: pa.Table = table) -> int:
-            write_table(table, folder)
-            return int(table.num_rows)
-
-        stages.run(name, {"sha256": _digest(table)}, write)
-
-
-def _digest(table: pa.Table) -> str:
-    """Return a digest of the rows of a table."""
-    found = hashlib.sha256()
-    for batch in table.combine_chunks().to_batches():
-        found.update(batch.serialize())
-    return found.hexdigest()
-
-
 def _world(parameters: SimulationParameters, terrain: Terrain) -> World:
     return World(
         name=terrain.name,
@@ -254,119 +202,3 @@ def _world(parameters: SimulationParameters, terrain: Terrain) -> World:
         texts=None if terrain.texts is None else terrain.texts.counts(),
         water=terrain.water,
     )
-
-
-class Run:
-    """The stages that Spark makes."""
-
-    def __init__(
-        self,
-        spark: SparkSession,
-        terrain: Terrain,
-        parameters: SimulationParameters,
-        partitions: int | None,
-        out_dir: Path,
-        stages: Stages,
-        report: Progress,
-    ) -> None:
-        self._spark = spark
-        self._terrain = terrain
-        self._parameters = parameters
-        self._partitions = partitions
-        self._out_dir = out_dir
-        self._stages = stages
-        self._report = report
-        self._frame = Frame.of(terrain.area)
-
-    def movement(self) -> None:
-        """Make devices and trajectories."""
-        parameters = self._parameters
-        key = self._key(MovementParameters, "roads", "places", "restrictions")
-        rows = parameters.devices * parameters.tick_count
-        numbers = self._numbers(parameters.devices, -(-rows // _TASK_ROWS))
-        self._sorted("devices", key, lambda: devices(numbers, parameters))
-
-        streets = cache(lambda: Streets.of(self._terrain, parameters))
-        if parameters.load_slot_s:
-            with followed(self._spark, self._report, "loads", parameters.devices):
-                self._sorted("loads", key, lambda: loads(numbers, streets(), parameters))
-
-        def write(folder: Path) -> int | None:
-            found = streets()
-            if parameters.load_slot_s:
-                found = found.loaded(parameters, read_table(self._out_dir, "loads"))
-            moved = trajectories(numbers, found, parameters)
-            write_slices(moved, parameters.ticks_of_slice, folder)
-            return None
-
-        with followed(self._spark, self._report, "trajectories", rows):
-            self._stages.run("trajectories", key, write)
-
-    def workload(self) -> None:
-        """Make objects, subscriptions and the counts of keywords."""
-        parameters, terrain = self._parameters, self._terrain
-        self._report("workload", 0, 3)
-        source = _object_source(parameters, terrain)
-        tables = () if source == "synthetic" else (source,)
-        of_run = {"run_s": parameters.seconds, "start_ms": parameters.start_ms}
-        key = self._key(WorkloadParameters, *tables) | of_run | {"area": terrain.area._asdict()}
-
-        def published() -> DataFrame:
-            keys = self._numbers(object_count(parameters))
-            if source == "synthetic":
-                return synthetic_objects(keys, self._frame, parameters)
-            if terrain.texts is None or source == "places":
-                count = terrain.places.num_rows
-                return objects(self._read("places"), count, keys, self._frame, parameters)
-            text_frame = self._spark.read.schema(schemas.TEXTS).parquet(str(self._out_dir / "texts"))
-            count = terrain.texts.table.num_rows
-            return objects_of_texts(text_frame, count, keys, self._frame, parameters)
-
-        self._sorted("objects", key, published)
-        self._report("workload", 1, 3)
-        wanted = self._numbers(parameters.devices * parameters.subscriptions_per_device)
-        of_all = key | {"devices": parameters.devices}
-        self._sorted(
-            "subscriptions",
-            of_all,
-            lambda: subscriptions(self._read("objects"), wanted, self._frame, parameters),
-        )
-        self._report("workload", 2, 3)
-        self._sorted("idf", key, lambda: keyword_counts(self._read("objects")))
-        self._report("workload", 3, 3)
-
-    def feeds(self, slice_s: int) -> None:
-        """Make the feeds."""
-        start_ms = self._parameters.start_ms
-        made_of = [self._stages.done[one].key for one in ("trajectories", "objects", "subscriptions")]
-
-        def write(folder: Path) -> int | None:
-            write_feeds(folder.parent, start_ms, self._spark, slice_s)
-            return None
-
-        self._report("feeds", 0, 1)
-        key = {"made_of": made_of, "start_ms": start_ms, "slice_s": slice_s}
-        self._stages.run(FEEDS_FOLDER, key, write)
-        self._report("feeds", 1, 1)
-
-    def _key(self, group: type[Parameters], *tables: str) -> dict[str, Any]:
-        """Return what determines a table: the program, some parameters, the tables it is made from."""
-        given = self._parameters.as_dict()
-        return {
-            "program": version("nearcast"),
-            "parameters": {name: given[name] for name in group.model_fields} | {"seed": given["seed"]},
-            "tables": {name: self._stages.done[name].key for name in tables},
-        }
-
-    def _sorted(self, name: str, key: dict[str, Any], make: Callable[[], DataFrame]) -> None:
-        def write(folder: Path) -> int | None:
-            write_sorted(make(), name, folder)
-            return None
-
-        self._stages.run(name, key, write)
-
-    def _read(self, name: str) -> DataFrame:
-        return self._spark.read.schema(schemas.TABLES[name]).parquet(str(self._out_dir / name))
-
-    def _numbers(self, count: int, tasks: int = SHUFFLE_PARTITIONS) -> DataFrame:
-        return self._spark.range(0, count, 1, self._partitions or max(SHUFFLE_PARTITIONS, tasks))

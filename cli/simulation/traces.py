@@ -13,7 +13,7 @@ from cli.progress import bars
 
 if TYPE_CHECKING:
     from simulator.parameters.traces import TraceParameters
-    from simulator.traces.run import TraceReport
+    from simulator.traces.trace_run import TraceReport
 
 
 def _model() -> type[TraceParameters]:

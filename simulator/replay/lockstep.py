@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from simulator.replay.options import ReplayError
 from simulator.replay.published_objects import Published
@@ -32,44 +32,11 @@ class Failure(NamedTuple):
     text: str
 
 
-class Lockstep(Protocol):
-    """What keeps a process together with the others."""
-
-    is_publisher: bool
-    """Whether this process publishes."""
-
-    async def tell(self, told: Told) -> None:
-        """Let the others know what was done at a tick."""
-
-    async def told(self) -> Told:
-        """Wait until the publishing process has done its part of a tick."""
-
-    async def done(self, tick: int) -> None:
-        """Say that a tick is done; of the one that publishes, wait until it is done everywhere."""
-
-
-class Alone:
-    """One process."""
-
-    is_publisher = True
-
-    async def tell(self, told: Told) -> None:
-        """Nobody is there."""
-
-    async def told(self) -> Told:
-        """Nobody else publishes."""
-        raise NotImplementedError
-
-    async def done(self, tick: int) -> None:
-        """Nobody is waited for."""
-
-
 @dataclass(slots=True)
 class Leader:
-    """The process that publishes, with a line to each of the others."""
+    """The process that publishes, with a line to each of the others, of which there may be none."""
 
-    lines: Sequence[Connection]
-    is_publisher: bool = field(default=True, init=False)
+    lines: Sequence[Connection] = ()
 
     async def tell(self, told: Told) -> None:
         """Let the others know what was done at a tick."""
@@ -78,10 +45,6 @@ class Leader:
                 line.send(told)
             except OSError:
                 await self._hear(number, line)  # perhaps it has said why it is gone
-
-    async def told(self) -> Told:
-        """Nobody else publishes."""
-        raise NotImplementedError
 
     async def done(self, tick: int) -> None:
         """Wait until a tick is done everywhere."""
@@ -109,11 +72,6 @@ class Follower:
     """A process that does not publish."""
 
     line: Connection
-    is_publisher: bool = field(default=False, init=False)
-
-    async def tell(self, told: Told) -> None:
-        """Others publish."""
-        raise NotImplementedError
 
     async def told(self) -> Told:
         """Wait until the publishing process has done its part of a tick."""

@@ -18,7 +18,7 @@ from nearcast import Boolean
 from safe_region.frame import Frame
 from simulator.replay.audit import Audit, UndecidedError
 from simulator.replay.fleet import Audited, ReplayedDevices
-from simulator.replay.lockstep import Alone, Lockstep, Told
+from simulator.replay.lockstep import Follower, Leader, Told
 from simulator.replay.options import ReplayError, ReplayOptions
 from simulator.replay.pace import Pace
 from simulator.replay.published_objects import PublishedObjects
@@ -58,13 +58,13 @@ class Replay:
         recording: Recording,
         options: ReplayOptions,
         progress: Progress | None = None,
-        lockstep: Lockstep | None = None,
+        lockstep: Leader | Follower | None = None,
     ) -> None:
         self._world = recording.world
         self._recording = recording
         self._options = options
         self._progress = progress or (lambda _stage, _done, _total: None)
-        self._lockstep = lockstep or Alone()
+        self._lockstep = lockstep or Leader()
         self._published = PublishedObjects(Frame.of(recording.world.area))
         self._pace = Pace(options.clock.times, recording.world.period_ms)
         self.track = Track(self._published.frame)
@@ -118,7 +118,7 @@ class Replay:
             await self._client.advance_clock(self._now_ms())
         await self._check_server()
         doubt_ms = DOUBT_MS if options.clock.is_real else 0
-        if self._lockstep.is_publisher:
+        if isinstance(self._lockstep, Leader):
             self._publishing = Publishing(
                 self._recording, self._client, self._published, self._now_ms, doubt_ms
             )
@@ -168,7 +168,7 @@ class Replay:
 
     async def _change_objects(self, tick: int) -> None:
         """Let time pass; take back and publish, or hear from the process that does so what it did."""
-        if self._lockstep.is_publisher:
+        if isinstance(self._lockstep, Leader):
             await self._pass_time()
             told = await self._publishing.tick(tick)
             self.report.objects_published += sum(len(one.ids) for one in told.published)

@@ -1,91 +1,31 @@
-"""Traces to a simulation, stage by stage, as `simulator.simulation` makes one from a map.
-
-Stages: `points` (what is read, and what became of it), `traces` (what becomes a device), `devices`,
-`trajectories`, then the workload. What is complete is not repeated.
-"""
+"""Traces to a simulation, as `simulator.simulation` makes one from a map."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from importlib.metadata import version
-from math import gcd
 from pathlib import Path
-from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StructType
+from pyspark.sql import SparkSession
 
-from safe_region.frame import Area, Frame
-from simulator import schemas
 from simulator.maps import read_map
-from simulator.network.graph import Graph
 from simulator.parameters import SimulationParameters
-from simulator.parameters.movement import DEVICES_MAX, SLICE_ROWS
 from simulator.parameters.places import PlaceParameters
-from simulator.parameters.traces import START, TraceOptions, TraceParameters
+from simulator.parameters.traces import TraceParameters
+from simulator.run import Progress
 from simulator.session import LOCAL, simulator_session
-from simulator.simulation import Progress, Run, Simulation, load, write_terrain
-from simulator.stages import Stages
-from simulator.tables import write_slices, write_sorted
 from simulator.terrain import Terrain
-from simulator.traces.cleaning import cleaned
 from simulator.traces.errors import TraceError
-from simulator.traces.matching.matcher import Matcher
-from simulator.traces.pieces import PIECES, pieces_of
-from simulator.traces.points import POINTS, Verdict
-from simulator.traces.reading import damage_of, read_points, source_name
-from simulator.traces.sampling import sampled
-from simulator.traces.surroundings import bare_terrain, checked_area, survey
-from simulator.workload.feeds import FEEDS_FOLDER
-from simulator.world import WORLD_FILE, World, write_world
-
-DEVICE_CLASS = "trace"
-"""Of all devices: nobody says what drove."""
+from simulator.traces.reading import damage_of
+from simulator.traces.trace_run import TraceReport, TraceRun
 
 TASKS_PER_CORE = 2
 
-_STEP_MS_MIN, _STEP_MS_MAX = 100, 3_600_000
-_SECOND_MS = 1_000
-
 _TOLD = re.compile(r"simulator\.traces\.errors\.TraceError: (.*)")
 """What a worker said, in the error that Spark makes of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class TraceReport:
-    """What became of traces.
-
-    Parameters
-    ----------
-    simulation
-        What was made.
-    points
-        How many were read.
-    verdicts
-        How many of them became what, in words.
-    devices, positions, on_roads
-        How many there are, and how many of the positions are on a road.
-    short
-        How many pieces of traces were too short for two ticks.
-    seconds
-        How long reading, cleaning, sampling and matching took, the start of Spark apart.
-    """
-
-    simulation: Simulation
-    points: int
-    verdicts: dict[str, int]
-    devices: int
-    positions: int
-    on_roads: int
-    short: int
-    seconds: float
 
 
 def simulate_traces(
@@ -140,7 +80,7 @@ def simulate_traces(
         stack.enter_context(_utc(session))
         stack.enter_context(_named(paths))
         tasks = partitions or TASKS_PER_CORE * session.sparkContext.defaultParallelism
-        run = _TraceRun(session, list(paths), parameters, out_dir, report, tasks)
+        run = TraceRun(session, list(paths), parameters, out_dir, report, tasks)
         return run.made(terrain)
 
 
@@ -149,246 +89,6 @@ def _map(path: Path, parameters: TraceParameters, report: Progress) -> Terrain:
     given = {name: getattr(parameters, name) for name in PlaceParameters.model_fields}
     shares = {f"{mode}_share": float(mode == parameters.mode) for mode in ("car", "bicycle")}
     return read_map(path, SimulationParameters(**given, **shares), report)
-
-
-class _TraceRun:
-    """The stages of one run."""
-
-    def __init__(
-        self,
-        spark: SparkSession,
-        paths: list[Path],
-        parameters: TraceParameters,
-        out_dir: Path,
-        report: Progress,
-        tasks: int,
-    ) -> None:
-        self._spark = spark
-        self._paths = paths
-        self._parameters = parameters
-        self._out_dir = out_dir
-        self._report = report
-        self._tasks = tasks
-        self._sources = [[path.name, _digest(path)] for path in paths]
-
-    def made(self, terrain: Terrain | None) -> TraceReport:
-        """Make all stages; the terrain is that of a map."""
-        self._report("read", 0, 1)
-        raw = read_points(self._spark, self._paths, self._parameters)
-        found_area = checked_area(survey(raw, self._parameters), self._paths, self._parameters)
-        area = found_area if terrain is None else terrain.area
-        self._report("read", 1, 1)
-        # Whatever was wrong with the files is known now, and nothing has been removed.
-        stages = Stages(self._out_dir)
-        (self._out_dir / WORLD_FILE).unlink(missing_ok=True)
-        self._points(stages, raw, area)
-        points = self._read("points", POINTS)
-        verdicts = self._verdicts(points, area)
-        clock = self._clock(points)
-        devices, short = self._pieces(stages, points, verdicts, clock)
-        if terrain is None:
-            terrain = bare_terrain(points, area, self._parameters, source_name(self._paths[0]))
-        write_terrain(stages, terrain)
-        world = self._world(terrain, clock)
-        on_roads = self._movement(stages, points, terrain, world)
-        Run(
-            self._spark,
-            terrain,
-            _as_simulated(self._parameters, world, devices),
-            self._tasks,
-            self._out_dir,
-            stages,
-            self._report,
-        ).workload()
-        for name in {*schemas.TABLES, "texts", FEEDS_FOLDER} - stages.done.keys():
-            stages.remove(name)
-        write_world(world, self._out_dir)
-        ours = ("points", "traces", "devices", "trajectories")
-        return TraceReport(
-            load(self._out_dir),
-            stages.done["points"].rows,
-            verdicts,
-            devices,
-            stages.done["trajectories"].rows,
-            on_roads,
-            short,
-            sum(stages.done[name].seconds for name in ours),
-        )
-
-    def _points(self, stages: Stages, raw: DataFrame, area: Area) -> None:
-        options = {name: getattr(self._parameters, name) for name in TraceOptions.model_fields}
-        used = (
-            "columns",
-            "by",
-            "gap_s",
-            "speed_mps_max",
-            "points_min",
-            "begin",
-            "end",
-            "polyline_step_s",
-        )
-        key = self._key({name: options[name] for name in used}) | {
-            "sources": self._sources,
-            "area": area._asdict(),
-        }
-
-        def write(folder: Path) -> None:
-            cleaned(raw, area, self._parameters, self._tasks).write.parquet(str(folder))
-
-        self._report("clean", 0, 1)
-        stages.run("points", key, write)
-        self._report("clean", 1, 1)
-
-    def _verdicts(self, points: DataFrame, area: Area) -> dict[str, int]:
-        """Count what became of points; pieces are counted by their first points."""
-        found = points.groupBy("verdict").count().collect()
-        counts = {Verdict(row["verdict"]).text: row["count"] for row in found}
-        known = {one.text: counts[one.text] for one in Verdict if one.text in counts}
-        if Verdict.KEPT.text not in known:
-            told = ", ".join(f"{count} {text}" for text, count in known.items())
-            where = f"; the map's area is {tuple(area)}" if Verdict.OUTSIDE.text in known else ""
-            raise TraceError(f"{_shown(self._paths)}: no points are left: {told}{where}")
-        return known
-
-    def _clock(self, points: DataFrame) -> tuple[int, int]:
-        """Return the period, and when tick 0 is."""
-        kept = points.where(F.col("verdict") == Verdict.KEPT.value)
-        row = kept.agg(
-            F.min("t_ms").alias("begin_ms"), F.percentile("step_ms", 0.5).alias("step_ms")
-        ).first()
-        assert row is not None  # noqa: S101 - there are points
-        period_ms = self._parameters.period_ms or usual_period_ms(row["step_ms"])
-        return period_ms, row["begin_ms"] // period_ms * period_ms
-
-    def _pieces(
-        self, stages: Stages, points: DataFrame, verdicts: dict[str, int], clock: tuple[int, int]
-    ) -> tuple[int, int]:
-        """Make what becomes a device; return how many there are, and how many were too short."""
-        period_ms, origin_ms = clock
-        align = self._parameters.align
-        key = self._key({"align": align, "period_ms": period_ms, "origin_ms": origin_ms})
-        key |= {"points": stages.done["points"].key}
-
-        def write(folder: Path) -> None:
-            pieces = pieces_of(points, period_ms, None if align == START else origin_ms)
-            pieces.write.parquet(str(folder))
-
-        devices = stages.run("traces", key, write).rows
-        firsts = (F.col("verdict") == Verdict.KEPT.value) & F.col("step_ms").isNull()
-        short = points.where(firsts).count() - devices
-        if not devices:
-            raise TraceError(
-                f"{_shown(self._paths)}: none of {short} traces lasts two ticks of {period_ms} ms; "
-                f"{verdicts[Verdict.KEPT.text]} points were kept"
-            )
-        if devices > DEVICES_MAX:
-            raise TraceError(
-                f"{_shown(self._paths)}: {devices} traces, must be at most {DEVICES_MAX}: give begin and "
-                "end, or make devices of vehicles (--by vehicle)"
-            )
-        return devices, short
-
-    def _world(self, terrain: Terrain, clock: tuple[int, int]) -> World:
-        period_ms, origin_ms = clock
-        row = (
-            self._read("traces", PIECES)
-            .agg(
-                F.max(F.col("first_tick") + F.col("ticks")).alias("ticks"),
-                F.sum("ticks").alias("rows"),
-                F.min("begin_ms").alias("begin_ms"),
-            )
-            .first()
-        )
-        assert row is not None  # noqa: S101 - there are devices
-        # A run has whole seconds and whole periods.
-        seconds_step = period_ms // gcd(period_ms, 1000)
-        run_ms = max(1, row["ticks"] - 1) * period_ms
-        seconds = -(-run_ms // (1000 * seconds_step)) * seconds_step
-        return World(
-            name=terrain.name,
-            area=terrain.area,
-            seed=self._parameters.seed,
-            seconds=seconds,
-            period_ms=period_ms,
-            start_ms=row["begin_ms"] if self._parameters.align == START else origin_ms,
-            slice_ticks=max(1, SLICE_ROWS * row["ticks"] // row["rows"]),
-            parameters=self._parameters.as_dict() | {"traces": [path.name for path in self._paths]},
-            texts=None if terrain.texts is None else terrain.texts.counts(),
-            water=terrain.water,
-        )
-
-    def _movement(self, stages: Stages, points: DataFrame, terrain: Terrain, world: World) -> int:
-        """Make devices and trajectories; return how many positions are on a road."""
-        parameters = self._parameters
-        is_matched = parameters.match and terrain.roads.num_rows > 0
-        used = ("match_radius_m", "match_sigma_m", "match_beta_m", "mode", "speed_mps_max")
-        matching = {name: getattr(parameters, name) for name in used} if is_matched else {}
-        pieces = self._read("traces", PIECES)
-        key = self._key(matching) | {
-            "traces": stages.done["traces"].key,
-            "roads": [stages.done[name].key for name in ("roads", "restrictions") if is_matched],
-            "slice_ticks": world.slice_ticks,
-        }
-        # Where a trace leaves the road it may be a little faster than its points.
-        limit = F.lit(None if is_matched else parameters.speed_mps_max).cast("double")
-
-        def write_devices(folder: Path) -> None:
-            columns = (
-                "device_id",
-                F.lit(DEVICE_CLASS).alias("device_class"),
-                limit.alias("speed_mps_max"),
-            )
-            write_sorted(pieces.select(*columns), "devices", folder)
-
-        def write(folder: Path) -> None:
-            frame = Frame.of(world.area)
-            matcher = _matcher(terrain, frame, parameters) if is_matched else None
-            found = sampled(points, pieces, frame, world.period_ms, matcher, self._tasks)
-            write_slices(found, world.slice_ticks, folder)
-
-        stages.run("devices", key, write_devices)
-        self._report("trajectories", 0, 1)
-        stages.run("trajectories", key, write)
-        self._report("trajectories", 1, 1)
-        if not is_matched:
-            return 0
-        return self._read("trajectories", schemas.TRAJECTORIES).where("edge_id IS NOT NULL").count()
-
-    def _key(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        return {"program": version("nearcast"), "parameters": parameters}
-
-    def _read(self, name: str, schema: StructType) -> DataFrame:
-        return self._spark.read.schema(schema).parquet(str(self._out_dir / name))
-
-
-def usual_period_ms(step_ms: float) -> int:
-    """Return a period for points that are so far apart: whole seconds, below one tenths of a second."""
-    unit_ms = _SECOND_MS if step_ms >= _SECOND_MS else _STEP_MS_MIN
-    return min(_STEP_MS_MAX, max(_STEP_MS_MIN, round(step_ms / unit_ms) * unit_ms))
-
-
-def _matcher(terrain: Terrain, frame: Frame, options: TraceOptions) -> Matcher:
-    try:
-        return Matcher.of(Graph.of(terrain.roads, frame, terrain.restrictions), options)
-    except ValueError:
-        raise TraceError(f"{terrain.name} has no roads that are open to a {options.mode}") from None
-
-
-def _as_simulated(parameters: TraceParameters, world: World, devices: int) -> SimulationParameters:
-    """Return what the workload is drawn from. Traces may last longer than a simulation."""
-    given = {name: getattr(parameters, name) for name in TraceParameters.model_fields}
-    found = {name: given[name] for name in SimulationParameters.model_fields.keys() & given.keys()}
-    found |= {"devices": devices, "seconds": world.seconds, "period_ms": world.period_ms}
-    return SimulationParameters.model_construct(**found, start_ms=world.start_ms)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _shown(paths: Sequence[Path]) -> str:
-    return ", ".join(str(path) for path in paths)
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from safe_region.frame import Area, Frame
 from simulator import schemas
 from simulator.traces.matching.road_grid import Roads
 from simulator.traces.matching.routes import Routes, no_routes
-from simulator.traces.run import usual_period_ms
 from simulator.traces.sampling import sample
+from simulator.traces.trace_run import usual_period_ms
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
 
