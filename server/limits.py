@@ -88,3 +88,5 @@ class Limits:
     """Connections of all callers; beyond, they are closed."""
     message_bytes_max: int = 32 * 1024 * 1024
     """Of one gRPC message: a full request of objects with full payloads fits."""
+    request_bytes_max: int = 1024 * 1024
+    """The same of who is a device and nothing else: to parse one takes a millisecond or two."""

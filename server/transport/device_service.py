@@ -24,7 +24,6 @@ from server.transport.door import principal
 from server.transport.event_encoder import EventEncoder
 from server.transport.expiry import ending
 from server.transport.first_message import FirstMessages
-from server.transport.parsing import UNPARSABLE, unparsable
 from server.transport.report_timer import follow
 from server.transport.specs import spec_from
 from server.transport.stream_sender import StreamSender
@@ -190,8 +189,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             if sender.is_finishing:
                 request = await context.read()
                 continue
-            if request is UNPARSABLE:
-                raise unparsable()
+            if isinstance(request, RefusalError):
+                raise request
             if device_id is None:
                 device_id = caller.qualified(request.hello.device_id)
                 await self._admit(sender, context, device_id, request)
@@ -213,8 +212,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             if sender.is_finishing:
                 request = await context.read()
                 continue
-            if request is UNPARSABLE:
-                raise unparsable()
+            if isinstance(request, RefusalError):
+                raise request
             if caller.account.is_limited:
                 await _slow_down(caller, len(request.entries))
             self._command_loop.note_arrival()

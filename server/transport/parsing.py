@@ -1,7 +1,7 @@
-"""Requests that cannot be parsed: refused like any other, and counted.
+"""Requests that cannot be parsed, or are too large to be: refused like any other, and counted.
 
 Left to itself gRPC ends such a call with UNKNOWN and logs a traceback for each, whoever sends them. Here
-a deserializer that fails returns `UNPARSABLE` instead, for every method of every service, and the call
+a deserializer returns the refusal in place of a request, for every method of every service, and the call
 ends with INVALID_ARGUMENT.
 """
 
@@ -17,21 +17,8 @@ from google.protobuf.message import DecodeError
 
 from server.errors import Reason, RefusalError
 from server.transport.admission import Admission, Context
-from server.transport.door import OPEN
+from server.transport.door import OPEN, is_for_many
 from server.transport.first_message import FirstMessages
-
-
-class Unparsable:
-    """What a request is that cannot be parsed."""
-
-
-UNPARSABLE = Unparsable()
-
-
-def unparsable() -> RefusalError:
-    """Return the refusal of a request that cannot be parsed."""
-    limit = "a message of the type that the method takes"
-    return RefusalError(Reason.INVALID_FIELD, "request", "not parsable", limit)
 
 
 class _Parsed:
@@ -45,25 +32,28 @@ class _Parsed:
 
     async def __anext__(self) -> Any:  # noqa: ANN401 - a message of whatever type
         request = await anext(self._requests)
-        if request is UNPARSABLE:
-            raise unparsable()
+        if isinstance(request, RefusalError):
+            raise request
         return request
 
 
 class Parsing(grpc.aio.ServerInterceptor):
     """Refuses requests that cannot be parsed before a service sees them.
 
-    Streams of services that read from their context, as those of devices do, look for `UNPARSABLE`
-    themselves: they need no second coroutine for as long as they last.
+    Streams of services that read from their context, as those of devices do, look for a refusal among
+    requests themselves: they need no second coroutine for as long as they last.
 
     Parameters
     ----------
     admission
         Refuses and counts.
+    bytes_max
+        Of a request of who is a device and nothing else, or of who need not say who he is.
     """
 
-    def __init__(self, admission: Admission) -> None:
+    def __init__(self, admission: Admission, bytes_max: int) -> None:
         self._admission = admission
+        self._bytes_max = bytes_max
         self._handlers: dict[str, Any] = {}  # by method, of those that exist
         self._first_messages = FirstMessages()
 
@@ -78,13 +68,13 @@ class Parsing(grpc.aio.ServerInterceptor):
             return None
         method = handler_call_details.method
         if method not in self._handlers:
-            self._handlers[method] = self._guarded(handler, is_open=method in OPEN)
+            self._handlers[method] = self._guarded(handler, method)
         return self._handlers[method]
 
-    def _guarded(self, handler: Any, *, is_open: bool) -> Any:  # noqa: ANN401
+    def _guarded(self, handler: Any, method: str) -> Any:  # noqa: ANN401
         parse = self._forgiving(handler.request_deserializer)
         if not handler.request_streaming:
-            act = self._single(handler.unary_stream or handler.unary_unary, is_open=is_open)
+            act = self._single(handler.unary_stream or handler.unary_unary, is_open=method in OPEN)
             return grpc.stream_stream_rpc_method_handler(act, parse, handler.response_serializer)
         kind = "stream_stream" if handler.response_streaming else "stream_unary"
         act = getattr(handler, kind)
@@ -93,14 +83,18 @@ class Parsing(grpc.aio.ServerInterceptor):
         return handler._replace(request_deserializer=parse, **{kind: act})
 
     def _forgiving(self, deserializer: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-        counters = self._admission.counters
+        counters, bytes_max = self._admission.counters, self._bytes_max
 
         def parse(data: bytes) -> Any:  # noqa: ANN401
+            # To parse all that gRPC takes would hold everybody up: only who serves many may ask for it.
+            if len(data) > bytes_max and not is_for_many():
+                counters.requests_unparsable += 1
+                return _refused(f"{len(data)} bytes", f"at most {bytes_max} bytes")
             try:
                 return deserializer(data)
             except DecodeError:
                 counters.requests_unparsable += 1
-                return UNPARSABLE
+                return _refused("not parsable", "a message of the type that the method takes")
 
         return parse
 
@@ -110,8 +104,8 @@ class Parsing(grpc.aio.ServerInterceptor):
         async def answer(_requests: object, context: Context) -> None:
             try:
                 request = await self._first_messages.read_one(context, is_open=is_open)
-                if request is UNPARSABLE:
-                    raise unparsable()
+                if isinstance(request, RefusalError):
+                    raise request
             except RefusalError as error:
                 await self._admission.refuse(context, error)
             if not inspect.isasyncgenfunction(act):
@@ -136,3 +130,7 @@ class Parsing(grpc.aio.ServerInterceptor):
                 await self._admission.refuse(context, error)
 
         return answer
+
+
+def _refused(shown: str, limit: str) -> RefusalError:
+    return RefusalError(Reason.INVALID_FIELD, "request", shown, limit)

@@ -12,6 +12,7 @@ from nearcast.v1 import (
     publisher_service_pb2,
     publisher_service_pb2_grpc,
 )
+from server.limits import Limits
 from tests.support.identity import bearer, token
 from tests.support.servers import serving
 from tests.wire.city import a_city, attach, publish, reason_of, refused
@@ -76,6 +77,26 @@ async def test_a_device_speaks_for_itself_alone(city):
     assert state(city.server) == before
     await victim.write(Request(ping=device_service_pb2.Ping(number=1)))
     assert (await victim.read()).HasField("pong")
+
+
+@pytest.mark.parametrize(
+    ("method", "roles", "is_bounded"),
+    [
+        ("nearcast.v1.DeviceService/Search", ("device",), True),
+        ("nearcast.v1.DeviceService/Attach", ("device",), True),
+        ("nearcast.v1.DeviceService/AttachFleet", ("device",), True),
+        ("nearcast.v1.DeviceService/AttachFleet", ("device", "gateway"), False),
+        ("grpc.health.v1.Health/Check", (), True),
+    ],
+)
+async def test_no_device_has_a_message_parsed_that_is_for_many(city, method, roles, is_bounded):
+    data = b"\xff" * (Limits().request_bytes_max + 1)
+    metadata = bearer(token("device", *roles)) if roles else ()
+    call = city.channel.stream_stream(f"/{method}")(metadata=metadata)
+    await call.write(data)
+    await refused(call.read(), "INVALID_FIELD", "request")
+    said = f"request is {len(data)} bytes, must be at most" if is_bounded else "request is not parsable"
+    assert said in await call.details()
 
 
 async def test_a_device_touches_nobodys_subscriptions_on_a_fleet_stream(city):
