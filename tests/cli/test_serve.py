@@ -98,7 +98,7 @@ def test_a_signal_stops_it_cleanly(tmp_path, number):
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="this system has no such policy")
 async def test_a_hangup_does_not_stop_it():
-    process = Process(AREA, "--port=0")
+    process = Process(AREA, "--port=0", "--store=:memory:")
     process.send(signal.SIGHUP)
     async with nearcast.connect(process.target) as client:
         await client.status()
