@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ROOT = Path(__file__).resolve().parents[1]
-_SPARK = ("tests/simulator/", "tests/streaming/spark/")
+_SPARK = ("tests/simulator/", "tests/streaming/")
+"""Tests below each of which share a session."""
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Jobs of tests are small: code that takes long to optimise, and threads that collect, do not pay."""
 
@@ -39,7 +40,7 @@ def pytest_report_header() -> str:
 
 
 class Scheduling(LoadScopeScheduling):
-    """Tests one by one to whatever process is free; those with Spark to one, and first.
+    """Tests one by one to whatever process is free; those with Spark to one of each room, and first.
 
     A session of Spark takes longer to start than the tests of it run. (Marks of groups, which
     `--dist loadgroup` reads, have no effect in xdist 3.8 with pytest 9.)
@@ -47,7 +48,8 @@ class Scheduling(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
-        return "spark" if module.startswith(_SPARK) and _uses_spark(module) else nodeid
+        room = next((one for one in _SPARK if module.startswith(one)), None)
+        return room if room is not None and _uses_spark(module) else nodeid
 
 
 @cache

@@ -57,6 +57,7 @@ def test_what_devices_are_told_are_limits_of_the_server():
         "batch_max",
         "batch_rows_max",
         "message_bytes_max",
+        "request_bytes_max",
         "publisher_objects_max",
         "tenant_objects_max",
         "tenant_subscriptions_max",
