@@ -232,7 +232,7 @@ class MatchingService:
             )
         try:
             kind.restore(handles, [columns.specs[row] for row in rows])
-        except (LookupError, TypeError, ValueError) as error:
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             devices = f"{columns.device_ids[rows[0]]!r} to {columns.device_ids[rows[-1]]!r}"
             raise StoreError(
                 f"the store is damaged: a spec of kind {number}, of one of the devices {devices}, "
