@@ -156,7 +156,7 @@ test-boundscheck: $(STAMP)  ## Run the kernels' tests with bounds checks (KERNEL
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(KERNEL_TESTS)
 
 # A package of its own: it has wheels for Linux only.
-fuzz: $(STAMP)  ## Feed decoders, parsers, sessions and settings a million inputs, half an hour (INPUTS=1030000 SEED=1)
+fuzz: $(STAMP)  ## Feed decoders, parsers, sessions and settings a million inputs, some ten minutes (INPUTS=1030000 SEED=1)
 	$(PIP) -e '.[fuzz]'
 	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) --seed $(SEED)
 
