@@ -20,17 +20,7 @@ from cli.bench import options as shared
     help="figure-10a, figure-10b, figure-11 to figure-18, peers, rebuild; repeat for more.",
 )
 @shared.variant_option
-@click.option("--subscriptions", type=shared.COUNT, default=100_000, show_default=True)
-@click.option(
-    "--objects", type=shared.COUNT, default=10_000, show_default=True, help="New objects to be matched."
-)
-@click.option(
-    "--history",
-    type=shared.COUNT,
-    default=20_000,
-    show_default=True,
-    help="Objects from which indexes learn beforehand.",
-)
+@shared.clause_options
 @click.option(
     "--data",
     multiple=True,

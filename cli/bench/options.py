@@ -84,6 +84,51 @@ def driving_options(measure: Measure) -> Measure:
     return measure
 
 
+def measuring_options(rounds: int) -> Callable[[Measure], Measure]:
+    """Return what adds for how long a server is measured, and how often."""
+
+    def add(measure: Measure) -> Measure:
+        measure = click.option(
+            "--rounds",
+            type=click.IntRange(1, 100),
+            default=rounds,
+            show_default=True,
+            help="How often both servers are measured, in turn.",
+        )(measure)
+        return click.option(
+            "--seconds",
+            type=click.FloatRange(0.2, 600),
+            default=5.0,
+            show_default=True,
+            help="Length of one measurement.",
+        )(measure)
+
+    return add
+
+
+def clause_options(measure: Measure) -> Measure:
+    """Add how many boolean subscriptions and objects there are."""
+    for option in (
+        click.option(
+            "--history",
+            type=COUNT,
+            default=20_000,
+            show_default=True,
+            help="Objects from which indexes learn beforehand.",
+        ),
+        click.option(
+            "--objects",
+            type=COUNT,
+            default=10_000,
+            show_default=True,
+            help="New objects to be matched.",
+        ),
+        click.option("--subscriptions", type=COUNT, default=100_000, show_default=True),
+    ):
+        measure = option(measure)
+    return measure
+
+
 variant_option = click.option(
     "--variant", "variants", multiple=True, help="Only these systems; repeat for more."
 )

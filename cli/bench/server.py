@@ -23,20 +23,7 @@ from cli.bench import options as shared
 @shared.objects_option
 @shared.k_max_option
 @shared.data_option
-@click.option(
-    "--seconds",
-    type=click.FloatRange(0.2, 600),
-    default=5.0,
-    show_default=True,
-    help="Length of one measurement.",
-)
-@click.option(
-    "--rounds",
-    type=click.IntRange(1, 100),
-    default=3,
-    show_default=True,
-    help="How often the server and the echo server are measured, in turn.",
-)
+@shared.measuring_options(rounds=3)
 @click.option(
     "--boolean-share",
     type=click.FloatRange(0, 1),
