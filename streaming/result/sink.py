@@ -81,7 +81,8 @@ def sink(
 
     def write(answers: DataFrame, number: int) -> None:
         done = out / "batches" / f"{batch_name(number)}.json"
-        if done.exists():  # Spark had no time to note it
+        if done.exists():  # Spark had no time to note it, and wants its state to be written
+            answers.write.format("noop").mode("overwrite").save()
             return
         kept = answers.persist(StorageLevel.MEMORY_AND_DISK)
         try:

@@ -97,12 +97,14 @@ def test_a_batch_that_was_not_noted_is_not_there_twice(tmp_path, spark):
     job.add(2)
     job.run()
     before = changes_of(job, 1)
-    (job.parameters.checkpoint / "spark" / "commits" / "1").unlink()
-    (job.parameters.checkpoint / "spark" / "commits" / ".1.crc").unlink(missing_ok=True)
-    (job.parameters.out / "batches" / "00000001.json").unlink()
-    job.add(1)
-    assert [one.number for one in job.run()] == [1, 2]
-    assert changes_of(job, 1) == before
+    for is_complete in (True, False):
+        (job.parameters.checkpoint / "spark" / "commits" / "1").unlink()
+        (job.parameters.checkpoint / "spark" / "commits" / ".1.crc").unlink(missing_ok=True)
+        if not is_complete:
+            (job.parameters.out / "batches" / "00000001.json").unlink()
+            job.add(1)
+        assert [one.number for one in job.run()] == ([] if is_complete else [1, 2])
+        assert changes_of(job, 1) == before
     for batch in range(3):
         job.require_exact(batch)
 
