@@ -21,8 +21,7 @@ from feeds.redis import RedisAddress
 from feeds.redis.source import RedisSource
 from feeds.schemas import FEEDS
 from safe_region.jit.ahead import Report
-from streaming.distribution import MECHANISMS
-from streaming.distribution.keywords import Replicated
+from streaming.distribution import has_replicas
 from streaming.parameters import StreamParameters
 from streaming.planning import planned, struct_of
 from streaming.result.sink import Batch, sink
@@ -79,7 +78,7 @@ def start(
     plan = planned(parameters, spark)
     ready_kernels(plan, on_compiling)
     messages = _feed(parameters, "messages", spark).mapInArrow(messages_router(plan), ROUTED_DDL)
-    if issubclass(MECHANISMS[plan.mechanism], Replicated):
+    if has_replicas(plan.mechanism):
         messages = messages.repartition(parameters.partitions, "key").mapInArrow(
             matcher(plan, parameters.memory), ROUTED_DDL
         )

@@ -14,8 +14,8 @@ from index.catalogue import (
     WEIGHTED_SUBSCRIPTION_INDEXES,
 )
 from safe_region.frame import Area
-from streaming.distribution import MECHANISMS
-from streaming.distribution.keywords import HYBRIDS, Replicated
+from streaming.distribution import MECHANISMS, has_replicas
+from streaming.distribution.keywords import HYBRIDS
 from streaming.distribution.keywords import PARTITIONS_MAX as REPLICAS_MAX
 from streaming.partition.window import WindowSize
 
@@ -100,7 +100,7 @@ class StreamParameters:
             f"1 to {PARTITIONS_MAX}",
         )
         _one_of("mechanism", self.mechanism, tuple(MECHANISMS))
-        if issubclass(MECHANISMS[self.mechanism], Replicated):
+        if has_replicas(self.mechanism):
             limit = f"1 to {REPLICAS_MAX} with the mechanism {self.mechanism}"
             _require(self.partitions <= REPLICAS_MAX, "partitions", self.partitions, limit)
         if self.first_level:

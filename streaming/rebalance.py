@@ -25,8 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.arrays.blocks import Messages, Subscriptions
-from streaming.distribution import MECHANISMS, Distribution, Sample
-from streaming.distribution.keywords import Replicated
+from streaming.distribution import MECHANISMS, Distribution, Sample, has_replicas
 from streaming.job import prepare, start
 from streaming.parameters import StreamParameters
 from streaming.plan import REBALANCED, Plan, PlanError
@@ -121,12 +120,8 @@ def rebalance(
 
 
 def _require_kin(before: str, after: str) -> None:
-    """Require that both mechanisms have replicas, or none: the query has as many sources then."""
-    kin = [
-        name
-        for name, one in MECHANISMS.items()
-        if issubclass(one, Replicated) == issubclass(MECHANISMS[before], Replicated)
-    ]
+    """Require that both mechanisms have replicas, or none: only without may subscriptions be boolean."""
+    kin = [name for name in MECHANISMS if has_replicas(name) == has_replicas(before)]
     if after not in kin:
         raise PlanError(f"mechanism is {after}, must be one of {', '.join(kin)}, as it was {before}")
 

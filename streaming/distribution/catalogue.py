@@ -6,7 +6,7 @@ from typing import Any
 
 from streaming.distribution.contract import Distribution
 from streaming.distribution.hashing import Hashing
-from streaming.distribution.keywords import Keyword, KeywordFirst, Prefix, SpatialFirst
+from streaming.distribution.keywords import Keyword, KeywordFirst, Prefix, Replicated, SpatialFirst
 from streaming.distribution.location import Location
 
 MECHANISMS: dict[str, type[Distribution]] = {
@@ -17,6 +17,11 @@ MECHANISMS: dict[str, type[Distribution]] = {
     "spatial-first": SpatialFirst,
     "keyword-first": KeywordFirst,
 }
+
+
+def has_replicas(mechanism: str) -> bool:
+    """Whether subscriptions have replicas; then they are top-k ones alone."""
+    return issubclass(MECHANISMS[mechanism], Replicated)
 
 
 def distribution_of(mechanism: str, partitions: int, kept: Any) -> Distribution:  # noqa: ANN401

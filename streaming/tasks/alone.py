@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from streaming.arrays.blocks import Messages, Subscriptions
-from streaming.distribution.keywords import Replicated
+from streaming.distribution import Distribution
 from streaming.plan import Plan
 from streaming.tasks.matching import matcher
 from streaming.tasks.processor import PartitionProcessor
-from streaming.tasks.routing import FOUND, MESSAGES, ROUTED, SPREAD, SUBSCRIPTIONS
+from streaming.tasks.routing import ROUTED, SUBSCRIPTIONS, routed
 
 
 class Answer(NamedTuple):
@@ -43,8 +42,6 @@ class Alone:
     def __init__(self, plan: Plan, memory: Path) -> None:
         self._plan, self._memory = plan, memory
         self._testers = {key: TwsTester(PartitionProcessor(plan, memory)) for key in plan.keys}
-        self.sent = 0
-        """Messages that were sent to replicas."""
 
     def apply(self, subscriptions: Subscriptions | None, messages: Messages | None) -> list[Answer]:
         """Return what partitions say of a batch."""
@@ -54,11 +51,8 @@ class Alone:
             for partition, part in mechanism.place(subscriptions):
                 rows[self._plan.keys[partition]].append(Row(kind=SUBSCRIPTIONS, block=part.pack()))
         if messages is not None:
-            for partition, _ in mechanism.route(messages):
-                rows[self._plan.keys[partition]].append(Row(kind=MESSAGES, block=messages.pack()))
-            if isinstance(mechanism, Replicated):
-                for key, block in self._found(mechanism, messages):
-                    rows[key].append(Row(kind=FOUND, block=block))
+            for row in self._matched(mechanism, messages):
+                rows[row["key"]].append(Row(kind=row["kind"], block=row["block"]))
         return [
             Answer(row.kind, bytes(row.block))
             for key, blocks in rows.items()
@@ -66,15 +60,11 @@ class Alone:
             for row in self._testers[key].test(key, blocks)
         ]
 
-    def _found(self, mechanism: Replicated, messages: Messages) -> Iterator[tuple[int, bytes]]:
-        """Yield what replicas find, with the key of the owner."""
-        published = messages.part(np.flatnonzero(messages.is_retraction == 0))
-        task = []
-        for partition, part in mechanism.spread(published):
-            self.sent += len(part)
-            block = published.part(part).pack()
-            columns = [[self._plan.keys[partition]], [SPREAD], [block]]
-            task.append(pa.record_batch(columns, schema=ROUTED))
+    def _matched(self, mechanism: Distribution, messages: Messages) -> Iterator[dict[str, Any]]:
+        """Yield what owners are sent: messages, and what replicas have found."""
+        task = [
+            pa.record_batch([[self._plan.keys[partition]], [kind], [block]], schema=ROUTED)
+            for partition, kind, block in routed(mechanism, messages)
+        ]
         for batch in matcher(self._plan, self._memory)(task):
-            for row in batch.to_pylist():
-                yield row["key"], row["block"]
+            yield from batch.to_pylist()

@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from feeds.schemas import BOOLEAN, TOP_K
 from safe_region.idf import IdfTable
+from streaming.arrays.blocks import Messages
 from streaming.arrays.judge import Refusals
 from streaming.arrays.reading import read_messages, read_subscriptions
-from streaming.distribution import MECHANISMS
+from streaming.distribution import Distribution, has_replicas
 from streaming.distribution.keywords import Replicated
 from streaming.plan import Plan
 
@@ -50,22 +51,26 @@ def messages_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator
     def route(batch: pa.RecordBatch) -> Iterator[Routed]:
         block, refusals = read_messages(batch, plan.frame, weights(plan.idf))
         yield from _refused(batch, refusals, MESSAGES)
-        if not len(block):
-            return
-        whole = cache(block.pack)  # once, for all that are sent everything
-        for partition, rows in mechanism.route(block):
-            yield partition, MESSAGES, whole() if rows is None else block.part(rows).pack()
-        if isinstance(mechanism, Replicated):
-            published = block.part(np.flatnonzero(block.is_retraction == 0))
-            for partition, rows in mechanism.spread(published):
-                yield partition, SPREAD, published.part(rows).pack()
+        if len(block):
+            yield from routed(mechanism, block)
 
     return _router(plan, route, all_keys=(*plan.keys, *plan.retired) if plan.moved else ())
 
 
+def routed(mechanism: Distribution, block: Messages) -> Iterator[Routed]:
+    """Yield blocks of messages for owners, and for replicas if there are any."""
+    whole = cache(block.pack)  # once, for all that are sent everything
+    for partition, rows in mechanism.route(block):
+        yield partition, MESSAGES, whole() if rows is None else block.part(rows).pack()
+    if isinstance(mechanism, Replicated):
+        published = block.part(np.flatnonzero(block.is_retraction == 0))
+        for partition, rows in mechanism.spread(published):
+            yield partition, SPREAD, published.part(rows).pack()
+
+
 def subscriptions_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return what makes blocks of subscriptions. Only top-k ones have replicas."""
-    kinds = (TOP_K,) if issubclass(MECHANISMS[plan.mechanism], Replicated) else (TOP_K, BOOLEAN)
+    kinds = (TOP_K,) if has_replicas(plan.mechanism) else (TOP_K, BOOLEAN)
 
     def route(batch: pa.RecordBatch) -> Iterator[Routed]:
         block, refusals = read_subscriptions(batch, plan.frame, weights(plan.idf), kinds)
