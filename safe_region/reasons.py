@@ -31,3 +31,4 @@ class Reason(IntEnum):
     PERMISSION_DENIED = 19
     TOKEN_EXPIRED = 20
     RATE_LIMITED = 21
+    FORGOTTEN = 22

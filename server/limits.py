@@ -51,6 +51,8 @@ class Limits:
     """* Of a window of so many objects."""
     windows_max: int = 64
     """* Different windows that all subscriptions together have: each is looked after as objects come."""
+    distance_scale_m_max: float = 20_037_508.0
+    """* Of a top-k subscription: half the equator, beyond which no two places are apart."""
     matches_max: int = 1000
     """* Objects in the result of a boolean subscription; beyond, those nearest are sent."""
     outbox_max: int = 256

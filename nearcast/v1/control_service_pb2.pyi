@@ -167,24 +167,28 @@ class Distribution(_message.Message):
     def __init__(self, bounds: _Optional[_Iterable[float]] = ..., counts: _Optional[_Iterable[int]] = ..., total: _Optional[int] = ...) -> None: ...
 
 class InspectRequest(_message.Message):
-    __slots__ = ("device_id", "subscription", "object_id")
+    __slots__ = ("device_id", "subscription", "object_id", "object_key")
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTION_FIELD_NUMBER: _ClassVar[int]
     OBJECT_ID_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_KEY_FIELD_NUMBER: _ClassVar[int]
     device_id: str
     subscription: SubscriptionSubject
     object_id: int
-    def __init__(self, device_id: _Optional[str] = ..., subscription: _Optional[_Union[SubscriptionSubject, _Mapping]] = ..., object_id: _Optional[int] = ...) -> None: ...
+    object_key: str
+    def __init__(self, device_id: _Optional[str] = ..., subscription: _Optional[_Union[SubscriptionSubject, _Mapping]] = ..., object_id: _Optional[int] = ..., object_key: _Optional[str] = ...) -> None: ...
 
 class SubscriptionSubject(_message.Message):
-    __slots__ = ("device_id", "subscription_id", "object_id")
+    __slots__ = ("device_id", "subscription_id", "object_id", "object_key")
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTION_ID_FIELD_NUMBER: _ClassVar[int]
     OBJECT_ID_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_KEY_FIELD_NUMBER: _ClassVar[int]
     device_id: str
     subscription_id: int
     object_id: int
-    def __init__(self, device_id: _Optional[str] = ..., subscription_id: _Optional[int] = ..., object_id: _Optional[int] = ...) -> None: ...
+    object_key: str
+    def __init__(self, device_id: _Optional[str] = ..., subscription_id: _Optional[int] = ..., object_id: _Optional[int] = ..., object_key: _Optional[str] = ...) -> None: ...
 
 class InspectResponse(_message.Message):
     __slots__ = ("time_ms", "device", "subscription", "object")
@@ -221,7 +225,7 @@ class InspectedDevice(_message.Message):
     def __init__(self, device_id: _Optional[str] = ..., state: _Optional[_Union[DeviceState, str]] = ..., version: _Optional[int] = ..., kept_count: _Optional[int] = ..., waiting_count: _Optional[int] = ..., report_sequence: _Optional[int] = ..., silent_ms: _Optional[int] = ..., lease_ms: _Optional[int] = ..., subscriptions: _Optional[_Iterable[_Union[InspectedSubscription, _Mapping]]] = ...) -> None: ...
 
 class InspectedSubscription(_message.Message):
-    __slots__ = ("device_id", "subscription_id", "spec", "awake", "pending", "anchor", "reach", "slack", "held", "judgement")
+    __slots__ = ("device_id", "subscription_id", "spec", "awake", "pending", "anchor", "reach", "slack", "held", "judgement", "name", "anchor_position")
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTION_ID_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -232,6 +236,8 @@ class InspectedSubscription(_message.Message):
     SLACK_FIELD_NUMBER: _ClassVar[int]
     HELD_FIELD_NUMBER: _ClassVar[int]
     JUDGEMENT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ANCHOR_POSITION_FIELD_NUMBER: _ClassVar[int]
     device_id: str
     subscription_id: int
     spec: _subscriptions_pb2.SubscriptionSpec
@@ -242,19 +248,27 @@ class InspectedSubscription(_message.Message):
     slack: _subscriptions_pb2.Slack
     held: _containers.RepeatedCompositeFieldContainer[HeldObject]
     judgement: Judgement
-    def __init__(self, device_id: _Optional[str] = ..., subscription_id: _Optional[int] = ..., spec: _Optional[_Union[_subscriptions_pb2.SubscriptionSpec, _Mapping]] = ..., awake: _Optional[bool] = ..., pending: _Optional[bool] = ..., anchor: _Optional[_Union[_geometry_pb2.Point, _Mapping]] = ..., reach: _Optional[_Union[_subscriptions_pb2.Reach, _Mapping]] = ..., slack: _Optional[_Union[_subscriptions_pb2.Slack, _Mapping]] = ..., held: _Optional[_Iterable[_Union[HeldObject, _Mapping]]] = ..., judgement: _Optional[_Union[Judgement, _Mapping]] = ...) -> None: ...
+    name: str
+    anchor_position: _geometry_pb2.Position
+    def __init__(self, device_id: _Optional[str] = ..., subscription_id: _Optional[int] = ..., spec: _Optional[_Union[_subscriptions_pb2.SubscriptionSpec, _Mapping]] = ..., awake: _Optional[bool] = ..., pending: _Optional[bool] = ..., anchor: _Optional[_Union[_geometry_pb2.Point, _Mapping]] = ..., reach: _Optional[_Union[_subscriptions_pb2.Reach, _Mapping]] = ..., slack: _Optional[_Union[_subscriptions_pb2.Slack, _Mapping]] = ..., held: _Optional[_Iterable[_Union[HeldObject, _Mapping]]] = ..., judgement: _Optional[_Union[Judgement, _Mapping]] = ..., name: _Optional[str] = ..., anchor_position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ...) -> None: ...
 
 class HeldObject(_message.Message):
-    __slots__ = ("object_id", "rank", "length_m", "r_m")
+    __slots__ = ("object_id", "rank", "length_m", "r_m", "key", "keywords", "position")
     OBJECT_ID_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     LENGTH_M_FIELD_NUMBER: _ClassVar[int]
     R_M_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    KEYWORDS_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
     object_id: int
     rank: int
     length_m: float
     r_m: float
-    def __init__(self, object_id: _Optional[int] = ..., rank: _Optional[int] = ..., length_m: _Optional[float] = ..., r_m: _Optional[float] = ...) -> None: ...
+    key: str
+    keywords: _containers.RepeatedScalarFieldContainer[str]
+    position: _geometry_pb2.Position
+    def __init__(self, object_id: _Optional[int] = ..., rank: _Optional[int] = ..., length_m: _Optional[float] = ..., r_m: _Optional[float] = ..., key: _Optional[str] = ..., keywords: _Optional[_Iterable[str]] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ...) -> None: ...
 
 class Judgement(_message.Message):
     __slots__ = ("object_id", "verdict", "rank", "length_m", "r_m")

@@ -20,7 +20,7 @@ END_REASON_UNSPECIFIED: EndReason
 END_REASON_UNSUBSCRIBED: EndReason
 
 class Hello(_message.Message):
-    __slots__ = ("device_id", "token", "instance_nonce", "version", "position", "margin_m", "epoch")
+    __slots__ = ("device_id", "token", "instance_nonce", "version", "position", "margin_m", "epoch", "take_over")
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_NONCE_FIELD_NUMBER: _ClassVar[int]
@@ -28,6 +28,7 @@ class Hello(_message.Message):
     POSITION_FIELD_NUMBER: _ClassVar[int]
     MARGIN_M_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
+    TAKE_OVER_FIELD_NUMBER: _ClassVar[int]
     device_id: str
     token: str
     instance_nonce: bytes
@@ -35,19 +36,22 @@ class Hello(_message.Message):
     position: _geometry_pb2.Position
     margin_m: float
     epoch: int
-    def __init__(self, device_id: _Optional[str] = ..., token: _Optional[str] = ..., instance_nonce: _Optional[bytes] = ..., version: _Optional[int] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., margin_m: _Optional[float] = ..., epoch: _Optional[int] = ...) -> None: ...
+    take_over: bool
+    def __init__(self, device_id: _Optional[str] = ..., token: _Optional[str] = ..., instance_nonce: _Optional[bytes] = ..., version: _Optional[int] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., margin_m: _Optional[float] = ..., epoch: _Optional[int] = ..., take_over: _Optional[bool] = ...) -> None: ...
 
 class Subscribe(_message.Message):
-    __slots__ = ("subscription_id", "spec", "position", "margin_m")
+    __slots__ = ("subscription_id", "spec", "position", "margin_m", "name")
     SUBSCRIPTION_ID_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     MARGIN_M_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     subscription_id: int
     spec: _subscriptions_pb2.SubscriptionSpec
     position: _geometry_pb2.Position
     margin_m: float
-    def __init__(self, subscription_id: _Optional[int] = ..., spec: _Optional[_Union[_subscriptions_pb2.SubscriptionSpec, _Mapping]] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., margin_m: _Optional[float] = ...) -> None: ...
+    name: str
+    def __init__(self, subscription_id: _Optional[int] = ..., spec: _Optional[_Union[_subscriptions_pb2.SubscriptionSpec, _Mapping]] = ..., position: _Optional[_Union[_geometry_pb2.Position, _Mapping]] = ..., margin_m: _Optional[float] = ..., name: _Optional[str] = ...) -> None: ...
 
 class Unsubscribe(_message.Message):
     __slots__ = ("subscription_id",)
@@ -104,7 +108,7 @@ class AttachRequest(_message.Message):
     def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., report: _Optional[_Union[Report, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("object_keywords_max", "subscription_keywords_max", "keyword_length_max", "k_max", "alpha_min", "alpha_max", "ttl_ms_max", "payload_bytes_max", "objects_per_request_max", "subscriptions_per_device_max", "devices_per_fleet_max", "name_length_max", "margin_m_max", "clauses_max", "clause_keywords_max", "range_m_max", "matches_max", "vertices_max", "area_vertices_max", "window_ms_max", "window_count_max", "windows_max")
+    __slots__ = ("object_keywords_max", "subscription_keywords_max", "keyword_length_max", "k_max", "alpha_min", "alpha_max", "ttl_ms_max", "payload_bytes_max", "objects_per_request_max", "subscriptions_per_device_max", "devices_per_fleet_max", "name_length_max", "margin_m_max", "clauses_max", "clause_keywords_max", "range_m_max", "matches_max", "vertices_max", "area_vertices_max", "window_ms_max", "window_count_max", "windows_max", "distance_scale_m_max")
     OBJECT_KEYWORDS_MAX_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTION_KEYWORDS_MAX_FIELD_NUMBER: _ClassVar[int]
     KEYWORD_LENGTH_MAX_FIELD_NUMBER: _ClassVar[int]
@@ -127,6 +131,7 @@ class Limits(_message.Message):
     WINDOW_MS_MAX_FIELD_NUMBER: _ClassVar[int]
     WINDOW_COUNT_MAX_FIELD_NUMBER: _ClassVar[int]
     WINDOWS_MAX_FIELD_NUMBER: _ClassVar[int]
+    DISTANCE_SCALE_M_MAX_FIELD_NUMBER: _ClassVar[int]
     object_keywords_max: int
     subscription_keywords_max: int
     keyword_length_max: int
@@ -149,7 +154,8 @@ class Limits(_message.Message):
     window_ms_max: int
     window_count_max: int
     windows_max: int
-    def __init__(self, object_keywords_max: _Optional[int] = ..., subscription_keywords_max: _Optional[int] = ..., keyword_length_max: _Optional[int] = ..., k_max: _Optional[int] = ..., alpha_min: _Optional[float] = ..., alpha_max: _Optional[float] = ..., ttl_ms_max: _Optional[int] = ..., payload_bytes_max: _Optional[int] = ..., objects_per_request_max: _Optional[int] = ..., subscriptions_per_device_max: _Optional[int] = ..., devices_per_fleet_max: _Optional[int] = ..., name_length_max: _Optional[int] = ..., margin_m_max: _Optional[float] = ..., clauses_max: _Optional[int] = ..., clause_keywords_max: _Optional[int] = ..., range_m_max: _Optional[float] = ..., matches_max: _Optional[int] = ..., vertices_max: _Optional[int] = ..., area_vertices_max: _Optional[int] = ..., window_ms_max: _Optional[int] = ..., window_count_max: _Optional[int] = ..., windows_max: _Optional[int] = ...) -> None: ...
+    distance_scale_m_max: float
+    def __init__(self, object_keywords_max: _Optional[int] = ..., subscription_keywords_max: _Optional[int] = ..., keyword_length_max: _Optional[int] = ..., k_max: _Optional[int] = ..., alpha_min: _Optional[float] = ..., alpha_max: _Optional[float] = ..., ttl_ms_max: _Optional[int] = ..., payload_bytes_max: _Optional[int] = ..., objects_per_request_max: _Optional[int] = ..., subscriptions_per_device_max: _Optional[int] = ..., devices_per_fleet_max: _Optional[int] = ..., name_length_max: _Optional[int] = ..., margin_m_max: _Optional[float] = ..., clauses_max: _Optional[int] = ..., clause_keywords_max: _Optional[int] = ..., range_m_max: _Optional[float] = ..., matches_max: _Optional[int] = ..., vertices_max: _Optional[int] = ..., area_vertices_max: _Optional[int] = ..., window_ms_max: _Optional[int] = ..., window_count_max: _Optional[int] = ..., windows_max: _Optional[int] = ..., distance_scale_m_max: _Optional[float] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("frame", "time_ms", "virtual_time", "limits", "subscriptions", "version", "resumed", "lease_ms", "epoch")
@@ -293,3 +299,15 @@ class SearchResponse(_message.Message):
     matches: _containers.RepeatedCompositeFieldContainer[SearchResponse.Match]
     time_ms: int
     def __init__(self, matches: _Optional[_Iterable[_Union[SearchResponse.Match, _Mapping]]] = ..., time_ms: _Optional[int] = ...) -> None: ...
+
+class ForgetDeviceRequest(_message.Message):
+    __slots__ = ("device_id",)
+    DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
+    device_id: str
+    def __init__(self, device_id: _Optional[str] = ...) -> None: ...
+
+class ForgetDeviceResponse(_message.Message):
+    __slots__ = ("subscription_count",)
+    SUBSCRIPTION_COUNT_FIELD_NUMBER: _ClassVar[int]
+    subscription_count: int
+    def __init__(self, subscription_count: _Optional[int] = ...) -> None: ...

@@ -50,6 +50,11 @@ class DeviceServiceStub:
                 request_serializer=nearcast_dot_v1_dot_device__service__pb2.SearchRequest.SerializeToString,
                 response_deserializer=nearcast_dot_v1_dot_device__service__pb2.SearchResponse.FromString,
                 _registered_method=True)
+        self.ForgetDevice = channel.unary_unary(
+                '/nearcast.v1.DeviceService/ForgetDevice',
+                request_serializer=nearcast_dot_v1_dot_device__service__pb2.ForgetDeviceRequest.SerializeToString,
+                response_deserializer=nearcast_dot_v1_dot_device__service__pb2.ForgetDeviceResponse.FromString,
+                _registered_method=True)
 
 
 class DeviceServiceServicer:
@@ -91,6 +96,15 @@ class DeviceServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ForgetDevice(self, request, context):
+        """Deletes all that the server keeps of a device: its subscriptions with their names, its session, where it was last
+        evaluated. It is durable when answered. An attached instance is detached (FORGOTTEN). A device may delete itself, a
+        gateway and an operator every device of their tenant. One that is not known is no error.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DeviceServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -108,6 +122,11 @@ def add_DeviceServiceServicer_to_server(servicer, server):
                     servicer.Search,
                     request_deserializer=nearcast_dot_v1_dot_device__service__pb2.SearchRequest.FromString,
                     response_serializer=nearcast_dot_v1_dot_device__service__pb2.SearchResponse.SerializeToString,
+            ),
+            'ForgetDevice': grpc.unary_unary_rpc_method_handler(
+                    servicer.ForgetDevice,
+                    request_deserializer=nearcast_dot_v1_dot_device__service__pb2.ForgetDeviceRequest.FromString,
+                    response_serializer=nearcast_dot_v1_dot_device__service__pb2.ForgetDeviceResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -192,6 +211,33 @@ class DeviceService:
             '/nearcast.v1.DeviceService/Search',
             nearcast_dot_v1_dot_device__service__pb2.SearchRequest.SerializeToString,
             nearcast_dot_v1_dot_device__service__pb2.SearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ForgetDevice(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nearcast.v1.DeviceService/ForgetDevice',
+            nearcast_dot_v1_dot_device__service__pb2.ForgetDeviceRequest.SerializeToString,
+            nearcast_dot_v1_dot_device__service__pb2.ForgetDeviceResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -29,6 +29,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ERROR_REASON_PERMISSION_DENIED: _ClassVar[ErrorReason]
     ERROR_REASON_TOKEN_EXPIRED: _ClassVar[ErrorReason]
     ERROR_REASON_RATE_LIMITED: _ClassVar[ErrorReason]
+    ERROR_REASON_FORGOTTEN: _ClassVar[ErrorReason]
 ERROR_REASON_UNSPECIFIED: ErrorReason
 ERROR_REASON_INVALID_FIELD: ErrorReason
 ERROR_REASON_OUT_OF_AREA: ErrorReason
@@ -51,6 +52,7 @@ ERROR_REASON_UNIMPLEMENTED: ErrorReason
 ERROR_REASON_PERMISSION_DENIED: ErrorReason
 ERROR_REASON_TOKEN_EXPIRED: ErrorReason
 ERROR_REASON_RATE_LIMITED: ErrorReason
+ERROR_REASON_FORGOTTEN: ErrorReason
 
 class Error(_message.Message):
     __slots__ = ("reason", "message", "field", "value", "limit", "code", "retry_after_ms")

@@ -27,7 +27,7 @@ from nearcast.v1 import objects_pb2 as nearcast_dot_v1_dot_objects__pb2
 from nearcast.v1 import streams_pb2 as nearcast_dot_v1_dot_streams__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#nearcast/v1/publisher_service.proto\x12\x0bnearcast.v1\x1a\x18nearcast/v1/errors.proto\x1a\x19nearcast/v1/objects.proto\x1a\x19nearcast/v1/streams.proto\"K\n\x0ePublishRequest\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\'\n\x07objects\x18\x02 \x03(\x0b\x32\x16.nearcast.v1.NewObject\"y\n\x0fPublishResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\x0b\n\x03ids\x18\x02 \x03(\x03\x12!\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.nearcast.v1.Error\x12$\n\x07go_away\x18\x04 \x01(\x0b\x32\x13.nearcast.v1.GoAway\"\x1d\n\x0eRetractRequest\x12\x0b\n\x03ids\x18\x01 \x03(\x03\"\x11\n\x0fRetractResponse2\xa2\x01\n\x10PublisherService\x12H\n\x07Publish\x12\x1b.nearcast.v1.PublishRequest\x1a\x1c.nearcast.v1.PublishResponse(\x01\x30\x01\x12\x44\n\x07Retract\x12\x1b.nearcast.v1.RetractRequest\x1a\x1c.nearcast.v1.RetractResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#nearcast/v1/publisher_service.proto\x12\x0bnearcast.v1\x1a\x18nearcast/v1/errors.proto\x1a\x19nearcast/v1/objects.proto\x1a\x19nearcast/v1/streams.proto\"K\n\x0ePublishRequest\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\'\n\x07objects\x18\x02 \x03(\x0b\x32\x16.nearcast.v1.NewObject\"y\n\x0fPublishResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\x0b\n\x03ids\x18\x02 \x03(\x03\x12!\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.nearcast.v1.Error\x12$\n\x07go_away\x18\x04 \x01(\x0b\x32\x13.nearcast.v1.GoAway\"+\n\x0eRetractRequest\x12\x0b\n\x03ids\x18\x01 \x03(\x03\x12\x0c\n\x04keys\x18\x02 \x03(\t\"\x11\n\x0fRetractResponse2\xa2\x01\n\x10PublisherService\x12H\n\x07Publish\x12\x1b.nearcast.v1.PublishRequest\x1a\x1c.nearcast.v1.PublishResponse(\x01\x30\x01\x12\x44\n\x07Retract\x12\x1b.nearcast.v1.RetractRequest\x1a\x1c.nearcast.v1.RetractResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,9 +39,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PUBLISHRESPONSE']._serialized_start=209
   _globals['_PUBLISHRESPONSE']._serialized_end=330
   _globals['_RETRACTREQUEST']._serialized_start=332
-  _globals['_RETRACTREQUEST']._serialized_end=361
-  _globals['_RETRACTRESPONSE']._serialized_start=363
-  _globals['_RETRACTRESPONSE']._serialized_end=380
-  _globals['_PUBLISHERSERVICE']._serialized_start=383
-  _globals['_PUBLISHERSERVICE']._serialized_end=545
+  _globals['_RETRACTREQUEST']._serialized_end=375
+  _globals['_RETRACTRESPONSE']._serialized_start=377
+  _globals['_RETRACTRESPONSE']._serialized_end=394
+  _globals['_PUBLISHERSERVICE']._serialized_start=397
+  _globals['_PUBLISHERSERVICE']._serialized_end=559
 # @@protoc_insertion_point(module_scope)

@@ -30,10 +30,12 @@ class PublishResponse(_message.Message):
     def __init__(self, sequence: _Optional[int] = ..., ids: _Optional[_Iterable[int]] = ..., error: _Optional[_Union[_errors_pb2.Error, _Mapping]] = ..., go_away: _Optional[_Union[_streams_pb2.GoAway, _Mapping]] = ...) -> None: ...
 
 class RetractRequest(_message.Message):
-    __slots__ = ("ids",)
+    __slots__ = ("ids", "keys")
     IDS_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
     ids: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, ids: _Optional[_Iterable[int]] = ...) -> None: ...
+    keys: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, ids: _Optional[_Iterable[int]] = ..., keys: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RetractResponse(_message.Message):
     __slots__ = ()

@@ -26,41 +26,41 @@ from nearcast.v1 import geometry_pb2 as nearcast_dot_v1_dot_geometry__pb2
 from nearcast.v1 import objects_pb2 as nearcast_dot_v1_dot_objects__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fnearcast/v1/subscriptions.proto\x12\x0bnearcast.v1\x1a\x1anearcast/v1/geometry.proto\x1a\x19nearcast/v1/objects.proto\"_\n\x04TopK\x12\x10\n\x08keywords\x18\x01 \x03(\t\x12\t\n\x01k\x18\x02 \x01(\x05\x12\r\n\x05\x61lpha\x18\x03 \x01(\x01\x12+\n\nsimilarity\x18\x04 \x01(\x0e\x32\x17.nearcast.v1.Similarity\",\n\x06\x43lause\x12\x10\n\x08required\x18\x01 \x03(\t\x12\x10\n\x08\x65xcluded\x18\x02 \x03(\t\"\xd7\x01\n\x07\x42oolean\x12$\n\x07\x63lauses\x18\x01 \x03(\x0b\x32\x13.nearcast.v1.Clause\x12%\n\x06\x63ircle\x18\x02 \x01(\x0b\x32\x13.nearcast.v1.CircleH\x00\x12+\n\trectangle\x18\x03 \x01(\x0b\x32\x16.nearcast.v1.RectangleH\x00\x12\'\n\x07polygon\x18\x04 \x01(\x0b\x32\x14.nearcast.v1.PolygonH\x00\x12\x0e\n\x06moving\x18\x05 \x01(\x08\x12\x10\n\x08\x64well_ms\x18\x06 \x01(\x03\x42\x07\n\x05range\"8\n\x06Window\x12\x15\n\x0b\x64uration_ms\x18\x01 \x01(\x03H\x00\x12\x0f\n\x05\x63ount\x18\x02 \x01(\x03H\x00\x42\x06\n\x04last\"\xb5\x01\n\x10SubscriptionSpec\x12\"\n\x05top_k\x18\x01 \x01(\x0b\x32\x11.nearcast.v1.TopKH\x00\x12\'\n\x07\x62oolean\x18\x02 \x01(\x0b\x32\x14.nearcast.v1.BooleanH\x00\x12#\n\x06window\x18\x08 \x01(\x0b\x32\x13.nearcast.v1.Window\x12\'\n\x06region\x18\t \x01(\x0e\x32\x17.nearcast.v1.RegionModeB\x06\n\x04kind\"T\n\x0cSubscription\x12\x17\n\x0fsubscription_id\x18\x01 \x01(\x05\x12+\n\x04spec\x18\x02 \x01(\x0b\x32\x1d.nearcast.v1.SubscriptionSpec\"D\n\x05Reach\x12\x10\n\x08length_m\x18\x01 \x01(\x01\x12\x11\n\tobject_id\x18\x02 \x01(\x03\x12\x16\n\x0eidf_generation\x18\x03 \x01(\x03\"*\n\x05Slack\x12\x0f\n\x07slack_m\x18\x01 \x01(\x01\x12\x10\n\x08too_many\x18\x02 \x01(\x08\"9\n\x05\x45ntry\x12#\n\x06object\x18\x01 \x01(\x0b\x32\x13.nearcast.v1.Object\x12\x0b\n\x03r_m\x18\x02 \x01(\x01\"B\n\x04\x44rop\x12\x11\n\tobject_id\x18\x01 \x01(\x03\x12\'\n\x06reason\x18\x02 \x01(\x0e\x32\x17.nearcast.v1.DropReason\"\xc9\x02\n\x05\x44\x65lta\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x17\n\x0fsubscription_id\x18\x02 \x01(\x05\x12\"\n\x06\x61nchor\x18\x03 \x01(\x0b\x32\x12.nearcast.v1.Point\x12#\n\x05reach\x18\x04 \x01(\x0b\x32\x12.nearcast.v1.ReachH\x00\x12#\n\x05slack\x18\x05 \x01(\x0b\x32\x12.nearcast.v1.SlackH\x00\x12\x1f\n\x03\x61\x64\x64\x18\x06 \x03(\x0b\x32\x12.nearcast.v1.Entry\x12\x1f\n\x04\x64rop\x18\x07 \x03(\x0b\x32\x11.nearcast.v1.Drop\x12!\n\x05\x63\x61use\x18\x08 \x01(\x0e\x32\x12.nearcast.v1.Cause\x12\x10\n\x08snapshot\x18\t \x01(\x08\x12\x17\n\x0freport_sequence\x18\n \x01(\x03\x12\x0f\n\x07time_ms\x18\x0b \x01(\x03\x42\x07\n\x05\x62ound*\x82\x01\n\nSimilarity\x12\x1a\n\x16SIMILARITY_UNSPECIFIED\x10\x00\x12\x16\n\x12SIMILARITY_JACCARD\x10\x01\x12\x13\n\x0fSIMILARITY_DICE\x10\x02\x12\x15\n\x11SIMILARITY_COSINE\x10\x03\x12\x14\n\x10SIMILARITY_TFIDF\x10\x04*\x8f\x01\n\nRegionMode\x12\x1b\n\x17REGION_MODE_UNSPECIFIED\x10\x00\x12\x18\n\x14REGION_MODE_ANCHORED\x10\x01\x12\x17\n\x13REGION_MODE_ELLIPSE\x10\x02\x12\x17\n\x13REGION_MODE_NEAREST\x10\x03\x12\x18\n\x14REGION_MODE_STANDING\x10\x04*\xc2\x01\n\x05\x43\x61use\x12\x15\n\x11\x43\x41USE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43\x41USE_SUBSCRIBED\x10\x01\x12\x12\n\x0e\x43\x41USE_REPORTED\x10\x02\x12\x13\n\x0f\x43\x41USE_PUBLISHED\x10\x03\x12\x13\n\x0f\x43\x41USE_RETRACTED\x10\x04\x12\x12\n\x0e\x43\x41USE_REPLACED\x10\x05\x12\x11\n\rCAUSE_RESUMED\x10\x06\x12\x13\n\x0f\x43\x41USE_REWEIGHED\x10\x07\x12\x12\n\x0e\x43\x41USE_REFILLED\x10\x08*\x9b\x01\n\nDropReason\x12\x1b\n\x17\x44ROP_REASON_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44ROP_REASON_OUT_OF_REACH\x10\x01\x12\x19\n\x15\x44ROP_REASON_RETRACTED\x10\x02\x12\x18\n\x14\x44ROP_REASON_REPLACED\x10\x03\x12\x1d\n\x19\x44ROP_REASON_OUT_OF_WINDOW\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fnearcast/v1/subscriptions.proto\x12\x0bnearcast.v1\x1a\x1anearcast/v1/geometry.proto\x1a\x19nearcast/v1/objects.proto\"y\n\x04TopK\x12\x10\n\x08keywords\x18\x01 \x03(\t\x12\t\n\x01k\x18\x02 \x01(\x05\x12\r\n\x05\x61lpha\x18\x03 \x01(\x01\x12+\n\nsimilarity\x18\x04 \x01(\x0e\x32\x17.nearcast.v1.Similarity\x12\x18\n\x10\x64istance_scale_m\x18\x05 \x01(\x01\",\n\x06\x43lause\x12\x10\n\x08required\x18\x01 \x03(\t\x12\x10\n\x08\x65xcluded\x18\x02 \x03(\t\"\xd7\x01\n\x07\x42oolean\x12$\n\x07\x63lauses\x18\x01 \x03(\x0b\x32\x13.nearcast.v1.Clause\x12%\n\x06\x63ircle\x18\x02 \x01(\x0b\x32\x13.nearcast.v1.CircleH\x00\x12+\n\trectangle\x18\x03 \x01(\x0b\x32\x16.nearcast.v1.RectangleH\x00\x12\'\n\x07polygon\x18\x04 \x01(\x0b\x32\x14.nearcast.v1.PolygonH\x00\x12\x0e\n\x06moving\x18\x05 \x01(\x08\x12\x10\n\x08\x64well_ms\x18\x06 \x01(\x03\x42\x07\n\x05range\"8\n\x06Window\x12\x15\n\x0b\x64uration_ms\x18\x01 \x01(\x03H\x00\x12\x0f\n\x05\x63ount\x18\x02 \x01(\x03H\x00\x42\x06\n\x04last\"\xb5\x01\n\x10SubscriptionSpec\x12\"\n\x05top_k\x18\x01 \x01(\x0b\x32\x11.nearcast.v1.TopKH\x00\x12\'\n\x07\x62oolean\x18\x02 \x01(\x0b\x32\x14.nearcast.v1.BooleanH\x00\x12#\n\x06window\x18\x08 \x01(\x0b\x32\x13.nearcast.v1.Window\x12\'\n\x06region\x18\t \x01(\x0e\x32\x17.nearcast.v1.RegionModeB\x06\n\x04kind\"b\n\x0cSubscription\x12\x17\n\x0fsubscription_id\x18\x01 \x01(\x05\x12+\n\x04spec\x18\x02 \x01(\x0b\x32\x1d.nearcast.v1.SubscriptionSpec\x12\x0c\n\x04name\x18\x03 \x01(\t\"D\n\x05Reach\x12\x10\n\x08length_m\x18\x01 \x01(\x01\x12\x11\n\tobject_id\x18\x02 \x01(\x03\x12\x16\n\x0eidf_generation\x18\x03 \x01(\x03\"*\n\x05Slack\x12\x0f\n\x07slack_m\x18\x01 \x01(\x01\x12\x10\n\x08too_many\x18\x02 \x01(\x08\"9\n\x05\x45ntry\x12#\n\x06object\x18\x01 \x01(\x0b\x32\x13.nearcast.v1.Object\x12\x0b\n\x03r_m\x18\x02 \x01(\x01\"B\n\x04\x44rop\x12\x11\n\tobject_id\x18\x01 \x01(\x03\x12\'\n\x06reason\x18\x02 \x01(\x0e\x32\x17.nearcast.v1.DropReason\"\xc9\x02\n\x05\x44\x65lta\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x17\n\x0fsubscription_id\x18\x02 \x01(\x05\x12\"\n\x06\x61nchor\x18\x03 \x01(\x0b\x32\x12.nearcast.v1.Point\x12#\n\x05reach\x18\x04 \x01(\x0b\x32\x12.nearcast.v1.ReachH\x00\x12#\n\x05slack\x18\x05 \x01(\x0b\x32\x12.nearcast.v1.SlackH\x00\x12\x1f\n\x03\x61\x64\x64\x18\x06 \x03(\x0b\x32\x12.nearcast.v1.Entry\x12\x1f\n\x04\x64rop\x18\x07 \x03(\x0b\x32\x11.nearcast.v1.Drop\x12!\n\x05\x63\x61use\x18\x08 \x01(\x0e\x32\x12.nearcast.v1.Cause\x12\x10\n\x08snapshot\x18\t \x01(\x08\x12\x17\n\x0freport_sequence\x18\n \x01(\x03\x12\x0f\n\x07time_ms\x18\x0b \x01(\x03\x42\x07\n\x05\x62ound*\x82\x01\n\nSimilarity\x12\x1a\n\x16SIMILARITY_UNSPECIFIED\x10\x00\x12\x16\n\x12SIMILARITY_JACCARD\x10\x01\x12\x13\n\x0fSIMILARITY_DICE\x10\x02\x12\x15\n\x11SIMILARITY_COSINE\x10\x03\x12\x14\n\x10SIMILARITY_TFIDF\x10\x04*\x8f\x01\n\nRegionMode\x12\x1b\n\x17REGION_MODE_UNSPECIFIED\x10\x00\x12\x18\n\x14REGION_MODE_ANCHORED\x10\x01\x12\x17\n\x13REGION_MODE_ELLIPSE\x10\x02\x12\x17\n\x13REGION_MODE_NEAREST\x10\x03\x12\x18\n\x14REGION_MODE_STANDING\x10\x04*\xc2\x01\n\x05\x43\x61use\x12\x15\n\x11\x43\x41USE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43\x41USE_SUBSCRIBED\x10\x01\x12\x12\n\x0e\x43\x41USE_REPORTED\x10\x02\x12\x13\n\x0f\x43\x41USE_PUBLISHED\x10\x03\x12\x13\n\x0f\x43\x41USE_RETRACTED\x10\x04\x12\x12\n\x0e\x43\x41USE_REPLACED\x10\x05\x12\x11\n\rCAUSE_RESUMED\x10\x06\x12\x13\n\x0f\x43\x41USE_REWEIGHED\x10\x07\x12\x12\n\x0e\x43\x41USE_REFILLED\x10\x08*\x9b\x01\n\nDropReason\x12\x1b\n\x17\x44ROP_REASON_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44ROP_REASON_OUT_OF_REACH\x10\x01\x12\x19\n\x15\x44ROP_REASON_RETRACTED\x10\x02\x12\x18\n\x14\x44ROP_REASON_REPLACED\x10\x03\x12\x1d\n\x19\x44ROP_REASON_OUT_OF_WINDOW\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'nearcast.v1.subscriptions_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SIMILARITY']._serialized_start=1366
-  _globals['_SIMILARITY']._serialized_end=1496
-  _globals['_REGIONMODE']._serialized_start=1499
-  _globals['_REGIONMODE']._serialized_end=1642
-  _globals['_CAUSE']._serialized_start=1645
-  _globals['_CAUSE']._serialized_end=1839
-  _globals['_DROPREASON']._serialized_start=1842
-  _globals['_DROPREASON']._serialized_end=1997
+  _globals['_SIMILARITY']._serialized_start=1406
+  _globals['_SIMILARITY']._serialized_end=1536
+  _globals['_REGIONMODE']._serialized_start=1539
+  _globals['_REGIONMODE']._serialized_end=1682
+  _globals['_CAUSE']._serialized_start=1685
+  _globals['_CAUSE']._serialized_end=1879
+  _globals['_DROPREASON']._serialized_start=1882
+  _globals['_DROPREASON']._serialized_end=2037
   _globals['_TOPK']._serialized_start=103
-  _globals['_TOPK']._serialized_end=198
-  _globals['_CLAUSE']._serialized_start=200
-  _globals['_CLAUSE']._serialized_end=244
-  _globals['_BOOLEAN']._serialized_start=247
-  _globals['_BOOLEAN']._serialized_end=462
-  _globals['_WINDOW']._serialized_start=464
-  _globals['_WINDOW']._serialized_end=520
-  _globals['_SUBSCRIPTIONSPEC']._serialized_start=523
-  _globals['_SUBSCRIPTIONSPEC']._serialized_end=704
-  _globals['_SUBSCRIPTION']._serialized_start=706
-  _globals['_SUBSCRIPTION']._serialized_end=790
-  _globals['_REACH']._serialized_start=792
-  _globals['_REACH']._serialized_end=860
-  _globals['_SLACK']._serialized_start=862
-  _globals['_SLACK']._serialized_end=904
-  _globals['_ENTRY']._serialized_start=906
-  _globals['_ENTRY']._serialized_end=963
-  _globals['_DROP']._serialized_start=965
-  _globals['_DROP']._serialized_end=1031
-  _globals['_DELTA']._serialized_start=1034
-  _globals['_DELTA']._serialized_end=1363
+  _globals['_TOPK']._serialized_end=224
+  _globals['_CLAUSE']._serialized_start=226
+  _globals['_CLAUSE']._serialized_end=270
+  _globals['_BOOLEAN']._serialized_start=273
+  _globals['_BOOLEAN']._serialized_end=488
+  _globals['_WINDOW']._serialized_start=490
+  _globals['_WINDOW']._serialized_end=546
+  _globals['_SUBSCRIPTIONSPEC']._serialized_start=549
+  _globals['_SUBSCRIPTIONSPEC']._serialized_end=730
+  _globals['_SUBSCRIPTION']._serialized_start=732
+  _globals['_SUBSCRIPTION']._serialized_end=830
+  _globals['_REACH']._serialized_start=832
+  _globals['_REACH']._serialized_end=900
+  _globals['_SLACK']._serialized_start=902
+  _globals['_SLACK']._serialized_end=944
+  _globals['_ENTRY']._serialized_start=946
+  _globals['_ENTRY']._serialized_end=1003
+  _globals['_DROP']._serialized_start=1005
+  _globals['_DROP']._serialized_end=1071
+  _globals['_DELTA']._serialized_start=1074
+  _globals['_DELTA']._serialized_end=1403
 # @@protoc_insertion_point(module_scope)

@@ -70,16 +70,18 @@ DROP_REASON_REPLACED: DropReason
 DROP_REASON_OUT_OF_WINDOW: DropReason
 
 class TopK(_message.Message):
-    __slots__ = ("keywords", "k", "alpha", "similarity")
+    __slots__ = ("keywords", "k", "alpha", "similarity", "distance_scale_m")
     KEYWORDS_FIELD_NUMBER: _ClassVar[int]
     K_FIELD_NUMBER: _ClassVar[int]
     ALPHA_FIELD_NUMBER: _ClassVar[int]
     SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    DISTANCE_SCALE_M_FIELD_NUMBER: _ClassVar[int]
     keywords: _containers.RepeatedScalarFieldContainer[str]
     k: int
     alpha: float
     similarity: Similarity
-    def __init__(self, keywords: _Optional[_Iterable[str]] = ..., k: _Optional[int] = ..., alpha: _Optional[float] = ..., similarity: _Optional[_Union[Similarity, str]] = ...) -> None: ...
+    distance_scale_m: float
+    def __init__(self, keywords: _Optional[_Iterable[str]] = ..., k: _Optional[int] = ..., alpha: _Optional[float] = ..., similarity: _Optional[_Union[Similarity, str]] = ..., distance_scale_m: _Optional[float] = ...) -> None: ...
 
 class Clause(_message.Message):
     __slots__ = ("required", "excluded")
@@ -126,12 +128,14 @@ class SubscriptionSpec(_message.Message):
     def __init__(self, top_k: _Optional[_Union[TopK, _Mapping]] = ..., boolean: _Optional[_Union[Boolean, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., region: _Optional[_Union[RegionMode, str]] = ...) -> None: ...
 
 class Subscription(_message.Message):
-    __slots__ = ("subscription_id", "spec")
+    __slots__ = ("subscription_id", "spec", "name")
     SUBSCRIPTION_ID_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     subscription_id: int
     spec: SubscriptionSpec
-    def __init__(self, subscription_id: _Optional[int] = ..., spec: _Optional[_Union[SubscriptionSpec, _Mapping]] = ...) -> None: ...
+    name: str
+    def __init__(self, subscription_id: _Optional[int] = ..., spec: _Optional[_Union[SubscriptionSpec, _Mapping]] = ..., name: _Optional[str] = ...) -> None: ...
 
 class Reach(_message.Message):
     __slots__ = ("length_m", "object_id", "idf_generation")

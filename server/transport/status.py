@@ -36,6 +36,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.PERMISSION_DENIED: grpc.StatusCode.PERMISSION_DENIED,
     Reason.TOKEN_EXPIRED: grpc.StatusCode.UNAUTHENTICATED,
     Reason.RATE_LIMITED: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    Reason.FORGOTTEN: grpc.StatusCode.ABORTED,
 }
 
 
