@@ -7,6 +7,7 @@ from importlib.metadata import version
 import click
 
 from cli.bench import bench
+from cli.certificate import certificate
 from cli.compile import compile_
 from cli.demo import demo
 from cli.idf import idf
@@ -35,6 +36,7 @@ app.add_command(status)
 app.add_command(inspect)
 app.add_command(top)
 app.add_command(token)
+app.add_command(certificate)
 app.add_command(simulate)
 app.add_command(replay)
 app.add_command(demo)

@@ -1,7 +1,8 @@
-"""A certificate that signs itself, for development: what a demo on this machine shows."""
+"""A certificate that signs itself: for a demo on this machine, or for a trial on a few."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -14,26 +15,37 @@ from cryptography.x509.oid import NameOID
 
 from server.identity.private_file import write_private
 
-_NAME = "localhost"
-_DAYS = 1
+THIS_MACHINE = ("localhost", "127.0.0.1")
+
+_BACKDATED = timedelta(minutes=5)
+"""For clients whose clock is a little behind."""
 
 
-def write_self_signed(certificate: Path, key: Path) -> None:
-    """Write a certificate for this machine's own addresses, good for a day, and its private key.
+def write_self_signed(
+    certificate: Path, key: Path, hosts: Sequence[str] = THIS_MACHINE, *, days: int = 1
+) -> None:
+    """Write a certificate that signs itself, and its private key.
+
+    Clients verify the server by the certificate itself, as the only root that they trust.
 
     Parameters
     ----------
     certificate, key
         Files, PEM; what is there is replaced. Only the owner can read the key.
+    hosts
+        Names and IP addresses under which clients reach the server; at least one.
+    days
+        How long it is valid.
 
     Raises
     ------
     OSError
-        If they cannot be written.
+        If a file cannot be written.
+    ValueError
+        If a host is no name that a certificate can have.
     """
     private = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _NAME)])
-    addresses = [x509.DNSName(_NAME), x509.IPAddress(ip_address("127.0.0.1"))]
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0])])
     now = datetime.now(UTC)
     signed = (
         x509.CertificateBuilder()
@@ -41,9 +53,11 @@ def write_self_signed(certificate: Path, key: Path) -> None:
         .issuer_name(name)
         .public_key(private.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(days=_DAYS))
-        .add_extension(x509.SubjectAlternativeName(addresses), critical=False)
+        .not_valid_before(now - _BACKDATED)
+        .not_valid_after(now + timedelta(days=days))
+        .add_extension(
+            x509.SubjectAlternativeName([_general_name(host) for host in hosts]), critical=False
+        )
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(private, hashes.SHA256())
     )
@@ -51,3 +65,10 @@ def write_self_signed(certificate: Path, key: Path) -> None:
     key.unlink(missing_ok=True)
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     write_private(key, pem)
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)

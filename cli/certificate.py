@@ -1,0 +1,62 @@
+"""`nearcast certificate`: a certificate that signs itself, for a trial."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cli.failures import reported
+
+_PATH = click.Path(dir_okay=False, path_type=Path)
+_DAYS_MAX = 825
+_NAME_LENGTH_MAX = 64
+
+
+@click.command(epilog="Example: nearcast certificate localhost 127.0.0.1 city.example.org")
+@click.argument("hosts", nargs=-1, required=True)
+@click.option(
+    "--days",
+    type=click.IntRange(1, _DAYS_MAX),
+    default=30,
+    show_default=True,
+    help="How long it is valid.",
+)
+@click.option(
+    "--out",
+    "certificate_file",
+    type=_PATH,
+    default=Path("chain.pem"),
+    show_default=True,
+    help="Certificate to write, for --tls-certificate of the server and --tls-root of clients.",
+)
+@click.option(
+    "--key",
+    "key_file",
+    type=_PATH,
+    default=Path("key.pem"),
+    show_default=True,
+    help="Private key to write, for --tls-key of the server.",
+)
+def certificate(hosts: tuple[str, ...], days: int, certificate_file: Path, key_file: Path) -> None:
+    """Write a TLS certificate for HOSTS, the names and addresses by which clients reach the server.
+
+    It signs itself: clients have to be given the file, nobody else trusts it. For trials; in production
+    a certificate authority signs. Files that exist are not replaced.
+    """
+    from server.identity.self_signed import write_self_signed  # noqa: PLC0415
+
+    for host in hosts:
+        if not host or len(host) > _NAME_LENGTH_MAX or not host.isascii() or " " in host:
+            raise click.ClickException(
+                f"HOSTS has {host!r}, must be names or IP addresses of 1 to {_NAME_LENGTH_MAX} characters "
+                "of ASCII"
+            )
+    for path in (certificate_file, key_file):
+        if path.exists():
+            raise click.ClickException(f"{path} exists: move it away, or choose another name")
+    with reported(OSError, ValueError):
+        write_self_signed(certificate_file, key_file, hosts, days=days)
+    click.echo(f"{certificate_file} and {key_file}, valid for {days} days, for {', '.join(hosts)}")
+    click.echo(f"server:  nearcast serve --tls-certificate {certificate_file} --tls-key {key_file} ...")
+    click.echo(f"clients: --tls-root {certificate_file}, or Tls(root_certificates=...) in the SDK")
