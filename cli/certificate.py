@@ -49,7 +49,7 @@ def certificate(hosts: tuple[str, ...], days: int, certificate_file: Path, key_f
     for host in hosts:
         if not host or len(host) > _NAME_LENGTH_MAX or not host.isascii() or " " in host:
             raise click.ClickException(
-                f"HOSTS has {host!r}, must be names or IP addresses of 1 to {_NAME_LENGTH_MAX} characters "
+                f"HOSTS has {host!r}, must be names or addresses of 1 to {_NAME_LENGTH_MAX} characters "
                 "of ASCII"
             )
     for path in (certificate_file, key_file):
