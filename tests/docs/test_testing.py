@@ -1,0 +1,59 @@
+"""The programs of docs/testing.md run as they stand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from server.settings import load_settings
+from tests.support.servers import serving
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "testing.md").read_text(), re.DOTALL)
+TICKS = 20
+
+
+async def printed(program: str, folder: Path, *arguments: str) -> str:
+    settings = load_settings(
+        {"area": "14.18,35.80,14.58,36.09", "store": ":memory:", "port": 0, "virtual_time": True}
+    )
+    async with serving(settings) as server:
+        file = folder / "program.py"
+        file.write_text(program.replace("localhost:7533", f"127.0.0.1:{server.port}"))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, str(file), *arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT
+        )
+        out, _ = await process.communicate()
+    assert process.returncode == 0
+    return out.decode()
+
+
+async def test_a_device_step_by_step(tmp_path):
+    assert (await printed(PROGRAMS[0], tmp_path)).startswith("passed; 60 moves, ")
+
+
+async def test_many_devices_along_trajectories(tmp_path):
+    (tmp_path / "world.json").write_text(json.dumps({"period_ms": 1000}))
+    folder = tmp_path / "trajectories" / "slice=00000"
+    folder.mkdir(parents=True)
+    rows = [
+        {
+            "device_id": f"car-{car}",
+            "tick": tick,
+            "lon": 14.4 + 0.0001 * tick,
+            "lat": 35.9 + 0.01 * car,
+            "heading_deg": 90.0,
+            "speed_mps": 9.0,
+        }
+        for car in range(3)
+        for tick in range(TICKS)
+    ]
+    parquet.write_table(pa.Table.from_pylist(rows), folder / "part.parquet")
+    out = await printed(PROGRAMS[1], tmp_path, str(tmp_path))
+    assert out.startswith(f"3 devices, {3 * TICKS} positions, ")
