@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as parquet
+from pyarrow import parquet
 
 from server.settings import load_settings
 from tests.support.servers import serving
