@@ -59,6 +59,7 @@ _LINE = (
     "standing_ranges",
     "subscriptions",
     "objects",
+    "objects_seen",
     "k_max",
     "updates",
     "expired_share",
