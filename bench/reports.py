@@ -81,6 +81,8 @@ _LINE = (
     "objects_measured",
     "bytes_per_subscription",
     "us_per_insert",
+    "us_per_insert_settled",
+    "rebuilds",
     "timestamps",
     "messages",
     "amp_us",
