@@ -112,6 +112,8 @@ _LINE = (
     "us_per_message_batch",
     "us_per_move",
     "us_per_move_batch",
+    "us_rebuilding_per_move",
+    "us_per_move_in_all",
     "changes_per_move",
     "candidates_per_move",
     "us_per_insertion",
