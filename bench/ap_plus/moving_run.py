@@ -205,6 +205,7 @@ class MovingRun:
         moves = max(1, self.moved.count)
         memory = self.index.memory_bytes()
         rebuilds, rebuilt_s = np.subtract(self._rebuilds(), self._rebuilds_before).tolist()
+        rebuilding_us = 1e6 * rebuilt_s / moves
         return {
             "subscriptions": parameters.subscriptions,
             "objects": parameters.objects,
@@ -214,8 +215,8 @@ class MovingRun:
             "us_per_move": self.moved.single_us(),
             "us_per_move_batch": self.moved.batch_us(),
             "rebuilds": int(rebuilds),
-            "us_rebuilding_per_move": round(1e6 * rebuilt_s / moves, 3),
-            "us_per_move_in_all": round(1e6 * (self.moved.spent_s + rebuilt_s) / moves, 3),
+            "us_rebuilding_per_move": round(rebuilding_us, 3),
+            "us_per_move_in_all": round(self.moved.batch_us() + rebuilding_us, 3),
             "move_s_per_timestamp": round((self.moved.spent_s + rebuilt_s) / max(1, self.timestamps), 3),
             "changes_per_move": round(self.changes / moves, 3),
             "candidates_per_move": round(self.move_candidates / moves, 3),
