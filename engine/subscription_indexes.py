@@ -79,12 +79,17 @@ class SubscriptionIndexes:
                 del self._by_number[number]
 
     def match(self, objects: ObjectBatch, norms: Floats) -> Matches:
-        """Exactly the subscriptions that match each object; `norms` by object and slot."""
+        """Exactly the subscriptions that match each object; `norms` by object and slot.
+
+        An index without subscriptions only observes the objects, which costs nothing unless it learns.
+        """
         found = []
         for number, index in self._by_number.items():
             if len(index):
                 norm2 = None if number == ALIKE else norms[:, number - 1].copy()
                 found.append(index.match(replace(objects, norm2=norm2)))
+            else:
+                index.observe(objects)
         if not found:
             return Matches(np.zeros(len(objects) + 1, dtype=np.int64), np.empty(0, dtype=np.int64))
         return found[0] if len(found) == 1 else _joined(found)

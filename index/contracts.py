@@ -66,7 +66,17 @@ class SubscriptionIndex(Protocol):
         """
 
     def match(self, objects: ObjectBatch) -> Matches:
-        """Exactly the subscriptions that match each object, each once."""
+        """Exactly the subscriptions that match each object, each once.
+
+        An index that learns what objects are like learns it from these.
+        """
+
+    def observe(self, objects: ObjectBatch) -> None:
+        """Learn what objects are like, as `match` does, without matching them.
+
+        For objects that are published while the index is empty: where it places subscriptions later may
+        depend on them. An index that learns nothing does nothing.
+        """
 
     def check(self) -> None:
         """Verify every invariant.

@@ -12,8 +12,8 @@ from bench.reports import Row
 
 _BARS = {
     "figure-19": ("us_per_insertion", "us_per_location_update"),
-    "figure-20": ("us_per_message_batch", "us_per_move_batch"),
-    "figure-21": ("us_per_message_batch", "us_per_move_batch"),
+    "figure-20": ("us_per_message_batch", "us_per_move_in_all"),
+    "figure-21": ("us_per_message_batch", "us_per_move_in_all"),
 }
 _OF_DEVICES = ("server_us_per_device_s", "bytes_per_device_hour", "positions_per_device_hour")
 _DEVICE_YS = {"figure-26": _OF_DEVICES, "figure-27": _OF_DEVICES}

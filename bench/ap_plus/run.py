@@ -1,7 +1,8 @@
 """`bench ap-plus`: ap-tree.txt section 5.2, Figures 19 to 25; `bench.ap_plus.devices` has 26 and 27.
 
 An index is given all subscriptions, then all objects; then, at each timestamp, objects expire, others
-come, and some ranges move. Most come and move in batches, some one by one. Kernels are compiled before.
+come, and some ranges move (`bench.ap_plus.moving_run`). Most come and move in batches, some one by one.
+Kernels are compiled before.
 """
 
 from __future__ import annotations
@@ -15,28 +16,20 @@ import numpy as np
 
 from bench.ap_plus.devices import DEVICE_EXPERIMENTS, DEVICE_VARIANTS, device_rows
 from bench.ap_plus.drives import Drives, drives
-from bench.ap_plus.workload import PERIOD_S, ApPlusAudit, ApPlusParameters, ApPlusWorkload
+from bench.ap_plus.moving_run import MovingRun, TooSlowError, parts
+from bench.ap_plus.workload import ApPlusParameters, ApPlusWorkload
 from bench.datasets import SOURCES, Dataset
 from bench.errors import BenchError
-from bench.portions import object_part
 from bench.reports import Progress, Row
 from bench.variants import chosen
-from index.baselines.ap_plus_tree import ApPlusTree
 from index.catalogue import MOVING_INDEXES
-from index.contracts import MovingIndex
 
 _TRIAL = 2_000
 """Subscriptions and objects of the run that compiles kernels and tells how long others would take."""
-_FILL = 10_000
-"""Objects that are published at once at the beginning."""
 
 _PUBLISHED = ("ap-plus-tree", "iq-plus-tree", "rq-plus-tree", "ss-index", "kk-index")
 _MAIN = (*_PUBLISHED, "pairs")
 VARIANTS = (*(name for name in MOVING_INDEXES if name != "naive"), *DEVICE_VARIANTS)
-
-
-class TooSlowError(Exception):
-    """A run would take longer than it may."""
 
 
 class Setting(NamedTuple):
@@ -65,7 +58,7 @@ def _figure_25(base: ApPlusParameters) -> list[Setting]:
     return [
         Setting(
             name,
-            {"x": "subscriptions", "y": "us_per_move_batch"},
+            {"x": "subscriptions", "y": _Y},
             replace(base, subscriptions=subscriptions, objects=objects),
         )
         for subscriptions, objects in sizes
@@ -73,7 +66,7 @@ def _figure_25(base: ApPlusParameters) -> list[Setting]:
     ]
 
 
-_Y = "us_per_move_batch"
+_Y = "us_per_move_in_all"
 
 EXPERIMENTS: dict[str, Callable[[ApPlusParameters], list[Setting]]] = {
     "figure-19": lambda base: _each(_PUBLISHED, base),
@@ -85,165 +78,6 @@ EXPERIMENTS: dict[str, Callable[[ApPlusParameters], list[Setting]]] = {
     "figure-25": _figure_25,
 }
 """By name, those without devices."""
-
-
-def index_of(name: str, workload: ApPlusWorkload) -> MovingIndex:
-    """Make an empty index."""
-    if name == "ap-plus-tree":
-        return ApPlusTree(workload.square, copies_max=workload.parameters.copies_max)
-    return MOVING_INDEXES[name](workload.square)
-
-
-class Times:
-    """How long calls took: of batches together, of single rows one by one."""
-
-    def __init__(self) -> None:
-        self.spent_s = 0.0
-        self.count = 0
-        self._singles_s: list[float] = []
-        self._batches_s = 0.0
-        self._batched = 0
-
-    def add(self, size: int, spent_s: float, count: int) -> None:
-        """Note a call with so many rows; with single ones, `size` is 1."""
-        self.spent_s += spent_s
-        self.count += count
-        if size == 1:
-            self._singles_s.append(spent_s)
-        else:
-            self._batches_s += spent_s
-            self._batched += count
-
-    def single_us(self) -> float:
-        """Return the median of single calls: arrays that grow would spoil a mean."""
-        return round(1e6 * float(np.median(self._singles_s or [0.0])), 3)
-
-    def batch_us(self) -> float:
-        """Return the mean of a row in a batch."""
-        return round(1e6 * self._batches_s / max(1, self._batched), 3)
-
-
-class MovingRun:
-    """One index on one workload.
-
-    Parameters
-    ----------
-    name
-        Of the index.
-    workload
-        What happens.
-    deadline_s
-        When it has to be ready, on the clock that `time.perf_counter` reads.
-    progress
-        Is told how far it is.
-    """
-
-    def __init__(
-        self, name: str, workload: ApPlusWorkload, deadline_s: float, progress: Progress
-    ) -> None:
-        self.index = index_of(name, workload)
-        self.audit = ApPlusAudit(workload)
-        self.published = Times()
-        self.moved = Times()
-        self.changes = 0
-        self.move_candidates = 0
-        self.timestamps = 0
-        self._name = name
-        self._workload = workload
-        self._deadline_s = deadline_s
-        self._progress = progress
-        self.build_s = self._build()
-
-    def _build(self) -> float:
-        workload, rows = self._workload, self._workload.ids - 1
-        boxes = workload.boxes(rows, 0)
-        self.audit.place(rows, boxes)
-        began_s = time.perf_counter()
-        self.index.pass_time(0)
-        self.index.insert(workload.ids, boxes, workload.required)
-        built_s = time.perf_counter() - began_s
-        self._publish(0, _FILL)
-        built_s += self.published.spent_s
-        self.published = Times()
-        return built_s
-
-    def go(self) -> None:
-        """Let all timestamps pass."""
-        parameters = self._workload.parameters
-        for timestamp in range(1, parameters.timestamps + 1):
-            self.index.pass_time(1000 * PERIOD_S * timestamp)
-            self._publish(timestamp, parameters.batch, parameters.singles)
-            self._move(timestamp)
-            self.timestamps = timestamp
-            self._progress(f"{self._name}: timestamps", timestamp, parameters.timestamps)
-            if timestamp in (1, parameters.timestamps // 2, parameters.timestamps):
-                self.audit.compare(timestamp)
-
-    def _portions(self, count: int, batch: int, singles: int) -> list[tuple[int, int, int]]:
-        """Divide so many rows: some one by one, others in batches; each with the size of its batch."""
-        first = min(count // 2, singles)
-        found = [(row, row + 1, 1) for row in range(first)]
-        return found + [(start, min(start + batch, count), batch) for start in range(first, count, batch)]
-
-    def _publish(self, timestamp: int, batch: int, singles: int = 0) -> None:
-        workload = self._workload
-        arriving = workload.arriving(timestamp)
-        count = arriving.stop - arriving.start
-        for start, stop, size in self._portions(count, batch, singles):
-            part = slice(arriving.start + start, arriving.start + stop)
-            objects = object_part(workload.objects, part.start, part.stop)
-            began_s = time.perf_counter()
-            found = self.index.publish(objects, workload.expiry_ms[part])
-            self.published.add(size, time.perf_counter() - began_s, len(objects))
-            self.audit.matched(found.offsets, found.ids, objects.ids)
-            self._look_at_the_clock()
-            if timestamp == 0:
-                self._progress(f"{self._name}: built", stop, count)
-
-    def _move(self, timestamp: int) -> None:
-        workload = self._workload
-        rows = workload.moving(timestamp)
-        boxes = workload.boxes(rows, timestamp)
-        self.audit.place(rows, boxes)
-        parameters = workload.parameters
-        for start, stop, size in self._portions(len(rows), parameters.batch, parameters.singles):
-            some, places = rows[start:stop], boxes.part(np.arange(start, stop))
-            before = self.index.candidate_count
-            began_s = time.perf_counter()
-            entered, left = self.index.move(some + 1, places)
-            self.moved.add(size, time.perf_counter() - began_s, len(some))
-            self.move_candidates += self.index.candidate_count - before
-            self.changes += len(entered.ids) + len(left.ids)
-            self.audit.moved(some, left.offsets, left.ids, is_left=True)
-            self.audit.moved(some, entered.offsets, entered.ids, is_left=False)
-            self._look_at_the_clock()
-
-    def _look_at_the_clock(self) -> None:
-        if time.perf_counter() > self._deadline_s:
-            raise TooSlowError
-
-    def figures(self) -> Row:
-        """Summarise."""
-        parameters = self._workload.parameters
-        moves = max(1, self.moved.count)
-        memory = self.index.memory_bytes()
-        return {
-            "subscriptions": parameters.subscriptions,
-            "objects": parameters.objects,
-            "timestamps": self.timestamps,
-            "us_per_message": self.published.single_us(),
-            "us_per_message_batch": self.published.batch_us(),
-            "us_per_move": self.moved.single_us(),
-            "us_per_move_batch": self.moved.batch_us(),
-            "move_s_per_timestamp": round(self.moved.spent_s / max(1, self.timestamps), 3),
-            "changes_per_move": round(self.changes / moves, 3),
-            "candidates_per_move": round(self.move_candidates / moves, 3),
-            "bytes_per_pair": round(2 * memory / (parameters.subscriptions + parameters.objects), 1),
-            "memory_mb": round(memory / 1e6, 1),
-            "build_s": round(self.build_s, 3),
-            "lists_audited": self.audit.lists,
-            "mismatches": self.audit.mismatches,
-        }
 
 
 def measure(
@@ -268,11 +102,11 @@ def measure(
         began_s = time.perf_counter()
         MovingRun(name, ApPlusWorkload(data, roads, trial), np.inf, lambda *_: None).go()
         spent_s = time.perf_counter() - began_s
-    per_row_s = spent_s / trial.timestamps / (trial.subscriptions + trial.objects)
+    per_row_s = spent_s / trial.steps / (trial.subscriptions + trial.objects)
     while True:
         rows = parameters.subscriptions + parameters.objects
         is_small = parameters.subscriptions <= _TRIAL
-        if is_small or per_row_s * rows * parameters.timestamps <= budget_s:
+        if is_small or per_row_s * rows * parameters.steps <= budget_s:
             workload = ApPlusWorkload(data, roads, parameters)
             deadline_s = np.inf if is_small else time.perf_counter() + budget_s
             try:
@@ -285,36 +119,6 @@ def measure(
         parameters = replace(
             parameters, subscriptions=parameters.subscriptions // 2, objects=parameters.objects // 2
         )
-
-
-def parts(name: str, data: Dataset, roads: Drives, parameters: ApPlusParameters) -> Row:
-    """Tell what the insertion of an object costs beside its matching, and a move that finds nothing."""
-    workload = ApPlusWorkload(data, roads, parameters)
-    rows = workload.ids - 1
-    index = index_of(name, workload)
-    index.pass_time(0)
-    index.insert(workload.ids, workload.boxes(rows, 0), workload.required)
-    moving = workload.moving(1)
-    boxes = workload.boxes(moving, 1)
-    began_s = time.perf_counter()
-    for start in range(0, len(moving), parameters.batch):
-        stop = min(start + parameters.batch, len(moving))
-        index.move(moving[start:stop] + 1, boxes.part(np.arange(start, stop)))
-    moved_s = time.perf_counter() - began_s
-    matched_s, published_s = 0.0, 0.0
-    for start in range(0, parameters.objects, parameters.batch):
-        stop = min(start + parameters.batch, parameters.objects)
-        objects = object_part(workload.objects, start, stop)
-        began_s = time.perf_counter()
-        index.match(objects)
-        matched_s += time.perf_counter() - began_s
-        began_s = time.perf_counter()
-        index.publish(objects, workload.expiry_ms[start:stop])
-        published_s += time.perf_counter() - began_s
-    return {
-        "us_per_insertion": round(1e6 * (published_s - matched_s) / parameters.objects, 3),
-        "us_per_location_update": round(1e6 * moved_s / max(1, len(moving)), 3),
-    }
 
 
 def run(
@@ -363,7 +167,8 @@ def run(
                     if experiment == "figure-19":
                         sizes = {key: measured[key] for key in ("subscriptions", "objects")}
                         parameters = replace(setting.parameters, **sizes)
-                        measured |= parts(setting.variant, source, network, parameters)
+                        workload = ApPlusWorkload(source, network, parameters)
+                        measured |= parts(setting.variant, workload)
                     rows.append(
                         {
                             "experiment": experiment,

@@ -27,7 +27,9 @@ class ApPlusParameters:
     subscriptions, objects
         How many at the beginning.
     timestamps
-        How long, in steps of 30 s.
+        How long is measured, in steps of 30 s.
+    learning
+        Timestamps before, in which indexes learn how clauses move.
     mobility
         Share of the ranges that move at each timestamp.
     velocity
@@ -53,6 +55,7 @@ class ApPlusParameters:
     subscriptions: int = 100_000
     objects: int = 100_000
     timestamps: int = 10
+    learning: int = 2
     mobility: float = 0.2
     velocity: float = 1.0
     arrival_share: float = 0.1
@@ -72,9 +75,14 @@ class ApPlusParameters:
         return max(1, round(self.objects * self.arrival_share))
 
     @property
+    def steps(self) -> int:
+        """How many timestamps pass."""
+        return self.learning + self.timestamps
+
+    @property
     def seconds(self) -> int:
         """How long a drive must be."""
-        return max(1, round(self.timestamps * PERIOD_S * self.velocity))
+        return max(1, round(self.steps * PERIOD_S * self.velocity))
 
 
 class ApPlusWorkload:
@@ -110,7 +118,7 @@ class ApPlusWorkload:
 
     def _draw_objects(self, data: Dataset) -> ObjectBatch:
         parameters, chance, drives = self.parameters, self._chance, self._drives
-        count = parameters.objects + parameters.timestamps * parameters.arrivals
+        count = parameters.objects + parameters.steps * parameters.arrivals
         nodes = chance.integers(0, len(drives.node_x_m), count)
         steps = chance.normal(0.0, _STEP_M, (2, count))
         return ObjectBatch(
@@ -124,7 +132,7 @@ class ApPlusWorkload:
         """Return when objects end. Lives are exponential: those that are there go on as new ones do."""
         parameters = self.parameters
         born = np.zeros(len(self.objects))
-        born[parameters.objects :] = np.repeat(np.arange(parameters.timestamps), parameters.arrivals) + 1
+        born[parameters.objects :] = np.repeat(np.arange(parameters.steps), parameters.arrivals) + 1
         lives = self._chance.exponential(parameters.lifetime, len(born))
         found: Ints = np.ceil(1000.0 * PERIOD_S * (born + lives)).astype(np.int64)
         return found

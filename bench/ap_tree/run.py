@@ -1,7 +1,8 @@
 """`bench ap-tree`: ap-tree.txt section 5.1, Figures 10 to 18, and the peers.
 
-A variant is built from all subscriptions at once (of figure-17, from some; the others are inserted as
-they would come), and new objects are matched, one a call and in batches. Kernels are compiled before.
+A variant is built from all subscriptions at once (of figure-16 and figure-17, from some; the others are
+inserted as they would come, and what is being rebuilt then is rebuilt to the end), and new objects are
+matched, one a call and in batches. Kernels are compiled before.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from bench.ap_tree.building import build
 from bench.ap_tree.rebuild import rebuild_rows
 from bench.ap_tree.variants import VARIANTS, Make, why_not
-from bench.ap_tree.workload import ApTreeAudit, ApTreeParameters, ApTreeWorkload, draw
+from bench.ap_tree.workload import ApTreeAudit, ApTreeParameters, draw
 from bench.datasets import SOURCES, Dataset
 from bench.errors import BenchError
 from bench.portions import object_part
@@ -27,7 +29,7 @@ from index.contracts import ClauseIndex
 _TRIAL = 2_000
 """Subscriptions of the run that compiles kernels and tells how long a large one would take."""
 _BATCH = 1_000
-"""Objects a call, and subscriptions a call of those that come later."""
+"""Objects a call."""
 _SINGLES = 2_000
 _MATCHING_SHARE = 0.3
 """Of the time of a run, for each of the two ways of matching."""
@@ -128,14 +130,14 @@ def measure(
     """
     trial = draw(data, replace(parameters, subscriptions=min(_TRIAL, parameters.subscriptions)))
     for _ in range(2):  # twice, for the first compiles
-        built_s, _, index = _built(variants[name], name, data, trial, parameters, lambda *_: None)
-        index.match(object_part(trial.arrivals, 0, min(100, len(trial.arrivals))))
+        built = build(variants[name], name, data, trial, parameters, lambda *_: None)
+        built.clause_index.match(object_part(trial.arrivals, 0, min(100, len(trial.arrivals))))
     count = parameters.subscriptions
-    while count > _TRIAL and built_s / trial.subscriptions * count > budget_s:
+    while count > _TRIAL and built.built_s / trial.subscriptions * count > budget_s:
         count //= 2
     parameters = replace(parameters, subscriptions=count)
     workload = draw(data, parameters)
-    built_s, inserted_us, index = _built(variants[name], name, data, workload, parameters, progress)
+    index, built_s, insertions = build(variants[name], name, data, workload, parameters, progress)
     objects = workload.arrivals
     before = index.candidate_count
     batch_us, batch = _timed(index, objects, _BATCH, budget_s, progress)
@@ -160,38 +162,9 @@ def measure(
         "lists_audited": 2 * len(audit.expected),
         "mismatches": audit.mismatches(batch) + audit.mismatches(single),
     }
-    if inserted_us is not None:
-        row["us_per_insert"] = round(inserted_us, 3)
+    if insertions is not None:
+        row |= insertions.figures()
     return row
-
-
-def _built(
-    make: Make,
-    name: str,
-    data: Dataset,
-    workload: ApTreeWorkload,
-    parameters: ApTreeParameters,
-    progress: Progress,
-) -> tuple[float, float | None, ClauseIndex]:
-    """Build a variant; return the seconds, and the microseconds of each clause that came later."""
-    index = make(data.square(), workload.history, parameters)
-    whole = len(workload.required)
-    first = max(1, round(whole * parameters.first_share))
-    nothing = object_part(workload.arrivals, 0, 0)
-    progress(f"{name}: built", 0, whole)
-    began = time.perf_counter()
-    index.insert(*workload.part(0, first))
-    index.match(nothing)  # an index that cannot be changed is built here
-    built_s = time.perf_counter() - began
-    progress(f"{name}: built", first, whole)
-    if first == whole:
-        return built_s, None, index
-    began = time.perf_counter()
-    for start in range(first, whole, _BATCH):
-        stop = min(start + _BATCH, whole)
-        index.insert(*workload.part(start, stop))
-        progress(f"{name}: built", stop, whole)
-    return built_s, 1e6 * (time.perf_counter() - began) / (whole - first), index
 
 
 def _timed(

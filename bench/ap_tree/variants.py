@@ -8,7 +8,8 @@ from bench.ap_tree.peers import PEERS
 from bench.ap_tree.postgres import PostgresIndex, missing
 from bench.ap_tree.workload import ApTreeParameters
 from index.baselines.ap_tree import ApTree
-from index.batches import ObjectBatch
+from index.baselines.clause_cells import CellTrees
+from index.batches import Boxes, Ints, ObjectBatch
 from index.catalogue import CLAUSE_INDEXES
 from index.contracts import ClauseIndex
 from index.square import Square
@@ -35,12 +36,7 @@ def _ap_tree(variant: str = "HR", *, is_rarest_first: bool = False) -> Make:
 
 
 def _known(name: str) -> Make:
-    def make(square: Square, history: ObjectBatch, parameters: ApTreeParameters) -> ClauseIndex:  # noqa: ARG001
-        index = CLAUSE_INDEXES[name](square)
-        index.match(history)  # those that learn what objects are like do so by matching them
-        return index
-
-    return make
+    return lambda square, _history, _parameters: CLAUSE_INDEXES[name](square)
 
 
 def _peer(name: str) -> Make:
@@ -60,6 +56,17 @@ VARIANTS: dict[str, Make] = {
     _POSTGRES: lambda _square, _history, _parameters: PostgresIndex(),
 }
 """By name. `ap-tree` is HR."""
+
+
+def learn(index: ClauseIndex, history: ObjectBatch, ids: Ints, boxes: Boxes) -> None:
+    """Let an index know the objects of before that learns what objects are like by matching them.
+
+    It counts only keywords that clauses require. So it is shown the objects when it has the clauses, and
+    these are placed again, by what it knows then.
+    """
+    if isinstance(index, CellTrees):
+        index.match(history)
+        index.move(ids, boxes)
 
 
 def why_not(name: str) -> str | None:

@@ -20,7 +20,8 @@ from safe_region.region import RegionMode
 
 _FREQUENT_PERCENT = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 _QUESTIONS = 2_000
-_OBJECTS_SEEN = 1_000
+_OBJECTS_MET = 1_000
+"""New objects over which the error of E[i_n] is averaged."""
 
 
 def figure_9(data: Dataset, base: LampsParameters, progress: Progress) -> list[Row]:
@@ -74,7 +75,7 @@ def figure_11(data: Dataset, base: LampsParameters, progress: Progress) -> list[
         lamps.compare_sample(0)
         tree = top_k_of(lamps.engine).tables.indexes.alike
         assert isinstance(tree, SqTree)  # noqa: S101 - made two lines above
-        seen = data.objects(_OBJECTS_SEEN, 1, np.random.default_rng([base.seed, 11]))
+        met = data.objects(_OBJECTS_MET, 1, np.random.default_rng([base.seed, 11]))
         rows.append(
             {
                 "experiment": "figure-11",
@@ -82,7 +83,8 @@ def figure_11(data: Dataset, base: LampsParameters, progress: Progress) -> list[
                 "data": data.name,
                 "subscriptions": parameters.subscriptions,
                 "objects": parameters.objects,
-                "error": round(tree.expectation_error(seen), 4),
+                "objects_seen": tree.seen_count,
+                "error": round(tree.expectation_error(met), 4),
                 "x": "subscriptions",
                 "y": "error",
                 "lists_audited": lamps.audit.lists,

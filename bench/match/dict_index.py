@@ -88,6 +88,9 @@ class DictIndex:
             offsets.append(len(found))
         return Matches(np.array(offsets, dtype=np.int64), np.array(found, dtype=np.int64))
 
+    def observe(self, objects: ObjectBatch) -> None:
+        """Do nothing: there is nothing to learn."""
+
     def _affected(self, object_id: int, x_m: float, y_m: float, words: KeywordIds) -> Iterator[int]:
         wanted = frozenset(words.tolist())
         candidates: set[int] = set()

@@ -87,6 +87,9 @@ class StrtreeIndex:
             offsets[i + 1] = offsets[i] + len(found[-1])
         return Matches(offsets, np.concatenate(found))
 
+    def observe(self, objects: ObjectBatch) -> None:
+        """Do nothing: there is nothing to learn."""
+
     def memory_bytes(self) -> int:
         """Size of the arrays, and about that of the boxes."""
         return self._table.memory_bytes() + _BOX_BYTES * len(self._boxed)

@@ -29,7 +29,14 @@ _SHARE = click.FloatRange(0.0, 1.0)
     type=click.IntRange(1, 1_000),
     default=10,
     show_default=True,
-    help="How long, in steps of 30 s.",
+    help="How long is measured, in steps of 30 s.",
+)
+@click.option(
+    "--learning",
+    type=click.IntRange(0, 1_000),
+    default=2,
+    show_default=True,
+    help="Steps before, in which indexes learn how ranges move; trees are built anew then.",
 )
 @click.option(
     "--mobility",

@@ -84,6 +84,9 @@ class NaiveSubscriptionIndex:
                 return Matches(offsets, found[:total])
             found = np.empty(total, dtype=np.int64)
 
+    def observe(self, objects: ObjectBatch) -> None:
+        """Do nothing: there is nothing to learn."""
+
     def memory_bytes(self) -> int:
         """Size of all arrays."""
         return self._table.memory_bytes() + self._weights.squares.nbytes

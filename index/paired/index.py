@@ -56,6 +56,11 @@ class PairedIndex:
         return len(self._boxes)
 
     @property
+    def clause_index(self) -> ClauseIndex:
+        """What tells which clauses an object matches."""
+        return self._clauses
+
+    @property
     def object_count(self) -> int:
         """How many objects are alive."""
         return len(self._live)

@@ -196,6 +196,9 @@ class SqPlusTree:
             np.concatenate([nothing, *(ids for _, ids, _ in found)]),
         )
 
+    def observe(self, objects: ObjectBatch) -> None:
+        """Do nothing: there is nothing to learn."""
+
     def _match_part(
         self, objects: ObjectBatch, words: KeywordLists, norm2: Floats, start: int, stop: int
     ) -> tuple[Ints, Ints, int]:

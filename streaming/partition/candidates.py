@@ -113,6 +113,9 @@ class CandidateIndex:
         rows, handles = rows[mine], handles[mine]
         return Matches.of(np.bincount(rows, minlength=len(objects)).astype(np.int64), handles)
 
+    def observe(self, objects: ObjectBatch) -> None:
+        """Do nothing: there is nothing to learn."""
+
     def check(self) -> None:
         """Verify that every subscription has its slot."""
         self._slots.check()

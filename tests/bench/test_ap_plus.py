@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bench import datasets
 from bench.ap_plus.devices import DEVICE_EXPERIMENTS, DEVICE_VARIANTS
 from bench.ap_plus.drives import drives
-from bench.ap_plus.run import EXPERIMENTS, VARIANTS, MovingRun, measure
+from bench.ap_plus.moving_run import MovingRun, tree_of
+from bench.ap_plus.run import EXPERIMENTS, VARIANTS, measure
 from bench.ap_plus.workload import ApPlusParameters, ApPlusWorkload
 from index.batches import Matches, Moves
 
@@ -44,6 +47,48 @@ def test_every_variant_is_exact(city, roads, name):
     row = measure(name, city, roads, PARAMETERS, 60.0, quiet)
     assert (row["lists_audited"], row["mismatches"]) == (200, 0)
     assert row["subscriptions"] == 150
+
+
+@pytest.mark.parametrize("name", ["ap-plus-tree", "ap-plus-k"])
+def test_a_tree_knows_how_clauses_move_before_it_is_measured(city, roads, name):
+    parameters = replace(PARAMETERS, learning=3)
+    run = MovingRun(name, ApPlusWorkload(city, roads, parameters), np.inf, quiet)
+    tree, known = tree_of(run.index), []
+    assert tree._arrays.motions.pace[0] == 0.0
+    rebuild = tree.rebuild
+
+    def noted():
+        known.append((float(tree._arrays.motions.pace[0]), run.timestamps))
+        rebuild()
+
+    tree.rebuild = noted
+    run.go()
+    moves_of_each, arrivals = parameters.mobility, parameters.arrivals
+    assert known == [(pytest.approx(moves_of_each / arrivals), 0)]
+    assert (run.timestamps, run.audit.mismatches) == (parameters.timestamps, 0)
+
+
+def test_rebuilds_are_counted_apart_from_moves(city, roads):
+    run = MovingRun("ap-plus-tree", ApPlusWorkload(city, roads, PARAMETERS), np.inf, quiet)
+    move = run.index.move
+
+    def restless(ids, boxes):
+        """Rebuild the whole tree beside, as if it had drifted."""
+        found = move(ids, boxes)
+        run.index.begin_rebuild()
+        while run.index.maintain():
+            pass
+        return found
+
+    run.index.move = restless
+    run.go()
+    row = run.figures()
+    calls = row["timestamps"] * (PARAMETERS.singles + 1)
+    assert row["rebuilds"] >= calls
+    assert row["us_rebuilding_per_move"] > 0.0
+    in_all_us = row["us_per_move_batch"] + row["us_rebuilding_per_move"]
+    assert row["us_per_move_in_all"] == pytest.approx(in_all_us, abs=0.002)
+    assert row["mismatches"] == 0
 
 
 def test_a_wrong_index_is_noticed(city, roads):

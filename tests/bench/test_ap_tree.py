@@ -5,13 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from bench.ap_tree import postgres
+from bench.ap_tree.building import build
+from bench.ap_tree.rebuild import slices
 from bench.ap_tree.run import EXPERIMENTS
 from bench.ap_tree.variants import VARIANTS
+from bench.ap_tree.workload import ApTreeParameters, draw
 from cli.app import app
+from index.baselines.clause_cells.workload_kernels import frequency_of
 from index.naive import NaiveClauseIndex
 from tests.index.boxes import BoxDice, insert, matched, move
 from tests.index.brute import ids
@@ -44,10 +49,38 @@ def test_every_experiment_runs(tmp_path, experiment):
     rows = run(tmp_path, "--experiment", experiment)
     assert rows
     assert all(row["mismatches"] == 0 for row in rows)
-    if experiment == "figure-17":
-        assert all(row["us_per_insert"] > 0 for row in rows)
+    if experiment in {"figure-16", "figure-17"}:
+        assert all(row["us_per_insert_settled"] >= row["us_per_insert"] > 0 for row in rows)
     if experiment == "figure-18":
         assert all(row["clauses"] > row["subscriptions"] for row in rows)
+
+
+def test_what_is_measured_after_insertions_has_settled(city):
+    parameters = ApTreeParameters(
+        subscriptions=4_000, objects=100, history=500, theta_kl=0.0001, first_share=0.5
+    )
+    workload = draw(city, parameters)
+    built = build(VARIANTS["ap-tree"], "ap-tree", city, workload, parameters, lambda *_: None)
+    assert built.insertions.rebuilds > 0
+    assert built.insertions.settled_us > built.insertions.us
+    (last,) = slices(built.clause_index)
+    assert last.wall_ms >= 0.0, "one slice that finds nothing to do"
+    built.clause_index.check()
+
+
+@pytest.mark.parametrize("name", ["iq-tree-subscriptions", "rq-tree"])
+def test_a_cost_model_knows_the_keywords_of_the_history(city, name):
+    parameters = ApTreeParameters(subscriptions=300, objects=10, history=3_000)
+    workload = draw(city, parameters)
+    index = build(VARIANTS[name], name, city, workload, parameters, lambda *_: None).clause_index
+    required = np.unique(workload.required.ids)
+    of_objects, of_clauses = (
+        np.bincount(lists.ids, minlength=required[-1] + 1)[required]
+        for lists in (workload.history.keywords, workload.required)
+    )
+    believed = [frequency_of(index._arrays(), word) for word in required.tolist()]
+    assert believed == pytest.approx((of_objects + of_clauses) / (3_000 + 300))
+    index.check()
 
 
 def test_a_rebuild_is_a_histogram(tmp_path):

@@ -129,6 +129,10 @@ def test_the_command_writes_rows_and_a_picture(tmp_path):
     assert found["bench"] == "lamps"
     assert all({"variant", "mismatches"} <= set(row) for row in found["rows"])
     assert {row["variant"] for row in found["rows"]} >= {"lamps", "lamps-without-sq-tree"}
+    for row in found["rows"]:
+        if row["experiment"] == "figure-11":
+            assert row["objects_seen"] == row["objects"] == 300
+            assert 0.0 < row["error"] < 1.0
     assert picture.stat().st_size > 10_000
     assert result.output.splitlines()[-1].endswith("0 mismatches")
 

@@ -217,6 +217,39 @@ def test_where_clauses_move_fast_space_is_divided_less():
     assert moved_clauses(ApPlusTree(leaf_max=10), 0.0) > moved_clauses(ApPlusTree(leaf_max=10), 30.0)
 
 
+def test_objects_of_before_the_first_move_did_not_come_with_moves():
+    """A tenth of the objects come at each step, when half of the clauses have moved."""
+    index = ApPlusTree(leaf_max=10)
+    world = Movers(index)
+    world.insert([Clause(key, Box(key, 0.0, key + 1.0, 1.0), frozenset({1})) for key in range(20)])
+    world.publish([point(number, number, 0.5, {1}) for number in range(100)], [FOR_EVER] * 100)
+    for number in range(1, 4):
+        come = range(1_000 * number, 1_000 * number + 10)
+        world.publish([point(key, 5.0, 0.5, {1}) for key in come], [FOR_EVER] * 10)
+        world.move({key: Box(key, 0.5 * number, key + 1.0, 1.0 + number) for key in range(10)})
+        moved_for_each_object = 0.0 if number == 1 else 0.5 / 10
+        assert index._arrays.motions.pace[0] == pytest.approx(moved_for_each_object)
+
+
+@pytest.mark.parametrize("drift_max", [1e-9, np.inf])
+def test_what_rebuilding_took_is_counted(drift_max):
+    """That leaves which are full are parted is a part of what comes."""
+    index = ApPlusTree(leaf_max=4, drift_max=drift_max, change_share=0.01)
+    world = Movers(index)
+    corners = np.random.default_rng(8).uniform(0, 100, (400, 2)).tolist()
+    world.insert(
+        [Clause(i, Box(x, y, x + 2, y + 2), frozenset({i % 9})) for i, (x, y) in enumerate(corners)]
+    )
+    assert len(kinds(index)) > 50
+    assert (index.rebuild_count > 0) == (index.rebuild_s > 0.0) == np.isfinite(drift_max)
+    took_s = index.rebuild_s
+    index.begin_rebuild()
+    while index.maintain():
+        pass
+    assert index.rebuild_s > took_s
+    world.verify()
+
+
 def test_an_ap_tree_follows_motion_if_it_is_told_to():
     found = []
     for follows_motion in (False, True):
@@ -225,10 +258,10 @@ def test_an_ap_tree_follows_motion_if_it_is_told_to():
         lower = chance.uniform(0, 100, (2, 600))
         words = keyword_lists([frozenset(chance.integers(0, 30, 2).tolist()) for _ in range(600)])
         index.insert(ids(range(600)), Boxes(*lower, *(lower + 2)), words)
-        index.match(object_of(50.0))
         for number in range(6):
             there = lower + np.array([[30.0 * (number % 2)], [0.0]])
             index.move(ids(range(600)), Boxes(*there, *(there + 2)))
+            index.match(object_of(50.0))
         index.rebuild()
         index.check()
         end = int(index._arrays.meta[NODE_END])

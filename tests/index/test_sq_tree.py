@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from index.baselines.sq_tree import SqTree
-from index.baselines.sq_tree.bound_kernels import expected_distance, threshold
-from index.baselines.sq_tree.layout import NODE_DTYPE, NOTHING, ROOT, SUBSCRIPTION_DTYPE
+from index.baselines.sq_tree.bound_kernels import common_needed, expected_distance, threshold
+from index.baselines.sq_tree.layout import COMMON_MAX, NODE_DTYPE, NOTHING, ROOT, SUBSCRIPTION_DTYPE
 from index.contracts import InconsistentIndexError
 from tests.index.brute import (
     Anchored,
@@ -189,3 +189,33 @@ def test_check_notices_damage(part):
         arrays.subscriptions["previous"][arrays.nodes["first"][leaf]] = 7
     with pytest.raises(InconsistentIndexError):
         index.check()
+
+
+def test_no_more_common_keywords_are_expected_than_thresholds_are_kept_for():
+    """E[i_n] is t_max at most: what needs 18 of 20 keywords stays at the root, though 20 are expected."""
+    words = frozenset(range(COMMON_MAX + 4))
+    subscriptions = [
+        Anchored(i, float(i), float(i % 7), 0.0, 3.0, 0, Interest(30.0, 1, words)) for i in range(50)
+    ]
+    index = SqTree(square=(0.0, 0.0, 100.0), capacity=4)
+    index.observe(object_batch([Object(1, 0.0, 0.0, words)]))
+    insert(index, subscriptions)
+    index.check()
+    root = index._tree().nodes[ROOT]
+    assert common_needed(index._tree().subscriptions[0], root["distance_m"]) == 18.0
+    assert root["common"] == len(words)
+    assert root["own_count"] == len(subscriptions)
+
+
+def test_observing_is_matching_without_matches():
+    objects = object_batch([Object(i, 0.0, 0.0, frozenset({i % 3, i % 5})) for i in range(30)])
+    trees = [SqTree(square=(0.0, 0.0, 100.0), capacity=4) for _ in range(2)]
+    trees[0].observe(objects)
+    trees[1].match(objects)
+    for index in trees:
+        insert(index, scattered(200, 100.0))
+        index.check()
+    first, second = (index._tree() for index in trees)
+    assert first.nodes["common"][ROOT] > 1.0
+    assert (first.nodes == second.nodes).all()
+    assert trees[0].seen_count == trees[1].seen_count == 30

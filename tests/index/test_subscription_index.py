@@ -105,6 +105,19 @@ def test_any_mix_of_operations(index, seed, similarities):
     assert matches > 0, "a run without a match proves nothing"
 
 
+def test_observing_changes_nothing_that_is_found(index):
+    dice = Dice(3)
+    there = {key: dice.anchored(key) for key in range(60)}
+    seen, objects = ([dice.object(start + i) for i in range(20)] for start in (0, 100))
+    index.observe(object_batch(seen))
+    insert(index, list(there.values()))
+    index.observe(object_batch(seen))
+    index.check()
+    found = matched(index, objects)
+    assert found == expected(there, objects)
+    assert any(found)
+
+
 def test_the_tie_is_decided_by_the_id(index):
     dice = Dice(1)
     interest = dice.interest()

@@ -97,7 +97,7 @@ class ApPlusTree:
     change_share
         Share of a node's entries that must have come or gone before that.
     copies_max
-        Copies of an object, before it is pushed no further down.
+        Copies of an object, those that wait included, before it is pushed no further down.
     workload
         Objects like those to come.
     """
@@ -226,6 +226,11 @@ class ApPlusTree:
     def rebuild_count(self) -> int:
         """How many nodes with parts were built anew so far, because they had drifted."""
         return self._rebuilds.count
+
+    @property
+    def rebuild_s(self) -> float:
+        """Seconds that this took so far, slices that rode along with calls included."""
+        return self._rebuilds.spent_s
 
     def check(self) -> None:
         """Verify every invariant. Slow."""

@@ -204,6 +204,11 @@ class ApTree:
         """How many nodes with parts were built anew so far, because they had drifted."""
         return self._rebuilds.count
 
+    @property
+    def rebuild_s(self) -> float:
+        """Seconds that this took so far, slices that rode along with calls included."""
+        return self._rebuilds.spent_s
+
     def check(self) -> None:
         """Verify every invariant. Slow."""
         self._table.check()

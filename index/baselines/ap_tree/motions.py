@@ -16,7 +16,11 @@ _MEMORY = 100_000
 
 
 class Motions:
-    """How far each clause went when it moved last, and how often one moves for each object that comes."""
+    """How far each clause went when it moved last, and how often one moves for each object that comes.
+
+    Objects count from the first move on: those of before were there, however long ago they came. Moves
+    count when the next objects come, so that both are of the same time.
+    """
 
     def __init__(self) -> None:
         self.displacements: Floats = np.zeros((1, 2))
@@ -25,6 +29,8 @@ class Motions:
         """Moves of a clause for each object: 1 / (T_upd r_m)."""
         self._moves = 0.0
         self._objects = 0.0
+        self._moves_since = 0.0
+        """Moves since objects came last."""
 
     def reserve(self, slot_count: int) -> None:
         """Make room for so many slots."""
@@ -49,20 +55,20 @@ class Motions:
             )
             self.displacements[slots, 0] = 0.5 * (boxes.x1_m + boxes.x2_m - x_m)
             self.displacements[slots, 1] = 0.5 * (boxes.y1_m + boxes.y2_m - y_m)
-            self._moves += len(slots) / count
-            self._reckon()
+            self._moves_since += len(slots) / count
 
     def come(self, object_count: int) -> None:
         """Take note of objects that come."""
+        self._moves += self._moves_since
+        self._moves_since = 0.0
+        if self._moves == 0.0 or not object_count:
+            return
         self._objects += object_count
-        self._reckon()
+        if max(self._objects, self._moves) > _MEMORY:
+            self._objects /= 2.0
+            self._moves /= 2.0
+        self.pace[0] = self._moves / self._objects
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""
         return self.displacements.nbytes
-
-    def _reckon(self) -> None:
-        if max(self._objects, self._moves) > _MEMORY:
-            self._objects /= 2.0
-            self._moves /= 2.0
-        self.pace[0] = self._moves / self._objects if self._objects else 0.0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum, auto
 from typing import Protocol
 
@@ -106,6 +109,8 @@ class Rebuilds:
         self._stage = _Stage.NONE
         self._extent: Floats = np.array([np.inf, np.inf, -np.inf, -np.inf])
         self.count = 0
+        self.spent_s = 0.0
+        """How long it took to build nodes anew that had parts, and whatever was built beside."""
         self.plant()
 
     # -- what the tree is told ---------------------------------------------------------------------
@@ -175,8 +180,15 @@ class Rebuilds:
                 row["patience"] = row["count"] + row["count"] // 4
 
     def _rebuild_at_once(self, node: int, *, is_in_job: bool) -> None:
+        if self._arrays.nodes[node]["kind"] == LEAF:
+            self._replace(node, is_in_job=is_in_job)
+            return
+        self.count += 1
+        with self._timed():
+            self._replace(node, is_in_job=is_in_job)
+
+    def _replace(self, node: int, *, is_in_job: bool) -> None:
         arrays = self._arrays
-        self.count += int(arrays.nodes[node]["kind"] != LEAF)
         root = int(arrays.meta[JOB_NEW if is_in_job else ROOT])
         order = arrays.job_order if is_in_job else arrays.order
         if self._cargo:
@@ -215,17 +227,29 @@ class Rebuilds:
     def ride(self, row_count: int) -> None:
         """Go on with what is being built, by as much as a call may take on."""
         if self._stage != _Stage.NONE:
-            self._step(_RIDE + _RIDE_EACH * row_count)
+            with self._timed():
+                self._step(_RIDE + _RIDE_EACH * row_count)
 
     def advance(self) -> bool:
         """Do a slice; return whether there is more to do."""
         if self._stage != _Stage.NONE:
-            self._step(_SLICE)
+            with self._timed():
+                self._step(_SLICE)
         return self._stage != _Stage.NONE
 
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began_s = time.perf_counter()
+        yield
+        self.spent_s += time.perf_counter() - began_s
+
     def _begin(self, node: int) -> None:
-        arrays = self._arrays
         self.count += 1
+        with self._timed():
+            self._begin_beside(node)
+
+    def _begin_beside(self, node: int) -> None:
+        arrays = self._arrays
         if node == arrays.meta[ROOT]:
             arrays.job_order = arrays.renewed_order(is_rarest_first=self._is_rarest_first)
         while rebuild_kernels.begin_beside(arrays.tree(), self.job(), node) == OUT_OF_ROOM:

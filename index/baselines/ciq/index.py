@@ -146,6 +146,9 @@ class Ciq:
             ),
         )
 
+    def observe(self, objects: ObjectBatch) -> None:
+        """Do nothing: there is nothing to learn."""
+
     @property
     def candidate_count(self) -> int:
         """How many subscriptions were verified so far."""

@@ -190,6 +190,9 @@ class Igpt:
             ),
         )
 
+    def observe(self, objects: ObjectBatch) -> None:
+        """Do nothing: there is nothing to learn."""
+
     @property
     def candidate_count(self) -> int:
         """How many subscriptions were verified so far."""

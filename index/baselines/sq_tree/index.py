@@ -14,7 +14,10 @@ Deviations from the paper, none of which changes what is found:
 - pnum, lemma 3 and with them the thresholds also for Dice and set-cosine; at i common keywords beyond
   |s.t| they are those at |s.t|;
 - subscriptions without a bounded region (fewer than k + 1 objects) are kept beside the root;
-- |O_w| / |O| counts the objects that were matched so far, and is taken over when they have doubled;
+- |O_w| / |O| counts the objects that were matched or observed so far, and is taken over when they have
+  doubled;
+- t_max, up to which thresholds are kept and E[i_n] counts, is 16 (the experiments have 5 keywords a
+  subscription, at most);
 - what a non-leaf keeps is distributed again when E[i_n] has passed a whole number (pnum is one);
 - thresholds are raised at once, and computed anew after as many departures as a node keeps subscriptions;
 - four leaves that keep less than half a capacity are merged;
@@ -130,7 +133,7 @@ class SqTree:
 
     def match(self, objects: ObjectBatch) -> Matches:
         """Find who is affected."""
-        self._see(objects)
+        self.observe(objects)
         tree = self._tree()
         offsets = np.zeros(len(objects) + 1, dtype=np.int64)
         stack = np.empty(CHILDREN * (DEPTH_MAX + 1), dtype=np.int32)
@@ -150,6 +153,20 @@ class SqTree:
             if total <= self._found_room:
                 return Matches(offsets, found[:total])
             self._found_room = 2 * total
+
+    def observe(self, objects: ObjectBatch) -> None:
+        """Count objects by keyword, for E[i_n]."""
+        self._know_keywords(objects.keywords.ids)
+        match_kernels.count_words(self._seen, objects.keywords.ids)
+        self._seen_total += len(objects)
+        if self._seen_total > _DRIFT * self._taken_total:
+            self._take_frequencies()
+            cell_kernels.refresh_expectations(self._tree())
+
+    @property
+    def seen_count(self) -> int:
+        """How many objects |O_w| / |O| was counted over so far."""
+        return self._seen_total
 
     def check(self) -> None:
         """Verify every invariant. O(subscriptions * depth) in Python."""
@@ -253,14 +270,6 @@ class SqTree:
         if highest >= len(self._seen):
             self._seen = np.concatenate([self._seen, np.zeros(highest + 1)])
             self._take_frequencies()
-
-    def _see(self, objects: ObjectBatch) -> None:
-        self._know_keywords(objects.keywords.ids)
-        match_kernels.count_words(self._seen, objects.keywords.ids)
-        self._seen_total += len(objects)
-        if self._seen_total > _DRIFT * self._taken_total:
-            self._take_frequencies()
-            cell_kernels.refresh_expectations(self._tree())
 
     def _take_frequencies(self) -> None:
         self._taken_total = self._seen_total

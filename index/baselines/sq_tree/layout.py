@@ -55,7 +55,7 @@ NODE_DTYPE = np.dtype(
         ("y_m", np.float64),
         ("half_m", np.float64),  # half a side
         ("distance_m", np.float64),  # E[dist(n, o)]
-        ("common", np.float64),  # E[i_n]
+        ("common", np.float64),  # E[i_n] before it is cut off at t_max
         ("parent", np.int32),
         ("first_child", np.int32),  # of four consecutive nodes; of the next free four in the free chain
         ("first", np.int32),  # chain of S_n

@@ -29,6 +29,7 @@ from index.baselines.sq_tree.layout import (
     ROOT,
     STACK_SIZE,
     UNBOUNDED,
+    Row,
     Slots,
     Tree,
 )
@@ -90,6 +91,12 @@ def child_of(tree: Tree, node: int, x_m: float, y_m: float) -> int:
 
 
 @leaf
+def _expected_common(row: Row) -> float:
+    """E[i_n], which is t_max at most (definition 7)."""
+    return min(float(row["common"]), float(COMMON_MAX))
+
+
+@leaf
 def _has_room(tree: Tree, keyword_count: int) -> bool:
     """Whether one more step cannot run out of nodes, cells or stack."""
     if tree.meta[FREE_NODES] == NOTHING and tree.meta[NODE_END] + CHILDREN > tree.nodes.shape[0]:
@@ -129,14 +136,15 @@ def _split(tree: Tree, node: int) -> None:
 def _distribute(tree: Tree, node: int) -> None:
     """Pass on what is not kept in a node that has children (algorithm 1, lines 7 and 9)."""
     row = tree.nodes[node]
-    row["level"] = math.floor(row["common"])
+    expected = _expected_common(row)
+    row["level"] = math.floor(expected)
     slot = row["first"]
     for common in range(COMMON_MAX + 1):
         tree.own_m[node, common] = -math.inf
     row["stale_count"] = 0
     while slot != NOTHING:
         following = tree.subscriptions[slot]["next"]
-        if row["common"] < common_needed(tree.subscriptions[slot], row["distance_m"]):
+        if expected < common_needed(tree.subscriptions[slot], row["distance_m"]):
             raise_thresholds(tree.own_m[node], row, tree.subscriptions[slot])
         else:
             unpost(tree, slot)
@@ -159,9 +167,10 @@ def _place(tree: Tree, slot: int, node: int) -> None:
             _split(tree, node)
             _distribute(tree, node)
         return
-    if math.floor(row["common"]) > row["level"]:
+    expected = _expected_common(row)
+    if math.floor(expected) > row["level"]:
         _distribute(tree, node)
-    if row["common"] < common_needed(tree.subscriptions[slot], row["distance_m"]):
+    if expected < common_needed(tree.subscriptions[slot], row["distance_m"]):
         post(tree, node, slot)
         raise_thresholds(tree.own_m[node], row, tree.subscriptions[slot])
     else:

@@ -1,0 +1,87 @@
+"""An index of `bench ap-tree`, built and settled: what insertions cost, and the rebuilds that follow."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from bench.ap_tree.rebuild import slices
+from bench.ap_tree.variants import Make, learn
+from bench.ap_tree.workload import ApTreeParameters, ApTreeWorkload
+from bench.datasets import Dataset
+from bench.portions import object_part
+from bench.reports import Progress, Row
+from index.baselines.ap_tree import ApTree
+from index.contracts import ClauseIndex
+
+_BATCH = 1_000
+"""Subscriptions a call of those that come later."""
+
+
+class Insertions(NamedTuple):
+    """What the clauses cost that came after an index was built, in microseconds each."""
+
+    us: float
+    """The calls; small rebuilds and slices of large ones ride along."""
+    settled_us: float
+    """With what was left to be rebuilt after the last of them."""
+    rebuilds: int
+    """Nodes that were built anew for drift."""
+
+    def figures(self) -> Row:
+        """Return them as columns."""
+        return {
+            "us_per_insert": round(self.us, 3),
+            "us_per_insert_settled": round(self.settled_us, 3),
+            "rebuilds": self.rebuilds,
+        }
+
+
+class Built(NamedTuple):
+    """An index with all clauses of a workload, of which nothing waits to be rebuilt."""
+
+    clause_index: ClauseIndex
+    built_s: float
+    insertions: Insertions | None
+    """None if it was built of all clauses at once."""
+
+
+def build(
+    make: Make,
+    name: str,
+    data: Dataset,
+    workload: ApTreeWorkload,
+    parameters: ApTreeParameters,
+    progress: Progress,
+) -> Built:
+    """Build an index of the first clauses, insert the others in batches, and let it settle."""
+    index = make(data.square(), workload.history, parameters)
+    whole = len(workload.required)
+    first = max(1, round(whole * parameters.first_share))
+    nothing = object_part(workload.arrivals, 0, 0)
+    progress(f"{name}: built", 0, whole)
+    began = time.perf_counter()
+    index.insert(*workload.part(0, first))
+    index.match(nothing)  # an index that cannot be changed is built here
+    built_s = time.perf_counter() - began
+    learn(index, workload.history, *workload.part(0, first)[:2])
+    progress(f"{name}: built", first, whole)
+    if first == whole:
+        return Built(index, built_s, None)
+    began = time.perf_counter()
+    for start in range(first, whole, _BATCH):
+        stop = min(start + _BATCH, whole)
+        index.insert(*workload.part(start, stop))
+        progress(f"{name}: built", stop, whole)
+    inserted_s = time.perf_counter() - began
+    settled_s, rebuilds = _settle(index)
+    each_us = 1e6 / (whole - first)
+    insertions = Insertions(each_us * inserted_s, each_us * (inserted_s + settled_s), rebuilds)
+    return Built(index, built_s, insertions)
+
+
+def _settle(index: ClauseIndex) -> tuple[float, int]:
+    """Do what waits to be rebuilt; return the seconds it took, and how many nodes were ever rebuilt."""
+    if not isinstance(index, ApTree):
+        return 0.0, 0
+    return sum(one.wall_ms for one in slices(index)) / 1e3, index.rebuild_count
