@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import cast
 
+from nearcast.clause import Clause
 from nearcast.errors import RefusedError, invalid
 from nearcast.grammar import (
     FIELD,
@@ -29,7 +30,6 @@ from nearcast.grammar import (
     parsed,
     refused,
 )
-from nearcast.model import Clause
 from nearcast.normal_form import Clauses, NormalForm, TooManyClausesError
 from safe_region.keywords import normalised_keyword
 
