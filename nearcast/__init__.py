@@ -8,6 +8,7 @@ async with nearcast.connect("localhost:7433") as client:
         print(match.object.keywords, match.distance_m)
 """
 
+from nearcast.clause import Clause
 from nearcast.client import Client, Fleet, connect
 from nearcast.device import Device
 from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, UnavailableError
@@ -17,7 +18,6 @@ from nearcast.model import (
     Change,
     ChangeKind,
     ChangeReason,
-    Clause,
     Counters,
     Distribution,
     GeoObject,

@@ -47,16 +47,37 @@ class Device:
         """Its subscriptions, those made by an earlier instance of the app included."""
         return list(self._session.subscriptions.values())
 
-    async def subscribe(self, spec: Spec) -> Subscription:
-        """Begin a subscription; return it with its first result.
+    async def subscribe(self, spec: Spec, *, name: str = "") -> Subscription:
+        """Begin a subscription, or continue the one of that name; return it with its first result.
+
+        Subscriptions are durable: an app that starts again finds them. With a name it need not look for
+        them, as it says again what it wants:
+
+        * there is no subscription of that name: one begins;
+        * there is one with that spec, made by this instance of the app or by an earlier one: it is
+          returned, and nothing is sent;
+        * there is one with another spec: it changes in place. It is returned, the same object that the
+          app may have of it already. That shows what it showed until the server has answered; then it is
+          of the new spec, and `Subscription.changes` yields what that makes of the result. If the new
+          spec is refused, it goes on with the old one. Of several changes under way, the last counts.
+
+        Without a stream, it waits for one; what the server has under that name by then is changed.
+
+        Parameters
+        ----------
+        spec
+            What it asks for.
+        name
+            The app's name for it, unique among those of the device; empty for none: then each call
+            begins another subscription.
 
         Raises
         ------
         RefusedError
             If the server refuses it, naming field, value and limit.
         """
-        subscription = self._session.subscribe(spec)
-        await subscription.first_answer()
+        subscription = self._session.subscribe(spec, name)
+        await subscription.answered()
         return subscription
 
     async def move(

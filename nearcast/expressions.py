@@ -8,25 +8,30 @@ is the same as the two clauses
     coffee AND wifi AND NOT "live music"
 
 `nearcast.grammar` has the grammar as a table, `nearcast.normal_form` what is multiplied out and dropped.
-Keywords are compared in their normal form. Keywords and clauses that are given as such need no parser.
-Each clause needs a keyword without NOT: the server finds objects by what they have.
+Keywords are compared in their normal form. Each clause needs a keyword without NOT: the server finds
+objects by what they have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from nearcast.clause import Clause
 from nearcast.errors import RefusedError, invalid
-from nearcast.grammar import FIELD, excerpt, keyword_of, keyword_text, parsed, position, refused
-from nearcast.model import Clause
+from nearcast.grammar import (
+    FIELD,
+    Negated,
+    Node,
+    Token,
+    excerpt,
+    keyword_of,
+    keyword_text,
+    parsed,
+    refused,
+)
 from nearcast.normal_form import Clauses, NormalForm, TooManyClausesError
 from safe_region.keywords import normalised_keyword
-
-if TYPE_CHECKING:
-    from lark import Token
-
-    from nearcast.grammar import Node
 
 CLAUSES_MAX = 64
 """What a server accepts unless it is told otherwise (`Limits.clauses_max`)."""
@@ -54,8 +59,6 @@ def clauses_of(
     RefusedError
         It is not well-formed, too large, can never match, or has a clause without a required keyword.
         What is wrong with a text is told with its position, the first character being 1.
-    NearcastError
-        It is a text, and the parser is not installed.
     """
     form = NormalForm()
     text = expression if isinstance(expression, str) else ""
@@ -144,15 +147,12 @@ class _Reading:
 
     def clauses(self, node: Node, not_at: int | None = None) -> Clauses:
         """Return the clauses of a node, or of its negation if there is a NOT before it."""
-        if isinstance(node, str):
+        if isinstance(node, Token):
             return self._literal(node, not_at)
-        if node.data == "negated":
-            *nots, inner = node.children
-            if len(nots) % 2:
-                not_at = position(cast("Token", nots[-1])) if not_at is None else None
-            return self.clauses(inner, not_at)
-        parts = [self.clauses(child, not_at) for child in node.children]
-        is_all = (node.data == "all") == (not_at is None)
+        if isinstance(node, Negated):
+            return self.clauses(node.part, node.at if not_at is None else None)
+        parts = [self.clauses(child, not_at) for child in node.parts]
+        is_all = node.is_all == (not_at is None)
         return self._form.all_of(parts) if is_all else self._form.any_of(parts)
 
     def _literal(self, token: Token, not_at: int | None) -> Clauses:

@@ -9,24 +9,19 @@ r"""The grammar of expressions: a text to a tree, or an error with the position.
 | `NOT a` | not this one; binds tighter than AND |
 | `( )` | what is inside is taken first |
 
-The parser is lark's, LALR, so a text takes time linear in its length. It is imported when the first text
-comes (the extra `expressions`).
+The parser is one of recursive descent, in time linear in the length of the text. It goes no deeper than
+`NESTING_MAX` parentheses.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
 
-from nearcast.errors import NearcastError, RefusedError, invalid
+from nearcast.errors import RefusedError, invalid
 from safe_region.keywords import normalised_keyword
-
-if TYPE_CHECKING:
-    from lark import Lark, Token, Tree
-
-    Node = Tree[Token] | Token
-    """`any` and `all` have parts, `negated` has its NOTs and one part; tokens are keywords."""
 
 FIELD = "spec.boolean.expression"
 TEXT_LENGTH_MAX = 4096
@@ -40,31 +35,55 @@ _WORD = r'[^\s()"\u201c-\u201f\u00ab\u00bb\uff02\uff08\uff09]+'
 """Curly, angle and wide quotes and wide parentheses are refused, not taken for letters: phones put them
 in by themselves, and nobody would find out why nothing matches."""
 
-_GRAMMAR = rf"""
-?any: all (_OR all)*
-?all: negated (_AND negated)*
-?negated: NOT* operand
-?operand: "(" any ")" | WORD | QUOTED
-_AND: "AND"
-_OR: "OR"
-NOT: "NOT"
-WORD: /{_WORD}/
-QUOTED: /"(\\.|[^"\\])*"/s
-%ignore /\s+/
-"""
 
-_OPERATORS = ("AND", "OR", "NOT")
+class Terminal(Enum):
+    """What a token is. The values are for people."""
 
-_NAMES = {
-    "WORD": "a keyword",
-    "NOT": "NOT",
-    "LPAR": "(",
-    "_AND": "AND",
-    "_OR": "OR",
-    "RPAR": ")",
-    "$END": "the end",
-}
-"""Of what may come next, for people and in this order."""
+    WORD = "a keyword"
+    QUOTED = "a keyword in quotes"
+    NOT = "NOT"
+    OPEN = "("
+    AND = "AND"
+    OR = "OR"
+    CLOSE = ")"
+    END = "the end"
+
+
+_OPERATORS = {one.value: one for one in (Terminal.AND, Terminal.OR, Terminal.NOT)}
+
+_TOKEN = re.compile(
+    rf"""\s*(?:(?P<WORD>{_WORD})|(?P<QUOTED>"(?:\\.|[^"\\])*")|(?P<OPEN>\()|(?P<CLOSE>\)))""", re.DOTALL
+)
+_BLANKS = re.compile(r"\s*")
+
+
+class Token(NamedTuple):
+    """A keyword, an operator or a parenthesis."""
+
+    terminal: Terminal
+    text: str
+    """As it was written, quotes included."""
+    at: int
+    """Index of its first character."""
+
+
+class Negated(NamedTuple):
+    """An odd number of NOTs and what they stand before."""
+
+    at: int
+    """Index of the last NOT."""
+    part: Node
+
+
+class Joined(NamedTuple):
+    """Two parts or more with AND or OR between them."""
+
+    is_all: bool
+    parts: list[Node]
+
+
+Node = Token | Negated | Joined
+"""A token is a keyword."""
 
 
 def parsed(text: str) -> Node:
@@ -74,47 +93,20 @@ def parsed(text: str) -> Node:
     ------
     RefusedError
         The text is not well-formed, or too large.
-    NearcastError
-        The parser is not installed.
     """
     if len(text) > TEXT_LENGTH_MAX:
         raise invalid(FIELD, excerpt(text), f"at most {TEXT_LENGTH_MAX} characters, not {len(text)}")
-    parse = _parser().parse_interactive(text)
-    from lark import UnexpectedCharacters, UnexpectedToken  # noqa: PLC0415
-
-    tokens: list[Token] = []
-    opened: list[int] = []
-    try:
-        for token in parse.iter_parse():
-            tokens.append(token)
-            if token.type == "LPAR":
-                opened.append(position(token))
-                if len(opened) > NESTING_MAX:
-                    what = f"expected at most {NESTING_MAX} parentheses in each other"
-                    raise refused(text, opened[-1], what)
-            elif token.type == "RPAR" and opened:
-                opened.pop()
-        return cast("Node", parse.feed_eof(tokens[-1] if tokens else None))
-    except UnexpectedCharacters as error:
-        raise _unexpected_character(text, error.pos_in_stream or 0) from None
-    except UnexpectedToken as error:
-        before = tokens if error.token.type == "$END" else tokens[:-1]
-        raise _unexpected_token(text, error.token, before, opened) from None
-
-
-def position(token: Token) -> int:
-    """Return the index of a token in its text."""
-    return token.start_pos or 0
+    return _Parser(text).tree()
 
 
 def keyword_of(token: Token, text: str) -> str:
     """Return the normalised keyword that a token of a text stands for."""
-    at = position(token)
-    keyword = normalised_keyword(token if token.type == "WORD" else _unquoted(token, text))
+    written = token.text if token.terminal is Terminal.WORD else _unquoted(token, text)
+    keyword = normalised_keyword(written)
     if not keyword:
-        raise refused(text, at, "expected a keyword in the quotes")
+        raise refused(text, token.at, "expected a keyword in the quotes")
     if not keyword.isprintable():
-        raise refused(text, at, "expected a keyword of printable characters")
+        raise refused(text, token.at, "expected a keyword of printable characters")
     return keyword
 
 
@@ -137,52 +129,126 @@ def excerpt(text: str, at: int = 0) -> str:
     return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"
 
 
-@cache
-def _parser() -> Lark:
-    try:
-        from lark import Lark  # noqa: PLC0415
-    except ImportError:
-        raise NearcastError(
-            "a text as the expression of a boolean subscription needs a parser: "
-            "pip install 'nearcast[expressions]', or give keywords or clauses"
-        ) from None
-    # A lexer that knows what may come next would take an operator for a keyword where none may come.
-    return Lark(_GRAMMAR, start="any", parser="lalr", lexer="basic")
+class _Parser:
+    """Reads one text.
+
+    any      all (OR all)*
+    all      negated (AND negated)*
+    negated  NOT* operand
+    operand  "(" any ")" | WORD | QUOTED
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = _tokens(text)
+        self._opened: list[int] = []
+        """Where the parentheses are that have to be closed."""
+        self._before: Token | None = None
+        self._next = next(self._tokens)
+
+    def tree(self) -> Node:
+        found = self._any()
+        if self._next.terminal is not Terminal.END:
+            raise self._unexpected_after_operand()
+        return found
+
+    def _any(self) -> Node:
+        parts = [self._all()]
+        while self._next.terminal is Terminal.OR:
+            self._advance()
+            parts.append(self._all())
+        return parts[0] if len(parts) == 1 else Joined(is_all=False, parts=parts)
+
+    def _all(self) -> Node:
+        parts = [self._negated()]
+        while self._next.terminal is Terminal.AND:
+            self._advance()
+            parts.append(self._negated())
+        return parts[0] if len(parts) == 1 else Joined(is_all=True, parts=parts)
+
+    def _negated(self) -> Node:
+        at, count = 0, 0
+        while self._next.terminal is Terminal.NOT:
+            at, count = self._next.at, count + 1
+            self._advance()
+        part = self._operand()
+        return Negated(at, part) if count % 2 else part
+
+    def _operand(self) -> Node:
+        token = self._next
+        if token.terminal is Terminal.OPEN:
+            return self._parenthesised()
+        if token.terminal not in {Terminal.WORD, Terminal.QUOTED}:
+            raise refused(self._text, token.at, "expected a keyword, NOT or (")
+        self._advance()
+        return token
+
+    def _parenthesised(self) -> Node:
+        at = self._next.at
+        self._opened.append(at)
+        if len(self._opened) > NESTING_MAX:
+            what = f"expected at most {NESTING_MAX} parentheses in each other"
+            raise refused(self._text, at, what)
+        self._advance()
+        found = self._any()
+        if self._next.terminal is not Terminal.CLOSE:
+            raise self._unexpected_after_operand()
+        self._opened.pop()
+        self._advance()
+        return found
+
+    def _advance(self) -> None:
+        self._before, self._next = self._next, next(self._tokens)
+
+    def _unexpected_after_operand(self) -> RefusedError:
+        """Say what may come instead, and what was probably meant."""
+        token = self._next
+        expected = f"expected AND, OR or {')' if self._opened else 'the end'}"
+        if token.terminal is Terminal.END:
+            expected += f" for the ( at character {self._opened[-1] + 1}"
+        elif any(map(_is_operator_in_lower_case, (self._before, token))):
+            expected += "; operators are in upper case"
+        elif token.terminal is Terminal.NOT:
+            expected += "; write AND NOT"
+        elif token.terminal in {Terminal.WORD, Terminal.QUOTED}:
+            expected += "; put AND between keywords, or quotes around one that has blanks"
+        return refused(self._text, token.at, expected)
+
+
+def _is_operator_in_lower_case(token: Token | None) -> bool:
+    return token is not None and token.terminal is Terminal.WORD and token.text.upper() in _OPERATORS
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of a text, then its end.
+
+    Raises
+    ------
+    RefusedError
+        At a character that no token begins with.
+    """
+    at = 0
+    while (found := _TOKEN.match(text, at)) is not None:
+        terminal = Terminal[str(found.lastgroup)]
+        written = found[terminal.name]
+        yield Token(_OPERATORS.get(written, terminal), written, found.start(terminal.name))
+        at = found.end()
+    blanks = _BLANKS.match(text, at)
+    at = blanks.end() if blanks else at
+    if at < len(text):
+        raise _unexpected_character(text, at)
+    yield Token(Terminal.END, "", at)
 
 
 def _unquoted(token: Token, text: str) -> str:
-    for escape in re.finditer(r"\\(.)", token, re.DOTALL):
+    for escape in re.finditer(r"\\(.)", token.text, re.DOTALL):
         if escape[1] not in {'"', "\\"}:
-            at = position(token) + escape.start()
+            at = token.at + escape.start()
             raise refused(text, at, "expected a quote or a backslash after the backslash")
-    return re.sub(r"\\(.)", r"\1", token[1:-1])
+    return re.sub(r"\\(.)", r"\1", token.text[1:-1])
 
 
 def _unexpected_character(text: str, at: int) -> RefusedError:
     if text[at] == '"':
         return refused(text, at, "expected another quote that closes this one")
     return refused(text, at, 'expected plain quotes (") and parentheses')
-
-
-def _unexpected_token(text: str, token: Token, before: list[Token], opened: list[int]) -> RefusedError:
-    """Say what may come instead, and what was probably meant."""
-    # Anew, for the parser that found the error has already closed what the token cannot belong to.
-    parse = _parser().parse_interactive("")
-    for one in before:
-        parse.feed_token(one)
-    accepted = parse.accepts()
-    names = [name for terminal, name in _NAMES.items() if terminal in accepted]
-    expected = f"expected {', '.join(names[:-1])} or {names[-1]}"
-    if token.type == "$END":
-        is_open = opened and "RPAR" in accepted
-        closing = f" for the ( at character {opened[-1] + 1}" if is_open else ""
-        return refused(text, len(text), expected + closing)
-    if "_AND" in accepted:
-        words = [str(one) for one in (before[-1], token) if one.type == "WORD"]
-        if any(word.upper() in _OPERATORS for word in words):
-            expected += "; operators are in upper case"
-        elif token.type == "NOT":
-            expected += "; write AND NOT"
-        elif token.type in {"WORD", "QUOTED"}:
-            expected += "; put AND between keywords, or quotes around one that has blanks"
-    return refused(text, position(token), expected)

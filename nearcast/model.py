@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from itertools import accumulate
 
+from nearcast.clause import Clause
+from nearcast.spec_keys import expression_text, spec_key
 from safe_region.earth import ObjectArea, Range
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
@@ -65,6 +67,8 @@ class Last:
 class TopK:
     """The k best objects, wherever the device is.
 
+    Two that ask for the same are equal: the case of keywords does not matter.
+
     Parameters
     ----------
     keywords
@@ -92,33 +96,25 @@ class TopK:
     region: RegionMode = RegionMode.ANCHORED
     window: Last | None = None
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TopK) and spec_key(self) == spec_key(other)
 
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """One way to match a boolean expression.
-
-    Parameters
-    ----------
-    required
-        Keywords that an object must have, at least one.
-    excluded
-        Keywords that it must not have.
-    """
-
-    required: frozenset[str]
-    excluded: frozenset[str] = frozenset()
+    def __hash__(self) -> int:
+        return hash(spec_key(self))
 
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
     """Every object that matches an expression, within a range.
 
+    Two that ask for the same are equal: a text equals the clauses that the server returns for it.
+
     Parameters
     ----------
     expression
         A text with AND, OR, NOT, parentheses and quotes, such as ``coffee AND (wifi OR garden) AND NOT
         "live music"``; or keywords, all of which an object must have; or clauses, one of which it must
-        match. Texts need the parser: ``pip install 'nearcast[expressions]'``.
+        match.
     range
         Where an object must be.
     moving
@@ -140,6 +136,16 @@ class Boolean:
     region: RegionMode = RegionMode.ANCHORED
     dwell_s: float = 0.0
     window: Last | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Boolean) and spec_key(self) == spec_key(other)
+
+    def __hash__(self) -> int:
+        return hash(spec_key(self))
+
+    def __repr__(self) -> str:
+        others = (f"{one.name}={getattr(self, one.name)!r}" for one in fields(self)[1:])
+        return f"Boolean({expression_text(self.expression)}, {', '.join(others)})"
 
 
 Spec = TopK | Boolean

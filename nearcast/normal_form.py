@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from nearcast.model import Clause
+from nearcast.clause import Clause
 
 INTERMEDIATE_MAX = 4096
 """On the way: 12 alternatives of two are that many. What is left over at the end is far less."""

@@ -20,10 +20,11 @@ from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import distance_setting, frame
 from nearcast.protocol.delta_sequence import DeltaSequence
 from nearcast.protocol.location import Location
+from nearcast.protocol.names import NAME_LENGTH_MAX, checked_name, subscription_name
 from nearcast.protocol.request_sender import Request, RequestSender
 from nearcast.protocol.specs import spec_from, spec_message
 from nearcast.protocol.subscription import Subscription
-from nearcast.protocol.subscription_registry import SubscriptionRegistry
+from nearcast.protocol.subscription_registry import Listed, SubscriptionRegistry
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
 from safe_region.frame import Frame, Point
 
@@ -62,15 +63,14 @@ class DeviceSession:
         location: Location,
         prefetch_m: float = 0.0,
     ) -> None:
-        if not isinstance(device_id, str) or not device_id:
-            raise invalid("device_id", device_id, "a text that is not empty")
-        self.device_id = device_id
+        self.device_id = checked_name(device_id, "device_id")
         self.clock = clock
         self.counters = Counters()
         self.location = location
         self.point = Point(0.0, 0.0)
         self.prefetch_m = distance_setting(prefetch_m, "prefetch_m")
         self.matches_max = 0
+        self.name_length_max = NAME_LENGTH_MAX
         self.registry = SubscriptionRegistry(self)
         self.is_online = False
         self.was_online = False
@@ -165,16 +165,22 @@ class DeviceSession:
         self.point = self.location.project(self.frame)
         self._sender.margin_m_max = welcome.limits.margin_m_max
         self.matches_max = welcome.limits.matches_max
+        self.name_length_max = welcome.limits.name_length_max
         self.is_online = self.was_online = True
         is_empty = not welcome.subscriptions
         self._sequence.welcome(welcome.version, welcome.epoch, resumed=welcome.resumed, is_empty=is_empty)
-        listed = {one.subscription_id: spec_from(one.spec) for one in welcome.subscriptions}
-        difference = self.registry.reconcile(listed)
+        listed = {
+            one.subscription_id: Listed(spec_from(one.spec), one.name) for one in welcome.subscriptions
+        }
+        difference = self.registry.reconcile(listed, resumed=welcome.resumed)
         for subscription_id in difference.ended:
             self._sender.unsubscribe(subscription_id)
         for subscription in difference.unknown:
-            subscription.forgotten()
-            self._sender.subscribe(subscription)
+            self._ask(subscription)
+        for subscription in difference.changed:
+            if subscription.is_changing:
+                self._ping_for(subscription)  # it was asked for on the stream before
+            self._ask_for_change(subscription)
         self._check(self.subscriptions.values())
         self.lease_ms = welcome.lease_ms
         self.on_welcome(self)
@@ -190,7 +196,8 @@ class DeviceSession:
         self.counters.deltas += 1
         subscription = self.subscriptions.get(delta.subscription_id)
         if subscription is not None:
-            self.counters.objects += subscription.apply(delta)
+            self.counters.objects += subscription.receive(delta)
+            self._ask_for_change(subscription)
         if has_leaped or (not was_caught_up and self.is_caught_up):
             self._check(self.subscriptions.values())
         elif subscription is not None:
@@ -208,7 +215,7 @@ class DeviceSession:
     def _receive_locate(self, locate: device_service_pb2.Locate) -> None:
         """Say where the device is, unless that is under way: then it comes after the question."""
         asked = [self.subscriptions.get(number) for number in locate.subscription_ids]
-        found = [one for one in asked if one is not None and not one.is_waiting]
+        found = [one for one in asked if one is not None and (one.is_changing or not one.is_waiting)]
         if found:
             self._sender.report(found)
 
@@ -228,14 +235,12 @@ class DeviceSession:
             return  # said when the server had detached the device; the next welcome mends all of it
         match rejection.command:
             case device_service_pb2.Rejection.COMMAND_SUBSCRIBE:
-                refused = self.subscriptions.pop(rejection.number, None)
-                if refused is not None:
-                    refused.end(error)
+                self._receive_refused_subscribe(rejection.number, error)
             case device_service_pb2.Rejection.COMMAND_REPORT:
                 for subscription in self.subscriptions.values():
                     if subscription.report_failed(rejection.number):
                         subscription.forgotten()
-                        self._sender.subscribe(subscription)
+                        self._ask(subscription)
             case device_service_pb2.Rejection.COMMAND_UNSUBSCRIBE:
                 if error.reason is Reason.UNKNOWN_SUBSCRIPTION:
                     self.registry.ended(rejection.number)
@@ -243,6 +248,18 @@ class DeviceSession:
                     self.registry.end_refused(rejection.number)
             case _:
                 _log.warning("device %s: refused, %s", self.device_id, error.reason.name)
+
+    def _receive_refused_subscribe(self, number: int, error: RefusedError) -> None:
+        """Let a subscription go on with what it had, if it had something; else it ends."""
+        subscription = self.subscriptions.get(number)
+        if subscription is None:
+            return
+        if subscription.refuse(error):
+            self._ask_for_change(subscription)
+            self._check((subscription,))
+        else:
+            self.registry.refused(number)
+            subscription.end(error)
 
     # -- the device ------------------------------------------------------------------------------
 
@@ -256,9 +273,7 @@ class DeviceSession:
     ) -> None:
         """Take over a new fix; report it if some region does not cover it."""
         self._require_open()
-        if accuracy_m and any(
-            one.spec.region.needs_exact_position for one in self.subscriptions.values()
-        ):
+        if accuracy_m and any(one.needs_exact_position for one in self.subscriptions.values()):
             raise invalid("accuracy_m", accuracy_m, _EXACT)
         self.location.move(lon, lat, accuracy_m)
         self.point = self.location.project(self.frame)
@@ -299,16 +314,51 @@ class DeviceSession:
         radius_m = ground_radius_m(self.frame, location.lat, radius_m)
         return Geofence(location.lon, location.lat, radius_m, min(times, default=0))
 
-    def subscribe(self, spec: Spec) -> Subscription:
-        """Begin a subscription. Its first delta is to come."""
+    def subscribe(self, spec: Spec, name: str = "") -> Subscription:
+        """Begin a subscription, or return the one of that name, on its way to the spec.
+
+        Its first delta is to come, unless it is there with that spec.
+        """
         self._require_open()
         spec_message(spec)  # raises before anything changes
         if spec.region.needs_exact_position and not self.location.is_exact:
             raise invalid("spec.region", spec.region, _EXACT)
-        subscription = self.registry.begin(spec)
+        name = subscription_name(name, self.name_length_max)
+        subscription = self.registry.named(name) if name else None
+        if subscription is not None:
+            subscription.want(spec, is_online=self.is_online)
+            self._ask_for_change(subscription)
+            return subscription
+        subscription = self.registry.begin(spec, name)
         if self.is_online:
-            self._sender.subscribe(subscription)
+            self._ask(subscription)
         return subscription
+
+    def _ask_for_change(self, subscription: Subscription) -> None:
+        """Ask for the spec that a subscription is on its way to, if it is its turn.
+
+        The answers of a subscription come one after the other, so that each is known by its place.
+        """
+        if self.is_online and subscription.is_ready_to_ask:
+            self._ask(subscription)
+
+    def _ask(self, subscription: Subscription) -> None:
+        """Ask for a subscription, or for its change."""
+        self._sender.subscribe(subscription)
+        if subscription.change is not None:
+            self._ping_for(subscription)
+
+    def _ping_for(self, subscription: Subscription) -> None:
+        """Ask when all has come that the server had sent when it had dealt with a change."""
+        change = subscription.change
+
+        def confirm() -> None:
+            if self.is_online and change is not None:
+                subscription.confirm(change)
+                self._ask_for_change(subscription)
+                self._check((subscription,))
+
+        self.ping(confirm)
 
     def unsubscribe(
         self, subscription: Subscription, on_ended: Callable[[], None] = lambda: None

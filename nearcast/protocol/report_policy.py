@@ -40,13 +40,15 @@ class ReportPolicy:
         What the device holds.
     prefetch_m
         How far before the edge of the region it reports already.
+    sent
+        The position that the server was sent last, for this subscription with another region.
     """
 
-    def __init__(self, region: Region, prefetch_m: float) -> None:
+    def __init__(self, region: Region, prefetch_m: float, sent: SharedLocation | None = None) -> None:
         self._region = region
         self._prefetch_m = prefetch_m
         self._early_m = 0.0
-        self._sent: SharedLocation | None = None
+        self._sent = sent
         self._is_uncovered = False  # the server did not cover the margin of what was sent
         self._quiet = _NOWHERE
 

@@ -74,14 +74,19 @@ class RequestSender:
         self._say(Request(hello=hello))
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Ask for a subscription."""
+        """Ask for a subscription, or for the spec that it is on its way to."""
+        change = subscription.change
+        spec = subscription.spec if change is None else change.spec
+        if change is not None:
+            change.sent()
         shared, margin_m = self._shown()
         subscription.mark_sent(shared)
         subscribe = device_service_pb2.Subscribe(
             subscription_id=subscription.id,
-            spec=spec_message(subscription.spec),
+            spec=spec_message(spec),
             position=shared.position(),
             margin_m=margin_m,
+            name=subscription.name,
         )
         self._say(Request(subscribe=subscribe))
 

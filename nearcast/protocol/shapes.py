@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable
 
@@ -10,11 +11,14 @@ from nearcast.v1 import geometry_pb2, objects_pb2
 from safe_region.earth import Bounds, ObjectArea, Polygon, Position
 
 
-def number(value: float, field: str) -> float:
-    """Return a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise invalid(field, value, "a finite number")
-    return float(value)
+def number(value: float, field: str, limit: str = "a finite number") -> float:
+    """Return a finite number; the limit says which, where it is known."""
+    if not isinstance(value, bool) and isinstance(value, int | float):
+        with contextlib.suppress(OverflowError):  # a whole number beyond all others
+            found = float(value)
+            if math.isfinite(found):
+                return found
+    raise invalid(field, value, limit)
 
 
 def position_message(lon: float, lat: float, field: str = "position") -> geometry_pb2.Position:

@@ -16,13 +16,16 @@ from nearcast.model import (
     Match,
     Spec,
     SubscriptionState,
+    TopK,
 )
+from nearcast.protocol.changing_spec import ChangingSpec
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import live_object
 from nearcast.protocol.location import Location, SharedLocation
 from nearcast.protocol.report_policy import ReportPolicy
 from nearcast.protocol.specs import kind_of
 from nearcast.protocol.specs.windows import duration_ms
+from nearcast.protocol.watcher import Watcher
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
 from safe_region.areas import plane_area
 from safe_region.frame import Frame, Point
@@ -74,27 +77,34 @@ class Host(Protocol):
         """End a subscription; call back when the server knows, or when there is no stream."""
 
 
-class Subscription:
+class Subscription(ChangingSpec):
     """What a device has asked for, wherever it is. Made by `Device.subscribe`."""
 
-    def __init__(self, host: Host, subscription_id: int, spec: Spec) -> None:
+    def __init__(self, host: Host, subscription_id: int, spec: Spec, name: str = "") -> None:
         self.id = subscription_id
+        self.name = name
+        """The app's, unique among those of the device; empty for none."""
+        self.error: NearcastError | None = None
+        self.change = None
+        self._host = host
+        self._watchers: set[Watcher] = set()
+        self._first_answer: asyncio.Future[None] | None = None
+        self._sent: SharedLocation | None = None
+        self._begin(spec)
+
+    def _begin(self, spec: Spec) -> None:
         self.spec = spec
         self._kind = kind_of(spec)
         self.region = self._kind.region(spec)
         self._dwell = self._kind.dwell_timers(spec, self.region)
-        self.error: NearcastError | None = None
         self.idf_generation = 0
         """Of the table of weights that the result is by, for Similarity.TFIDF; 0 without any."""
-        self._host = host
         self._duration_ms = duration_ms(spec.window)
         self._objects: dict[int, LiveObject] = {}
-        self._watchers: set[_Watcher] = set()
         self._known = False  # the first delta has come
         self._pending_report = 0  # sequence of a report that waits for its delta
         self._next_expiry_ms = 0
-        self._policy = ReportPolicy(self.region, host.prefetch_m)
-        self._first_answer: asyncio.Future[None] | None = None
+        self._policy = ReportPolicy(self.region, self._host.prefetch_m, self._sent)
 
     # -- for users -------------------------------------------------------------------------------
 
@@ -117,7 +127,7 @@ class Subscription:
     def _state_in_sync(self) -> SubscriptionState:
         host = self._host
         evaluation = self._evaluate()
-        if not self._known:
+        if not self._known or self.is_changing:
             return SubscriptionState.STALE
         if self._pending_report and not (evaluation.exact and self.spec.region is RegionMode.ANCHORED):
             return SubscriptionState.STALE
@@ -141,18 +151,26 @@ class Subscription:
             if self._dwell is None or self._dwell.is_over(one, self._host.clock.now_ms())
         ]
 
-    async def changes(self) -> AsyncIterator[Change]:
+    async def changes(self, *, reordered: bool | None = None) -> AsyncIterator[Change]:
         """Yield what happens to the result, beginning with what is in it now.
 
         A slow reader gets the net difference since its last change, so nothing piles up. Ends when the
         subscription ends.
+
+        Parameters
+        ----------
+        reordered
+            Whether to yield what only changes its rank, too. None for the default of the kind: yes for
+            `TopK`; no for `Boolean`, whose results are not scored.
         """
-        watcher = _Watcher()
+        watcher = Watcher()
         self._watchers.add(watcher)
         try:
             while True:
+                is_told = isinstance(self.spec, TopK) if reordered is None else reordered
                 for change in watcher.difference([match.object for match in self.results()]):
-                    yield change
+                    if is_told or change.kind is not ChangeKind.REORDERED:
+                        yield change
                 if self.error is not None:
                     return
                 await watcher.noticed()
@@ -179,22 +197,26 @@ class Subscription:
     @property
     def is_waiting(self) -> bool:
         """Whether an answer of the server is due."""
-        return not self._known or self._pending_report > 0 or not self._host.is_caught_up
+        is_due = not self._known or self._pending_report > 0 or self.is_changing
+        return is_due or not self._host.is_caught_up
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the first delta has come."""
+        return self._known
 
     def apply(self, delta: subscriptions_pb2.Delta) -> int:
         """Take over a delta; return how many objects it brought."""
-        removals: dict[int, ChangeReason] = {}
         if delta.snapshot:
             self.region.buffer.clear()
-        for drop in delta.drop:
-            reason = _REMOVALS.get(drop.reason)
-            if reason is not None:
-                removals[drop.object_id] = reason
+        removals = {
+            drop.object_id: _REMOVALS[drop.reason] for drop in delta.drop if drop.reason in _REMOVALS
+        }
         added = []
         for entry in delta.add:
             item = entry.object  # each look at a field of a message makes an object of Python's
             found = live_object(item)
-            self._objects[found.id] = found
+            self._keep(found)
             added.append(self._buffered(found, item.point, entry.r_m))
         self._kind.update(self.region, delta, added, self._host.matches_max)
         self.idf_generation = delta.reach.idf_generation
@@ -212,10 +234,20 @@ class Subscription:
             self._policy.answered(self._host.frame, self._evaluate, delta.time_ms)
         elif delta.snapshot:
             self._policy.anchored(self._evaluate)
-        if self._first_answer is not None and not self._first_answer.done():
-            self._first_answer.set_result(None)
+        self._answer_first()
         self.notice(_REASONS.get(delta.cause, ChangeReason.RESUMED), removals)
         return len(added)
+
+    def _keep(self, item: LiveObject) -> None:
+        """Keep an object; one of another of the same id begins to match anew.
+
+        Ids of objects that were lost with a restored backup are given again.
+        """
+        before = self._objects.get(item.id)
+        if before is not None and before != item and self._dwell is not None:
+            self._dwell.forget([item.id])
+        if before != item:
+            self._objects[item.id] = item
 
     @property
     def next_expiry_ms(self) -> int:
@@ -256,13 +288,14 @@ class Subscription:
 
     def fence_m(self) -> float:
         """Radius on the plane within which nothing has to be sent."""
-        if not self._known:
+        if not self._known or self.is_changing:
             return 0.0
         host = self._host
         return self._policy.fence_m(host.frame, host.location, self._evaluate())
 
     def mark_sent(self, shared: SharedLocation, sequence: int = 0) -> None:
         """Note that a position is under way to the server, in this report or in a subscribe."""
+        self._sent = shared
         self._policy.mark_sent(shared)
         self._pending_report = sequence
 
@@ -277,17 +310,25 @@ class Subscription:
         """Note that the stream broke: no answer to a report will come."""
         self._pending_report = 0
 
-    def forgotten(self) -> None:
-        """Note that the server does not have this subscription: it is subscribed again."""
-        self._known = False
-
-    async def first_answer(self) -> None:
-        """Wait for the first delta, or for the refusal."""
+    async def answered(self) -> None:
+        """Wait for the first delta of what was asked for last, or for the refusal."""
+        if self.change is not None:
+            await self.change.latest.done()
         if self.error is not None:
             raise self.error
         if not self._known:
-            self._first_answer = asyncio.get_running_loop().create_future()
-            await self._first_answer
+            if self._first_answer is None:
+                self._first_answer = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._first_answer)
+
+    def _answer_first(self, error: NearcastError | None = None) -> None:
+        """Let those go who wait for the first delta."""
+        first, self._first_answer = self._first_answer, None
+        if first is not None and not first.done():
+            if error is None:
+                first.set_result(None)
+            else:
+                first.set_exception(error)
 
     def notice(self, reason: ChangeReason, removals: dict[int, ChangeReason] | None = None) -> None:
         """Wake whoever watches the result."""
@@ -297,8 +338,9 @@ class Subscription:
     def end(self, error: NearcastError | None = None) -> None:
         """End locally."""
         self.error = error or ClosedError(f"subscription {self.id} has ended")
-        if self._first_answer is not None and not self._first_answer.done():
-            self._first_answer.set_exception(self.error)
+        while self.change is not None:
+            self._end_change(self.error)
+        self._answer_first(self.error)
         self.notice(ChangeReason.RESUMED)
 
     def _buffered(self, item: LiveObject, place: geometry_pb2.Point, r_m: float) -> Buffered:
@@ -318,49 +360,3 @@ class Subscription:
 
 def _reason_to_forget(item: LiveObject, now_ms: int) -> ChangeReason:
     return ChangeReason.EXPIRED if item.expiry_ms <= now_ms else ChangeReason.OUT_OF_WINDOW
-
-
-class _Watcher:
-    """One reader of `changes`: what it has seen, and why that may have changed."""
-
-    def __init__(self) -> None:
-        self._seen: list[LiveObject] = []
-        self._reason = ChangeReason.SUBSCRIBED
-        self._removals: dict[int, ChangeReason] = {}
-        self._event = asyncio.Event()
-
-    def notice(self, reason: ChangeReason, removals: dict[int, ChangeReason]) -> None:
-        self._reason = reason
-        seen = {one.id for one in self._seen}
-        self._removals.update((key, why) for key, why in removals.items() if key in seen)
-        self._event.set()
-
-    async def noticed(self) -> None:
-        await self._event.wait()
-        self._event.clear()
-
-    def difference(self, now: list[LiveObject]) -> list[Change]:
-        """Return what has happened since the last call."""
-        before, self._seen = self._seen, now
-        reason, removals = self._reason, self._removals
-        self._removals = {}
-        old = {one.id for one in before}
-        new = {one.id for one in now}
-        changes = [
-            Change(ChangeKind.LEFT, one, rank, removals.get(one.id, reason))
-            for rank, one in enumerate(before)
-            if one.id not in new
-        ]
-        changes += [
-            Change(ChangeKind.ENTERED, one, rank, reason)
-            for rank, one in enumerate(now)
-            if one.id not in old
-        ]
-        stayed_before = [one.id for one in before if one.id in new]
-        stayed = [(rank, one) for rank, one in enumerate(now) if one.id in old]
-        changes += [
-            Change(ChangeKind.REORDERED, one, rank, reason)
-            for (rank, one), was in zip(stayed, stayed_before, strict=True)
-            if one.id != was
-        ]
-        return changes

@@ -1,8 +1,13 @@
 """The subscriptions of a device, and what the server knows of them.
 
 Numbers are the device's. What was begun or ended while there was no stream is told at the next welcome,
-which lists what the server has. A subscription of a kind that this SDK does not know was made by another
-instance: it keeps its number and is left alone.
+which lists what the server has. Where that differs:
+
+* a subscription with a name is the one of that name, whatever its number there: it takes that number, and
+  its spec is the app's;
+* one without a name goes on under another number if its own has another spec there;
+* one of a kind that this SDK does not know was made by another instance: it keeps its number and is left
+  alone, unless the app subscribes under its name.
 """
 
 from __future__ import annotations
@@ -11,8 +16,16 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from nearcast.model import Spec
-from nearcast.protocol.specs import is_same_spec
+from nearcast.protocol.spec_change import SpecChange
 from nearcast.protocol.subscription import Host, Subscription
+
+
+class Listed(NamedTuple):
+    """What the server has under a number."""
+
+    spec: Spec | None
+    """None if it is of a kind that is not known here."""
+    name: str = ""
 
 
 class Difference(NamedTuple):
@@ -22,6 +35,8 @@ class Difference(NamedTuple):
     """Numbers of subscriptions that have ended here."""
     unknown: list[Subscription]
     """Subscriptions that it does not have."""
+    changed: list[Subscription]
+    """Subscriptions that are on their way to another spec than it has, or may have it already."""
 
 
 class SubscriptionRegistry:
@@ -41,13 +56,25 @@ class SubscriptionRegistry:
         self._ended_ids: set[int] = set()
         self._on_ended: dict[int, Callable[[], None]] = {}
         self._refused_ids: set[int] = set()
+        self._foreign: dict[str, int] = {}
+        """Names that the server has, of what is no subscription here, and their numbers."""
 
-    def begin(self, spec: Spec) -> Subscription:
-        """Begin a subscription under the next free number."""
-        subscription = Subscription(self._host, self._next_id, spec)
-        self._next_id += 1
-        self.subscriptions[subscription.id] = subscription
+    def begin(self, spec: Spec, name: str = "") -> Subscription:
+        """Begin a subscription, under the number that the server has for its name, or a new one."""
+        number = self._foreign.pop(name, None) if self._host.is_online else None
+        if number is None:
+            number = self._next_id
+            self._next_id += 1
+            subscription = Subscription(self._host, number, spec, name)
+        else:
+            subscription = Subscription(self._host, number, spec, name)
+            subscription.change = SpecChange(spec, is_foreign=True)
+        self.subscriptions[number] = subscription
         return subscription
+
+    def named(self, name: str) -> Subscription | None:
+        """Return the subscription of a name. O(subscriptions)."""
+        return next((one for one in self.subscriptions.values() if one.name == name), None)
 
     def end(self, subscription: Subscription, on_ended: Callable[[], None] | None) -> bool:
         """End a subscription; return whether to tell the server: if somebody waits until it knows."""
@@ -77,38 +104,67 @@ class SubscriptionRegistry:
         self._refused_ids.clear()
         return taken
 
+    def refused(self, number: int) -> Subscription | None:
+        """Take a subscription that the server has refused; what it has under that name it keeps."""
+        found = self.subscriptions.pop(number, None)
+        if found is not None and found.name and found.change is not None:
+            self._foreign[found.name] = number
+        return found
+
     def interrupted(self) -> None:
         """Let those go who wait for the server to know: there is no stream."""
         for answered in self._on_ended.values():
             answered()
         self._on_ended.clear()
 
-    def reconcile(self, listed: Mapping[int, Spec | None]) -> Difference:
+    def reconcile(self, listed: Mapping[int, Listed], *, resumed: bool = False) -> Difference:
         """Agree with the server on which subscriptions there are; return what it has to be told.
 
         Parameters
         ----------
         listed
-            What the server has: specs by number, None for one of a kind that is not known here.
+            What the server has, by number.
+        resumed
+            Whether differences to what was sent before follow, and not snapshots.
         """
         self._next_id = max([self._next_id, *(number + 1 for number in listed)])
-        self._ended_ids &= {number for number, spec in listed.items() if spec is not None}
+        self._ended_ids &= {number for number, one in listed.items() if one.spec is not None}
         ended = [number for number in listed if number in self._ended_ids]
-        for number, spec in listed.items():
-            if spec is None:
-                self._give_way(number)
-            elif number not in self._ended_ids:
-                self._adopt(number, spec)
+        alive = {number: one for number, one in listed.items() if number not in self._ended_ids}
+        self._foreign.clear()
+        self._meet_by_name(alive)
+        for number, one in alive.items():
+            mine = self.subscriptions.get(number)
+            if mine is not None and _is_of(mine, one):
+                mine.agree(one.spec, resumed=resumed)
+            else:
+                self._adopt(number, one)
         self._refused_ids.clear()
-        unknown = [one for number, one in self.subscriptions.items() if number not in listed]
-        return Difference(ended, unknown)
+        unknown = [one for number, one in self.subscriptions.items() if number not in alive]
+        for mine in unknown:
+            mine.forgotten()
+        changed = [one for one in self.subscriptions.values() if one.change and one.id in alive]
+        return Difference(ended, unknown, changed)
 
-    def _adopt(self, number: int, spec: Spec) -> None:
-        mine = self.subscriptions.get(number)
-        if mine is not None and is_same_spec(mine.spec, spec):
-            return
+    def _meet_by_name(self, alive: Mapping[int, Listed]) -> None:
+        """Give mine the numbers that the server has for their names."""
+        numbers = {one.name: number for number, one in alive.items() if one.name}
+        moving = [one for one in self.subscriptions.values() if numbers.get(one.name, one.id) != one.id]
+        for mine in moving:
+            del self.subscriptions[mine.id]
+        for mine in moving:
+            number = numbers[mine.name]
+            self._give_way(number)
+            mine.id = number
+            self.subscriptions[number] = mine
+
+    def _adopt(self, number: int, one: Listed) -> None:
+        """Take over what another instance made."""
         self._give_way(number)
-        self.subscriptions[number] = Subscription(self._host, number, spec)
+        if one.spec is not None:
+            self.subscriptions[number] = Subscription(self._host, number, one.spec, one.name)
+        elif one.name:
+            self._foreign[one.name] = number
 
     def _give_way(self, number: int) -> None:
         """Let mine, if there is one, go on under the next free number: another instance took this one."""
@@ -117,3 +173,14 @@ class SubscriptionRegistry:
             mine.id = self._next_id
             self._next_id += 1
             self.subscriptions[mine.id] = mine
+
+
+def _is_of(mine: Subscription, one: Listed) -> bool:
+    """Whether what the server has under the number of mine is mine.
+
+    A server of before names lists none: there numbers and specs decide, as for what has no name.
+    """
+    if mine.name and one.name:
+        return mine.name == one.name
+    wanted = mine.spec if mine.change is None else mine.change.spec
+    return not one.name and one.spec is not None and one.spec in (mine.spec, wanted)

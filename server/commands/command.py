@@ -132,6 +132,8 @@ class Subscribe:
     subscription_id: int
     spec: Spec
     place: Place
+    name: str = ""
+    """The app's, unique among those of the device; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)

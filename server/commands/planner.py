@@ -21,6 +21,7 @@ from server.commands.plan import Plan, Touched, Touches
 from server.commands.publication_planner import PublicationPlanner
 from server.commands.validation import (
     checked_ids,
+    checked_name,
     checked_place,
     checked_subscription_id,
 )
@@ -212,15 +213,31 @@ class Planner:
                 f"{limits.windows_max} different ones are in use",
                 f"one of these, or at most {limits.windows_max}",
             )
+        name = self._checked_name(command, session)
         self._planned["subscriptions", principal.tenant] += handle is None
-        is_known = handle is not None and coordinator.matching.spec(handle) == spec
-        row = PutSubscription(command.device_id, number, kind.number, kind.encoded(spec))
+        is_known = (
+            handle is not None
+            and coordinator.matching.spec(handle) == spec
+            and coordinator.router.name_of(handle) == name
+        )
+        row = PutSubscription(command.device_id, number, kind.number, kind.encoded(spec), name)
 
         def apply(batch: EvaluationBatch) -> None:
-            coordinator.subscribe(session, number, spec, place, batch)
+            coordinator.subscribe(session, number, spec, place, batch, name)
 
         touches = _device(command)._replace(new_window=brings_window)
         return Plan(apply, () if is_known else (row,), touches)
+
+    def _checked_name(self, command: c.Subscribe, session: Session) -> str:
+        """Return the name of a subscription, which no other one of the device has."""
+        coordinator, field = self._coordinator, "subscribe.name"
+        length_max = coordinator.limits.name_length_max
+        name = checked_name(command.name, field, length_max, optional=True)
+        other = coordinator.router.named(session, name) if name else None
+        if other not in (None, command.subscription_id):
+            limit = f"a name that no other subscription of the device has: it is that of {other}"
+            raise RefusalError(Reason.SUBSCRIPTION_EXISTS, field, repr(name), limit)
+        return name
 
     def _plan_unsubscribe(self, command: c.Unsubscribe) -> Plan:
         session = attached_session(command)

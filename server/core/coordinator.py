@@ -114,6 +114,9 @@ class Coordinator:
         for subscriptions in found.subscriptions:
             handles = self.matching.restore_subscriptions(subscriptions)
             self.sessions.park(subscriptions, handles)
+            for handle, name in zip(handles.tolist(), subscriptions.names, strict=True):
+                if name:
+                    self.router.name(handle, name)
             self.subscription_counts.update(map(tenant_of, subscriptions.device_ids))
 
     def advance(self, now_ms: int) -> int:
@@ -199,7 +202,7 @@ class Coordinator:
         resumed = session.attach(outbox, nonce, version, epoch)
         self.leases.begin(session, self.steady_ms)
         known = tuple(
-            Subscribed(subscription_id, self.matching.spec(handle))
+            Subscribed(subscription_id, self.matching.spec(handle), self.router.name_of(handle))
             for subscription_id, handle in session.handles.items()
         )
         target = session.version if resumed else session.version + len(session.handles)
@@ -233,7 +236,13 @@ class Coordinator:
         self.counters.devices_forgotten += len(gone)
 
     def subscribe(
-        self, session: Session, subscription_id: int, spec: Spec, place: Place, batch: EvaluationBatch
+        self,
+        session: Session,
+        subscription_id: int,
+        spec: Spec,
+        place: Place,
+        batch: EvaluationBatch,
+        name: str = "",
     ) -> None:
         """Begin a subscription, change it in place, or evaluate it again."""
         handle = session.handles.get(subscription_id)
@@ -245,6 +254,7 @@ class Coordinator:
             handle = self.matching.subscribe(spec)
             self.router.bind(session, subscription_id, handle)
             self.subscription_counts[tenant_of(session.device_id)] += 1
+        self.router.name(handle, name)
         batch.places[handle] = place
         batch.causes[handle] = Cause.SUBSCRIBED
         batch.arrivals.pop(handle, None)

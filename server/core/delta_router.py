@@ -6,6 +6,7 @@ Operations: O(1) a delta or event; O(subscriptions of the device) to park one or
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import intern
 
 from server.core.matching_service import MatchingService
 from server.counters import Counters, ParkReason
@@ -33,6 +34,7 @@ class DeltaRouter:
         self._matching = matching
         self._limits = limits
         self._owners: dict[int, tuple[Session, int]] = {}  # handle -> session, subscription id
+        self._names: dict[int, str] = {}  # handle -> name, of those that have one
 
     @property
     def subscription_count(self) -> int:
@@ -65,10 +67,27 @@ class DeltaRouter:
         session.handles[subscription_id] = handle
         self._owners[handle] = (session, subscription_id)
 
+    def name(self, handle: int, name: str) -> None:
+        """Give a subscription a name; an empty one takes it away."""
+        if name:
+            self._names[handle] = intern(name)
+        else:
+            self._names.pop(handle, None)
+
+    def name_of(self, handle: int) -> str:
+        """Return the name of a subscription; empty if it has none."""
+        return self._names.get(handle, "")
+
+    def named(self, session: Session, name: str) -> int | None:
+        """Return the number of the subscription of a device that has a name. O(those of the device)."""
+        found = (number for number, one in session.handles.items() if self._names.get(one) == name)
+        return next(found, None)
+
     def unbind(self, session: Session, subscription_id: int) -> int:
         """Note that a subscription has ended; return its handle."""
         handle = session.handles.pop(subscription_id)
         del self._owners[handle]
+        self._names.pop(handle, None)
         return handle
 
     def owner(self, handle: int) -> tuple[Session, int]:
@@ -127,9 +146,22 @@ class DeltaRouter:
         }
         if owned != self._owners:
             raise AssertionError("handles and sessions disagree")
+        self._check_names()
         states = [session.state for session in self.sessions.made()]
         if any(self.counters.devices[state] != states.count(state) for state in State):
             raise AssertionError("devices are not counted by their states")
         for session in self.sessions.made():
             if (session.state in {State.IN_SYNC, State.CATCHING_UP}) != session.is_attached:
                 raise AssertionError(f"session {session.device_id} has lost its connection")
+
+    def _check_names(self) -> None:
+        """Verify that each name is that of a subscription, and of one only of its device."""
+        count = 0
+        for device_id in self.sessions:
+            handles = (self.sessions.handles_of(device_id) or {}).values()
+            names = [self._names[one] for one in handles if one in self._names]
+            count += len(names)
+            if "" in names or len(set(names)) < len(names):
+                raise AssertionError(f"subscriptions of {device_id} share a name, or have an empty one")
+        if count != len(self._names):
+            raise AssertionError("names and subscriptions disagree")

@@ -70,6 +70,8 @@ class InspectedSubscription(NamedTuple):
 
     device_id: str
     subscription_id: int
+    name: str
+    """The app's; empty for none."""
     spec: Spec
     is_awake: bool
     is_pending: bool
@@ -232,9 +234,9 @@ class Inspector:
             anchor = (float(said.x_m[0]), float(said.y_m[0]))
             bound = self._matching.bound(handle, float(said.bound_m[0]), int(said.bound_id[0]))
         is_pending = bool(self._engine.are_pending(handles)[0])
-        spec = self._matching.spec(handle)
+        name, spec = self._coordinator.router.name_of(handle), self._matching.spec(handle)
         return InspectedSubscription(
-            device_id, number, spec, is_awake, is_pending, anchor, bound, (), None
+            device_id, number, name, spec, is_awake, is_pending, anchor, bound, (), None
         )
 
     def _length(self, found: InspectedSubscription, object_id: int, r_m: float) -> float:

@@ -14,6 +14,7 @@ class Subscribed(NamedTuple):
 
     subscription_id: int
     spec: Spec
+    name: str = ""
 
 
 class Welcome(NamedTuple):

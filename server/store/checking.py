@@ -121,7 +121,7 @@ def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterato
         "subscriptions",
         reading.SUBSCRIPTIONS,
         subscription_checksum,
-        _subscription_wrong,
+        _SubscriptionRules(),
         progress,
     )
     yield from _rows(database, "outlet", reading.OUTLET, outlet_checksum, _outlet_wrong, progress)
@@ -217,14 +217,31 @@ class _ObjectRules:
         return None
 
 
-def _subscription_wrong(_device_id: str, subscription_id: int, kind: int, spec: str) -> str | None:
-    if subscription_id < 1:
-        return f"has the number {subscription_id}, below 1"
-    if kind < 0:
-        return f"is of kind {kind}, below 0"
-    if not reading.is_json(spec):
-        return f"has the spec {spec!r}, which is no JSON"
-    return None
+class _SubscriptionRules:
+    """What holds for every subscription. Called with the rows, in order, it returns what does not."""
+
+    def __init__(self) -> None:
+        self._device_id = ""
+        self._names: set[str] = set()
+        """Of those of the device before."""
+
+    def __call__(
+        self, device_id: str, subscription_id: int, kind: int, spec: str, name: str
+    ) -> str | None:
+        if subscription_id < 1:
+            return f"has the number {subscription_id}, below 1"
+        if kind < 0:
+            return f"is of kind {kind}, below 0"
+        if not reading.is_json(spec):
+            return f"has the spec {spec!r}, which is no JSON"
+        if device_id != self._device_id:
+            self._device_id = device_id
+            self._names.clear()
+        if name in self._names:
+            return f"has the name {name!r} of another of the device"
+        if name:
+            self._names.add(name)
+        return None if name.isprintable() else f"has the name {name!r}, which is not printable"
 
 
 def _outlet_wrong(

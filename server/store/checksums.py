@@ -33,19 +33,20 @@ def object_checksum(
 
     Without an owner it is that of version 5, and a point's is that of version 3.
     """
-    # SQLite keeps -0.0 as 0.
+    # SQLite keeps -0.0 as 0. A damaged row may have an empty blob where an empty text was written.
     numbers = _OBJECT.pack(object_id, lon + 0.0, lat + 0.0, created_ms, expiry_ms)
     texts = f"{keywords}\0{object_key}"
-    if owner:
+    if owner != "":
         texts = f"{texts}\0{area}\0{owner}"
-    elif area:
+    elif area != "":
         texts = f"{texts}\0{area}"
     return crc32(payload, crc32(texts.encode(), crc32(numbers)))
 
 
-def subscription_checksum(device_id: str, subscription_id: int, kind: int, spec: str) -> int:
-    """Return that of a subscription; its spec as it is stored."""
-    return crc32(f"{spec}\0{device_id}".encode(), crc32(_SUBSCRIPTION.pack(subscription_id, kind)))
+def subscription_checksum(device_id: str, subscription_id: int, kind: int, spec: str, name: str) -> int:
+    """Return that of a subscription; its spec as it is stored. Without a name it is that of version 4."""
+    texts = f"{spec}\0{device_id}" if name == "" else f"{spec}\0{device_id}\0{name}"
+    return crc32(texts.encode(), crc32(_SUBSCRIPTION.pack(subscription_id, kind)))
 
 
 def idf_checksum(generation: int, weights: bytes) -> int:

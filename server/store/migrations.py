@@ -1,6 +1,6 @@
 """How a store of an older version becomes one of the next: in the transaction that opens it. O(rows).
 
-Versions 1 and 2 have no checksums: what they hold is taken as it is. A store of version 3 to 7 is
+Versions 1 and 2 have no checksums: what they hold is taken as it is. A store of version 3 to 8 is
 verified as a whole first: for a damaged row no new checksum is made, it is named, and the file stays as
 it was.
 """
@@ -140,6 +140,35 @@ _FROM_7 = (
     *schema.triggers_3("objects"),
 )
 
+_CREATE_8 = (
+    schema.META_3,
+    schema.OBJECTS_8,
+    schema.SUBSCRIPTIONS_4,
+    schema.IDF_6,
+    schema.OUTLET_7,
+    schema.TOTALS_3,
+    schema.IDF_TOTALS_6,
+    schema.OUTLET_TOTALS_7,
+    *schema.triggers_3("objects"),
+    *schema.triggers_3("subscriptions"),
+    *schema.triggers_3("idf"),
+    *schema.triggers_3("outlet"),
+)
+
+# No subscription has a name: their checksums, and the sum of these, stay as they are.
+_FROM_8 = (
+    "DROP TRIGGER subscriptions_INSERT",
+    "DROP TRIGGER subscriptions_DELETE",
+    "ALTER TABLE subscriptions RENAME TO old_subscriptions",
+    schema.SUBSCRIPTIONS_9,
+    """
+    INSERT INTO subscriptions SELECT device_id, subscription_id, checksum, kind, spec, '', heard_ms,
+        heard_checksum FROM old_subscriptions
+    """,
+    "DROP TABLE old_subscriptions",
+    *schema.triggers_3("subscriptions"),
+)
+
 _OBJECTS_3 = (
     "SELECT checksum, object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key "
     "FROM objects ORDER BY object_id"
@@ -150,13 +179,18 @@ _OBJECTS_5 = (
     "FROM objects ORDER BY object_id"
 )
 
+_SUBSCRIPTIONS_4 = (
+    "SELECT checksum, device_id, subscription_id, kind, spec FROM subscriptions "
+    "ORDER BY device_id, subscription_id"
+)
+
 _ROWS_3 = (
     "SELECT checksum, device_id, subscription_id, keywords, k, alpha, similarity, region, heard_ms, "
     "heard_checksum FROM {table} ORDER BY device_id, subscription_id"
 )
 _PUT_4 = "INSERT INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)"
 
-_CREATE = {3: _CREATE_3, 4: _CREATE_4, 5: _CREATE_5, 6: _CREATE_6, 7: _CREATE_7}
+_CREATE = {3: _CREATE_3, 4: _CREATE_4, 5: _CREATE_5, 6: _CREATE_6, 7: _CREATE_7, 8: _CREATE_8}
 
 _TOP_K = 0
 """The kind of all subscriptions up to version 3."""
@@ -180,6 +214,7 @@ def migrate(database: sqlite3.Connection, version: int) -> None:
         5: _from_5,
         6: _from_6,
         7: _from_7,
+        8: _from_8,
     }
     for older in range(version, schema.SCHEMA_VERSION):
         steps[older](database)
@@ -200,10 +235,12 @@ def verify(database: sqlite3.Connection, version: int) -> None:
     has_areas = version > 4  # noqa: PLR2004
     reading.require_tables(database, schema.tables(_CREATE[version]))
     reading.require_settings(database)
-    query = _ROWS_3.format(table="subscriptions") if is_old else reading.SUBSCRIPTIONS
-    checksum_of: Callable[..., int] = _whole_checksum_3 if is_old else checksums.subscription_checksum
+    query = _ROWS_3.format(table="subscriptions") if is_old else _SUBSCRIPTIONS_4
+    checksum_of: Callable[..., int] = _whole_checksum_3 if is_old else _subscription_checksum_4
     objects = _OBJECTS_5 if has_areas else _OBJECTS_3
     object_checksum: Callable[..., int] = _object_checksum_5 if has_areas else _object_checksum_3
+    if version > 7:  # noqa: PLR2004 - which has owners
+        objects, object_checksum = reading.OBJECTS, checksums.object_checksum
     for _ in reading.slices(database, "objects", objects, object_checksum):
         pass
     for _ in reading.slices(database, "subscriptions", query, checksum_of):
@@ -266,6 +303,13 @@ def _from_7(database: sqlite3.Connection) -> None:
         database.execute(statement)
 
 
+def _from_8(database: sqlite3.Connection) -> None:
+    """Let subscriptions have names: those that are there have none."""
+    verify(database, 8)
+    for statement in _FROM_8:
+        database.execute(statement)
+
+
 class _Row3(NamedTuple):
     """A subscription of version 3, but for its checksum."""
 
@@ -289,7 +333,7 @@ def _row_4(row: _Row3) -> tuple[object, ...]:
         ) from None
     spec = _encode([words, row.k, row.alpha, row.similarity, row.region])
     key = (row.device_id, row.subscription_id)
-    checksum = checksums.subscription_checksum(*key, _TOP_K, spec)
+    checksum = checksums.subscription_checksum(*key, _TOP_K, spec, "")
     return (*key, checksum, _TOP_K, spec, row.heard_ms, row.heard_checksum)
 
 
@@ -303,6 +347,12 @@ def _object_checksum_3(*columns: Any) -> int:  # noqa: ANN401
     """Return the checksum of an object as versions 3 and 4 had them."""
     object_checksum: Callable[..., int] = checksums.object_checksum
     return object_checksum(*columns, "", "")
+
+
+def _subscription_checksum_4(*columns: Any) -> int:  # noqa: ANN401
+    """Return the checksum of a subscription as versions 4 to 8 had them."""
+    subscription_checksum: Callable[..., int] = checksums.subscription_checksum
+    return subscription_checksum(*columns, "")
 
 
 def _subscription_checksum_3(

@@ -36,6 +36,8 @@ class PutSubscription:
     kind: int
     spec: str
     """What it asks for, as JSON that only its kind reads."""
+    name: str = ""
+    """Unique among those of the device; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,8 @@ class SubscriptionColumns:
     kinds: Ints
     specs: Sequence[Any]
     """What each asks for, read as JSON."""
+    names: Sequence[str]
+    """Empty for none."""
 
     def __len__(self) -> int:
         return len(self.device_ids)

@@ -36,7 +36,7 @@ OBJECTS = (
     "owner FROM objects ORDER BY object_id"
 )
 SUBSCRIPTIONS = (
-    "SELECT checksum, device_id, subscription_id, kind, spec FROM subscriptions "
+    "SELECT checksum, device_id, subscription_id, kind, spec, name FROM subscriptions "
     "ORDER BY device_id, subscription_id"
 )
 IDF = "SELECT checksum, generation, weights FROM idf ORDER BY generation"
@@ -162,9 +162,9 @@ def subscriptions(database: sqlite3.Connection, path: str) -> Iterator[Subscript
     """
     with damage_named(path):
         for rows in slices(database, "subscriptions", SUBSCRIPTIONS, subscription_checksum):
-            _, devices, numbers, kinds, specs = zip(*rows, strict=True)
+            _, devices, numbers, kinds, specs, names = zip(*rows, strict=True)
             parsed = _parsed("subscriptions", devices, specs)
-            yield SubscriptionColumns(devices, _ints(numbers), _ints(kinds), parsed)
+            yield SubscriptionColumns(devices, _ints(numbers), _ints(kinds), parsed, names)
 
 
 def overdue(database: sqlite3.Connection, path: str, before_ms: int, count_max: int) -> list[str]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 APPLICATION_ID = 0x6E656172
 """Marks the file as ours in SQLite's header: "near" in ASCII."""
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """Raised by every change of the tables below."""
 
 META_3 = """
@@ -85,6 +85,20 @@ CREATE TABLE subscriptions (
 ) WITHOUT ROWID
 """
 
+SUBSCRIPTIONS_9 = """
+CREATE TABLE subscriptions (
+    device_id TEXT NOT NULL,
+    subscription_id INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,  -- of all other columns up to name
+    kind INTEGER NOT NULL,
+    spec TEXT NOT NULL CHECK (json_valid(spec)),  -- only its kind knows more of it
+    name TEXT NOT NULL,         -- unique among those of the device; empty for none
+    heard_ms INTEGER NOT NULL,  -- when the device was last seen, coarsely
+    heard_checksum INTEGER NOT NULL,  -- of device_id and heard_ms
+    PRIMARY KEY (device_id, subscription_id)
+) WITHOUT ROWID
+"""
+
 IDF_6 = """
 CREATE TABLE idf (
     generation INTEGER PRIMARY KEY,
@@ -130,7 +144,7 @@ def triggers_3(table: str) -> tuple[str, ...]:
 CREATE = (
     META_3,
     OBJECTS_8,
-    SUBSCRIPTIONS_4,
+    SUBSCRIPTIONS_9,
     IDF_6,
     OUTLET_7,
     TOTALS_3,

@@ -66,7 +66,7 @@ _DELETE_TOLD = "DELETE FROM outlet WHERE number <= ?"
 _DELETE_OBJECT = "DELETE FROM objects WHERE object_id = ?"
 _PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE_SUBSCRIPTION = "DELETE FROM subscriptions WHERE device_id = ? AND subscription_id = ?"
-_PUT_SUBSCRIPTION = "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)"
+_PUT_SUBSCRIPTION = "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _SET_HEARD = (
     "UPDATE subscriptions SET heard_ms = ?, heard_checksum = ? WHERE device_id = ? AND heard_ms < ?"
 )
@@ -297,7 +297,7 @@ def _object_values(item: LiveObject) -> tuple[object, ...]:
 
 
 def _subscription_values(put: PutSubscription, time_ms: int) -> tuple[object, ...]:
-    said = (put.device_id, put.subscription_id, put.kind, put.spec)
+    said = (put.device_id, put.subscription_id, put.kind, put.spec, put.name)
     heard = (time_ms, heard_checksum(put.device_id, time_ms))
     return (*said[:2], subscription_checksum(*said), *said[2:], *heard)
 

@@ -127,7 +127,8 @@ def _subscribe_from(
     outbox: s.Outbox, device_id: str, message: device_service_pb2.Subscribe
 ) -> c.Subscribe:
     place = place_from(message, "subscribe.position")
-    return c.Subscribe(outbox, device_id, message.subscription_id, spec_from(message.spec), place)
+    number, spec = message.subscription_id, spec_from(message.spec)
+    return c.Subscribe(outbox, device_id, number, spec, place, message.name)
 
 
 # -- to the wire ---------------------------------------------------------------------------------

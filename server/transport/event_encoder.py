@@ -145,7 +145,7 @@ class EventEncoder:
             limits=self._limits,
             subscriptions=[
                 subscriptions_pb2.Subscription(
-                    subscription_id=one.subscription_id, spec=spec_message(one.spec)
+                    subscription_id=one.subscription_id, spec=spec_message(one.spec), name=one.name
                 )
                 for one in event.subscriptions
             ],

@@ -88,6 +88,7 @@ def _subscription(found: i.InspectedSubscription) -> pb.InspectedSubscription:
     message = pb.InspectedSubscription(
         device_id=local_name(found.device_id),
         subscription_id=found.subscription_id,
+        name=found.name,
         spec=spec_message(found.spec),
         awake=found.is_awake,
         pending=found.is_pending,

@@ -58,7 +58,7 @@ def _stored():
             return
         matching = MatchingService(_FRAME)
         columns = SubscriptionColumns(
-            ["d"], np.array([1]), np.array([len(data) % _KINDS], dtype=np.int64), [spec]
+            ["d"], np.array([1]), np.array([len(data) % _KINDS], dtype=np.int64), [spec], [""]
         )
         try:
             matching.restore_subscriptions(columns)

@@ -187,7 +187,14 @@ async def test_more_positions_than_are_kept(virtual):
 
 @pytest.mark.parametrize(
     ("dwell_s", "field"),
-    [(-1.0, "dwell_s"), (float("nan"), "dwell_s"), ("5", "dwell_s"), (1e6, "dwell_ms")],
+    [
+        (-1.0, "dwell_s"),
+        (float("nan"), "dwell_s"),
+        ("5", "dwell_s"),
+        (1e6, "dwell_s"),
+        (0.0004, "dwell_s"),
+        (10**400, "dwell_s"),
+    ],
 )
 async def test_a_wrong_time_is_named(client, dwell_s, field):
     async with await client.attach("d", lon=LON, lat=LAT) as device:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearcast import NearcastError, Reason, RefusedError
+from nearcast import Reason, RefusedError
 from nearcast.expressions import clauses_of, text_of
 from nearcast.model import Clause
 from safe_region.keywords import normalised_keyword
@@ -332,37 +333,34 @@ def test_the_worst_at_the_bounds_comes_to_an_end(name):
         assert len(clauses) <= 64
 
 
-def run_without_a_parser(code):
-    block = "import sys; sys.modules['lark'] = None; from nearcast.expressions import clauses_of; "
-    done = subprocess.run(
-        [sys.executable, "-c", block + code], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("(" * 2000 + "a" + ")" * 2000, "; at character 51: expected at most 50 parentheses"),
+        ("NOT (" * 600 + "a" + ")" * 600, "; at character 255: expected at most 50 parentheses"),
+        ("a" * 10_000, "at most 4096 characters, not 10000"),
+        ("(" * 10_000, "at most 4096 characters, not 10000"),
+    ],
+)
+def test_what_is_deep_or_long_is_refused_and_no_recursion_ends_it(text, limit):
+    limit_before = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 400)
+    try:
+        with pytest.raises(RefusedError) as refused:
+            clauses_of(text)
+    finally:
+        sys.setrecursionlimit(limit_before)
+    assert limit in refused.value.limit
 
 
-def test_keywords_and_clauses_need_no_parser():
-    code = "print([list(one.required) for one in clauses_of(clauses_of({'Tea'}))])"
-    assert run_without_a_parser(code).strip() == "[['tea']]"
-
-
-def test_without_a_parser_a_text_says_what_to_install():
+def test_a_text_needs_no_package_beside_those_of_the_sdk():
     code = """
-try:
-    clauses_of("tea")
-except Exception as error:
-    print(type(error).__name__, error)
-"""
-    said = run_without_a_parser(code)
-    assert said.startswith(f"{NearcastError.__name__} ")
-    assert "pip install 'nearcast[expressions]'" in said
-
-
-def test_the_parser_is_imported_when_a_text_comes():
-    code = """
-import sys, nearcast, nearcast.expressions
-assert "lark" not in sys.modules
-nearcast.expressions.clauses_of("tea")
-assert "lark" in sys.modules
+import sys, nearcast
+from nearcast.expressions import clauses_of
+before = set(sys.modules)
+assert clauses_of('coffee AND (wifi OR "live music")')
+assert set(sys.modules) == before, set(sys.modules) - before
+packages = {name.split(".")[0] for name in sys.modules}
+assert not packages & {"lark", "numpy", "click", "pydantic"}, packages
 """
     subprocess.run([sys.executable, "-c", code], check=True)

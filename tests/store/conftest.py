@@ -21,8 +21,8 @@ def an_object(object_id, expiry_ms=10_000, payload=b"\x00\xff", lon=14.1, lat=35
     return LiveObject(object_id, lon, lat, point, words, 5, expiry_ms, payload, f"k{object_id}")
 
 
-def a_subscription(device_id, number=1, spec=SPEC, kind=KIND):
-    return PutSubscription(device_id, number, kind, spec)
+def a_subscription(device_id, number=1, spec=SPEC, kind=KIND, name=""):
+    return PutSubscription(device_id, number, kind, spec, name)
 
 
 def quiet(_stage, _done, _total):

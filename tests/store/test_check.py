@@ -32,7 +32,7 @@ def edit(path):
         )
         database.execute(
             "UPDATE subscriptions SET checksum = subscription_checksum(device_id, subscription_id, "
-            "kind, spec), "
+            "kind, spec, name), "
             "heard_checksum = heard_checksum(device_id, heard_ms)"
         )
         database.execute(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,43 @@ def test_what_version_7_was_is_as_its_server_made_it(path):
     rows = sqlite3.connect(path).execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
     created = {plain(one) for one in migrations._CREATE_7 if not one.startswith("INSERT")}
     assert {plain(sql) for (sql,) in rows} == created
+
+
+def test_what_version_8_was_is_as_its_server_made_it(path):
+    """Version 7 becomes one of it first."""
+    older(path, 8)
+    rows = sqlite3.connect(path).execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    created = {plain(one) for one in migrations._CREATE_8 if not one.startswith("INSERT")}
+    assert {plain(sql) for (sql,) in rows} == created
+
+
+def test_a_subscription_of_version_8_may_be_given_a_name(path):
+    """Totals go up and down with what was carried over, and with what is new."""
+    older(path, 8)
+    first, *others = contents(path)[1]
+    assert {one.name for one in (first, *others)} == {""}
+    store = SqliteStore(path, FRAME)
+    named = replace(first, name="my lunch")
+    store.commit([named], 10**9)
+    store.close()
+    assert held(path)[1] == (named, *others)
+    assert check(path, quiet) == []
+
+
+DAMAGED_8 = {
+    "a spec": """UPDATE subscriptions SET spec = '[["x"],1,0.5,1,1]' WHERE subscription_id = 1""",
+    "an owner": "UPDATE objects SET owner = 'somebody' WHERE object_id = 9",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED_8)
+def test_damage_of_version_8_is_named_and_the_file_stays_as_it_was(path, name):
+    older(path, 8)
+    edited(path, DAMAGED_8[name])
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"is damaged: row .* is not what was written"):
+        SqliteStore(path, FRAME)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("version", VERSIONS)

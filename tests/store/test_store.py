@@ -89,10 +89,11 @@ def test_a_subscription_is_changed_in_place(path):
     store.commit([a_subscription("d", 1, "[1]")], 2)
     store.commit([a_subscription("d", 1, "[1]", kind=8), a_subscription("e", 1, "[2]")], 3)
     store.commit([a_subscription("d", 1, "[1]", kind=8)], 4)  # as it is already
+    store.commit([a_subscription("d", 2, name="my lunch \u8336")], 5)
     store = reopened(store)
     changed = (
         a_subscription("d", 1, "[1]", kind=8),
-        a_subscription("d", 2),
+        a_subscription("d", 2, name="my lunch \u8336"),
         a_subscription("e", 1, "[2]"),
     )
     assert subscriptions_of(store.recover()) == changed

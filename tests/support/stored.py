@@ -42,6 +42,6 @@ def subscriptions_of(found: Recovered) -> tuple[PutSubscription, ...]:
     rows = []
     for part in found.subscriptions:
         numbers, kinds = part.subscription_ids.tolist(), part.kinds.tolist()
-        columns = zip(part.device_ids, numbers, kinds, map(encoded, part.specs), strict=True)
+        columns = zip(part.device_ids, numbers, kinds, map(encoded, part.specs), part.names, strict=True)
         rows += [PutSubscription(*columns_of_one) for columns_of_one in columns]
     return tuple(rows)

@@ -12,7 +12,7 @@ from nearcast.protocol.specs.top_k import TopKKind
 from nearcast.protocol.specs.windows import is_known
 from nearcast.v1 import subscriptions_pb2
 
-__all__ = ["Kind", "is_same_spec", "kind_of", "spec_from", "spec_message"]
+__all__ = ["Kind", "kind_of", "spec_from", "spec_message"]
 
 _KINDS: dict[type[Any], Kind[Any]] = {
     TopK: TopKKind(),
@@ -49,8 +49,3 @@ def spec_from(message: subscriptions_pb2.SubscriptionSpec) -> Spec | None:
         return None
     name = message.WhichOneof("kind")
     return next((kind.read(message) for kind in _KINDS.values() if kind.name == name), None)
-
-
-def is_same_spec(spec: Spec, other: Spec) -> bool:
-    """Whether the server's normalised spec is what was asked for."""
-    return type(spec) is type(other) and kind_of(spec).is_same(spec, other)

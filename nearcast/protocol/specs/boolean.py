@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
+from nearcast.clause import Clause
 from nearcast.errors import invalid
 from nearcast.expressions import clauses_of
-from nearcast.model import Boolean, Clause, LiveObject, Match
+from nearcast.milliseconds import DURATION_S_MIN, milliseconds
+from nearcast.model import Boolean, LiveObject, Match
 from nearcast.protocol.converters import keyword_list, plane_point
 from nearcast.protocol.dwell import DwellTimers
+from nearcast.protocol.shapes import number
 from nearcast.protocol.specs.contract import dropped
 from nearcast.protocol.specs.ranges import range_from, write_range
-from nearcast.protocol.specs.windows import is_same_window, read_window, write_window
+from nearcast.protocol.specs.windows import read_window, write_window
 from nearcast.v1 import subscriptions_pb2
 from safe_region.earth import Circle, Rectangle
 from safe_region.frame import Frame
@@ -19,8 +20,8 @@ from safe_region.ranges import FixedRegion, RangeRegion, RectangleRegion
 from safe_region.region import Buffered, RegionMode
 
 _MS_PER_S = 1000.0
-_DWELL_MS_WRITTEN_MAX = 2**53
-"""Far beyond what a server takes, which says so."""
+_DWELL_S_MAX = 24 * 3600
+"""As servers have it."""
 _REGIONS = (0, RegionMode.ANCHORED, RegionMode.NEAREST)
 
 
@@ -62,13 +63,6 @@ class BooleanKind:
         dwell_s, window = boolean.dwell_ms / _MS_PER_S, read_window(message)
         return Boolean(clauses, where, boolean.moving, region, dwell_s, window)
 
-    def is_same(self, spec: Boolean, other: Boolean) -> bool:
-        """Whether the server's normalised spec is what was asked for."""
-        is_same_place = spec.range == other.range and spec.moving == other.moving
-        is_same_place &= spec.region == other.region and _dwell_ms(spec) == _dwell_ms(other)
-        is_same_place &= is_same_window(spec.window, other.window)
-        return is_same_place and set(clauses_of(spec.expression)) == set(other.expression)
-
     def region(self, spec: Boolean) -> FixedRegion:
         """Make the region of a subscription."""
         if spec.moving and isinstance(spec.range, Circle):
@@ -100,8 +94,9 @@ class BooleanKind:
 
 
 def _dwell_ms(spec: Boolean) -> int:
-    """Return for how long an object must match; of a part of a millisecond, all of it."""
-    dwell_s = spec.dwell_s
-    if not (isinstance(dwell_s, int | float) and 0.0 <= dwell_s < math.inf):
-        raise invalid("spec.boolean.dwell_s", dwell_s, "a number of seconds, 0 or more")
-    return min(math.ceil(dwell_s * _MS_PER_S), _DWELL_MS_WRITTEN_MAX)
+    """Return for how long an object must match."""
+    field, limit = "spec.boolean.dwell_s", f"0, or {DURATION_S_MIN} to {_DWELL_S_MAX} seconds"
+    dwell_s = number(spec.dwell_s, field, limit)
+    if dwell_s and not DURATION_S_MIN <= dwell_s <= _DWELL_S_MAX:
+        raise invalid(field, spec.dwell_s, limit)
+    return milliseconds(dwell_s)

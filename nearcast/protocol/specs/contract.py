@@ -31,9 +31,6 @@ class Kind(Protocol[_Spec]):
     def read(self, message: subscriptions_pb2.SubscriptionSpec) -> _Spec | None:
         """Read what a subscription asks for; None if it asks for something that is not known here."""
 
-    def is_same(self, spec: _Spec, other: _Spec) -> bool:
-        """Whether the server's normalised spec is what was asked for."""
-
     def region(self, spec: _Spec) -> Any:  # noqa: ANN401 - each kind has its own
         """Make the region of a subscription, which holds nothing yet."""
 

@@ -7,11 +7,10 @@ from nearcast.model import LiveObject, Match, TopK
 from nearcast.protocol.converters import keyword_list, plane_point
 from nearcast.protocol.shapes import number
 from nearcast.protocol.specs.contract import dropped
-from nearcast.protocol.specs.windows import is_same_window, read_window, write_window
+from nearcast.protocol.specs.windows import read_window, write_window
 from nearcast.v1 import subscriptions_pb2
 from safe_region.anchored import AnchoredRegion, StandingRegion
 from safe_region.frame import Frame
-from safe_region.keywords import normalised_keyword
 from safe_region.region import Buffered, RegionMode
 from safe_region.scoring import Similarity, score_of
 
@@ -57,17 +56,6 @@ class TopKKind:
             return None
         window = read_window(message)
         return TopK(frozenset(spec.keywords), spec.k, spec.alpha, similarity, region, window)
-
-    def is_same(self, spec: TopK, other: TopK) -> bool:
-        """Whether the server's normalised spec is what was asked for."""
-        return (
-            {normalised_keyword(keyword) for keyword in spec.keywords} == other.keywords
-            and spec.k == other.k
-            and spec.alpha == other.alpha
-            and spec.similarity == other.similarity
-            and spec.region == other.region
-            and is_same_window(spec.window, other.window)
-        )
 
     def region(self, spec: TopK) -> AnchoredRegion:
         """Make the region of a subscription."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from nearcast.errors import invalid
+from nearcast.milliseconds import DURATION_S_MIN, TTL_S_MAX, milliseconds
 from nearcast.model import Last
+from nearcast.protocol.shapes import number
 from nearcast.v1 import subscriptions_pb2
 
 _MS_PER_S = 1000.0
@@ -23,6 +23,8 @@ def write_window(window: Last | None, message: subscriptions_pb2.SubscriptionSpe
     """
     if window is None:
         return
+    if not isinstance(window, Last):
+        raise invalid("spec.window", window, "a Last, or None")
     if (window.seconds is None) == (window.count is None):
         raise invalid("spec.window", window, "either seconds or a count")
     if window.count is None:
@@ -46,13 +48,6 @@ def is_known(message: subscriptions_pb2.SubscriptionSpec) -> bool:
     return not message.HasField("window") or message.window.WhichOneof("last") is not None
 
 
-def is_same_window(window: Last | None, other: Last | None) -> bool:
-    """Whether the server's window is what was asked for."""
-    if window is None or other is None or window.seconds is None or other.seconds is None:
-        return window == other
-    return duration_ms(window) == duration_ms(other)
-
-
 def duration_ms(window: Last | None) -> int:
     """Return for how long an object counts; of a part of a millisecond, all of it. 0 for as it lives.
 
@@ -64,6 +59,7 @@ def duration_ms(window: Last | None) -> int:
     seconds = None if window is None else window.seconds
     if seconds is None:
         return 0
-    if isinstance(seconds, bool) or not (isinstance(seconds, int | float) and 0.0 < seconds < math.inf):
-        raise invalid("spec.window.seconds", seconds, "a number of seconds, more than 0")
-    return min(math.ceil(seconds * _MS_PER_S), _WRITTEN_MAX)
+    field, limit = "spec.window.seconds", f"{DURATION_S_MIN} to {TTL_S_MAX} seconds"
+    if not DURATION_S_MIN <= number(seconds, field, limit) <= TTL_S_MAX:
+        raise invalid(field, seconds, limit)
+    return milliseconds(seconds)

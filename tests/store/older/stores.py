@@ -39,7 +39,7 @@ CREATE TABLE subscriptions (
 ) WITHOUT ROWID;
 """,
 }
-SCRIPTS = {number: Path(__file__).with_name(f"version_{number}.sql") for number in range(3, 8)}
+SCRIPTS = {number: Path(__file__).with_name(f"version_{number}.sql") for number in range(3, 9)}
 COUNT = 300
 """Objects and subscriptions of a store of version 1 or 2."""
 

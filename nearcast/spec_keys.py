@@ -1,0 +1,94 @@
+"""When two specs ask for the same: compared by what the server makes of them.
+
+A text and the clauses that come back are equal, keywords in any case, a position given as a list and as
+a tuple. What cannot be read is compared as it is: the server refuses it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Hashable
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any
+
+from nearcast.clause import Clause
+from nearcast.errors import RefusedError
+from nearcast.expressions import clauses_of, text_of
+from nearcast.milliseconds import milliseconds
+from safe_region.keywords import normalised_keyword
+
+_TEXTS_MAX = 256
+"""Clauses kept of texts that were read: comparing does not parse again."""
+
+
+def spec_key(spec: Any) -> tuple[object, ...]:  # noqa: ANN401 - a dataclass of any kind of spec
+    """Return what is equal for specs that ask for the same."""
+    found: list[object] = []
+    for field in fields(spec):
+        value = getattr(spec, field.name)
+        try:
+            value = _NORMAL.get(field.name, _as_it_is)(value)
+        except (RefusedError, TypeError, ValueError, AttributeError, OverflowError):
+            value = "unreadable", repr(value)
+        found.append(value)
+    return tuple(found)
+
+
+def expression_text(expression: str | Collection[str] | Collection[Clause]) -> str:
+    """Return an expression as a text in quotes; what is none as it is."""
+    try:
+        return repr(expression if isinstance(expression, str) else text_of(clauses_of(expression)))
+    except (RefusedError, TypeError, ValueError):
+        return repr(expression)
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+@lru_cache(_TEXTS_MAX)
+def _clauses_of_text(text: str) -> frozenset[Clause]:
+    return frozenset(clauses_of(text))
+
+
+def _clauses(expression: Any) -> Hashable:  # noqa: ANN401
+    return (
+        _clauses_of_text(expression) if isinstance(expression, str) else frozenset(clauses_of(expression))
+    )
+
+
+def _words(keywords: Any) -> Hashable:  # noqa: ANN401
+    if isinstance(keywords, str | bytes):
+        raise TypeError
+    return frozenset(map(normalised_keyword, keywords))
+
+
+def _duration(seconds: float) -> Hashable:
+    return milliseconds(seconds) if math.isfinite(seconds) else repr(seconds)
+
+
+def _window(window: Any) -> Hashable:  # noqa: ANN401
+    if window is None:
+        return None
+    return None if window.seconds is None else _duration(window.seconds), window.count
+
+
+def _range(where: Any) -> Hashable:  # noqa: ANN401
+    return type(where), tuple(_frozen(getattr(where, field.name)) for field in fields(where))
+
+
+def _frozen(value: Any) -> Hashable:  # noqa: ANN401
+    """Return positions and rings as tuples of numbers."""
+    return value if value is None or isinstance(value, int | float) else tuple(map(_frozen, value))
+
+
+_NORMAL: dict[str, Callable[[Any], object]] = {
+    "keywords": _words,
+    "expression": _clauses,
+    "range": _range,
+    "dwell_s": _duration,
+    "window": _window,
+    "moving": bool,
+}
+"""By the name of the field; others are compared as they are."""
