@@ -101,7 +101,7 @@ def demo(
     mode = RegionMode[region.upper()]
     with server(out, simulation.world.area, flags + (door.flags if door else ())) as target:
         if door is None:
-            click.echo(f"watch it: nearcast top {target}")
+            click.echo(f"watch it: nearcast top --server {target}")
         token, tls = (door.token, door.tls) if door else (None, None)
         options = ReplayOptions(target, token, audit_every=audit_every, region=mode, tls=tls)
         report = run_replay(out, options, 1, out / "map.png", out / "replay.html")

@@ -20,6 +20,7 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from nearcast.errors import NearcastError, RefusedError, invalid
+from safe_region.extras import how_to_install
 from safe_region.keywords import normalised_keyword
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _parser() -> Lark:
     except ImportError:
         raise NearcastError(
             "a text as the expression of a boolean subscription needs a parser: "
-            "pip install 'nearcast[expressions]', or give keywords or clauses"
+            f"{how_to_install('expressions')}, or give keywords or clauses"
         ) from None
     # A lexer that knows what may come next would take an operator for a keyword where none may come.
     return Lark(_GRAMMAR, start="any", parser="lalr", lexer="basic")

@@ -118,7 +118,7 @@ class Boolean:
     expression
         A text with AND, OR, NOT, parentheses and quotes, such as ``coffee AND (wifi OR garden) AND NOT
         "live music"``; or keywords, all of which an object must have; or clauses, one of which it must
-        match. Texts need the parser: ``pip install 'nearcast[expressions]'``.
+        match. Texts need the parser: ``pip install '.[expressions]'``.
     range
         Where an object must be.
     moving

@@ -23,6 +23,7 @@ from index.catalogue import (
 )
 from index.square import Square
 from index.tables.growth import reserve
+from safe_region.extras import how_to_install
 from safe_region.frame import Frame
 from safe_region.jit.ahead import Report
 from server.core.coordinator import Coordinator
@@ -298,9 +299,7 @@ def _opened_feeds(settings: ServerSettings) -> _Feeds:
     try:
         from server.bridge.feeds import given, taken  # noqa: PLC0415
     except ImportError as error:
-        raise BridgeError(
-            f"inlet and outlet need {error.name}: pip install 'nearcast[bridge]'"
-        ) from error
+        raise BridgeError(f"inlet and outlet need {error.name}: {how_to_install('bridge')}") from error
     try:
         return _Feeds(
             taken(settings.inlet) if settings.inlet else None,

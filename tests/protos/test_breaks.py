@@ -305,7 +305,7 @@ def test_without_a_history_there_is_nothing_to_compare_with(tmp_path):
 def test_a_commit_is_read_without_what_came_after_the_oldest_python(repository, monkeypatch):
     """3.11.0 to 3.11.3 know no filters of archives."""
 
-    def extractall(self, path=".", members=None, *, numeric_owner=False) -> None:
+    def extractall(_files, _path=".", _members=None, *, numeric_owner=False) -> None:  # noqa: ARG001
         raise AssertionError("it extracts whatever is there, without a filter")
 
     monkeypatch.setattr(tarfile.TarFile, "extractall", extractall)

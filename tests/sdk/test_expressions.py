@@ -355,7 +355,7 @@ except Exception as error:
 """
     said = run_without_a_parser(code)
     assert said.startswith(f"{NearcastError.__name__} ")
-    assert "pip install 'nearcast[expressions]'" in said
+    assert "pip install '.[expressions]' in a checkout of nearcast, or give" in said
 
 
 def test_the_parser_is_imported_when_a_text_comes():
