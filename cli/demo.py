@@ -122,7 +122,7 @@ def server(
         path.unlink()
     bounds = ",".join(str(bound) for bound in area)
     command = [sys.executable, "-m", "cli", "serve", f"--area={bounds}", "--port=0"]
-    command += [f"--store={store}", "--virtual-time", "--log-level=WARNING", *flags]
+    command += [f"--store={store}", "--create", "--virtual-time", "--log-level=WARNING", *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ourselves
         try:
             line = process.stdout.readline() if process.stdout else ""
