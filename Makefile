@@ -73,7 +73,7 @@ simulate-city: $(STAMP)  ## Simulate, check and describe movement on a map (MAP=
 	$(BIN)/nearcast simulate describe $(CITY_OUT)
 
 stream-demo: $(STAMP)  ## See the distributed system: a city's messages, the job on Spark, an audit (STREAM_DEVICES=1000 STREAM_SECONDS=300)
-	$(BIN)/nearcast stream-demo --devices $(STREAM_DEVICES) --seconds $(STREAM_SECONDS) --seed $(SEED) --out runs/stream-demo
+	$(BIN)/nearcast stream demo --devices $(STREAM_DEVICES) --seconds $(STREAM_SECONDS) --seed $(SEED) --out runs/stream-demo
 
 bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON and pictures in runs/bench)
 	$(BIN)/nearcast bench lamps --experiment table-3 --experiment figure-9 --experiment figure-11 \

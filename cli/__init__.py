@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 
 def main() -> None:
     """Run the command line."""
-    try:
-        from cli.app import app  # noqa: PLC0415 - the SDK installs without click
-    except ImportError as error:
-        sys.exit(f"the command line needs more packages ({error}): pip install 'nearcast[simulator]'")
+    from cli.app import app  # noqa: PLC0415 - so that `cli` can be imported for a part of it
+
     app()

@@ -1,49 +1,100 @@
-"""`nearcast`: the group of commands."""
+"""`nearcast`: the group of commands, as far as what they need is installed."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 import click
 
-from cli.bench import bench
-from cli.certificate import certificate
-from cli.compile import compile_
-from cli.demo import demo
-from cli.idf import idf
-from cli.inspect_command import inspect
-from cli.replay import replay
-from cli.serve import serve
-from cli.simulate import simulate
-from cli.status import status
-from cli.store import store
-from cli.stream import stream, stream_audit, stream_lists, stream_release
-from cli.stream_demo import stream_demo
-from cli.token import token
-from cli.top import top
+from safe_region.extras import how_to_install
+
+PACKAGES: dict[str, tuple[str, ...]] = {
+    "": (),
+    "server": (
+        "cryptography",
+        "grpc_health",
+        "jwt",
+        "numba",
+        "platformdirs",
+        "pydantic_settings",
+        "rich",
+    ),
+    "simulator": ("matplotlib", "osmium", "pyarrow", "pyspark", "redis", "rich", "shapely"),
+}
+"""By extra, some of the packages that come with it and with no smaller one."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Place(NamedTuple):
+    """Where a command is, and what it needs.
+
+    Parameters
+    ----------
+    module, name
+        The command in its module.
+    extra
+        Of pyproject.toml, without which it cannot run; empty for the SDK's own packages.
+    """
+
+    module: str
+    name: str
+    extra: str
+
+
+_COMMANDS = {
+    "serve": _Place("cli.serve", "serve", "server"),
+    "compile": _Place("cli.compile", "compile_", "server"),
+    "idf": _Place("cli.idf", "idf", "server"),
+    "status": _Place("cli.status", "status", ""),
+    "inspect": _Place("cli.inspect_command", "inspect", ""),
+    "top": _Place("cli.top", "top", "server"),
+    "token": _Place("cli.token", "token", "server"),
+    "certificate": _Place("cli.certificate", "certificate", "server"),
+    "simulate": _Place("cli.simulate", "simulate", "simulator"),
+    "replay": _Place("cli.replay", "replay", "simulator"),
+    "demo": _Place("cli.demo", "demo", "simulator"),
+    "bench": _Place("cli.bench", "bench", "simulator"),
+    "store": _Place("cli.store", "store", "server"),
+    "stream": _Place("cli.stream", "stream", "simulator"),
+}
+
+
+class _Commands(click.Group):
+    """A group whose commands are those that can run: the others are named with what they need."""
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401
+        super().__init__(**given)
+        is_there = {extra: all(map(_is_installed, names)) for extra, names in PACKAGES.items()}
+        self._missing = {name: one.extra for name, one in _COMMANDS.items() if not is_there[one.extra]}
+        for name, one in _COMMANDS.items():
+            if name not in self._missing:
+                self.add_command(getattr(import_module(one.module), one.name), name)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; say what is missing to one that is known and cannot run."""
+        if cmd_name in self._missing:
+            extra = self._missing[cmd_name]
+            ctx.fail(f"{cmd_name} needs packages that are not installed: {how_to_install(extra)}")
+        return super().get_command(ctx, cmd_name)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say which commands there are besides."""
+        super().format_epilog(ctx, formatter)
+        for extra in dict.fromkeys(self._missing.values()):
+            names = ", ".join(name for name, needed in self._missing.items() if needed == extra)
+            with formatter.section(f"Not installed ({how_to_install(extra)})"):
+                formatter.write_text(names)
+
+
+def _is_installed(package: str) -> bool:
+    return find_spec(package) is not None
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(version("nearcast"), prog_name="nearcast")
 def app() -> None:
     """Exact results for devices that move, and silence in between."""
-
-
-app.add_command(serve)
-app.add_command(compile_)
-app.add_command(idf)
-app.add_command(status)
-app.add_command(inspect)
-app.add_command(top)
-app.add_command(token)
-app.add_command(certificate)
-app.add_command(simulate)
-app.add_command(replay)
-app.add_command(demo)
-app.add_command(bench)
-app.add_command(store)
-app.add_command(stream)
-app.add_command(stream_lists)
-app.add_command(stream_audit)
-app.add_command(stream_release)
-app.add_command(stream_demo)

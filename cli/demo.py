@@ -101,7 +101,7 @@ def demo(
     mode = RegionMode[region.upper()]
     with server(out, simulation.world.area, flags + (door.flags if door else ())) as target:
         if door is None:
-            click.echo(f"watch it: nearcast top {target}")
+            click.echo(f"watch it: nearcast top --server {target}")
         token, tls = (door.token, door.tls) if door else (None, None)
         options = ReplayOptions(target, token, audit_every=audit_every, region=mode, tls=tls)
         report = run_replay(out, options, 1, out / "map.png", out / "replay.html")
@@ -122,7 +122,7 @@ def server(
         path.unlink()
     bounds = ",".join(str(bound) for bound in area)
     command = [sys.executable, "-m", "cli", "serve", f"--area={bounds}", "--port=0"]
-    command += [f"--store={store}", "--virtual-time", "--log-level=WARNING", *flags]
+    command += [f"--store={store}", "--create", "--virtual-time", "--log-level=WARNING", *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ourselves
         try:
             line = process.stdout.readline() if process.stdout else ""

@@ -5,22 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.failures import reported
 from cli.progress import Report, bars
+from cli.target_options import AskingCommand, Target, access_options, server_option
 
 if TYPE_CHECKING:
-    from nearcast import IdfTable, Tls
+    from nearcast import IdfTable
 
-_TOKEN = click.option("--token", envvar="NEARCAST_TOKEN", help="What the server asks for.")
-_TLS = click.option(
-    "--tls-root",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Certificates to verify the server with, PEM.",
-)
 _LOOK_S = 0.2
 """Between two questions whether a table is in force."""
 _LINES = 20_000
@@ -54,25 +49,23 @@ def build(documents: Path, out: Path) -> None:
     click.echo(f"{out}: {len(table.weights)} keywords, unknown ones weigh {table.unknown:.3f}")
 
 
-@idf.command(epilog="Example: nearcast idf load weights.json localhost:7433")
+@idf.command(cls=AskingCommand, epilog="Example: nearcast idf load weights.json --server localhost")
 @click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("target", default="localhost:7433")
-@_TOKEN
-@_TLS
-def load(table: Path, target: str, token: str | None, tls_root: Path | None) -> None:
-    """Let TABLE come into force at the server TARGET; wait until it has."""
-    from nearcast import IdfError, IdfTable, NearcastError, Tls  # noqa: PLC0415
+@server_option
+@access_options
+def load(table: Path, **options: Any) -> None:  # noqa: ANN401
+    """Let TABLE come into force at the server; wait until it has."""
+    from nearcast import IdfError, IdfTable, NearcastError  # noqa: PLC0415
 
-    tls = None if tls_root is None else Tls(tls_root.read_bytes())
     with reported(NearcastError, IdfError, OSError):
-        generation = asyncio.run(_load(IdfTable.read(table), target, token, tls))
+        generation = asyncio.run(_load(IdfTable.read(table), Target(**options)))
     click.echo(f"{table} is in force, as generation {generation}")
 
 
-async def _load(table: IdfTable, target: str, token: str | None, tls: Tls | None) -> int:
-    import nearcast  # noqa: PLC0415
-
-    async with nearcast.connect(target, token=token, tls=tls) as client:
+async def _load(table: IdfTable, target: Target) -> int:
+    async with target.connect() as client:  # does it respond?
+        await client.status()
+    async with target.connect(limit_s=None) as client:
         generation = await client.set_idf(table)
         while (await client.status()).gauges["idf_coming_into_force"]:  # noqa: ASYNC110 - it is another process
             await asyncio.sleep(_LOOK_S)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cli.failures import reported
-from cli.target_options import Target, access_options, server_option
+from cli.target_options import AskingCommand, Target, access_options, server_option
 
 _WHY = {
     "VERDICT_HELD": "the device holds it, or will when what was sent has arrived",
@@ -27,6 +27,7 @@ _WHY = {
     "VERDICT_TOO_MANY": "there are more matches than the server sends, and others are nearer",
 }
 _HELD_SHOWN = 20
+_OBJECT_ID = click.IntRange(1, 2**63 - 1)
 
 
 @click.group()
@@ -36,6 +37,8 @@ def inspect() -> None:
     It shows where devices were evaluated: for operators only.
     """
 
+
+inspect.command_class = AskingCommand
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
 
@@ -53,9 +56,9 @@ def device(device_id: str, *, as_json: bool, **options: Any) -> None:  # noqa: A
 
 @inspect.command(epilog="Example: nearcast inspect subscription car-7 1 --object 4711")
 @click.argument("device_id")
-@click.argument("subscription_id", type=int)
+@click.argument("subscription_id", type=click.IntRange(0, 2**32 - 1))
 @click.option(
-    "--object", "object_id", type=click.IntRange(1), help="Tell why the device has this object, or not."
+    "--object", "object_id", type=_OBJECT_ID, help="Tell why the device has this object, or not."
 )
 @server_option
 @access_options
@@ -74,7 +77,7 @@ def subscription(
 
 
 @inspect.command("object", epilog="Example: nearcast inspect object 4711")
-@click.argument("object_id", type=click.IntRange(1))
+@click.argument("object_id", type=_OBJECT_ID)
 @server_option
 @access_options
 @_as_json

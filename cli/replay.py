@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.table import Table
 
 from cli.failures import reported
 from cli.progress import bars
+from cli.target_options import AskingCommand, Target, access_options, server_option
 
 if TYPE_CHECKING:
     from simulator.replay.options import ReplayOptions
@@ -32,16 +34,12 @@ region_option = click.option(
 
 
 @click.command(
-    epilog="Example: nearcast replay runs/city --target localhost:7433 --report runs/city/replay.html"
+    cls=AskingCommand,
+    epilog="Example: nearcast replay runs/city --server localhost --report runs/city/replay.html",
 )
 @click.argument("simulation", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--target", default="127.0.0.1:7433", show_default=True, help="Server's address.")
-@click.option("--token", envvar="NEARCAST_TOKEN", help="Token the server asks for.")
-@click.option(
-    "--tls-root",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Certificates to verify the server with, PEM; none for a server without TLS.",
-)
+@server_option
+@access_options
 @click.option(
     "--fleets",
     type=click.IntRange(1, 1000),
@@ -89,9 +87,6 @@ region_option = click.option(
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures here.")
 def replay(
     simulation: Path,
-    target: str,
-    token: str | None,
-    tls_root: Path | None,
     fleets: int,
     processes: int,
     clock: str,
@@ -101,6 +96,7 @@ def replay(
     picture: Path | None,
     page: Path | None,
     json_file: Path | None,
+    **access: Any,  # noqa: ANN401
 ) -> None:
     """Drive a server with a SIMULATION folder and audit lists.
 
@@ -108,25 +104,37 @@ def replay(
     --virtual-time unless time is to be real. Exits with status 1 when a single list differs from the
     oracle's.
     """
-    from nearcast import RegionMode, Tls  # noqa: PLC0415
+    from nearcast import NearcastError, RegionMode  # noqa: PLC0415
     from simulator.replay.options import ReplayClock, ReplayError, ReplayOptions  # noqa: PLC0415
+    from simulator.simulation import SimulationError, load  # noqa: PLC0415
 
+    target = Target(**access)
+    token, tls = target.credentials()
     with reported(ReplayError):
         options = ReplayOptions(
-            target,
+            target.server,
             token,
             fleets,
             audit_every,
             audit_share,
             RegionMode[region.upper()],
             ReplayClock.parse(clock),
-            None if tls_root is None else Tls(tls_root.read_bytes()),
+            tls,
         )
+    with reported(SimulationError, NearcastError, OSError):
+        load(simulation)
+        asyncio.run(_respond(target))
     report = run_replay(simulation, options, processes, picture, page)
     if json_file is not None:
         json_file.write_text(json.dumps(report.figures(), indent=2) + "\n")
     show(report)
     sys.exit(1 if report.mismatch_count else 0)
+
+
+async def _respond(target: Target) -> None:
+    """Find out whether the server responds: else processes and streams would, one after the other."""
+    async with target.connect() as client:
+        await client.status()
 
 
 def run_replay(

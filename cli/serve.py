@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.failures import reported
 from cli.progress import kernel_bar
+from cli.settings_errors import labelled, read_settings
 from cli.settings_options import SettingsCommand
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
-
     from server.main import Server
 
 READY = "serving on "
@@ -23,7 +21,10 @@ METRICS = "metrics on "
 """How the next one begins, if Prometheus is told."""
 
 
-@click.command(cls=SettingsCommand, epilog="Example: nearcast serve --area 14.18,35.80,14.58,36.09")
+@click.command(
+    cls=SettingsCommand,
+    epilog="Example: nearcast serve --area 14.18,35.80,14.58,36.09 --create",
+)
 @click.option(
     "--config",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -37,16 +38,10 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     """
     # gRPC's core logs what is reported below as an error anyway.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from pydantic import ValidationError  # noqa: PLC0415
-
     from server.monitoring.logs import begin_logging  # noqa: PLC0415
-    from server.settings import load_settings  # noqa: PLC0415
 
     given = {name: value for name, value in flags.items() if value not in (None, ())}
-    try:
-        settings = load_settings(given, config)
-    except ValidationError as error:
-        raise click.ClickException(_what_is_wrong(error)) from None
+    settings = read_settings(given, config)
     begin_logging(settings.log_level, settings.log_format)
     from server.errors import BridgeError, MetricsPortError, StoreError, TracingError  # noqa: PLC0415
     from server.identity.watched_file import FileError  # noqa: PLC0415
@@ -54,16 +49,11 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     from server.transport.listener import PortError  # noqa: PLC0415
 
     expected = (StoreError, PortError, MetricsPortError, BridgeError, TracingError, FileError, OSError)
-    with reported(*expected), kernel_bar() as on_compiling:
-        run(settings, _announce, on_compiling)
-
-
-def _what_is_wrong(error: ValidationError) -> str:
-    """Return a line for each setting that is wrong."""
-    return "\n".join(
-        f"{'.'.join(str(part) for part in one['loc']) or 'settings'}: {one['msg']} (got {one['input']!r})"
-        for one in error.errors()
-    )
+    try:
+        with kernel_bar() as on_compiling:
+            run(settings, _announce, on_compiling)
+    except expected as error:
+        raise click.ClickException(labelled(str(error), given, config)) from None
 
 
 def _announce(server: Server) -> None:

@@ -54,6 +54,8 @@ class Facts(NamedTuple):
         What is allowed, with the unit; empty if anything is.
     is_list
         Whether it may be given several times, and as a JSON list.
+    is_secret
+        Whether its value is shown nowhere.
     description
         What it does.
     """
@@ -65,6 +67,7 @@ class Facts(NamedTuple):
     default: str
     limit: str
     is_list: bool
+    is_secret: bool
     description: str
 
 
@@ -100,6 +103,7 @@ def _facts(name: str, field: FieldInfo) -> Facts:
         _default(field),
         " ".join(part for part in (shown.limit or _limit(field), shown.unit) if part),
         _is_list(field),
+        shown.is_secret,
         field.description or "",
     )
 

@@ -30,7 +30,7 @@ from cli.simulation.traces import traces
 @click.option(
     "--stream",
     is_flag=True,
-    help="Write OUT/feeds besides: messages and subscriptions as files for nearcast stream.",
+    help="Write OUT/feeds besides: messages and subscriptions as files for nearcast stream run.",
 )
 @click.option(
     "--stream-slice-s",

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.failures import reported
-from cli.target_options import Target, access_options
+from cli.target_options import AskingCommand, Target, access_options, server_option
 
 if TYPE_CHECKING:
     from nearcast import ServerStatus
 
 
-@click.command(epilog="Example: nearcast status localhost:7433")
-@click.argument("target", default="localhost:7433")
+@click.command(cls=AskingCommand, epilog="Example: nearcast status --server example.org --tls")
+@server_option
 @access_options
 @click.option("--all", "everything", is_flag=True, help="Show counters that are 0 and the limits, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
-def status(target: str, *, everything: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def status(*, everything: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Show what a server is doing and what it has counted.
 
     The exit status is 0 for a server that is serving and 1 for any other.
@@ -30,7 +30,7 @@ def status(target: str, *, everything: bool, as_json: bool, **options: Any) -> N
     from nearcast import NearcastError, ServerState  # noqa: PLC0415
 
     with reported(NearcastError):
-        found = asyncio.run(_ask(Target(target, **options)))
+        found = asyncio.run(_ask(Target(**options)))
     click.echo(json.dumps(_plain(found), indent=2) if as_json else _table(found, everything=everything))
     if found.state is not ServerState.SERVING:
         raise SystemExit(1)

@@ -1,57 +1,213 @@
-"""Which server a command asks, and how it gets in: options that several commands have."""
+"""Which server a command asks, and how it gets in: options that all commands have which ask one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
+from click.core import ParameterSource
+
+from cli.roots import RootsError, roots_of, system_roots
+from cli.server_address import PORT, ServerAddress
 
 if TYPE_CHECKING:
-    from nearcast import Client
+    from nearcast import Client, Tls
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+RESPONSE_S = 5.0
+"""How long a server may take for a response that it has at hand; gRPC itself would wait 20 s."""
+
+_HINTS_WITH_TLS = {
+    "WRONG_VERSION_NUMBER": "does the server speak TLS? If not, leave out --tls and --tls-root",
+    "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of these roots; --tls-root has others",
+    "Hostname Verification": "its certificate has another name: --tls-server-name says which",
+}
+"""By what gRPC says, what is likely wrong."""
+_HINTS_WITHOUT_TLS = dict.fromkeys(
+    ("Socket closed", "Connection reset"), "does the server ask for TLS? Give --tls, or --tls-root FILE"
+)
 
 
 class Target(NamedTuple):
-    """A server to be asked."""
+    """A server to be asked.
+
+    Parameters
+    ----------
+    server
+        HOST:PORT.
+    token
+        Of the caller, if there is one.
+    token_file
+        Where it is instead.
+    tls
+        Whether the connection is encrypted; a root or a name says so, too.
+    tls_root
+        Certificates to verify the server with; None for the system's.
+    tls_server_name
+        Of the server's certificate, if it is not the host.
+    """
 
     server: str
-    token: str | None
-    tls_root: Path | None
+    token: str | None = None
+    token_file: Path | None = None
+    tls: bool = False
+    tls_root: Path | None = None
+    tls_server_name: str | None = None
 
-    def connect(self) -> AbstractAsyncContextManager[Client]:
-        """Return what connects a client."""
-        from nearcast import Tls, connect  # noqa: PLC0415
+    @asynccontextmanager
+    async def connect(self, limit_s: float | None = RESPONSE_S) -> AsyncIterator[Client]:
+        """Connect a client; what is done with it takes so long at most.
 
-        tls = None if self.tls_root is None else Tls(self.tls_root.read_bytes())
-        return connect(self.server, token=self.token, tls=tls)
+        Raises
+        ------
+        UnavailableError
+            If the server is not there or gives no response; the message says what may be wrong.
+        click.ClickException
+            If a token or certificates cannot be read.
+        """
+        token, tls = self.credentials()
+        from nearcast import UnavailableError, connect  # noqa: PLC0415
+
+        try:
+            async with asyncio.timeout(limit_s), connect(self.server, token=token, tls=tls) as client:
+                yield client
+        except UnavailableError as error:
+            raise UnavailableError(self.explained(error)) from None
+        except TimeoutError:
+            raise UnavailableError(self.silent(limit_s)) from None
+
+    def credentials(self) -> tuple[str | None, Tls | None]:
+        """Return the token and how the connection is encrypted.
+
+        Raises
+        ------
+        click.ClickException
+            If they cannot be read.
+        """
+        from nearcast import Tls  # noqa: PLC0415
+
+        try:
+            token = self.token if self.token_file is None else self.token_file.read_text("ascii").strip()
+            if not self._is_encrypted():
+                return token, None
+            roots = system_roots() if self.tls_root is None else roots_of(self.tls_root)
+        except RootsError as error:
+            raise click.ClickException(f"--tls-root: {error}") from None
+        except (OSError, UnicodeError) as error:
+            reason = f"--token-file {self.token_file} cannot be read: {error}"
+            raise click.ClickException(reason) from None
+        return token, Tls(roots, self.tls_server_name)
+
+    def explained(self, error: Exception) -> str:
+        """Return what an error says, and what may be wrong."""
+        text = str(error)
+        hints = _HINTS_WITH_TLS if self._is_encrypted() else _HINTS_WITHOUT_TLS
+        hint = next((hint for phrase, hint in hints.items() if phrase in text), None)
+        return text if hint is None else f"{text}; {hint}"
+
+    def silent(self, limit_s: float | None) -> str:
+        """Say that there was no response."""
+        return f"{self.server} accepts connections, but gave no response within {limit_s:g} s"
+
+    def _is_encrypted(self) -> bool:
+        return self.tls or self.tls_root is not None or self.tls_server_name is not None
 
 
 def access_options(command: _Command) -> _Command:
-    """Give a command `--token` and `--tls-root`, as arguments of these names."""
+    """Give a command the options of tokens and TLS, as arguments of the names that `Target` has."""
     for option in (
         click.option(
-            "--tls-root",
-            envvar="NEARCAST_TLS_ROOT",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Certificates to verify the server with, PEM.",
+            "--tls-server-name",
+            metavar="NAME",
+            envvar="NEARCAST_TLS_SERVER_NAME",
+            show_envvar=True,
+            help="With TLS, name in the server's certificate, if it is not the host.",
         ),
-        click.option("--token", envvar="NEARCAST_TOKEN", help="What the server asks for."),
+        click.option(
+            "--tls-root",
+            metavar="FILE",
+            envvar="NEARCAST_TLS_ROOT",
+            show_envvar=True,
+            type=_FILE,
+            help="With TLS, verify the server by the certificates of this file, PEM.",
+        ),
+        click.option(
+            "--tls",
+            is_flag=True,
+            envvar="NEARCAST_TLS",
+            show_envvar=True,
+            help="With TLS, verify the server by the certificates that this system trusts.",
+        ),
+        click.option(
+            "--token-file",
+            metavar="FILE",
+            envvar="NEARCAST_TOKEN_FILE",
+            show_envvar=True,
+            type=_FILE,
+            callback=_instead_of_token,
+            help="File with the token.",
+        ),
+        click.option(
+            "--token",
+            metavar="TEXT",
+            envvar="NEARCAST_TOKEN",
+            show_envvar=True,
+            is_eager=True,
+            help="Token, if the server asks for one. Other users of this machine can see it on a "
+            "command line, and not in the variable or a file.",
+        ),
     ):
         command = option(command)
     return command
 
 
 def server_option(command: _Command) -> _Command:
-    """Give a command `--server`, for one whose arguments are something else."""
+    """Give a command `--server`."""
     return click.option(
         "--server",
-        metavar="HOST:PORT",
+        type=ServerAddress(),
         envvar="NEARCAST_SERVER",
-        default="localhost:7433",
+        show_envvar=True,
+        default=f"localhost:{PORT}",
         show_default=True,
-        help="Where it listens.",
+        help=f"Where the server listens; without a port, {PORT}.",
     )(command)
+
+
+class AskingCommand(click.Command):
+    """A command that asks a server. Who gives that as an argument is told how it is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if not error.message.startswith("Got unexpected extra argument"):
+                raise
+            raise click.UsageError(f"{error.message}; a server is --server HOST[:PORT]", ctx) from None
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
+        """Run the command, without the log of gRPC's core: what it says comes as an error, too."""
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+        return super().invoke(ctx)
+
+
+def _instead_of_token(
+    context: click.Context, _parameter: click.Parameter, value: Path | None
+) -> Path | None:
+    """Let a file and a token exclude each other on the command line, which wins over variables."""
+    if value is None or not context.params.get("token"):
+        return value
+    by_flag = ParameterSource.COMMANDLINE
+    if context.get_parameter_source("token") is not by_flag:
+        return value
+    if context.get_parameter_source("token_file") is by_flag:
+        raise click.UsageError("--token and --token-file exclude each other")
+    return None

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.failures import reported
-from cli.target_options import Target, access_options
+from cli.target_options import RESPONSE_S, AskingCommand, Target, access_options, server_option
 
 if TYPE_CHECKING:
     from cli.top_frame import History
+    from nearcast import Client
 
 _WIDTH = 110
 """Columns of a picture."""
 
 
-@click.command(epilog="Example: nearcast top localhost:7433")
-@click.argument("server", metavar="[TARGET]", default="localhost:7433")
+@click.command(cls=AskingCommand, epilog="Example: nearcast top --server example.org --tls")
+@server_option
 @access_options
 @click.option(
     "--interval-s",
@@ -72,28 +73,34 @@ async def _watch(target: Target, history: History, interval_s: float, frames: in
     from nearcast import UnavailableError  # noqa: PLC0415
 
     console = Console(width=None if Console().is_terminal else _WIDTH)
-    async with target.connect() as client:
+    async with target.connect(limit_s=None) as client:
         if frames is not None:
-            await _look(client, history)
+            await _look(client, target, history)
             for _ in range(frames):
                 await asyncio.sleep(interval_s)
-                await _look(client, history)
+                await _look(client, target, history)
             console.print(history.frame(target.server))
             return
         with Live(console=console, screen=console.is_terminal, auto_refresh=False) as live:
             while True:
                 try:
-                    await _look(client, history)
+                    await _look(client, target, history)
                     live.update(history.frame(target.server), refresh=True)
                 except UnavailableError as error:
-                    live.update(f"{target.server}: {error}", refresh=True)
+                    live.update(f"{target.server}: {target.explained(error)}", refresh=True)
                 await asyncio.sleep(interval_s)
 
 
-async def _look(client: Any, history: History) -> None:  # noqa: ANN401 - nearcast.Client, imported late
+async def _look(client: Client, target: Target, history: History) -> None:
     from cli.top_frame import Sample  # noqa: PLC0415
+    from nearcast import UnavailableError  # noqa: PLC0415
 
-    history.add(Sample(time.monotonic(), await client.status()))
+    try:
+        async with asyncio.timeout(RESPONSE_S):
+            found = await client.status()
+    except TimeoutError:
+        raise UnavailableError(target.silent(RESPONSE_S)) from None
+    history.add(Sample(time.monotonic(), found))
 
 
 def _draw(history: History, target: Target, file: Path) -> None:

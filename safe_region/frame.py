@@ -90,6 +90,13 @@ class Frame:
         height = (area.lat_max - area.lat_min) * y_scale
         return cls(area, lon0, lat0, x_scale, y_scale, math.sqrt(width * width + height * height))
 
+    @property
+    def size_m(self) -> tuple[float, float]:
+        """Width and height of the area on the plane."""
+        area = self.area
+        width_deg, height_deg = area.lon_max - area.lon_min, area.lat_max - area.lat_min
+        return width_deg * self.x_m_per_deg, height_deg * self.y_m_per_deg
+
     def project(self, lon: float, lat: float) -> Point:
         """Map degrees to plane metres. Defined everywhere, also outside the area."""
         return Point((lon - self.lon0_deg) * self.x_m_per_deg, (lat - self.lat0_deg) * self.y_m_per_deg)

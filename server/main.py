@@ -23,6 +23,7 @@ from index.catalogue import (
 )
 from index.square import Square
 from index.tables.growth import reserve
+from safe_region.extras import how_to_install
 from safe_region.frame import Frame
 from safe_region.jit.ahead import Report
 from server.core.coordinator import Coordinator
@@ -129,8 +130,7 @@ class Server:
             raise
 
     async def _start(self, settings: ServerSettings, identity: Identity) -> None:
-        if settings.store != Path(":memory:"):
-            settings.store.parent.mkdir(parents=True, exist_ok=True)
+        _require_place(settings)
         self._store = SqliteStore(settings.store, self._frame, tells=bool(settings.outlet))
         try:
             feeds = _opened_feeds(settings)
@@ -163,8 +163,9 @@ class Server:
             self._bridge = [asyncio.create_task(one.run()) for one in bridge]
             await self._listener.serve()
         except BaseException:
-            self._store.close()
+            self._store.discard()
             raise
+        _log.info("service area: %s", _described(self._frame))
         _log.info(
             "serving on %s:%d: %d objects, %d parked subscriptions recovered from %s",
             settings.host,
@@ -244,6 +245,42 @@ class Server:
             task.result()  # raises what made it fail
 
 
+def _require_place(settings: ServerSettings) -> None:
+    """Find out that the store is there, or make the folders on the way to a new one.
+
+    Raises
+    ------
+    StoreError
+        If it does not exist and must not be made, or cannot be a file.
+    """
+    path = settings.store
+    if path == Path(":memory:"):
+        return
+    try:
+        if path.is_dir():
+            raise StoreError(f"store is {str(path)!r}, must be a file: that is a folder")
+        if path.exists():
+            return
+        if not settings.create:
+            raise StoreError(
+                f"store is {str(path)!r}, must exist: there is no such file; --create makes a new store"
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"store is {str(path)!r}, must be a file: {error.strerror}") from error
+
+
+def _described(frame: Frame) -> str:
+    """Put a service area in words, so that swapped coordinates are seen."""
+    width_km, height_km = (length_m / 1000.0 for length_m in frame.size_m)
+    lon, lat = frame.lon0_deg, frame.lat0_deg
+    north, east = "N" if lat >= 0.0 else "S", "E" if lon >= 0.0 else "W"
+    return (
+        f"{width_km:,.4g} km from west to east, {height_km:,.4g} km from south to north, "
+        f"about {abs(lat):.4f} {north}, {abs(lon):.4f} {east}"
+    )
+
+
 def _engine_options(settings: ServerSettings, frame: Frame, limits: Limits) -> EngineOptions:
     low = frame.project(settings.area.lon_min, settings.area.lat_min)
     square = Square(0.0, 0.0, max(-low.x_m, -low.y_m))
@@ -298,9 +335,7 @@ def _opened_feeds(settings: ServerSettings) -> _Feeds:
     try:
         from server.bridge.feeds import given, taken  # noqa: PLC0415
     except ImportError as error:
-        raise BridgeError(
-            f"inlet and outlet need {error.name}: pip install 'nearcast[bridge]'"
-        ) from error
+        raise BridgeError(f"inlet and outlet need {error.name}: {how_to_install('bridge')}") from error
     try:
         return _Feeds(
             taken(settings.inlet) if settings.inlet else None,

@@ -22,6 +22,8 @@ class Shown:
     metavar: str = ""
     limit: str = ""
     """What is allowed, if a validator decides on it."""
+    is_secret: bool = False
+    """Whether the value must not be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def _existing(path: Path) -> Path:
     except OSError:
         is_file = False
     if not is_file:
-        raise ValueError("Path does not point to a file")
+        raise ValueError("must be an existing file")
     return path
 
 

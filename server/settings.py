@@ -57,6 +57,9 @@ _RATE_MAX = 1e9
 _TENANT = "1 to 64 printable characters, none of them a blank"
 _TENANT_LENGTH_MAX = 64
 
+_AREA_M_MIN = 1.0
+"""A narrower service area is a mistake: positions of devices are metres off."""
+
 _LEASE_MS = 600_000
 """Ten minutes: long for a phone that sleeps between two signs of life, short for who counts devices."""
 
@@ -79,6 +82,11 @@ class ServerSettings(BaseSettings):
         description="Service area: west, south, east, north."
     )
     store: Path = Field(Path("nearcast.db"), description="Database file; ':memory:' forgets everything.")
+    create: bool = Field(
+        False,
+        description="Make the store, and folders on the way to it, if there is none. Without, a path "
+        "that does not exist is an error: a mistake in it must not become an empty server.",
+    )
     virtual_time: bool = Field(False, description="Let AdvanceClock drive the time.")
     buffer_extra: Annotated[int | Literal["auto"], Shown(limit=_BUFFER_EXTRA)] = Field(
         "auto",
@@ -165,7 +173,7 @@ class ServerSettings(BaseSettings):
         description="Feed of messages to which every object is told that is published, taken back or "
         "expires, in order, at least once.",
     )
-    tokens: Annotated[tuple[str, ...], Shown(flag="--token")] = Field(
+    tokens: Annotated[tuple[str, ...], Shown(flag="--dev-token", is_secret=True)] = Field(
         (),
         description="Secret for development: who presents it may do everything, as anybody of the "
         "default tenant; repeat for more. Without any, and without keys, everybody may.",
@@ -244,14 +252,19 @@ class ServerSettings(BaseSettings):
     @classmethod
     def _read_area(cls, value: Any) -> Any:  # noqa: ANN401
         """Accept "a,b,c,d", a JSON list, and a list."""
-        if isinstance(value, str):
-            text = value.strip()
-            value = json.loads(text) if text.startswith("[") else text.split(",")
-        if isinstance(value, list | tuple) and len(value) == len(Area._fields):
-            area = Area(*(float(bound) for bound in value))
-            Frame.of(area)  # raises ValueError with the bound that is wrong
-            return area
-        raise ValueError(f"area is {value!r}, must be lon_min,lat_min,lon_max,lat_max in degrees")
+        try:
+            area = Area(*(float(bound) for bound in _listed(value)))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"area is {value!r}, must be lon_min,lat_min,lon_max,lat_max in degrees"
+            ) from None
+        width_m, height_m = Frame.of(area).size_m  # raises ValueError with the bound that is wrong
+        if min(width_m, height_m) < _AREA_M_MIN:
+            raise ValueError(
+                f"area is {width_m:.3g} m wide and {height_m:.3g} m high, must be at least "
+                f"{_AREA_M_MIN:g} m wide and high"
+            )
+        return area
 
     @field_validator("buffer_extra")
     @classmethod
@@ -280,22 +293,27 @@ class ServerSettings(BaseSettings):
     def _know_moving_index(cls, value: str) -> str:
         return _known(value, "moving_index", (NO_INDEX, *MOVING_INDEXES))
 
+    @field_validator("inlet", "outlet")
+    @classmethod
+    def _know_address(cls, value: str) -> str:
+        if is_redis(value):
+            RedisAddress.parse(value)
+        return value
+
     @model_validator(mode="after")
-    def _know_feeds(self) -> ServerSettings:
-        for name in ("inlet", "outlet"):
-            value = getattr(self, name)
-            if is_redis(value):
-                RedisAddress.parse(value)
+    def _keep_feeds_apart(self) -> ServerSettings:
         if self.inlet and self.inlet == self.outlet:
             raise ValueError(f"outlet is {self.outlet!r}, must not be the inlet")
         return self
 
     @model_validator(mode="after")
     def _pair_tls(self) -> ServerSettings:
-        if (self.tls_certificate is None) != (self.tls_key is None):
-            raise ValueError("tls_certificate and tls_key must be given together")
+        if self.tls_certificate is not None and self.tls_key is None:
+            raise ValueError("tls_certificate needs --tls-key: they must be given together")
+        if self.tls_key is not None and self.tls_certificate is None:
+            raise ValueError("tls_key needs --tls-certificate: they must be given together")
         if self.tls_client_roots is not None and self.tls_certificate is None:
-            raise ValueError("tls_client_roots needs tls_certificate and tls_key")
+            raise ValueError("tls_client_roots needs --tls-certificate and --tls-key")
         return self
 
     @field_validator("tenants")
@@ -304,7 +322,7 @@ class ServerSettings(BaseSettings):
         for name in value:
             is_name = 1 <= len(name) <= _TENANT_LENGTH_MAX and name.isprintable() and " " not in name
             if not is_name:
-                raise ValueError(f"tenant is {name!r}, must be {_TENANT}")
+                raise ValueError(f"tenants has {name!r}, must have {_TENANT}")
         if len(set(value)) != len(value):
             raise ValueError("tenants must be different from each other")
         return value
@@ -312,9 +330,9 @@ class ServerSettings(BaseSettings):
     @model_validator(mode="after")
     def _keep_tenants_apart(self) -> ServerSettings:
         if self.tenants and self.jwks is None:
-            raise ValueError("tenants needs jwks: only signed tokens say of which tenant a caller is")
+            raise ValueError("tenants needs --jwks: only signed tokens say of which tenant a caller is")
         if self.tenants and (self.inlet or self.outlet):
-            raise ValueError("tenants must be none with an inlet or outlet, which belong to no tenant")
+            raise ValueError("tenants must be none with --inlet or --outlet, which belong to no tenant")
         return self
 
     @model_validator(mode="after")
@@ -323,9 +341,17 @@ class ServerSettings(BaseSettings):
         if not is_secure and not self.insecure and not _is_loopback(self.host):
             raise ValueError(
                 f"host is {self.host!r}, must be of this machine without TLS and tokens: give "
-                "tls_certificate, tls_key and jwks, or say insecure"
+                "--tls-certificate, --tls-key and --jwks, or say --insecure"
             )
         return self
+
+
+def _listed(value: Any) -> Any:  # noqa: ANN401
+    """Return what a text has between commas, or as a JSON list."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    return json.loads(text) if text.startswith("[") else text.split(",")
 
 
 def _is_loopback(host: str) -> bool:

@@ -18,6 +18,9 @@ from tests.support.amounts import SEED, TIMES
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+os.environ.setdefault("NEARCAST_CREATE", "true")
+"""Servers of tests make their stores, unless a test says that they do not."""
+
 _ROOT = Path(__file__).resolve().parents[1]
 _SPARK = ("tests/simulator/", "tests/streaming/")
 """Tests below each of which share a session."""

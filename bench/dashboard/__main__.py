@@ -16,7 +16,7 @@ from bench.dashboard.panels import draw
 from bench.dashboard.recording import recorded
 
 _EVERY_S = 1.0
-_WATCH = "watch it: nearcast top "
+_WATCH = "watch it: nearcast top --server "
 _TOP_AFTER_S = 8.0
 """In the demo, after its server has begun: devices have attached by then."""
 _TOP_FRAMES = 20
@@ -51,7 +51,7 @@ def _picture_top(address: str, out: Path) -> None:
         "-m",
         "cli",
         "top",
-        address,
+        f"--server={address}",
         f"--frames={_TOP_FRAMES}",
         f"--svg={out / 'top.svg'}",
     ]

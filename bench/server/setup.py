@@ -28,7 +28,7 @@ def serving(
     """Run a server with the store of a folder, on any port by default."""
     area = ",".join(repr(bound) for bound in workload.area)
     store = folder / "store.db"
-    own = [f"--area={area}", f"--port={port}", f"--store={store}"]
+    own = [f"--area={area}", f"--port={port}", f"--store={store}", "--create"]
     with running(["cli", "serve", *own, *flags], _READY, folder / "server.log") as process:
         yield process
 

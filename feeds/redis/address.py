@@ -56,7 +56,8 @@ class RedisAddress:
             parts = urlsplit(text)
             _ = parts.port  # raises if it is none
         except ValueError as error:
-            raise AddressError(f"address is {text}, must be like {_FORM}: {error}") from None
+            shown = "" if "@" in text else f" is {text},"  # it might be a password
+            raise AddressError(f"address{shown} must be like {_FORM}: {error}") from None
         path = parts.path.strip("/").split("/")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         streams = options.pop("streams", "1")

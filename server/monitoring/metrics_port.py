@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 import threading
@@ -116,8 +117,13 @@ class MetricsPort:
         try:
             self._server = _Server(host, port)
         except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise MetricsPortError(
+                    f"metrics_port is {port}, must be free on metrics_host {host}: {error.strerror}"
+                ) from error
             raise MetricsPortError(
-                f"metrics_port is {port}, must be free on metrics_host {host}: {error.strerror}"
+                f"metrics_host is {host!r}, must be an address of this machine on which metrics_port "
+                f"{port} can be listened on: {error.strerror}"
             ) from error
         self.port: int = self._server.server_port
         self._thread: threading.Thread | None = None

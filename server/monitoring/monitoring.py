@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from safe_region.extras import how_to_install
 from server.errors import TracingError
 from server.monitoring.readings import Readings
 from server.object_traces import ObjectTraces
@@ -73,5 +74,5 @@ def _opened_tracing(settings: ServerSettings) -> Tracing | None:
     try:
         from server.monitoring.tracing import Tracing  # noqa: PLC0415
     except ImportError as error:
-        raise TracingError(f"traces need {error.name}: pip install 'nearcast[tracing]'") from error
+        raise TracingError(f"traces need {error.name}: {how_to_install('tracing')}") from error
     return Tracing(settings.trace_endpoint)

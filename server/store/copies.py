@@ -48,6 +48,7 @@ def restore(source: Path, target: Path, progress: Progress) -> None:
     # The log of another store would be taken for that of this one.
     for suffix in ("", "-wal", "-shm", "-journal"):
         _require_free(target.with_name(target.name + suffix))
+    _require_folder(target)
     with contextlib.closing(locked(str(target))):
         _copy(source, target, progress)
 
@@ -57,9 +58,15 @@ def _require_free(path: Path) -> None:
         raise StoreError(f"{path} is there already: move it away, or choose another name")
 
 
+def _require_folder(target: Path) -> None:
+    if not target.parent.is_dir():
+        raise StoreError(f"{target} cannot be written: there is no folder {target.parent}, make it first")
+
+
 def _copy(source: Path, target: Path, progress: Progress) -> None:
     if not source.is_file():
         raise StoreError(f"store {source} is not there")
+    _require_folder(target)
     part = target.with_name(f"{target.name}.part")
     try:
         part.unlink(missing_ok=True)

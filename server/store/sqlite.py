@@ -51,6 +51,9 @@ _Sought = TypeVar("_Sought")
 _HEARD_STEP_MS = 3_600_000
 """When a device was heard of is written an hour late at most: it is weighed against days."""
 
+_LOCK = ".lock"
+"""What the file beside a store is called that keeps a second server out, after the store."""
+
 _FREE_SHARE = 4
 """Pages are given back while more than one in so many is free; the others will be needed again."""
 _FREE_MIN = 256
@@ -97,9 +100,13 @@ class SqliteStore:
         self._told_number = self._number = 0
         self._upkeep: Upkeep | None = None
         self._writing = threading.Lock()
+        self._is_new = False
+        self._is_discarded = True
         with contextlib.ExitStack() as opened:
             if self.path != opening.MEMORY:
                 self._lock = opened.enter_context(contextlib.closing(locked(self.path)))
+                self._is_new = not Path(self.path).exists()
+                opened.callback(self._remove_what_is_new)
             self._database = opened.enter_context(contextlib.closing(opening.connected(self.path)))
             try:
                 opening.prepare(self._database, self.path, frame)
@@ -110,6 +117,7 @@ class SqliteStore:
                     self._upkeep = Upkeep(self.path, self._writing)
             except (sqlite3.Error, UnicodeError) as error:
                 raise StoreError(f"store {self.path} cannot be used: {_explained(error)}") from error
+            self._is_discarded = False
             self._opened = opened.pop_all()
 
     def recover(self) -> Recovered:
@@ -258,6 +266,17 @@ class SqliteStore:
             self._upkeep.close()
         self._opened.close()
 
+    def discard(self) -> None:
+        """Close the file; if there was none before it was opened, remove it. For a start that failed."""
+        self._is_discarded = True
+        self.close()
+
+    def _remove_what_is_new(self) -> None:
+        """Remove the files of a discarded store, while the lock is still held."""
+        if self._is_new and self._is_discarded:
+            for suffix in ("", "-wal", "-shm", "-journal", _LOCK):
+                Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+
 
 def locked(path: str) -> sqlite3.Connection:
     """Hold a lock beside a store for as long as the connection is open; it ends with the process.
@@ -265,10 +284,12 @@ def locked(path: str) -> sqlite3.Connection:
     A lock of its own, and not one of the store, so that others may read that. SQLite takes it, as it
     knows how on every system.
     """
-    lock = opening.connected(f"{path}.lock")
+    lock = opening.connected(f"{path}{_LOCK}")
     try:
         lock.execute("PRAGMA journal_mode=MEMORY")  # no further file beside it
         lock.execute("BEGIN EXCLUSIVE")
+        if not Path(f"{path}{_LOCK}").exists():  # who held it has removed it with the store
+            raise sqlite3.OperationalError("its lock was removed")
     except sqlite3.Error as error:
         lock.close()
         raise StoreError(f"store {path} cannot be used: {_explained(error)}") from error

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -53,6 +56,28 @@ SERVICES = (
 
 class PortError(Exception):
     """The address cannot be listened on."""
+
+
+def _why_not(host: str, port: int) -> str:
+    """Say why an address cannot be listened on, which gRPC does not."""
+    name = host.strip("[]")
+    try:
+        family, kind, protocol, _, (address, *_) = socket.getaddrinfo(
+            name, None, type=socket.SOCK_STREAM
+        )[0]
+    except OSError:
+        return f"host is {host!r}, must be an address or a name of this machine: nobody knows it"
+    try:
+        with socket.socket(family, kind, protocol) as probe:
+            probe.bind((address, port))
+    except PermissionError:
+        return f"port is {port}, must be one on which this user may listen"
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return f"port is {port}, must be free on host {host}: another program listens on it"
+        reason = os.strerror(error.errno or 0).lower()
+        return f"host is {host!r}, must be an address or a name of this machine: {reason}"
+    return f"port is {port}, must be free on host {host}: {host}:{port} cannot be listened on"
 
 
 class _Beginnings(grpc.aio.ServerInterceptor):
@@ -148,9 +173,7 @@ class Listener:
             else:
                 bound = self._server.add_secure_port(address, credentials_of(tls))
         except (RuntimeError, OSError) as error:
-            raise PortError(
-                f"port is {port}, must be free on host {host}: {address} cannot be listened on"
-            ) from error
+            raise PortError(await asyncio.to_thread(_why_not, host, port)) from error
         await self._server.start()
         return int(bound)
 

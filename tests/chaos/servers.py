@@ -52,7 +52,7 @@ class ServerProcess:
     async def start(self) -> None:
         """Start it; return when it serves. Raises RuntimeError with what it said if it does not."""
         command = [sys.executable, "-m", "tests.chaos.launcher", str(self._control), "serve"]
-        flags = [f"--area={AREA}", f"--port={self.port}", f"--store={self.store}"]
+        flags = [f"--area={AREA}", f"--port={self.port}", f"--store={self.store}", "--create"]
         flags.append(f"--lease-ms={LEASE_MS}")
         if self._virtual_time:
             flags.append("--virtual-time")

@@ -79,6 +79,7 @@ class StreamJob:
             "-m",
             "cli",
             "stream",
+            "run",
             *self.sources(),
             *paths,
             *options,
@@ -335,7 +336,7 @@ def _strike(job: StreamJob, tally: Tally, count: int, progress: Callable[[str, i
 
 def _audit(folder: Path) -> tuple[int, list[str]]:
     """Compare results with the definition; return how many, and what is wrong."""
-    command = [sys.executable, "-m", "cli", "stream-audit", f"--out={folder / 'out'}"]
+    command = [sys.executable, "-m", "cli", "stream", "audit", f"--out={folder / 'out'}"]
     command += [f"--checkpoint={folder / 'checkpoint'}", "--sample=2000"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()

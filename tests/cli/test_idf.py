@@ -46,6 +46,6 @@ def test_what_is_no_table_is_said_in_a_line(tmp_path, text):
 def test_a_server_that_is_not_there_is_named(documents, tmp_path):
     out = tmp_path / "weights.json"
     run("build", documents, "-o", out)
-    result = run("load", out, "127.0.0.1:1")
+    result = run("load", out, "--server=127.0.0.1:1")
     assert result.exit_code == 1
     assert "Traceback" not in result.output

@@ -18,14 +18,15 @@ from server.settings import ServerSettings, load_settings
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
 FIELDS = ServerSettings.model_fields
 AREA = "14,35,15,36"
-FLAGS = {"tokens": "--token", "tenants": "--tenant"}
+FLAGS = {"tokens": "--dev-token", "tenants": "--tenant"}
 LISTS = tuple(FLAGS)
-SWITCHES = ("virtual_time", "insecure")
+SWITCHES = ("virtual_time", "insecure", "create")
 
 TEXTS = {
     "host": "127.0.0.2",
     "area": "1,2,3,4",
     "store": "elsewhere.db",
+    "create": "true",
     "virtual_time": "true",
     "inlet": "messages",
     "outlet": "redis://127.0.0.1:6379/0/feed",

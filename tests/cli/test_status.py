@@ -23,9 +23,9 @@ async def test_what_a_server_has_counted(tmp_path):
         async with nearcast.connect(process.target) as client:
             await client.publisher().publish([GeoObject({"a"}, 14.5, 35.5, 60.0)])
             await (await client.attach("d", lon=14.5, lat=35.5)).subscribe(TopK({"a"}))
-            done = status(process.target, "--json")
-            table = status(process.target).stdout
-            full = status(process.target, "--all").stdout
+            done = status(f"--server={process.target}", "--json")
+            table = status(f"--server={process.target}").stdout
+            full = status(f"--server={process.target}", "--all").stdout
     finally:
         assert process.signal(signal.SIGTERM) == 0
     assert done.returncode == 0
@@ -44,7 +44,7 @@ async def test_what_a_server_has_counted(tmp_path):
 
 
 def test_no_server():
-    done = status("localhost:1")
+    done = status("--server=localhost:1")
     assert done.returncode == 1
     assert done.stderr.startswith("Error: UNAVAILABLE")
     assert done.stdout == ""

@@ -58,9 +58,12 @@ def test_what_serve_says_of_what_it_cannot_use(tmp_path):
     for flags, said in (
         ((f"--jwks={keys}",), "keys.json is no JSON Web Key Set"),
         (tls, "key.pem is the key of another certificate than"),
-        (("--host=0.0.0.0",), "must be of this machine without TLS and tokens"),
-        (("--tenant=acme",), "tenants needs jwks"),
-        ((f"--tls-client-roots={chain}",), "tls_client_roots needs tls_certificate and tls_key"),
     ):
         assert said in refused(*begin, *flags)
+    for flags, said in (
+        (("--host=0.0.0.0",), "must be of this machine without TLS and tokens"),
+        (("--tenant=acme",), "--tenant needs --jwks"),
+        ((f"--tls-client-roots={chain}",), "--tls-client-roots needs --tls-certificate and --tls-key"),
+    ):
+        assert said in refused(*begin, *flags, status=2)
     assert not store.exists()

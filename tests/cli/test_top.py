@@ -79,14 +79,16 @@ async def test_one_frame_and_a_picture_of_it(process, tmp_path):
     picture = tmp_path / "top.svg"
     async with nearcast.connect(process.target) as client:
         await (await client.attach("d", lon=14.5, lat=35.5)).subscribe(TopK({"a"}))
-        done = run("top", process.target, "--once", "--interval-s=0.1", f"--svg={picture}")
+        done = run("top", f"--server={process.target}", "--once", "--interval-s=0.1", f"--svg={picture}")
     assert done.returncode == 0, done.stderr
     assert "SERVING" in done.stdout
     assert "IN_SYNC" in done.stdout
     assert ET.parse(picture).getroot().tag.endswith("svg")  # noqa: S314 - ours
 
 
-@pytest.mark.parametrize("command", ["top --once localhost:1", "inspect device d --server localhost:1"])
+@pytest.mark.parametrize(
+    "command", ["top --once --server localhost:1", "inspect device d --server localhost:1"]
+)
 def test_no_server(command):
     done = run(*command.split())
     assert done.returncode == 1

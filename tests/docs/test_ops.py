@@ -16,7 +16,7 @@ from server.settings import ServerSettings
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "ops" / "Dockerfile").read_text()
 UNIT = ROOT / "ops" / "systemd" / "nearcast.service"
-OF_CLIENTS = {"token", "tls_root"}
+OF_CLIENTS = {"server", "token", "token_file", "tls", "tls_root", "tls_server_name"}
 """Variables of `nearcast status` and the like."""
 
 

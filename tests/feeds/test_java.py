@@ -84,7 +84,7 @@ def test_the_command_reports_by_its_exit_status(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert java.main() == 1
-    assert "nearcast[java]" in capsys.readouterr().err
+    assert "pip install '.[java]' in a checkout" in capsys.readouterr().err
     _runtime(tmp_path / "home", 21)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
     assert java.main() == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
+import tarfile
 
 import pytest
 from click.testing import CliRunner
@@ -10,7 +12,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from tests.protos.__main__ import main
 from tests.protos.breaks import breaks
-from tests.protos.sources import FOLDER, compiled
+from tests.protos.sources import FOLDER, _extract, compiled
 
 RELEASED = """
 syntax = "proto3";
@@ -298,3 +300,29 @@ def test_without_a_release_there_is_nothing_to_compare_with(repository):
 def test_without_a_history_there_is_nothing_to_compare_with(tmp_path):
     done = compare(tmp_path)
     assert (done.exit_code, "no tag of a release" in done.output) == (0, True)
+
+
+def test_a_commit_is_read_without_what_came_after_the_oldest_python(repository, monkeypatch):
+    """3.11.0 to 3.11.3 know no filters of archives."""
+
+    def extractall(_files, _path=".", _members=None, *, numeric_owner=False) -> None:  # noqa: ARG001
+        raise AssertionError("it extracts whatever is there, without a filter")
+
+    monkeypatch.setattr(tarfile.TarFile, "extractall", extractall)
+    assert compare(repository).exit_code == 1
+
+
+def test_an_archive_writes_nothing_outside_of_its_folder(tmp_path):
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as files:
+        link = tarfile.TarInfo("proto")
+        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path)
+        files.addfile(link)
+        member = tarfile.TarInfo("../outside.proto")
+        member.size = 1
+        files.addfile(member, io.BytesIO(b"x"))
+    (tmp_path / "inside").mkdir()
+    with pytest.raises(ValueError, match="outside of the archive's folder"):
+        _extract(archive.getvalue(), tmp_path / "inside")
+    assert [path.name for path in tmp_path.iterdir()] == ["inside"]
+    assert not list((tmp_path / "inside").iterdir())

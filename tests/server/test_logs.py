@@ -111,7 +111,7 @@ def bad_rows(folder):
 
 async def test_what_is_sent_gets_into_no_log_and_no_metric(tmp_path):
     bad_rows(tmp_path / "inlet")
-    flags = ("--log-format=json", f"--token={TOKEN}", f"--inlet={tmp_path / 'inlet'}")
+    flags = ("--log-format=json", f"--dev-token={TOKEN}", f"--inlet={tmp_path / 'inlet'}")
     async with process(*flags, f"--store={tmp_path / 's.db'}") as (address, metrics, written):
         await load(address)
         for _ in range(1_200):

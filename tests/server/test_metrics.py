@@ -161,7 +161,7 @@ def test_a_port_in_use_is_an_error_that_names_it_and_leaves_nothing(tmp_path):
         port = taken.getsockname()[1]
         store = tmp_path / "s.db"
         error = refused("serve", AREA, "--port=0", f"--metrics-port={port}", f"--store={store}")
-    assert error.startswith(f"Error: metrics_port is {port}, must be free on metrics_host 127.0.0.1")
+    assert error.startswith(f"Error: --metrics-port is {port}, must be free on metrics_host 127.0.0.1")
     assert not store.exists()
 
 

@@ -107,9 +107,7 @@ async def test_by_default_nothing_is_followed(collector):
 async def test_without_the_library_that_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     monkeypatch.delitem(sys.modules, "server.monitoring.tracing", raising=False)
-    with pytest.raises(
-        TracingError, match=r"traces need opentelemetry.*: pip install 'nearcast\[tracing\]'"
-    ):
+    with pytest.raises(TracingError, match=r"traces need opentelemetry.*: pip install '\.\[tracing\]'"):
         async with serving(settings(trace_share=0.5)):
             pass
 

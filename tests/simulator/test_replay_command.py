@@ -21,7 +21,7 @@ async def replay(simulation, server, *arguments):
     command = [sys.executable, "-m", "cli", "replay", str(simulation.path)]
     process = await asyncio.create_subprocess_exec(
         *command,
-        f"--target=127.0.0.1:{server.port}",
+        f"--server=127.0.0.1:{server.port}",
         *arguments,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""`nearcast stream-demo`."""
+"""`nearcast stream demo`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import click
 
 from cli.failures import reported
 from cli.progress import bars
-from cli.stream import MASTER, MECHANISMS, BatchLines
+from cli.stream.options import MASTER, MECHANISMS
+from cli.stream.run import BatchLines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +59,7 @@ _FILL_S = 8.0
     show_default=True,
     help="Folder for the simulation, the feeds and the results; what is there is replaced.",
 )
-def stream_demo(
+def demo(
     devices: int,
     seconds: int,
     arrivals_per_s: float,
@@ -71,7 +72,7 @@ def stream_demo(
     """See the distributed system: a city's messages come, results change, all stays exact.
 
     Simulates a generated city, lets its messages come file by file, keeps its subscriptions, top-k and
-    boolean, right with the job of `nearcast stream`, and compares results with the definition. Exits
+    boolean, right with the job of `nearcast stream run`, and compares results with the definition. Exits
     with status 1 when a single one differs.
     """
     from feeds.spark import spark_session  # noqa: PLC0415

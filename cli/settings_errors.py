@@ -1,0 +1,175 @@
+"""Wrong settings in words: a line for each, with how it was given, its value and what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
+
+import click
+
+from cli.settings_options import Facts, facts_of_settings
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+    from server.settings import ServerSettings
+
+_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
+_VALUE_LENGTH_MAX = 80
+_AREA_NEEDED = (
+    "the area is missing: give --area WEST,SOUTH,EAST,NORTH in degrees, such as "
+    "--area 14.18,35.80,14.58,36.09, or {variable}, or {name} in the file of --config"
+)
+
+
+class WrongSettings(click.ClickException):
+    """The settings cannot be used: as with any wrong use of a command, the exit status is 2."""
+
+    exit_code = 2
+
+
+class _Given(NamedTuple):
+    """Where settings come from.
+
+    Parameters
+    ----------
+    flags
+        By field.
+    config
+        The file, if there is one.
+    entries
+        What it has.
+    facts
+        Of all settings, by field.
+    """
+
+    flags: dict[str, Any]
+    config: Path | None
+    entries: dict[str, Any]
+    facts: dict[str, Facts]
+
+    def label(self, name: str) -> str:
+        """Name a setting as it was given; by its flag if it was not."""
+        facts = self.facts[name]
+        if name in self.flags:
+            return facts.flag
+        variable = next((one for one in os.environ if one.upper() == facts.variable), None)
+        if variable is not None:
+            return variable
+        return f"{name} in {self.config}" if name in self.entries else facts.flag
+
+    def labelled(self, message: str) -> str:
+        """Return a message that begins with a field, with its label instead."""
+        name, blank, rest = message.partition(" ")
+        return f"{self.label(name)}{blank}{rest}" if name in self.facts else message
+
+
+def read_settings(flags: dict[str, Any], config: Path | None) -> ServerSettings:
+    """Combine flags, environment and file.
+
+    Raises
+    ------
+    WrongSettings
+        If a setting is wrong, or the file is.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415
+    from pydantic_settings.exceptions import SettingsError  # noqa: PLC0415
+
+    from server.settings import load_settings  # noqa: PLC0415
+
+    given = _given(flags, config)
+    try:
+        return load_settings(flags, config)
+    except ValidationError as error:
+        raise WrongSettings("\n".join(_lines(error, given))) from None
+    except SettingsError:  # what is no JSON where a variable must be
+        raise WrongSettings("\n".join(_lists_that_are_none(given))) from None
+
+
+def labelled(message: str, flags: dict[str, Any], config: Path | None) -> str:
+    """Return what went wrong at the start; a setting that it begins with is named as it was given."""
+    return _given(flags, config).labelled(message)
+
+
+def _given(flags: dict[str, Any], config: Path | None) -> _Given:
+    entries = {} if config is None else _entries(config)
+    return _Given(flags, config, entries, {one.name: one for one in facts_of_settings()})
+
+
+def _entries(config: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(config.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise WrongSettings(f"{config} is no TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise WrongSettings(f"{config} is no text in UTF-8 (at line {line})") from None
+    except OSError as error:
+        raise WrongSettings(f"{config} cannot be read: {error.strerror}") from None
+
+
+def _lines(error: ValidationError, given: _Given) -> list[str]:
+    # Defaults that depend on other settings cannot be had where one of these is wrong.
+    errors = [one for one in error.errors() if one["type"] != "default_factory_not_called"]
+    return [_line(one, given) for one in errors]
+
+
+def _line(error: ErrorDetails, given: _Given) -> str:
+    message = str(error["ctx"]["error"]) if error["type"] == "value_error" else error["msg"]
+    if not error["loc"]:
+        return given.labelled(message)
+    name = str(error["loc"][0])
+    if name not in given.facts:
+        close = difflib.get_close_matches(name.replace("-", "_"), given.facts, 1)
+        guess = f": did you mean {close[0]!r}?" if close else ""
+        return f"{given.config}: {name!r} is no setting{guess}"
+    facts = given.facts[name]
+    if error["type"] == "missing":
+        return _AREA_NEEDED.format(variable=facts.variable, name=name)
+    if error["type"] == "value_error" and not message.startswith("must "):
+        told = given.labelled(message)
+        return told if told != message else f"{given.label(name)}: {message}"
+    value = f" is {_shown(error['input'])}," if not facts.is_secret else ""
+    limit = message if error["type"] == "value_error" else f"must be {_allowed(facts)}"
+    return f"{given.label(name)}{value} {limit}"
+
+
+def _allowed(facts: Facts) -> str:
+    """Return what a setting may be, in words."""
+    from server.settings import ServerSettings  # noqa: PLC0415
+
+    kind = ServerSettings.model_fields[facts.name].annotation
+    if facts.is_list:
+        return "texts: in a variable a JSON list of them, in the file a list"
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(get_args(kind))}"
+    names = [_KINDS.get(getattr(one, "__name__", ""), "") for one in (kind, *get_args(kind))]
+    parts = (next((one for one in names if one), ""), facts.limit)
+    return ", ".join(part for part in parts if part) or "a path"
+
+
+def _lists_that_are_none(given: _Given) -> list[str]:
+    lines = []
+    for facts in given.facts.values():
+        text = next((text for one, text in os.environ.items() if one.upper() == facts.variable), None)
+        if facts.is_list and text is not None and not _is_list(text):
+            lines.append(f'{facts.variable} must be a JSON list of texts, such as ["one", "two"]')
+    return lines
+
+
+def _is_list(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), list)
+    except ValueError:
+        return False
+
+
+def _shown(value: object) -> str:
+    text = re.sub(r"\s+", " ", repr(value) if isinstance(value, str) else str(value))
+    return text if len(text) <= _VALUE_LENGTH_MAX else f"{text[: _VALUE_LENGTH_MAX - 3]}..."

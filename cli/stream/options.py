@@ -1,0 +1,108 @@
+"""What commands of `nearcast stream` have in common: types of values, options, a session of Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.failures import reported
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+MECHANISMS = ("hashing", "location", "keyword", "prefix", "spatial-first", "keyword-first")
+"""Those of `streaming.distribution`, which is imported when it is needed."""
+MASTER = "local[*,4]"
+"""All cores, and what fails is tried again: with local[*] it would not be."""
+_DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
+_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class Window(click.ParamType[Any]):
+    """A number of messages, or a time with its unit."""
+
+    name = "COUNT|TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """Read it."""
+        from streaming.partition.window import WindowSize  # noqa: PLC0415
+
+        if isinstance(value, WindowSize):
+            return value
+        text = str(value).replace("_", "").strip()
+        if text.isdecimal() and int(text):
+            return WindowSize(count=int(text))
+        if (found := _DURATION.fullmatch(text)) and int(found[1]):
+            return WindowSize(duration_ms=int(found[1]) * _UNITS_MS[found[2]])
+        return self.fail(
+            f"{value!r} must be a number of messages, or a time like 90s, 10m, 24h", param, ctx
+        )
+
+
+class Feed(click.ParamType[Any]):
+    """A folder, or an address in Redis."""
+
+    name = "FOLDER|redis://..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """Read it."""
+        from feeds.redis.address import AddressError, RedisAddress, is_redis  # noqa: PLC0415
+
+        if not is_redis(str(value)):
+            return FOLDER.convert(value, param, ctx)
+        try:
+            return RedisAddress.parse(str(value))
+        except AddressError as error:
+            return self.fail(str(error), param, ctx)
+
+
+class Area(click.ParamType[Any]):
+    """A rectangle in degrees."""
+
+    name = "LON,LAT,LON,LAT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """Read it."""
+        from safe_region.frame import Area, Frame  # noqa: PLC0415
+
+        if isinstance(value, Area):
+            return value
+        try:
+            area = Area(*map(float, str(value).split(",")))
+            Frame.of(area)
+        except (TypeError, ValueError) as error:
+            self.fail(f"{value!r} must be west,south,east,north in degrees: {error}", param, ctx)
+        return area
+
+
+OUT_OPTION = click.option("--out", type=FOLDER, required=True, help="Folder of the job's results.")
+CHECKPOINT_OPTION = click.option(
+    "--checkpoint",
+    type=FOLDER,
+    required=True,
+    help="Folder of what the job needs to go on where it was.",
+)
+MASTER_OPTION = click.option("--master", default=MASTER, show_default=True, help="Spark's master URL.")
+MEMORY_OPTION = click.option(
+    "--memory",
+    type=FOLDER,
+    default=Path("/dev/shm"),  # noqa: S108 - a folder for each job, of its own
+    show_default=True,
+    help="Folder on a file system in memory, where indexes lie between batches.",
+)
+
+
+@contextmanager
+def session(master: str, more: dict[str, str] | None = None) -> Iterator[SparkSession]:
+    """Yield a session of Spark."""
+    from feeds.java import JavaNotFoundError  # noqa: PLC0415
+    from feeds.spark import spark_session  # noqa: PLC0415
+
+    with reported(JavaNotFoundError), spark_session(master, more) as spark:
+        yield spark

@@ -1,0 +1,63 @@
+"""`nearcast stream lists`, `audit` and `release`: what is done with a job's results, and behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cli.failures import reported
+from cli.stream.options import CHECKPOINT_OPTION, MASTER_OPTION, MEMORY_OPTION, OUT_OPTION, session
+
+
+@click.command(epilog="Example: nearcast stream lists --out result --to lists.parquet")
+@OUT_OPTION
+@click.option("--batch", type=int, help="As it was behind this batch; the last one if not given.")
+@click.option(
+    "--to",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder for the table, Parquet; what is there is replaced.",
+)
+@MASTER_OPTION
+def lists(out: Path, batch: int | None, to: Path, master: str) -> None:
+    """Write the present results of a job: subscription, object, score."""
+    from streaming.result import lists as table  # noqa: PLC0415
+
+    with reported(table.ResultError, OSError), session(master) as spark:
+        table.lists(out, spark, batch).write.mode("overwrite").parquet(str(to))
+        count = spark.read.parquet(str(to)).count()
+    click.echo(f"{to}: {count:,} rows")
+
+
+@click.command(epilog="Example: nearcast stream audit --out result --checkpoint state")
+@OUT_OPTION
+@CHECKPOINT_OPTION
+@click.option("--sample", type=int, default=200, show_default=True, help="How many results, at most.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Which ones.")
+@MASTER_OPTION
+def audit(out: Path, checkpoint: Path, sample: int, seed: int, master: str) -> None:
+    """Compare present results of a job with the definition, for which the feeds must be there."""
+    from streaming.plan import PlanError  # noqa: PLC0415
+    from streaming.result.audit import audit as audited  # noqa: PLC0415
+    from streaming.result.lists import ResultError  # noqa: PLC0415
+
+    with reported(ResultError, PlanError, OSError), session(master) as spark:
+        found = audited(checkpoint, out, spark, sample, seed)
+    for one in found.mismatches:
+        click.echo(one)
+    click.echo(f"audit: {found.lists} lists, {len(found.mismatches)} mismatches")
+    if found.mismatches:
+        raise click.exceptions.Exit(1)
+
+
+@click.command(epilog="Example: nearcast stream release --checkpoint state")
+@CHECKPOINT_OPTION
+@MEMORY_OPTION
+def release(checkpoint: Path, memory: Path) -> None:
+    """Remove from memory the indexes of a job that has ended; if it goes on, it builds them anew."""
+    from streaming.plan import Plan, PlanError  # noqa: PLC0415
+    from streaming.tasks.processor import release as removed  # noqa: PLC0415
+
+    with reported(PlanError, OSError):
+        removed(Plan.read(checkpoint / "plan.json"), memory)

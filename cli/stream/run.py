@@ -1,0 +1,196 @@
+"""`nearcast stream run`."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from cli.failures import reported
+from cli.progress import COMPILING, bars
+from cli.stream.options import (
+    CHECKPOINT_OPTION,
+    MASTER_OPTION,
+    MECHANISMS,
+    MEMORY_OPTION,
+    OUT_OPTION,
+    Area,
+    Feed,
+    Window,
+    session,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streaming.parameters import StreamParameters
+    from streaming.result.sink import Batch
+
+
+@click.command(
+    epilog="Example: nearcast stream run --messages feed/messages --subscriptions feed/subscriptions "
+    "--out result --checkpoint state --area 12.3,55.5,12.8,55.9 --window 10m"
+)
+@click.option(
+    "--messages",
+    type=Feed(),
+    required=True,
+    help="Folder to which files of messages come, or redis://host:port/database/feed?streams=1.",
+)
+@click.option("--subscriptions", type=Feed(), required=True, help="The same with subscriptions.")
+@OUT_OPTION
+@CHECKPOINT_OPTION
+@click.option("--area", type=Area(), required=True, help="Service area: west, south, east, north.")
+@click.option(
+    "--window",
+    type=Window(),
+    required=True,
+    help="Which messages count: the last so many (100000), or those of so much time (90s, 10m, 24h).",
+)
+@click.option(
+    "--mechanism",
+    type=click.Choice(MECHANISMS),
+    default="hashing",
+    show_default=True,
+    help="How subscriptions are divided among partitions.",
+)
+@click.option(
+    "--partitions",
+    type=int,
+    default=4,
+    show_default=True,
+    help="Into how many parts; at least as many as there are cores.",
+)
+@click.option(
+    "--first-level",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Of spatial-first and keyword-first: parts of the first division, a divisor of --partitions; 0 "
+    "lets both divisions have about as many.",
+)
+@click.option(
+    "--subscription-index",
+    default="sq-plus-tree",
+    show_default=True,
+    help="Who is affected by a message: sq-plus-tree, igpt, ipt, ciq, naive.",
+)
+@click.option(
+    "--clause-index",
+    default="inverted-grid",
+    show_default=True,
+    help="Which boolean subscriptions a message may concern: inverted-grid, ap-tree, and others.",
+)
+@click.option(
+    "--idf",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Weights of keywords for the similarity tfidf (nearcast idf build); without, each weighs 1.",
+)
+@click.option(
+    "--format",
+    type=click.Choice(["parquet", "json"]),
+    default="parquet",
+    show_default=True,
+    help="Of files.",
+)
+@click.option(
+    "--files-per-batch",
+    type=int,
+    default=1000,
+    show_default=True,
+    help="How many new files of each feed make a batch, at most; in Redis entries.",
+)
+@click.option(
+    "--updates",
+    type=Feed(),
+    help="Tell changes in Redis besides: redis://host:port/database/feed.",
+)
+@click.option(
+    "--rebalance",
+    is_flag=True,
+    help="Go on with another number of partitions, mechanism or index than before: divide anew first.",
+)
+@click.option("--once", is_flag=True, help="End when all that is there has been read.")
+@MEMORY_OPTION
+@MASTER_OPTION
+@click.option("--driver-memory", default="2g", show_default=True, help="Memory of Spark's own process.")
+def run(master: str, driver_memory: str, *, rebalance: bool, **given: Any) -> None:  # noqa: ANN401
+    """Keep results of standing subscriptions exact over a stream of messages, on Spark.
+
+    Reads files of two feeds, writes how results change, a folder a batch. Stopped or killed and started
+    again with the same folders, it goes on where it was: nothing is lost, nothing is there twice.
+    """
+    from safe_region.idf import IdfError  # noqa: PLC0415
+    from streaming.job import start  # noqa: PLC0415
+    from streaming.parameters import ParameterError, StreamParameters  # noqa: PLC0415
+    from streaming.plan import PlanError  # noqa: PLC0415
+
+    with reported(ParameterError, PlanError, IdfError, OSError):
+        parameters = StreamParameters(**given)
+        with session(master, {"spark.driver.memory": driver_memory}) as spark:
+            lines = BatchLines()
+            if rebalance:
+                _rebalance(parameters, spark, lines)
+            with bars() as progress:
+                query = start(parameters, spark, lines, lambda *count: progress(COMPILING, *count))
+            stop = threading.Event()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: stop.set())
+            while query.isActive and not stop.wait(0.2):
+                pass
+            query.stop()
+            error = query.exception()
+    if error is not None:
+        raise click.ClickException(_cause(str(error)))
+
+
+def _rebalance(parameters: StreamParameters, spark: SparkSession, lines: BatchLines) -> None:
+    """Divide the job anew, and say so."""
+    from streaming.rebalance import rebalance  # noqa: PLC0415
+
+    with Console(stderr=True).status("dividing the job anew"):
+        done = rebalance(parameters, spark, lines)
+    if done is None:
+        click.echo("nothing to rebalance: the job has not begun", err=True)
+        return
+    click.echo(
+        f"rebalanced: {done.subscriptions:,} subscriptions, {done.before} partitions -> {done.after}",
+        err=True,
+    )
+
+
+class BatchLines:
+    """Says what became of each batch."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._last_s = time.monotonic()
+
+    def __call__(self, batch: Batch) -> None:
+        """Say it."""
+        now_s = time.monotonic()
+        spent_s, self._last_s = now_s - self._last_s, now_s
+        published = batch.counts.get("published", 0)
+        parts = [f"{published:,} messages", f"{published / spent_s:,.0f}/s"]
+        parts += [f"{batch.counts.get(name, 0):,} {name}" for name in ("entered", "left")]
+        parts += [
+            f"{count:,} {name}"
+            for name in ("begun", "ended", "retracted", "duplicates", "expired", "unknown")
+            if (count := batch.counts.get(name, 0))
+        ]
+        parts += [f"{batch.refused:,} refused"] if batch.refused else []
+        self._console.print(f"batch {batch.number}: {', '.join(parts)}", highlight=False, soft_wrap=True)
+
+
+def _cause(text: str) -> str:
+    """Return the line of a traceback of Spark's that says what is wrong."""
+    lines = [line.strip() for line in text.splitlines()]
+    errors = [line for line in lines if re.match(r"(\w+\.)*\w*(Error|Exception): ", line)]
+    return errors[-1] if errors else json.dumps(lines[:1])

@@ -1,0 +1,199 @@
+"""Wrong uses of `nearcast serve`: a line each, which names what was given, where, and what is allowed."""
+
+from __future__ import annotations
+
+import signal
+import socket
+
+import pytest
+
+from tests.cli.test_serve import AREA, Process, refused
+
+NO_CREATE = {"NEARCAST_CREATE": "false"}
+
+
+def line(*arguments, environment=None, status=2) -> str:
+    """The one line that is said."""
+    (said,) = refused("serve", *arguments, environment=environment, status=status).splitlines()
+    return said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            [],
+            "Error: the area is missing: give --area WEST,SOUTH,EAST,NORTH in degrees, such as ",
+        ),
+        (
+            ["--area=1,2,3"],
+            "Error: --area is '1,2,3', must be lon_min,lat_min,lon_max,lat_max in degrees",
+        ),
+        (["--area=[1,2"], "Error: --area is '[1,2', must be lon_min,lat_min,lon_max,lat_max in degrees"),
+        (
+            ["--area=1,2,3,95"],
+            "Error: --area latitudes are 2.0..95.0, must be increasing within -89.0..89.0",
+        ),
+        (
+            ["--area=1,2,1.000000001,3"],
+            "Error: --area is 0.000111 m wide and 1.11e+05 m high, must be at least 1 m wide and high",
+        ),
+        ([AREA, "--port=70000"], "Error: --port is '70000', must be a whole number, 0 to 65535"),
+        ([AREA, "--ahead=x"], "Error: --ahead is 'x', must be a number, 0 to 1"),
+        (
+            [AREA, "--lease-ms=-1"],
+            "Error: --lease-ms is '-1', must be a whole number, at least 0 milliseconds",
+        ),
+        (
+            [AREA, "--log-level=LOUD"],
+            "Error: --log-level is 'LOUD', must be one of DEBUG, INFO, WARNING, ERROR",
+        ),
+        ([AREA, "--buffer-extra=5000"], "Error: --buffer-extra is 5000, must be auto or 0 to 1000"),
+        (
+            [AREA, "--subscription-index=b-tree"],
+            "Error: --subscription-index is 'b-tree', must be one of naive, sq-tree, sq-plus-tree",
+        ),
+        ([AREA, "--jwks=/nowhere"], "Error: --jwks is '/nowhere', must be an existing file"),
+        (
+            [AREA, f"--tls-key={__file__}"],
+            "Error: --tls-key needs --tls-certificate: they must be given together",
+        ),
+        (
+            [AREA, "--tenant=a b", f"--jwks={__file__}"],
+            "Error: --tenant has 'a b', must have 1 to 64 printable",
+        ),
+        (
+            [AREA, "--host=0.0.0.0", "--dev-token=geheim"],
+            "Error: --host is '0.0.0.0', must be of this machine without TLS and tokens: give --tls-",
+        ),
+        (
+            [AREA, "--inlet=redis://nowhere"],
+            "Error: --inlet: address is redis://nowhere, must be like redis://",
+        ),
+    ],
+)
+def test_a_wrong_flag(arguments, said):
+    assert line(*arguments).startswith(said)
+    assert "geheim" not in line(*arguments)
+
+
+def test_several_wrong_settings_are_a_line_each():
+    said = refused("serve", "--port=x", "--keepalive-ms=1", status=2).splitlines()
+    assert [one.removeprefix("Error: ").split()[0] for one in said] == ["--port", "the", "--keepalive-ms"]
+
+
+def test_a_wrong_variable():
+    said = line(AREA, environment={"NEARCAST_PORT": "abc"})
+    assert said == "Error: NEARCAST_PORT is 'abc', must be a whole number, 0 to 65535"
+
+
+def test_secrets_are_not_shown():
+    said = line(AREA, environment={"NEARCAST_TOKENS": "geheim"})
+    assert said == 'Error: NEARCAST_TOKENS must be a JSON list of texts, such as ["one", "two"]'
+    said = line(AREA, environment={"NEARCAST_TOKENS": '{"geheim": 1}'})
+    assert said.startswith("Error: NEARCAST_TOKENS must be ")
+    assert "geheim" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b'stroe = "x.db"\n', "{config}: 'stroe' is no setting: did you mean 'store'?"),
+        (b"metrics-port = 1\n", "{config}: 'metrics-port' is no setting: did you mean 'metrics_port'?"),
+        (b"zzzz = 1\n", "{config}: 'zzzz' is no setting"),
+        (b"port = 70000\n", "port in {config} is 70000, must be a whole number, 0 to 65535"),
+        (
+            b'tokens = "geheim"\n',
+            "tokens in {config} must be texts: in a variable a JSON list of them, in the",
+        ),
+        (b"area = [1, 2\n", "{config} is no TOML: unclosed array (at "),
+        (b"port = 1\nport 2\n", "{config} is no TOML: expected '=' after a key"),
+        (b'store = "\xff"\n', "{config} is no text in UTF-8 (at line 1)"),
+    ],
+)
+def test_a_wrong_file(tmp_path, text, said):
+    config = tmp_path / "city.toml"
+    config.write_bytes(text)
+    found = line(AREA, f"--config={config}")
+    assert found.startswith(f"Error: {said.format(config=config)}")
+    assert "geheim" not in found
+
+
+# -- the store -----------------------------------------------------------------------------------------
+
+
+def test_a_store_that_does_not_exist_is_made_only_if_that_is_said(tmp_path):
+    store = tmp_path / "folder" / "x.db"
+    said = line(AREA, "--port=0", f"--store={store}", environment=NO_CREATE, status=1)
+    assert said == (
+        f"Error: --store is '{store}', must exist: there is no such file; --create makes a new store"
+    )
+    assert not list(tmp_path.iterdir())
+    process = Process(AREA, "--port=0", f"--store={store}", "--create", environment=NO_CREATE)
+    assert process.signal(signal.SIGTERM) == 0
+    process = Process(AREA, "--port=0", f"--store={store}", environment=NO_CREATE)
+    assert process.signal(signal.SIGTERM) == 0
+
+
+def test_the_usual_store_has_to_be_made_too(tmp_path):
+    environment = {**NO_CREATE, "NEARCAST_STORE": str(tmp_path / "nearcast.db")}
+    said = line(AREA, "--port=0", environment=environment, status=1)
+    assert said.startswith(f"Error: NEARCAST_STORE is '{tmp_path}/nearcast.db', must exist: ")
+
+
+def test_in_memory_nothing_has_to_be_made():
+    process = Process(AREA, "--port=0", "--store=:memory:", environment=NO_CREATE)
+    assert process.signal(signal.SIGTERM) == 0
+
+
+def test_a_folder_is_no_store(tmp_path):
+    said = line(AREA, "--port=0", f"--store={tmp_path}", status=1)
+    assert said == f"Error: --store is '{tmp_path}', must be a file: that is a folder"
+
+
+# -- the address ---------------------------------------------------------------------------------------
+
+
+def test_a_port_in_use_leaves_no_store_behind(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = line(AREA, f"--port={port}", f"--store={tmp_path / 's.db'}", status=1)
+    assert said == (
+        f"Error: --port is {port}, must be free on host 127.0.0.1: another program listens on it"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_port_in_use_leaves_a_store_that_was_there(tmp_path):
+    store = tmp_path / "s.db"
+    assert Process(AREA, "--port=0", f"--store={store}").signal(signal.SIGTERM) == 0
+    before = store.read_bytes()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        refused("serve", AREA, f"--port={taken.getsockname()[1]}", f"--store={store}")
+    assert store.read_bytes() == before
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
+def test_an_address_of_another_machine(tmp_path, host):
+    """Of a network that is for documentation."""
+    said = line(
+        AREA, "--port=0", f"--host={host}", "--insecure", f"--store={tmp_path / 's.db'}", status=1
+    )
+    assert said.startswith(f"Error: --host is '{host}', must be an address or a name of this machine: ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_metrics_address_of_another_machine(tmp_path):
+    flags = ("--metrics-port=0", "--metrics-host=192.0.2.1", f"--store={tmp_path / 's.db'}")
+    said = line(AREA, "--port=0", *flags, status=1)
+    assert said.startswith("Error: --metrics-host is '192.0.2.1', must be an address of this machine ")
+
+
+def test_the_area_is_said_in_words():
+    """So that somebody who has swapped longitudes and latitudes sees it."""
+    process = Process("--area=14.18,35.80,14.58,36.09", "--port=0", "--store=:memory:")
+    assert process.signal(signal.SIGTERM) == 0
+    assert (
+        "service area: 36.01 km from west to east, 32.25 km from south to north, about 35.9450 N, 14.3800 E"
+        in process.said
+    )

@@ -1,0 +1,51 @@
+"""The SDK as `pip install ./nearcast` installs it: two packages, no command, and nothing else to import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import sys
+import nearcast
+from nearcast.expressions import clauses_of
+assert nearcast.__file__.startswith(sys.argv[1]), nearcast.__file__
+assert clauses_of("tea AND NOT (milk OR sugar)")
+rooms = {"bench", "cli", "engine", "feeds", "index", "server", "simulator", "streaming", "click", "numpy"}
+assert not rooms & set(sys.modules), rooms & set(sys.modules)
+"""
+
+
+def declared(path: Path) -> dict:
+    return tomllib.loads(path.read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sdk")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--no-index", "--target", str(folder), str(ROOT / "nearcast")], check=True)
+    return folder
+
+
+def test_it_runs_by_itself(installed):
+    code = f"import sys; sys.path.insert(0, sys.argv[1]); {PROGRAM.strip().replace(chr(10), '; ')}"
+    subprocess.run([sys.executable, "-c", code, str(installed)], check=True, cwd=installed)
+
+
+def test_it_brings_no_command_and_no_other_room(installed):
+    names = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
+    assert names == {"nearcast", "safe_region"}
+    assert (installed / "nearcast" / "py.typed").exists()
+
+
+def test_it_is_declared_as_the_project_declares_it():
+    sdk, project = declared(ROOT / "nearcast" / "pyproject.toml"), declared(ROOT / "pyproject.toml")
+    assert sdk["version"] == project["version"]
+    assert set(sdk["dependencies"]) == {one for one in project["dependencies"] if "click" not in one}
+    assert "scripts" not in sdk
