@@ -1,7 +1,8 @@
-"""The SDK as `pip install ./nearcast` installs it: two packages, no command, and nothing else to import."""
+"""The SDK as `pip install ./nearcast` installs it: two packages, no command, nothing else imported."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -27,9 +28,13 @@ def declared(path: Path) -> dict:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sdk")
+    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("sdk")
+    for package in ("nearcast", "safe_region"):  # a build leaves files beside what it builds
+        shutil.copytree(
+            ROOT / package, source / package, ignore=shutil.ignore_patterns("build", "*.egg-info")
+        )
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--no-index", "--target", str(folder), str(ROOT / "nearcast")], check=True)
+    subprocess.run([*pip, "--no-index", "--target", str(folder), str(source / "nearcast")], check=True)
     return folder
 
 
