@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.failures import reported
 from cli.progress import kernel_bar
 from cli.settings_errors import labelled, read_settings
 from cli.settings_options import SettingsCommand
@@ -35,12 +36,15 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
 
     Flags win over environment variables (NEARCAST_PORT and so on), those over the configuration file.
     What is acknowledged is in the store first; after a crash, start again with the same store.
+    The area may also be the folder of a simulation, whose area it is.
     """
     # gRPC's core logs what is reported below as an error anyway.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from server.monitoring.logs import begin_logging  # noqa: PLC0415
 
     given = {name: value for name, value in flags.items() if value not in (None, ())}
+    if "area" in given and Path(given["area"]).is_dir():
+        given["area"] = _area_of(Path(given["area"]))
     settings = read_settings(given, config)
     begin_logging(settings.log_level, settings.log_format)
     from server.errors import BridgeError, MetricsPortError, StoreError, TracingError  # noqa: PLC0415
@@ -54,6 +58,13 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
             run(settings, _announce, on_compiling)
     except expected as error:
         raise click.ClickException(labelled(str(error), given, config)) from None
+
+
+def _area_of(folder: Path) -> str:
+    from simulator.world import SimulationError, read_world  # noqa: PLC0415
+
+    with reported(SimulationError):
+        return ",".join(map(repr, read_world(folder).area))
 
 
 def _announce(server: Server) -> None:

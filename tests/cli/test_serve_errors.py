@@ -7,6 +7,8 @@ import socket
 
 import pytest
 
+from safe_region.frame import Area
+from simulator.world import World, write_world
 from tests.cli.test_serve import AREA, Process, refused
 
 NO_CREATE = {"NEARCAST_CREATE": "false"}
@@ -189,11 +191,27 @@ def test_a_metrics_address_of_another_machine(tmp_path):
     assert said.startswith("Error: --metrics-host is '192.0.2.1', must be an address of this machine ")
 
 
+def test_a_folder_that_is_no_simulation(tmp_path):
+    said = line(f"--area={tmp_path}", "--port=0", status=1)
+    assert (
+        said
+        == f"Error: {tmp_path / 'world.json'} is missing: not a simulation, or one that was not completed"
+    )
+
+
+def test_the_area_may_be_a_simulations(tmp_path):
+    area = Area(14.0, 35.0, 15.0, 36.0)
+    write_world(World("town", area, 1, 10, 1000, 0, 600, {}, None, []), tmp_path)
+    process = Process(f"--area={tmp_path}", "--port=0", "--store=:memory:")
+    assert process.signal(signal.SIGTERM) == 0
+    assert "about 35.5000 N, 14.5000 E" in process.said
+
+
 def test_the_area_is_said_in_words():
     """So that somebody who has swapped longitudes and latitudes sees it."""
     process = Process("--area=14.18,35.80,14.58,36.09", "--port=0", "--store=:memory:")
     assert process.signal(signal.SIGTERM) == 0
     assert (
-        "service area: 36.01 km from west to east, 32.25 km from south to north, about 35.9450 N, 14.3800 E"
-        in process.said
+        "service area: 36.01 km from west to east, 32.25 km from south to north, "
+        "about 35.9450 N, 14.3800 E" in process.said
     )
