@@ -77,3 +77,11 @@ __all__ = [
     "UnavailableError",
     "connect",
 ]
+
+
+def __getattr__(name: str) -> str:
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from nearcast.version import installed_version  # noqa: PLC0415 - what reads it takes longer than all else
+
+    return installed_version()

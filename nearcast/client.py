@@ -10,13 +10,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from nearcast.device import Device
+from nearcast.errors import ClosedError, UnavailableError, invalid
 from nearcast.model import Match, ServerStatus, Spec
 from nearcast.protocol.clock import Clock
-from nearcast.protocol.converters import idf_parts, live_object, server_status
+from nearcast.protocol.converters import idf_parts, live_object, server_status, whole_number
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.inspection import plain
 from nearcast.protocol.location import Location
-from nearcast.protocol.shapes import position_message
+from nearcast.protocol.names import checked_name
+from nearcast.protocol.shapes import number, position_message
 from nearcast.protocol.specs import spec_message
 from nearcast.publisher import Publisher
 from nearcast.transport.calls import patiently
@@ -28,6 +30,8 @@ from safe_region.idf import IdfTable
 
 _NONCE_BYTES = 16
 _KEEPALIVE_S = 30.0
+_KEEPALIVE_S_MIN = 0.001
+_KEEPALIVE_S_MAX = 24.0 * 3600.0
 
 
 class Client:
@@ -39,9 +43,11 @@ class Client:
         self._channel = channel
         self._streams: set[DeviceStream] = set()
         self._publishers: list[Publisher] = []
+        self._closed = False
 
     def publisher(self) -> Publisher:
         """Return a new publisher with a stream of its own."""
+        self._require_open()
         publisher = Publisher(self._channel)
         self._publishers.append(publisher)
         return publisher
@@ -124,6 +130,7 @@ class Client:
         On return every delta caused by a command accepted before, by whomever, has arrived at the
         devices of this client, and none of them waits for an answer.
         """
+        self._require_open()
         while True:
             await self._ping_all()
             await self._call(self._channel.control.Sync, control_service_pb2.SyncRequest())
@@ -139,6 +146,8 @@ class Client:
         RefusedError
             If the server runs on real time, or time would go backwards.
         """
+        limit = f"a whole number of milliseconds, 0 to {2**63 - 1}"
+        whole_number(time_ms, "time_ms", 0, limit)
         request = control_service_pb2.AdvanceClockRequest(time_ms=time_ms)
         response = await self._call(self._channel.control.AdvanceClock, request)
         self.clock.is_virtual = True
@@ -156,6 +165,8 @@ class Client:
         RefusedError
             If one is coming into force already, or a weight is out of its limits.
         """
+        if not isinstance(table, IdfTable):
+            raise invalid("table", table, "an IdfTable")
         response = await self._call(self._channel.control.SetIdf, list(idf_parts(table)))
         return int(response.generation)
 
@@ -190,6 +201,11 @@ class Client:
         RefusedError
             If there is nothing of that name.
         """
+        checked_name(device_id, "device_id", optional=True)
+        if subscription_id is not None:
+            limit = "the number of a subscription, at least 1, or None"
+            whole_number(subscription_id, "subscription_id", 1, limit, 2**31 - 1)
+        whole_number(object_id, "object_id", 0, "the id of an object, or 0 for none")
         request = control_service_pb2.InspectRequest()
         if subscription_id is not None:
             request.subscription.device_id = device_id
@@ -209,6 +225,7 @@ class Client:
         Devices go on with what they hold, resume on the new connection and catch up. Without this they
         do so when the old connection breaks or stops giving signs of life (`keepalive_s`).
         """
+        self._require_open()
         old = self._channel.renew()
         for stream in self._streams:
             stream.rebuild()
@@ -217,7 +234,8 @@ class Client:
         await old.close()
 
     async def close(self) -> None:
-        """Detach all devices and close the connection."""
+        """Detach all devices and close the connection. All that is called later raises `ClosedError`."""
+        self._closed = True
         for publisher in self._publishers:
             await publisher.close()
         await asyncio.gather(*(stream.close() for stream in list(self._streams)))
@@ -236,11 +254,21 @@ class Client:
         """Call a method; again if the server has said so, with another token if there is one."""
 
         async def call(_is_returning: bool) -> Any:  # noqa: ANN401, FBT001
-            return await method(request, metadata=await self._channel.metadata())
+            metadata = await self._channel.metadata()
+            self._require_open()
+            return await method(request, metadata=metadata)
 
-        return await patiently(
-            call, can_renew_token=self._channel.can_renew_token, waits_for_server=False
-        )
+        try:
+            return await patiently(
+                call, can_renew_token=self._channel.can_renew_token, waits_for_server=False
+            )
+        except UnavailableError:
+            self._require_open()
+            raise
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the client is closed")
 
     async def _attach(
         self,
@@ -264,6 +292,7 @@ class Client:
         return device
 
     def _stream(self, codec: Codec) -> DeviceStream:
+        self._require_open()
         stream = DeviceStream(self._channel, codec)
         stream.on_close = self._streams.discard
         self._streams.add(stream)
@@ -321,8 +350,24 @@ async def connect(
         Between signs of life of the connection; one that gives none for as long, at most ten seconds, is
         broken off and made anew. Servers hang up on who gives them more often than every ten seconds.
     """
-    client = Client(Channel(target, token or "", tls, keepalive_s))
+    client = Client(_channel(target, token, tls, keepalive_s))
     try:
         yield client
     finally:
         await client.close()
+
+
+def _channel(target: str, token: TokenSource | None, tls: Tls | None, keepalive_s: float) -> Channel:
+    """Return a channel; refuse what is none of an address, a token, `Tls`, seconds."""
+    if not isinstance(target, str) or not target:
+        raise invalid("target", target, "an address, such as 'localhost:7433'")
+    if not isinstance(token, str | None) and not callable(token):
+        raise invalid("token", type(token).__name__, "a text, a function that returns one, or None")
+    if isinstance(token, str) and not (token.isascii() and token.isprintable()):
+        raise invalid("token", "not shown", "a text of printable ASCII characters")
+    if not isinstance(tls, Tls | None):
+        raise invalid("tls", tls, "a Tls, or None")
+    limit = f"a number of seconds, {_KEEPALIVE_S_MIN:g} to {_KEEPALIVE_S_MAX:g}"
+    if not _KEEPALIVE_S_MIN <= number(keepalive_s, "keepalive_s", limit) <= _KEEPALIVE_S_MAX:
+        raise invalid("keepalive_s", keepalive_s, limit)
+    return Channel(target, token or "", tls, keepalive_s)

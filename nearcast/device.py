@@ -134,6 +134,7 @@ class Device:
         Register it with the phone, sleep, and call `move` on exit. It holds until `until_ms`, and until
         an object arrives or goes (`Subscription.changes`): then ask again. O(buffers), nothing is sent.
         """
+        self._session.require_open()
         return self._session.geofence()
 
     def pass_time(self) -> None:

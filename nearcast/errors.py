@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from nearcast.milliseconds import seconds_text
 from safe_region.reasons import Reason
 
 if TYPE_CHECKING:
     from nearcast.v1 import errors_pb2
+
+_SHOWN = 200
+"""Characters of a value that an error shows."""
 
 __all__ = ["ClosedError", "NearcastError", "Reason", "RefusedError", "UnavailableError", "invalid"]
 
@@ -51,13 +56,21 @@ class RefusedError(NearcastError):
         self.limit = limit
         super().__init__(message or f"{field} is {value}, must be {limit}")
 
+    def __repr__(self) -> str:
+        return f"RefusedError({self.reason}: {self})"
+
     @classmethod
     def from_wire(cls, error: errors_pb2.Error) -> RefusedError:
         """Read a refusal. A reason of a newer server becomes UNSPECIFIED."""
         number = int(error.reason)
         known = number in {int(reason) for reason in Reason}
         reason = Reason(number) if known else Reason.UNSPECIFIED
-        return cls(reason, error.field, error.value, error.limit, error.message, error.retry_after_ms)
+        field = in_seconds(error.field)
+        if field == error.field:
+            field, value, limit, message = error.field, error.value, error.limit, error.message
+        else:  # a duration, which the app has given in seconds
+            value, limit, message = _seconds(error.value), f"{_seconds(error.limit)} seconds", None
+        return cls(reason, field, value, limit, message, error.retry_after_ms)
 
 
 class UnavailableError(NearcastError):
@@ -68,6 +81,30 @@ class ClosedError(NearcastError):
     """The client, device or subscription has been closed."""
 
 
+_SECONDS = {"ttl_ms": "ttl_s", "dwell_ms": "dwell_s", "window.duration_ms": "window.seconds"}
+"""Fields of durations: how they end on the wire, and here."""
+
+
+def in_seconds(field: str) -> str:
+    """Return the path of a field as an app gives it; durations are in seconds there."""
+    ending = next((one for one in _SECONDS if field.endswith(one)), "")
+    return f"{field.removesuffix(ending)}{_SECONDS[ending]}" if ending else field
+
+
+def _seconds(text: str) -> str:
+    """Return a text whose numbers are milliseconds with seconds in their place."""
+    return re.sub(r"-?\d+", lambda found: seconds_text(int(found[0]) / 1000.0), text)
+
+
 def invalid(field: str, value: object, limit: str) -> RefusedError:
     """Return the refusal of a field that need not travel to be refused."""
-    return RefusedError(Reason.INVALID_FIELD, field, repr(value), limit)
+    return RefusedError(Reason.INVALID_FIELD, field, _shown(value), limit)
+
+
+def _shown(value: object) -> str:
+    """Write a value, shortened."""
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        return "a number of thousands of digits"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

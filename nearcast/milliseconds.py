@@ -6,7 +6,7 @@ import math
 
 DURATION_S_MIN = 0.001
 TTL_S_MAX = 366 * 24 * 3600
-"""The longest time to live, and the longest window, that servers accept."""
+"""The longest time to live, and the longest window, that servers accept: 31,622,400 s."""
 
 _MS_PER_S = 1000.0
 

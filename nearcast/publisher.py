@@ -10,7 +10,7 @@ import grpc
 
 from nearcast.errors import ClosedError, RefusedError
 from nearcast.model import GeoObject
-from nearcast.protocol.converters import new_object_message
+from nearcast.protocol.converters import new_object_message, object_ids, objects_listed
 from nearcast.transport.calls import UnsentError, patiently, refusal
 from nearcast.transport.channel import STREAM_METADATA, Channel
 from nearcast.transport.publish_stream import PublishStream
@@ -37,7 +37,7 @@ class Publisher:
         self._closed = False
         self._is_known = False  # the server has answered before: it is worth waiting for
 
-    async def publish(self, objects: Iterable[GeoObject]) -> list[int]:
+    async def publish(self, objects: GeoObject | Iterable[GeoObject]) -> list[int]:
         """Post objects; return their ids in order, once they are on the server's disk.
 
         Up to 1,000 objects are accepted or refused together; a longer list goes in several requests,
@@ -57,7 +57,9 @@ class Publisher:
             If the server cannot be reached, or the connection broke and it is not known whether the
             objects were accepted.
         """
-        messages = [new_object_message(one, f"objects[{i}]") for i, one in enumerate(objects)]
+        self._require_open()
+        new = objects_listed(objects)
+        messages = [new_object_message(one, f"objects[{i}]") for i, one in enumerate(new)]
         ids: list[int] = []
         for start in range(0, max(len(messages), 1), _OBJECTS_MAX):
             chunk = messages[start : start + _OBJECTS_MAX]
@@ -74,11 +76,13 @@ class Publisher:
         RefusedError
             If one of them is not alive (any more).
         """
-        request = publisher_service_pb2.RetractRequest(ids=ids)
+        self._require_open()
+        request = publisher_service_pb2.RetractRequest(ids=object_ids(ids))
 
         async def call(is_returning: bool) -> Any:  # noqa: ANN401, FBT001
             metadata = await self._channel.metadata()
             retract = self._channel.publishers.Retract
+            self._require_open()
             return await retract(request, metadata=metadata, wait_for_ready=is_returning)
 
         await patiently(call, can_renew_token=self._channel.can_renew_token)
@@ -119,8 +123,7 @@ class Publisher:
     async def _opened(self, wait_for_ready: bool) -> PublishStream:  # noqa: FBT001
         """Return the stream, a new one if the last has ended. One of many that ask opens it."""
         async with self._opening:
-            if self._closed:
-                raise ClosedError("the publisher is closed")
+            self._require_open()
             if self._stream is None or self._stream.has_ended:
                 try:
                     self._stream = PublishStream(await self._accepted(wait_for_ready))
@@ -137,6 +140,7 @@ class Publisher:
     async def _accepted(self, wait_for_ready: bool) -> Any:  # noqa: ANN401, FBT001
         """Open a stream and wait until the server has taken it on: then it answers, or says why not."""
         metadata = [*await self._channel.metadata(), *STREAM_METADATA]
+        self._require_open()
         call = self._channel.publishers.Publish(metadata=metadata, wait_for_ready=wait_for_ready)
         is_accepted = False
         try:
@@ -147,6 +151,10 @@ class Publisher:
             if not is_accepted:
                 call.cancel()
         return call
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the publisher is closed")
 
     def _drop_stream(self) -> None:
         if self._stream is not None:

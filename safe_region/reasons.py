@@ -6,7 +6,10 @@ from enum import IntEnum
 
 
 class Reason(IntEnum):
-    """Why something was refused. The numbers equal those on the wire (`errors.proto`)."""
+    """Why something was refused. The numbers equal those on the wire (`errors.proto`).
+
+    It prints as its name; as a number it is `int(reason)`, and so it is in JSON.
+    """
 
     UNSPECIFIED = 0
     """What a device reads of a server that knows more reasons. No server says it."""
@@ -32,3 +35,9 @@ class Reason(IntEnum):
     TOKEN_EXPIRED = 20
     RATE_LIMITED = 21
     FORGOTTEN = 22
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str) -> str:
+        return int.__format__(self, spec) if spec else self.name

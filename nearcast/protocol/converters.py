@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 from nearcast.errors import NearcastError, invalid
+from nearcast.milliseconds import DURATION_S_MIN, TTL_S_MAX
 from nearcast.model import Distribution, GeoObject, LiveObject, ServerState, ServerStatus
-from nearcast.protocol.shapes import area_from, area_message, number, position_message
+from nearcast.protocol.names import checked_name
+from nearcast.protocol.shapes import area_from, area_message, listed, number, position_message
 from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2
 from safe_region.frame import Area, Frame, Point
 from safe_region.idf import IdfTable
+from safe_region.keywords import normalised_keyword
 
 _WORDS_PER_PART = 50_000
 """Of a table of weights: a megabyte or two."""
-_TTL_S_MAX = 2**50 / 1000
+_TTL = f"{DURATION_S_MIN} to {TTL_S_MAX} seconds"
+_ID_MAX = 2**63 - 1
 
 
 def keyword_list(keywords: Collection[str], field: str) -> list[str]:
-    """Sorted keywords. A bare string is refused: it would be taken letter by letter."""
+    """Sorted keywords, one spelling of each. A text is refused: it would be taken letter by letter."""
     limit = "a collection of texts"
     if isinstance(keywords, str | bytes) or not isinstance(keywords, Collection):
         raise invalid(field, keywords, limit)
@@ -30,7 +34,27 @@ def keyword_list(keywords: Collection[str], field: str) -> list[str]:
             keyword.encode()
         except UnicodeEncodeError:
             raise invalid(field, keyword, "text without lone surrogates") from None
-    return sorted(keywords)
+    return list({normalised_keyword(keyword): keyword for keyword in sorted(keywords)}.values())
+
+
+def objects_listed(objects: GeoObject | Iterable[GeoObject]) -> list[GeoObject]:
+    """Return objects to publish; one alone is a list of one."""
+    if isinstance(objects, GeoObject):
+        return [objects]
+    return listed(objects, "objects", "a GeoObject, or several that can be iterated")
+
+
+def whole_number(value: int, field: str, least: int, limit: str, most: int = _ID_MAX) -> int:
+    """Return a whole number within its limits."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise invalid(field, value, limit)
+    return value
+
+
+def object_ids(ids: Iterable[int]) -> list[int]:
+    """Return ids of objects."""
+    limit = "the id of an object, a whole number of at least 1"
+    return [whole_number(one, f"ids[{i}]", 1, limit) for i, one in enumerate(ids)]
 
 
 def distance_setting(value: float, field: str) -> float:
@@ -42,15 +66,16 @@ def distance_setting(value: float, field: str) -> float:
 
 def new_object_message(new: GeoObject, field: str) -> objects_pb2.NewObject:
     """Write an object to publish."""
+    if not isinstance(new, GeoObject):
+        raise invalid(field, new, "a GeoObject")
     if new.ttl_s is None:
-        raise invalid(f"{field}.ttl_s", None, f"0.001 to {_TTL_S_MAX:.0f}")
-    ttl_s = number(new.ttl_s, f"{field}.ttl_s")
-    if not 0.001 <= ttl_s <= _TTL_S_MAX:  # noqa: PLR2004
-        raise invalid(f"{field}.ttl_s", new.ttl_s, f"0.001 to {_TTL_S_MAX:.0f}")
+        raise invalid(f"{field}.ttl_s", None, _TTL)
+    ttl_s = number(new.ttl_s, f"{field}.ttl_s", _TTL)
+    if not DURATION_S_MIN <= ttl_s <= TTL_S_MAX:
+        raise invalid(f"{field}.ttl_s", new.ttl_s, _TTL)
     if not isinstance(new.payload, bytes):
         raise invalid(f"{field}.payload", new.payload, "bytes")
-    if not isinstance(new.key, str):
-        raise invalid(f"{field}.key", new.key, "text")
+    checked_name(new.key, f"{field}.key", optional=True)
     message = objects_pb2.NewObject(
         keywords=keyword_list(new.keywords, f"{field}.keywords"),
         ttl_ms=round(ttl_s * 1000.0),

@@ -20,7 +20,8 @@ from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import distance_setting, frame
 from nearcast.protocol.delta_sequence import DeltaSequence
 from nearcast.protocol.location import Location
-from nearcast.protocol.names import NAME_LENGTH_MAX, checked_name, subscription_name
+from nearcast.protocol.motion import UNKNOWN_MOTION, Motion
+from nearcast.protocol.names import LENGTH_MAX, checked_name
 from nearcast.protocol.request_sender import Request, RequestSender
 from nearcast.protocol.specs import spec_from, spec_message
 from nearcast.protocol.subscription import Subscription
@@ -70,7 +71,7 @@ class DeviceSession:
         self.point = Point(0.0, 0.0)
         self.prefetch_m = distance_setting(prefetch_m, "prefetch_m")
         self.matches_max = 0
-        self.name_length_max = NAME_LENGTH_MAX
+        self.name_length_max = LENGTH_MAX
         self.registry = SubscriptionRegistry(self)
         self.is_online = False
         self.was_online = False
@@ -272,9 +273,10 @@ class DeviceSession:
         accuracy_m: float = 0.0,
     ) -> None:
         """Take over a new fix; report it if some region does not cover it."""
-        self._require_open()
+        self.require_open()
         if accuracy_m and any(one.needs_exact_position for one in self.subscriptions.values()):
             raise invalid("accuracy_m", accuracy_m, _EXACT)
+        motion = Motion.checked(heading_deg, speed_mps)
         self.location.move(lon, lat, accuracy_m)
         self.point = self.location.project(self.frame)
         self.counters.moves += 1
@@ -282,7 +284,7 @@ class DeviceSession:
         for subscription in self.subscriptions.values():
             subscription.pass_time(now_ms)
             subscription.move(now_ms)
-        self._check(self.subscriptions.values(), heading_deg, speed_mps)
+        self._check(self.subscriptions.values(), motion)
 
     def pass_time(self) -> None:
         """Forget what has expired; report if too little is left."""
@@ -319,11 +321,11 @@ class DeviceSession:
 
         Its first delta is to come, unless it is there with that spec.
         """
-        self._require_open()
+        self.require_open()
         spec_message(spec)  # raises before anything changes
         if spec.region.needs_exact_position and not self.location.is_exact:
             raise invalid("spec.region", spec.region, _EXACT)
-        name = subscription_name(name, self.name_length_max)
+        name = checked_name(name, "name", self.name_length_max, optional=True)
         subscription = self.registry.named(name) if name else None
         if subscription is not None:
             subscription.want(spec, is_online=self.is_online)
@@ -383,7 +385,7 @@ class DeviceSession:
         """Ask for a sign of life behind everything before it. Called back on disconnection too."""
         self._pongs[self._sender.ping()] = on_pong
 
-    def _require_open(self) -> None:
+    def require_open(self) -> None:
         """Raise what ended this session, if anything did."""
         if self.error is not None:
             raise self.error
@@ -391,12 +393,11 @@ class DeviceSession:
     def _check(
         self,
         subscriptions: Iterable[Subscription],
-        heading_deg: float | None = None,
-        speed_mps: float | None = None,
+        motion: Motion = UNKNOWN_MOTION,
     ) -> None:
         """Report for those whose region does not cover the device."""
         if not self.is_caught_up:
             return
         left = [one for one in subscriptions if one.must_report()]
         if left:
-            self._sender.report(left, heading_deg, speed_mps)
+            self._sender.report(left, motion)

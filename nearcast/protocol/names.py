@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from nearcast.errors import invalid
 
-NAME_LENGTH_MAX = 128
+LENGTH_MAX = 128
 """What a server accepts unless it is told otherwise (`Limits.name_length_max`)."""
 
 
-def checked_name(name: str, field: str, length_max: int = NAME_LENGTH_MAX, *, length_min: int = 1) -> str:
-    """Return a name of printable characters.
+def checked_name(name: str, field: str, length_max: int = LENGTH_MAX, *, optional: bool = False) -> str:
+    """Return a name: printable characters, so that it can be written and read by people.
 
     Raises
     ------
     RefusedError
         If it is none.
     """
-    limit = f"a text of {length_min} to {length_max} printable characters"
-    if not isinstance(name, str) or not length_min <= len(name) <= length_max:
+    limit = f"a text of {0 if optional else 1} to {length_max} printable characters"
+    if not isinstance(name, str) or len(name) > length_max or not (name or optional):
         raise invalid(field, name, limit)
     if not name.isprintable():
         raise invalid(field, name, limit)
     return name
-
-
-def subscription_name(name: str, length_max: int) -> str:
-    """Return the name of a subscription; empty for none."""
-    return checked_name(name, "name", length_max, length_min=0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nearcast.model import Counters
 from nearcast.protocol.delta_sequence import DeltaSequence
+from nearcast.protocol.motion import UNKNOWN_MOTION, Motion
 from nearcast.protocol.specs import spec_message
 from nearcast.v1 import device_service_pb2
 from safe_region.frame import Area, Frame
@@ -98,8 +99,7 @@ class RequestSender:
     def report(
         self,
         subscriptions: Sequence[Subscription],
-        heading_deg: float | None = None,
-        speed_mps: float | None = None,
+        motion: Motion = UNKNOWN_MOTION,
     ) -> None:
         """Tell where the device is, for these subscriptions. A private one does not tell how it moves."""
         self._report_sequence += 1
@@ -107,13 +107,14 @@ class RequestSender:
         shared, margin_m = self._shown()
         for subscription in subscriptions:
             subscription.mark_sent(shared, self._report_sequence)
-        is_private = self._location.is_private
+        if self._location.is_private:
+            motion = UNKNOWN_MOTION
         report = device_service_pb2.Report(
             sequence=self._report_sequence,
             position=shared.position(),
             subscription_ids=[subscription.id for subscription in subscriptions],
-            heading_deg=None if is_private else heading_deg,
-            speed_mps=None if is_private else speed_mps,
+            heading_deg=motion.heading_deg,
+            speed_mps=motion.speed_mps,
             margin_m=margin_m,
             version=self._sequence.acknowledged(),
         )

@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable
+from numbers import Real
+from typing import TypeVar
 
 from nearcast.errors import invalid
 from nearcast.v1 import geometry_pb2, objects_pb2
 from safe_region.earth import Bounds, ObjectArea, Polygon, Position
 
+_Item = TypeVar("_Item")
+
 
 def number(value: float, field: str, limit: str = "a finite number") -> float:
     """Return a finite number; the limit says which, where it is known."""
-    if not isinstance(value, bool) and isinstance(value, int | float):
+    if isinstance(value, int | float | Real) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # a whole number beyond all others
             found = float(value)
             if math.isfinite(found):
@@ -45,13 +49,18 @@ def bounds_message(bounds: Bounds, field: str) -> geometry_pb2.Bounds:
 
 def ring_message(ring: Iterable[Position], field: str) -> geometry_pb2.Ring:
     """Write the corners of a polygon."""
-    try:
-        vertices = list(ring)
-    except TypeError:
-        raise invalid(field, ring, "pairs of longitude and latitude") from None
+    vertices = listed(ring, field, "pairs of longitude and latitude")
     return geometry_pb2.Ring(
         vertices=[pair_message(one, f"{field}.vertices[{i}]") for i, one in enumerate(vertices)]
     )
+
+
+def listed(items: Iterable[_Item], field: str, limit: str) -> list[_Item]:
+    """Return what can be iterated as a list; refuse what cannot."""
+    try:
+        return list(items)
+    except TypeError:
+        raise invalid(field, items, limit) from None
 
 
 def area_message(area: ObjectArea, field: str) -> objects_pb2.ObjectArea:
@@ -66,9 +75,8 @@ def area_message(area: ObjectArea, field: str) -> objects_pb2.ObjectArea:
         case Bounds():
             return objects_pb2.ObjectArea(rectangle=bounds_message(area, f"{field}.rectangle"))
         case Polygon():
-            if area.holes:
-                limit = "a polygon without holes"
-                raise invalid(f"{field}.polygon", f"{len(area.holes)} holes", limit)
+            if area.holes != ():
+                raise invalid(f"{field}.polygon.holes", area.holes, "a polygon without holes")
             return objects_pb2.ObjectArea(polygon=ring_message(area.outer, f"{field}.polygon"))
         case _:
             raise invalid(field, area, "Bounds or a Polygon")

@@ -179,6 +179,8 @@ class Subscription(ChangingSpec):
 
     def geofence(self) -> Geofence:
         """Return a circle about the device within which this subscription has nothing to say."""
+        if self.error is not None:
+            raise self.error
         return self._host.geofence((self,))
 
     async def unsubscribe(self) -> None:

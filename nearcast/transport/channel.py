@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 
-from nearcast.errors import UnavailableError
+from nearcast.errors import UnavailableError, invalid
 from nearcast.v1 import (
     control_service_pb2_grpc,
     device_service_pb2_grpc,
@@ -22,6 +22,8 @@ STREAM_METADATA = (("nearcast-go-away", "1"),)
 _MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 _KEEPALIVE_TIMEOUT_S = 10.0
 """How long a sign of life of the connection may stay without an answer."""
+
+_PEM = b"-----BEGIN "
 
 _IDEMPOTENT = [
     {"service": "nearcast.v1.DeviceService", "method": "Search"},
@@ -52,6 +54,8 @@ TokenSource = str | Callable[[], str | Awaitable[str]]
 class Tls:
     """How to verify the server, and how it verifies this client.
 
+    Certificates and keys are the contents of PEM files, as bytes: ``Path("roots.pem").read_bytes()``.
+
     Parameters
     ----------
     root_certificates
@@ -66,6 +70,18 @@ class Tls:
     server_name: str | None = None
     certificate: bytes | None = None
     key: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        limit = 'the bytes of a PEM file, such as Path("chain.pem").read_bytes(), or None'
+        for name in ("root_certificates", "certificate", "key"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, bytes) and _PEM in value):
+                raise invalid(f"tls.{name}", type(value).__name__ if name == "key" else value, limit)
+        if (self.certificate is None) != (self.key is None):
+            lacking = "key" if self.key is None else "certificate"
+            raise invalid(f"tls.{lacking}", None, "given too: a certificate and its key go together")
+        if not isinstance(self.server_name, str | None):
+            raise invalid("tls.server_name", self.server_name, "a text, or None")
 
 
 class TokenError(UnavailableError):

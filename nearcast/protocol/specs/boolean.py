@@ -12,6 +12,7 @@ from nearcast.protocol.dwell import DwellTimers
 from nearcast.protocol.shapes import number
 from nearcast.protocol.specs.contract import dropped
 from nearcast.protocol.specs.ranges import range_from, write_range
+from nearcast.protocol.specs.regions import region_message
 from nearcast.protocol.specs.windows import read_window, write_window
 from nearcast.v1 import subscriptions_pb2
 from safe_region.earth import Circle, Rectangle
@@ -44,9 +45,7 @@ class BooleanKind:
             dwell_ms=_dwell_ms(spec),
         )
         write_range(spec.range, message)
-        found = subscriptions_pb2.SubscriptionSpec(
-            boolean=message, region=subscriptions_pb2.RegionMode.Name(int(spec.region))
-        )
+        found = subscriptions_pb2.SubscriptionSpec(boolean=message, region=region_message(spec.region))
         write_window(spec.window, found)
         return found
 

@@ -6,6 +6,7 @@ from nearcast.errors import invalid
 from nearcast.protocol.shapes import (
     bounds_from,
     bounds_message,
+    listed,
     number,
     pair_message,
     position_from,
@@ -41,7 +42,8 @@ def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
         case Polygon():
             polygon = message.polygon
             polygon.outer.CopyFrom(ring_message(where.outer, f"{_FIELD}.polygon.outer"))
-            for i, hole in enumerate(where.holes):
+            holes = listed(where.holes, f"{_FIELD}.polygon.holes", "rings, or none")
+            for i, hole in enumerate(holes):
                 polygon.holes.append(ring_message(hole, f"{_FIELD}.polygon.holes[{i}]"))
         case _:
             raise invalid(f"{_FIELD}.range", where, "a Circle, Bounds, a Rectangle or a Polygon")

@@ -7,6 +7,7 @@ from nearcast.model import LiveObject, Match, TopK
 from nearcast.protocol.converters import keyword_list, plane_point
 from nearcast.protocol.shapes import number
 from nearcast.protocol.specs.contract import dropped
+from nearcast.protocol.specs.regions import region_message
 from nearcast.protocol.specs.windows import read_window, write_window
 from nearcast.v1 import subscriptions_pb2
 from safe_region.anchored import AnchoredRegion, StandingRegion
@@ -24,16 +25,12 @@ class TopKKind:
 
     def message(self, spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
         """Write what a subscription asks for."""
-        if isinstance(spec.k, bool) or not isinstance(spec.k, int) or not 0 <= spec.k <= _INT32_MAX:
-            raise invalid("spec.top_k.k", spec.k, "a whole number, at least 1")
+        if isinstance(spec.k, bool) or not isinstance(spec.k, int) or not 1 <= spec.k <= _INT32_MAX:
+            raise invalid("spec.top_k.k", spec.k, f"a whole number, 1 to {_INT32_MAX}; see Limits.k_max")
         try:
             similarity = Similarity(spec.similarity)
         except ValueError:
             raise invalid("spec.top_k.similarity", spec.similarity, "a Similarity") from None
-        try:
-            region = RegionMode(spec.region)
-        except ValueError:
-            raise invalid("spec.region", spec.region, "a RegionMode") from None
         message = subscriptions_pb2.SubscriptionSpec(
             top_k=subscriptions_pb2.TopK(
                 keywords=keyword_list(spec.keywords, "spec.top_k.keywords"),
@@ -41,7 +38,7 @@ class TopKKind:
                 alpha=number(spec.alpha, "spec.top_k.alpha"),
                 similarity=subscriptions_pb2.Similarity.Name(int(similarity)),
             ),
-            region=subscriptions_pb2.RegionMode.Name(int(region)),
+            region=region_message(spec.region),
         )
         write_window(spec.window, message)
         return message

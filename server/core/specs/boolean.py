@@ -82,7 +82,7 @@ class BooleanKind:
         require(is_known, "spec.region", spec.region.name, "ANCHORED, since the range does not move")
         limit = f"0 to {DWELL_MS_MAX}"
         require(0 <= spec.dwell_ms <= DWELL_MS_MAX, "spec.boolean.dwell_ms", spec.dwell_ms, limit)
-        check_window(spec.window, spec.region, limits)
+        check_window(spec.window, spec.region, limits, (RegionMode.ANCHORED,))
         return replace(spec, clauses=tuple(sorted(clauses)), range=where)
 
     @classmethod

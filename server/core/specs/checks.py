@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from safe_region.keywords import normalised_keyword
 from server.errors import Reason, RefusalError
 
+_SPELLINGS_MAX = 8
+"""Keywords that may be given for each that is allowed: different spellings of one count as one."""
+
 
 def require(condition: bool, field: str, value: object, limit: str) -> None:  # noqa: FBT001
     """Raise RefusalError (INVALID_FIELD) unless the condition holds."""
@@ -19,10 +22,9 @@ def checked_keywords(
 ) -> tuple[str, ...]:
     """Sorted unique normalised keywords: printable, none empty, none too long, 1 to `count_max`."""
     given = list(keywords)
-    # Judged before normalisation, so that a huge list costs nothing.
-    if not 1 <= len(given) <= count_max:
-        shown = f"{len(given)} keywords" if given else "empty"
-        raise RefusalError(Reason.INVALID_FIELD, field, shown, f"1 to {count_max} keywords")
+    # So many are looked at, and no more, so that a huge list costs nothing.
+    if not 1 <= len(given) <= count_max * _SPELLINGS_MAX:
+        raise _wrong_count(len(given), field, count_max)
     found: set[str] = set()
     for i, keyword in enumerate(given):
         # NFKC may stretch a character to 18; a longer input cannot come out short enough to matter.
@@ -31,4 +33,11 @@ def checked_keywords(
             limit = f"1 to {length_max} printable characters"
             raise RefusalError(Reason.INVALID_FIELD, f"{field}[{i}]", repr(keyword), limit)
         found.add(word)
+    if len(found) > count_max:
+        raise _wrong_count(len(found), field, count_max)
     return tuple(sorted(found))
+
+
+def _wrong_count(count: int, field: str, count_max: int) -> RefusalError:
+    shown = f"{count} keywords" if count else "empty"
+    return RefusalError(Reason.INVALID_FIELD, field, shown, f"1 to {count_max} keywords")

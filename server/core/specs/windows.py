@@ -13,9 +13,15 @@ from server.core.specs.checks import require
 from server.limits import Limits
 from server.model import NO_WINDOW, Window
 
+_KNOWN = (RegionMode.ANCHORED, RegionMode.STANDING)
 
-def check_window(window: Window, region: RegionMode, limits: Limits) -> None:
+
+def check_window(
+    window: Window, region: RegionMode, limits: Limits, known: Sequence[RegionMode] = _KNOWN
+) -> None:
     """Refuse a window that is out of limits, or with a region that knows none.
+
+    `known` are the modes of the subscription's kind that know windows.
 
     Raises
     ------
@@ -29,10 +35,10 @@ def check_window(window: Window, region: RegionMode, limits: Limits) -> None:
         ("count", window.count, limits.window_count_max),
     ):
         require(0 <= value <= most, f"spec.window.{field}", value, f"1 to {most}")
-    require_known(region, "since there is a window")
+    require_known(region, "since there is a window", known)
 
 
-def require_known(region: RegionMode, why: str) -> None:
+def require_known(region: RegionMode, why: str, known: Sequence[RegionMode] = _KNOWN) -> None:
     """Refuse the modes of the papers in which a device holds its result only, and is asked where it is.
 
     Raises
@@ -40,8 +46,8 @@ def require_known(region: RegionMode, why: str) -> None:
     RefusalError
         If it is one of them.
     """
-    known = (RegionMode.ANCHORED, RegionMode.STANDING)
-    require(region in known, "spec.region", region.name, f"ANCHORED or STANDING, {why}")
+    names = " or ".join(one.name for one in known)
+    require(region in known, "spec.region", region.name, f"{names}, {why}")
 
 
 def lasts_of(windows: Sequence[Window]) -> Lasts:
