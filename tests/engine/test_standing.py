@@ -76,7 +76,8 @@ class Standing:
             self.changes += 1
 
     def subscribe(self, count: int) -> None:
-        handles, keywords, alphas, k, similarity, durations, counts = [], [], [], [], [], [], []
+        handles, keywords, weights, k, similarity, durations, counts = [], [], [], [], [], [], []
+        scales = []
         for _ in range(count):
             self.next_number += 1
             handle = handle_of(STANDING, self.next_number)
@@ -87,21 +88,24 @@ class Standing:
                 self.chance.choice((0.1, 0.5, 0.9)),
                 self.chance.choice(("jaccard", "dice", "cosine", "tfidf")),
                 window=oracle.OracleWindow(window[0] or None, window[1] or None),
+                distance_scale_m=self.chance.choice((None, 1.0, 5.0, 300.0)),
             )
+            scales.append(one.distance_scale_m or MAXDIST_M)
             self.asked[handle] = one
             handles.append(handle)
             keywords.append(words)
-            alphas.append(text_weight(one.alpha, MAXDIST_M))
+            weights.append(text_weight(one.alpha, scales[-1]))
             k.append(one.k)
             similarity.append(int(Similarity[one.similarity.upper()]))
             durations.append(window[0])
             counts.append(window[1])
         interests = InterestBatch(
-            np.array(alphas), np.array(similarity, dtype=np.int8), KeywordLists.of(keywords)
+            np.array(weights), np.array(similarity, dtype=np.int8), KeywordLists.of(keywords)
         )
         lasts = Lasts(np.array(durations, dtype=np.int64), np.array(counts, dtype=np.int64))
         ids = np.array(handles, dtype=np.int64)
-        self.matcher.subscribe(ids, StandingSpecs(interests, np.array(k, dtype=np.int64), lasts))
+        specs = StandingSpecs(interests, np.array(k, dtype=np.int64), lasts, np.array(scales))
+        self.matcher.subscribe(ids, specs)
         self.evaluate(handles)
 
     def evaluate(self, handles: list[int]) -> None:
