@@ -40,7 +40,14 @@ def ground_distance_m(lon: float, lat: float, other_lon: float, other_lat: float
         Degrees (WGS84) of one place.
     other_lon, other_lat
         Degrees of the other place. Longitudes that differ by 360 degrees are the same.
+
+    Returns
+    -------
+    float
+        NaN if a number is not finite.
     """
+    if not all(map(math.isfinite, (other_lon - lon, lat, other_lat))):
+        return math.nan
     beta, other_beta = _reduced_latitude(lat), _reduced_latitude(other_lat)
     sin2_q = math.sin((other_beta - beta) / 2.0) ** 2
     sin2_p = math.sin((other_beta + beta) / 2.0) ** 2

@@ -325,3 +325,20 @@ def test_what_expires_before_what_is_better_needs_no_retrieval():
         engine.check()
         assert engine.held(int(handle[0]))[0].tolist() == [best]
     assert matcher.refills == 0
+
+
+def test_a_share_of_a_score_is_by_the_scale_of_the_subscription():
+    """With alpha 0.5 the k-th at 2 m has 0.9 of a score by 10 m: 0.95 of that is 2.9 m away."""
+    options = EngineOptions(standing=StandingPolicy.SKYBAND, maxdist_m=MAXDIST_M)
+    engine = Engine(options, {STANDING: StandingMatcher})
+    handles = np.array([handle_of(STANDING, number) for number in (1, 2)])
+    words = KeywordLists.of([[1], [1]])
+    interests = InterestBatch(np.array([10.0, MAXDIST_M]), np.array([1, 1], dtype=np.int8), words)
+    k = np.array([1, 1], dtype=np.int64)
+    matcher = engine.matchers[STANDING]
+    matcher.subscribe(handles, StandingSpecs(interests, k, scale_m=np.array([10.0, MAXDIST_M])))
+    batch = ObjectBatch(np.array([1]), np.array([2.0]), np.zeros(1), KeywordLists.of([[1]]))
+    engine.publish(batch, np.array([1_000]))
+    engine.evaluate(Positions(handles, np.zeros(2), np.zeros(2)))
+    rows = matcher.subscriptions.rows[matcher.subscriptions.slots(handles)]
+    assert rows["reach_m"].tolist() == pytest.approx([20.0 - 0.95 * 18.0, 40.0 - 0.95 * 38.0])

@@ -67,6 +67,17 @@ def test_both_ways_are_as_long(lon, lat, other_lon, other_lat):
     assert 0.0 <= there <= ANTIPODE_M
 
 
+ANY = st.one_of(st.floats(), st.sampled_from((1e308, -1e308, 1e17)))
+
+
+@given(ANY, ANY, ANY, ANY)
+def test_no_numbers_make_it_fail(lon, lat, other_lon, other_lat):
+    found = ground_distance_m(lon, lat, other_lon, other_lat)
+    assert math.isnan(found) or 0.0 <= found <= ANTIPODE_M
+    if not all(map(math.isfinite, (lon, lat, other_lon, other_lat))):
+        assert math.isnan(found)
+
+
 @given(LON, LAT, st.floats(1e-9, 180.0))
 def test_it_is_0_for_one_place_only(lon, lat, apart_deg):
     assert ground_distance_m(lon, lat, lon, lat) == 0.0
