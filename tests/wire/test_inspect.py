@@ -114,7 +114,7 @@ async def check_top_k(client, number, spec, window, objects, verdicts):
         distance_scale_m=spec.distance_scale_m,
     )
     first = await client.inspect("d", number)
-    assert first["spec"]["top_k"].get("distance_scale_m") == spec.distance_scale_m
+    assert first["spec"]["top_k"]["distance_scale_m"] == (spec.distance_scale_m or 0.0)
     anchor = (first["anchor"]["x_m"], first["anchor"]["y_m"])
     ranks = ranks_of(oracle.ranked(wanted, *anchor, FRAME.maxdist_m, objects, first["time_ms"]))
     check_held(first, ranks)
