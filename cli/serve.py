@@ -61,7 +61,8 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
 
 
 def _area_of(folder: Path) -> str:
-    from simulator.world import SimulationError, read_world  # noqa: PLC0415
+    from simulator.errors import SimulationError  # noqa: PLC0415
+    from simulator.world import read_world  # noqa: PLC0415
 
     with reported(SimulationError):
         return ",".join(map(repr, read_world(folder).area))

@@ -76,7 +76,8 @@ class EngineOptions:
     standing_factor
         The policy kmax holds so many times k objects.
     maxdist_m
-        The diagonal of the area, by which scores are measured: for the policy skyband.
+        The diagonal of the area, by which scores measure distance if a subscription has no scale of its
+        own: for the policy skyband.
     moving_index
         What makes an index that keeps clauses and objects together, to find what begins and ceases to
         match ranges that move. None to find it with the clause index and the object index.

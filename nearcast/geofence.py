@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from safe_region.frame import EARTH_RADIUS_M, Frame
+from safe_region.frame import EARTH_RADIUS_M, LONGITUDE_MAX_DEG, Frame
 
 _ELLIPSOID = 0.994
-"""A degree of latitude is up to 0.56 % shorter on WGS84 than on the frame's sphere."""
+"""A degree of latitude is up to 0.56 % shorter on WGS84 than on the sphere, one of longitude never."""
 
 _RADIUS_M_MAX = 100_000.0
 """Beyond, nobody needs it, and the Earth is no plane. Infinite radii stay infinite."""
@@ -27,14 +27,17 @@ class Geofence(NamedTuple):
     so many seconds: look again. 0 for never. What leaves a window of so many objects the server tells."""
 
 
-def ground_radius_m(frame: Frame, lat: float, radius_m: float) -> float:
-    """Return the radius of a circle on the ground that lies within one on the plane about a latitude.
+def ground_radius_m(frame: Frame, lon: float, lat: float, radius_m: float) -> float:
+    """Return the radius of a circle on the ground that lies within one on the plane about a place.
 
-    Away from the middle of the area a metre on the ground may be more than one on the plane.
+    Away from the middle of the area a metre on the ground may be more than one on the plane. Distances on
+    the ground are geodesics of WGS84, as phones measure them. No circle reaches beyond the antimeridian,
+    where the plane ends and the ground does not.
     """
     if math.isinf(radius_m):
         return radius_m
-    radius_m = min(radius_m, _RADIUS_M_MAX)
+    edge_m = (LONGITUDE_MAX_DEG - abs(lon)) * frame.x_m_per_deg
+    radius_m = min(radius_m, edge_m, _RADIUS_M_MAX)
     scale = EARTH_RADIUS_M * math.pi / 180.0
     edge_deg = min(90.0, abs(lat) + radius_m / scale)
     east = scale * math.cos(math.radians(edge_deg)) / frame.x_m_per_deg

@@ -87,6 +87,10 @@ class TopK:
     window
         Which objects count, by their age: `Last(seconds=600)`, `Last(count=100_000)`; None for all that
         are alive. With ANCHORED and STANDING only.
+    distance_scale_m
+        The distance that counts as much as having no keyword in common, at an alpha of 0.5; metres, 1 to
+        20,037,508. None for the diagonal of the service area: the same subscription then ranks
+        otherwise in a larger area.
     """
 
     keywords: Collection[str]
@@ -95,6 +99,7 @@ class TopK:
     similarity: Similarity = Similarity.JACCARD
     region: RegionMode = RegionMode.ANCHORED
     window: Last | None = None
+    distance_scale_m: float | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TopK) and spec_key(self) == spec_key(other)
@@ -172,14 +177,14 @@ class LiveObject:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An object in a result, with its score (smaller is better) and its distance now.
-
-    Results of boolean subscriptions are not scored: 0.
-    """
+    """An object in a result, with its score (smaller is better) and its distance now."""
 
     object: LiveObject
     score: float
+    """On the server's plane, as results are ranked. Results of boolean subscriptions have none: 0."""
     distance_m: float
+    """From the device's true position to the object, on the ground (WGS84), to 0.1 %. To one with an area
+    it is that to its point, `LiveObject.lon` and `lat`, also from within the area."""
 
 
 class ChangeKind(Enum):

@@ -31,6 +31,7 @@ __all__ = [
     "is_alive",
     "matching",
     "ranked",
+    "score",
     "text_distance",
     "tfidf_distance",
     "top_k",
@@ -77,6 +78,8 @@ class OracleSubscription(NamedTuple):
     weights: Callable[[str], float] | None = None
     """What a keyword weighs; None for 1."""
     window: OracleWindow = OracleWindow()
+    distance_scale_m: float | None = None
+    """What distances are divided by, metres; None or 0 for the diagonal of the service area."""
 
 
 class OracleClause(NamedTuple):
@@ -153,7 +156,8 @@ def ranked(
     now_ms: int,
 ) -> list[OracleMatch]:
     """Every live qualifying object, best first: by length, then by id."""
-    weight = (1.0 - subscription.alpha) / subscription.alpha * maxdist_m
+    scale = subscription.distance_scale_m or maxdist_m
+    weight = (1.0 - subscription.alpha) / subscription.alpha * scale
     wanted = subscription.keywords
     found = []
     for candidate in objects:
@@ -179,6 +183,11 @@ def top_k(
 ) -> Sequence[OracleMatch]:
     """Return the k best live qualifying objects at a position, best first (fewer if there are)."""
     return ranked(subscription, x_m, y_m, maxdist_m, objects, now_ms)[: subscription.k]
+
+
+def score(subscription: OracleSubscription, length_m: float, maxdist_m: float) -> float:
+    """Return the score of a length, which is what users are shown."""
+    return length_m * subscription.alpha / (subscription.distance_scale_m or maxdist_m)
 
 
 def matching(

@@ -1,8 +1,11 @@
 """Scores and lengths.
 
-    score(s, o)  = alpha * dist(p, o) / maxdist + (1 - alpha) * textdist(s, o)      smaller is better
-    length(s, o) = score * maxdist / alpha = dist(p, o) + r,   r = weight * textdist,
-                   weight = (1 - alpha) / alpha * maxdist
+    score(s, o)  = alpha * dist(p, o) / scale + (1 - alpha) * textdist(s, o)        smaller is better
+    length(s, o) = score * scale / alpha = dist(p, o) + r,   r = weight * textdist,
+                   weight = (1 - alpha) / alpha * scale
+
+The scale is the subscription's own (`distance_scale_m`), or the diagonal of the service area, which Lamps
+calls maxdist: a distance of one scale counts for alpha, no common keyword for 1 - alpha.
 
 All reasoning is in lengths; a score is for display. The functions below are plain Python in the
 subset that numba compiles: `scoring_kernels` compiles *these* functions, so that a device, the
@@ -68,9 +71,14 @@ def text_distance(similarity: int, common: float, left: float, right: float) -> 
     return 1.0 - common / (left + right - common)
 
 
-def text_weight(alpha: float, maxdist_m: float) -> float:
-    """Metres that a text distance of 1 counts for: (1 - alpha) / alpha * maxdist."""
-    return (1.0 - alpha) / alpha * maxdist_m
+def distance_scale(distance_scale_m: float | None, maxdist_m: float) -> float:
+    """Metres that a subscription measures distance by: its own scale, or the diagonal if it has none."""
+    return distance_scale_m or maxdist_m
+
+
+def text_weight(alpha: float, scale_m: float) -> float:
+    """Metres that a text distance of 1 counts for: (1 - alpha) / alpha * scale."""
+    return (1.0 - alpha) / alpha * scale_m
 
 
 def length(dx_m: float, dy_m: float, r_m: float) -> float:
@@ -78,6 +86,6 @@ def length(dx_m: float, dy_m: float, r_m: float) -> float:
     return math.sqrt(dx_m * dx_m + dy_m * dy_m) + r_m
 
 
-def score_of(length_m: float, alpha: float, maxdist_m: float) -> float:
+def score_of(length_m: float, alpha: float, scale_m: float) -> float:
     """Score that belongs to a length, for display."""
-    return length_m * alpha / maxdist_m
+    return length_m * alpha / scale_m

@@ -23,6 +23,7 @@ from index.catalogue import (
 )
 from index.square import Square
 from index.tables.growth import reserve
+from safe_region.distortion import distortion
 from safe_region.extras import how_to_install
 from safe_region.frame import Frame
 from safe_region.jit.ahead import Report
@@ -52,6 +53,9 @@ _GRACE_S = 1.0
 
 _SWITCH_S = 0.0002
 """How long a thread waits for the interpreter while another has it: what was looked up is wanted."""
+
+_DISTORTION_MAX = 0.01
+"""Relative error of distances on the plane from which on operators are warned."""
 
 _NOTHING_TO_READ = (
     "hangup: certificates and keys are read again when they change, settings when the server starts"
@@ -122,6 +126,7 @@ class Server:
         settings = self.settings
         identity = identity_of(settings)
         self._monitoring = Monitoring(settings)
+        _warn_of_distortion(self._frame)
         self.metrics_port = self._monitoring.metrics_port
         try:
             await self._start(settings, identity)
@@ -278,6 +283,20 @@ def _described(frame: Frame) -> str:
     return (
         f"{width_km:,.4g} km from west to east, {height_km:,.4g} km from south to north, "
         f"about {abs(lat):.4f} {north}, {abs(lon):.4f} {east}"
+    )
+
+
+def _warn_of_distortion(frame: Frame) -> None:
+    """Log if distances on the plane, which decide about results, are far off from those on the ground."""
+    found = distortion(frame)
+    if found.error <= _DISTORTION_MAX:
+        return
+    _log.warning(
+        "ranking and ranges use distances that are off by up to %s (%s at latitude %.2f): "
+        "serve smaller areas, a server for each; see docs/operations.md",
+        f"{100.0 * found.error:.1f} %" if found.error < 1.0 else "more than 100 %",
+        found.direction.value,
+        found.lat,
     )
 
 

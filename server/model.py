@@ -97,6 +97,8 @@ class TopK(Spec):
     similarity: Similarity = Similarity.JACCARD
     region: RegionMode = RegionMode.ANCHORED
     window: Window = NO_WINDOW
+    distance_scale_m: float = 0.0
+    """What distances are divided by; 0 for the diagonal of the service area."""
 
 
 class Clause(NamedTuple):

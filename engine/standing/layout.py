@@ -28,6 +28,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("reach_m", np.float64),  # theta: everything below it is in the buffer, or beaten
         ("reach_id", np.int64),
         ("weight_m", np.float64),  # metres per text distance
+        ("scale_m", np.float64),  # metres by which its scores measure distance: for the policy skyband
         ("keyword_start", np.int64),  # first keyword id in the pool
         ("oldest_left_out", np.int64),  # least id below the reach that is not held; NOBODY if all are
         ("cost", np.float32),  # of a retrieval, in entries looked at, a running mean; NaN while unknown

@@ -45,6 +45,8 @@ class StandingSpecs(NamedTuple):
     k: Ints
     lasts: Lasts | None = None
     """Their windows; None for no windows."""
+    scale_m: Floats | None = None
+    """What distances are divided by for scores; None for `EngineOptions.maxdist_m`."""
 
 
 class StandingMatcher:
@@ -82,7 +84,7 @@ class StandingMatcher:
 
     def subscribe(self, handles: Ints, specs: StandingSpecs) -> None:
         """Make subscriptions known, parked; `evaluate` wakes them. Handles were never used before."""
-        interests, k, lasts = specs
+        interests, k, lasts, scale_m = specs
         windows = self.windows.take(lasts or Lasts.none(len(handles)), self._objects.now_ms)
         nothing = np.zeros(len(handles))
         self.subscriptions.append(
@@ -90,6 +92,7 @@ class StandingMatcher:
             interests.keywords,
             {
                 "weight_m": interests.weight_m,
+                "scale_m": np.full(len(handles), self._maxdist_m) if scale_m is None else scale_m,
                 "similarity": interests.similarity,
                 "k": k,
                 "window": windows,
@@ -205,7 +208,8 @@ class StandingMatcher:
     def _below(self, slots: Slots, kth_m: Floats) -> Floats:
         """Return lengths of the scores that are a share of those of some lengths; infinite ones stay."""
         # A score of 1 - length / unit is one of similarity: larger is better.
-        unit_m = self._maxdist_m + self.subscriptions.rows["weight_m"][slots]
+        rows = self.subscriptions.rows
+        unit_m = rows["scale_m"][slots] + rows["weight_m"][slots]
         score = np.maximum(0.0, 1.0 - kth_m / unit_m)
         theta_m: Floats = np.maximum(kth_m, unit_m * (1.0 - self._share * score))
         return np.where(np.isinf(kth_m), np.inf, theta_m)

@@ -313,7 +313,7 @@ class DeviceSession:
         radius_m = min((one.fence_m() for one in fenced), default=math.inf)
         times = [one.next_expiry_ms for one in fenced if one.next_expiry_ms]
         location = self.location
-        radius_m = ground_radius_m(self.frame, location.lat, radius_m)
+        radius_m = ground_radius_m(self.frame, location.lon, location.lat, radius_m)
         return Geofence(location.lon, location.lat, radius_m, min(times, default=0))
 
     def subscribe(self, spec: Spec, name: str = "") -> Subscription:

@@ -29,6 +29,7 @@ from nearcast.protocol.watcher import Watcher
 from nearcast.v1 import geometry_pb2, subscriptions_pb2
 from safe_region.areas import plane_area
 from safe_region.frame import Frame, Point
+from safe_region.ground import ground_distance_m
 from safe_region.region import Buffered, Evaluation, RegionMode
 
 _REASONS = {
@@ -142,11 +143,23 @@ class Subscription(ChangingSpec):
     def results(self) -> list[Match]:
         """Return the result at the device's position, best first. O(buffer), nothing is sent.
 
-        That of a boolean subscription is in the order of distances.
+        That of a boolean subscription is in the order of distances on the server's plane, from the device
+        or, of a range that is fixed in place, from its middle.
         """
-        frame, buffer = self._host.frame, self.region.buffer
+        frame, location = self._host.frame, self._host.location
         return [
-            self._kind.match(self.spec, self._objects[one], length_m, buffer[one].r_m, frame)
+            Match(
+                item,
+                self._kind.score(self.spec, length_m, frame),
+                ground_distance_m(location.lon, location.lat, item.lon, item.lat),
+            )
+            for length_m, item in self._found()
+        ]
+
+    def _found(self) -> list[tuple[float, LiveObject]]:
+        """Return lengths and objects of the result, best first."""
+        return [
+            (length_m, self._objects[one])
             for length_m, one in self._evaluate().best
             if self._dwell is None or self._dwell.is_over(one, self._host.clock.now_ms())
         ]
@@ -168,7 +181,7 @@ class Subscription(ChangingSpec):
         try:
             while True:
                 is_told = isinstance(self.spec, TopK) if reordered is None else reordered
-                for change in watcher.difference([match.object for match in self.results()]):
+                for change in watcher.difference([item for _, item in self._found()]):
                     if is_told or change.kind is not ChangeKind.REORDERED:
                         yield change
                 if self.error is not None:

@@ -16,6 +16,7 @@ from nearcast.v1 import (
     subscriptions_pb2,
 )
 from safe_region.frame import Frame
+from safe_region.ground import ground_distance_m
 from server import session as s
 from server.commands import command as c
 from server.core.matching_service import Ranked
@@ -189,15 +190,15 @@ _DROP_REASONS = {reason: cast("subscriptions_pb2.DropReason", int(reason)) for r
 
 
 def search_message(
-    spec: Spec, ranked: list[Ranked], frame: Frame, time_ms: int
+    spec: Spec, ranked: list[Ranked], frame: Frame, place: tuple[float, float], time_ms: int
 ) -> device_service_pb2.SearchResponse:
-    """Write the result of a search."""
+    """Write the result of a search at a place, longitude and latitude."""
     return device_service_pb2.SearchResponse(
         matches=[
             device_service_pb2.SearchResponse.Match(
                 object=object_message(found.item),
                 score=score(spec, found.length_m, frame.maxdist_m),
-                distance_m=found.length_m - found.r_m,
+                distance_m=ground_distance_m(*place, found.item.lon, found.item.lat),
             )
             for found in ranked
         ],

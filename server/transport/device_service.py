@@ -96,7 +96,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             ranked, now_ms = await self._command_loop.execute(c.Search(spec, lon, lat, principal()))
         except RefusalError as error:
             await self._admission.refuse(context, error)
-        return converters.search_message(spec, ranked, self._coordinator.frame, now_ms)
+        return converters.search_message(spec, ranked, self._coordinator.frame, (lon, lat), now_ms)
 
     def outboxes(self) -> Iterator[Outbox]:
         """Yield those of all streams."""

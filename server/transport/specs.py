@@ -7,7 +7,7 @@ from typing import Any
 
 from nearcast.v1 import subscriptions_pb2
 from safe_region.region import RegionMode
-from safe_region.scoring import Similarity, score_of
+from safe_region.scoring import Similarity, distance_scale, score_of
 from server.errors import Reason, RefusalError
 from server.model import NO_WINDOW, Boolean, Bound, Clause, Reach, Spec, TopK, Window
 from server.principal import local_names
@@ -53,7 +53,9 @@ def write_bound(bound: Bound, message: subscriptions_pb2.Delta) -> None:
 
 def score(spec: Spec, length_m: float, maxdist_m: float) -> float:
     """Return the score of a length, for display; 0 for kinds that do not score."""
-    return score_of(length_m, spec.alpha, maxdist_m) if isinstance(spec, TopK) else 0.0
+    if not isinstance(spec, TopK):
+        return 0.0
+    return score_of(length_m, spec.alpha, distance_scale(spec.distance_scale_m, maxdist_m))
 
 
 def _window_from(message: subscriptions_pb2.SubscriptionSpec) -> Window:
@@ -79,8 +81,8 @@ def _top_k_from(message: subscriptions_pb2.SubscriptionSpec) -> TopK:
     spec = message.top_k
     similarity = choice(Similarity, spec.similarity or Similarity.JACCARD, "spec.top_k.similarity")
     region = _region_from(message, RegionMode.ANCHORED, RegionMode.ELLIPSE, RegionMode.STANDING)
-    window = _window_from(message)
-    return TopK(tuple(spec.keywords), spec.k, spec.alpha, similarity, region, window)
+    window, words = _window_from(message), tuple(spec.keywords)
+    return TopK(words, spec.k, spec.alpha, similarity, region, window, spec.distance_scale_m)
 
 
 def _top_k_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
@@ -90,6 +92,7 @@ def _top_k_message(spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
             k=spec.k,
             alpha=spec.alpha,
             similarity=subscriptions_pb2.Similarity.Name(int(spec.similarity)),
+            distance_scale_m=spec.distance_scale_m,
         ),
         region=subscriptions_pb2.RegionMode.Name(int(spec.region)),
     )

@@ -24,9 +24,6 @@ from safe_region.frame import Frame
 from safe_region.keywords import normalised_keyword
 from simulator.replay.published_objects import Liveness, PublishedObjects
 
-SCORE_TOLERANCE = 1e-12
-"""Scores are lengths times alpha / maxdist: the device may round that product once more."""
-
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
@@ -135,10 +132,16 @@ def expected_list(
         wanted = oracle_range(spec, frame)._replace(window=window)
         return [(one, 0.0) for one in oracle.matching(wanted, x_m, y_m, objects, now_ms)]
     asked = oracle.OracleSubscription(
-        _normalised(spec.keywords), spec.k, spec.alpha, spec.similarity.name.lower(), weigh, window
+        _normalised(spec.keywords),
+        spec.k,
+        spec.alpha,
+        spec.similarity.name.lower(),
+        weigh,
+        window,
+        spec.distance_scale_m,
     )
     best = oracle.top_k(asked, x_m, y_m, frame.maxdist_m, objects, now_ms)
-    return [(one, spec.alpha * one.length_m / frame.maxdist_m) for one in best]
+    return [(one, oracle.score(asked, one.length_m, frame.maxdist_m)) for one in best]
 
 
 def oracle_window(spec: Spec, latest_id: int) -> oracle.OracleWindow:
@@ -182,7 +185,4 @@ def _ids(matches: Sequence[tuple[oracle.OracleMatch, float]]) -> tuple[int, ...]
 def _is_same(expected: Sequence[tuple[oracle.OracleMatch, float]], found: Sequence[Match]) -> bool:
     if [one.object_id for one, _ in expected] != [match.object.id for match in found]:
         return False
-    return all(
-        abs(match.score - score) <= SCORE_TOLERANCE * max(1.0, score)
-        for match, (_, score) in zip(found, expected, strict=True)
-    )
+    return [match.score for match in found] == [score for _, score in expected]

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
+from safe_region.ground import ground_distance_m
 from server.settings import load_settings
 from tests.support.servers import serving
 
@@ -39,8 +40,7 @@ async def test_the_example_runs(tmp_path):
         out, _ = await process.communicate()
     assert process.returncode == 0
     lines = out.decode().splitlines()
-    frame = server.coordinator.frame
-    away_m = frame.project(14.52, 35.90).x_m - frame.project(14.51, 35.90).x_m
+    away_m = ground_distance_m(14.51, 35.90, 14.52, 35.90)
     assert lines[0].startswith(f"frozenset({{'sushi'}}) {away_m:.0f} ")
     assert lines[1] == "1"
     assert lines[2].startswith("SubscriptionState.EXACT Counters(moves=1, reports=0")

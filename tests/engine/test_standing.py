@@ -76,7 +76,8 @@ class Standing:
             self.changes += 1
 
     def subscribe(self, count: int) -> None:
-        handles, keywords, alphas, k, similarity, durations, counts = [], [], [], [], [], [], []
+        handles, keywords, weights, k, similarity, durations, counts = [], [], [], [], [], [], []
+        scales = []
         for _ in range(count):
             self.next_number += 1
             handle = handle_of(STANDING, self.next_number)
@@ -87,21 +88,24 @@ class Standing:
                 self.chance.choice((0.1, 0.5, 0.9)),
                 self.chance.choice(("jaccard", "dice", "cosine", "tfidf")),
                 window=oracle.OracleWindow(window[0] or None, window[1] or None),
+                distance_scale_m=self.chance.choice((None, 1.0, 5.0, 300.0)),
             )
+            scales.append(one.distance_scale_m or MAXDIST_M)
             self.asked[handle] = one
             handles.append(handle)
             keywords.append(words)
-            alphas.append(text_weight(one.alpha, MAXDIST_M))
+            weights.append(text_weight(one.alpha, scales[-1]))
             k.append(one.k)
             similarity.append(int(Similarity[one.similarity.upper()]))
             durations.append(window[0])
             counts.append(window[1])
         interests = InterestBatch(
-            np.array(alphas), np.array(similarity, dtype=np.int8), KeywordLists.of(keywords)
+            np.array(weights), np.array(similarity, dtype=np.int8), KeywordLists.of(keywords)
         )
         lasts = Lasts(np.array(durations, dtype=np.int64), np.array(counts, dtype=np.int64))
         ids = np.array(handles, dtype=np.int64)
-        self.matcher.subscribe(ids, StandingSpecs(interests, np.array(k, dtype=np.int64), lasts))
+        specs = StandingSpecs(interests, np.array(k, dtype=np.int64), lasts, np.array(scales))
+        self.matcher.subscribe(ids, specs)
         self.evaluate(handles)
 
     def evaluate(self, handles: list[int]) -> None:
@@ -321,3 +325,20 @@ def test_what_expires_before_what_is_better_needs_no_retrieval():
         engine.check()
         assert engine.held(int(handle[0]))[0].tolist() == [best]
     assert matcher.refills == 0
+
+
+def test_a_share_of_a_score_is_by_the_scale_of_the_subscription():
+    """With alpha 0.5 the k-th at 2 m has 0.9 of a score by 10 m: 0.95 of that is 2.9 m away."""
+    options = EngineOptions(standing=StandingPolicy.SKYBAND, maxdist_m=MAXDIST_M)
+    engine = Engine(options, {STANDING: StandingMatcher})
+    handles = np.array([handle_of(STANDING, number) for number in (1, 2)])
+    words = KeywordLists.of([[1], [1]])
+    interests = InterestBatch(np.array([10.0, MAXDIST_M]), np.array([1, 1], dtype=np.int8), words)
+    k = np.array([1, 1], dtype=np.int64)
+    matcher = engine.matchers[STANDING]
+    matcher.subscribe(handles, StandingSpecs(interests, k, scale_m=np.array([10.0, MAXDIST_M])))
+    batch = ObjectBatch(np.array([1]), np.array([2.0]), np.zeros(1), KeywordLists.of([[1]]))
+    engine.publish(batch, np.array([1_000]))
+    engine.evaluate(Positions(handles, np.zeros(2), np.zeros(2)))
+    rows = matcher.subscriptions.rows[matcher.subscriptions.slots(handles)]
+    assert rows["reach_m"].tolist() == pytest.approx([20.0 - 0.95 * 18.0, 40.0 - 0.95 * 38.0])

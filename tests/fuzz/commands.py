@@ -210,6 +210,9 @@ def seeds() -> list[bytes]:
     top_k = subscriptions_pb2.SubscriptionSpec(
         top_k=subscriptions_pb2.TopK(keywords=["a", "b"], k=2, alpha=0.5, similarity=1)
     )
+    scaled = subscriptions_pb2.SubscriptionSpec()
+    scaled.CopyFrom(top_k)
+    scaled.top_k.distance_scale_m = 5000.0
     boolean = subscriptions_pb2.SubscriptionSpec()
     boolean.boolean.clauses.add(required=["a"], excluded=["b"])
     boolean.boolean.circle.radius_m = 500.0
@@ -231,9 +234,9 @@ def seeds() -> list[bytes]:
     publish = publisher_service_pb2.PublishRequest(sequence=1, objects=[item, wide])
     subscribes = [
         attach(subscribe=device_service_pb2.Subscribe(subscription_id=i, spec=spec, position=here))
-        for i, spec in enumerate((top_k, boolean, fixed), 1)
+        for i, spec in enumerate((top_k, boolean, fixed, scaled), 1)
     ]
-    search = device_service_pb2.SearchRequest(spec=top_k, position=here)
+    search = device_service_pb2.SearchRequest(spec=scaled, position=here)
     others = [
         attach(ping=device_service_pb2.Ping(number=1, version=1)),
         attach(ack=device_service_pb2.Ack(version=1)),

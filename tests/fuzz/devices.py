@@ -25,7 +25,7 @@ def _make():
         session = DeviceSession("d", b"n", Clock(), lambda _request: None, Location(14.5, 35.5))
         session.connect()
         subscriptions = [
-            session.subscribe(TopK({"a"}, k=2)),
+            session.subscribe(TopK({"a"}, k=2, distance_scale_m=700.0)),
             session.subscribe(Boolean({"a"}, Circle(500.0), moving=True)),
         ]
         for _ in range(MESSAGES_MAX):

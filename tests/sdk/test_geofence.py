@@ -9,11 +9,13 @@ import pytest
 
 from nearcast import SubscriptionState, TopK
 from nearcast.geofence import ground_radius_m
-from safe_region.frame import EARTH_RADIUS_M, Area, Frame
+from safe_region.frame import Area, Frame
+from safe_region.ground import ground_distance_m
 from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 from tests.sdk.test_privacy import FRAME, expected, ids, published
 from tests.support.draws import PLANE
+from tests.support.geodesics import step_from
 from tests.support.world import World
 
 # One metre per degree: a circle on the plane has no counterpart on the ground.
@@ -22,7 +24,7 @@ RADIUS_OF = "nearcast.protocol.device_session.ground_radius_m"
 
 @pytest.mark.parametrize("seed", range(40))
 async def test_within_the_circle_the_device_never_needs_to_report(seed, monkeypatch):
-    monkeypatch.setattr(RADIUS_OF, lambda _frame, _lat, radius_m: radius_m)
+    monkeypatch.setattr(RADIUS_OF, lambda _frame, _lon, _lat, radius_m: radius_m)
     world = World(seed, buffer_extra=seed % 5)
     device = world.add_device()
     for _ in range(30):
@@ -59,30 +61,29 @@ async def test_within_the_circle_the_device_never_needs_to_report(seed, monkeypa
 
 @pytest.mark.parametrize("seed", range(20))
 def test_on_the_ground_the_circle_is_not_larger(seed):
-    """A step on the sphere, or on the ellipsoid, stays within the circle on the plane."""
+    """A step along a geodesic of the ellipsoid stays within the circle on the plane."""
     chance = random.Random(seed)
-    south = chance.uniform(-80.0, 78.0)
+    south = chance.choice((0.0, -1.0, chance.uniform(-80.0, 78.0)))
     frame = Frame.of(Area(14.0, south, 15.0, south + chance.uniform(0.1, 2.0)))
-    for _ in range(200):
+    for _ in range(100):
         lat = chance.uniform(frame.area.lat_min - 1.0, frame.area.lat_max + 1.0)
         plane_m = 10.0 ** chance.uniform(0.0, 5.5)
-        ground_m = ground_radius_m(frame, lat, plane_m)
-        assert 0.0 < ground_m <= plane_m
-        assert (
-            step_on_the_plane(frame, lat, ground_m / 0.9944, chance.uniform(0.0, 2.0 * math.pi)) < plane_m
-        )
-    assert math.isinf(ground_radius_m(frame, lat, math.inf))
+        ground_m = ground_radius_m(frame, 14.5, lat, plane_m)
+        assert 0.3 * min(plane_m, 100_000.0) < ground_m <= plane_m, "not smaller than need be"
+        bearing = chance.choice((0.0, 0.5, 1.0, 1.5, chance.uniform(0.0, 2.0))) * math.pi
+        there = step_from(14.5, lat, bearing, ground_m)
+        assert math.dist(frame.project(14.5, lat), frame.project(*there)) <= plane_m
+    assert math.isinf(ground_radius_m(frame, 14.5, lat, math.inf))
 
 
-def step_on_the_plane(frame, lat, distance_m, bearing):
-    """How far on the plane one gets from (14.5, lat) by a distance on the sphere."""
-    arc, phi = distance_m / EARTH_RADIUS_M, math.radians(lat)
-    sine = math.sin(phi) * math.cos(arc) + math.cos(phi) * math.sin(arc) * math.cos(bearing)
-    dlon = math.atan2(
-        math.sin(bearing) * math.sin(arc) * math.cos(phi), math.cos(arc) - math.sin(phi) * sine
-    )
-    there = frame.project(14.5 + math.degrees(dlon), math.degrees(math.asin(sine)))
-    return math.dist(frame.project(14.5, lat), there)
+def test_the_circle_ends_at_the_antimeridian():
+    """Beyond it a device is at the other end of the plane."""
+    frame = Frame.of(Area(178.0, -19.0, 180.0, -17.0))
+    assert ground_radius_m(frame, 179.0, -18.0, 50_000.0) > 49_000.0
+    for lon in (179.99, -179.99):
+        radius_m = ground_radius_m(frame, lon, -18.0, 50_000.0)
+        assert 900.0 < radius_m < ground_distance_m(lon, -18.0, 180.0, -18.0)
+    assert ground_radius_m(frame, 180.0, -18.0, 50_000.0) == 0.0
 
 
 SPEC = TopK({"sushi"}, k=3, alpha=0.9, similarity=Similarity.JACCARD)

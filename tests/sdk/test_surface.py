@@ -20,6 +20,7 @@ from nearcast import (
     TopK,
     UnavailableError,
 )
+from safe_region.ground import ground_distance_m
 from tests.sdk.conftest import until
 
 
@@ -43,8 +44,9 @@ async def test_a_device_gets_its_list_and_keeps_it(client):
     best = subscription.results()[0]
     assert best.object.payload == b"20 %"
     assert best.object.keywords == {"sushi"}
-    assert best.distance_m == pytest.approx(device.frame.x_m_per_deg * 0.01)
-    expected = 0.4 * best.distance_m / device.frame.maxdist_m + 0.6 * 0.5
+    assert best.distance_m == ground_distance_m(14.50, 35.5, 14.51, 35.5)
+    away_m = device.frame.x_m_per_deg * 0.01
+    expected = 0.4 * away_m / device.frame.maxdist_m + 0.6 * 0.5
     assert best.score == pytest.approx(expected)
     await device.move(lon=14.60, lat=35.5)
     assert ids_of(subscription) == [far, near], "a result changes without a word on the wire"

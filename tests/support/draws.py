@@ -130,7 +130,12 @@ class Draws:
             similarity,
             region,
             None if region is RegionMode.ELLIPSE else self.window(),
+            self.distance_scale_m(),
         )
+
+    def distance_scale_m(self) -> float | None:
+        """Return what distances are divided by, for half of the subscriptions not the diagonal."""
+        return self._chance.choice((None, None, None, 1.0, 4.0, self._chance.uniform(1.0, 2_000.0)))
 
 
 def point_of(area: ObjectArea) -> tuple[float, float]:

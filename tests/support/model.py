@@ -224,5 +224,9 @@ class Model:
 def oracle_subscription(spec: Any) -> oracle.OracleSubscription:
     """Return what a subscription of the server or of the SDK asks for, as the oracle sees it."""
     return oracle.OracleSubscription(
-        frozenset(spec.keywords), spec.k, spec.alpha, spec.similarity.name.lower()
+        frozenset(spec.keywords),
+        spec.k,
+        spec.alpha,
+        spec.similarity.name.lower(),
+        distance_scale_m=spec.distance_scale_m,
     )

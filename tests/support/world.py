@@ -36,6 +36,7 @@ from nearcast.errors import Reason, RefusedError
 from nearcast.model import Boolean, Spec, SubscriptionState
 from nearcast.protocol.subscription import Subscription
 from safe_region import oracle
+from safe_region.ground import ground_distance_m
 from safe_region.idf import IdfTable
 from safe_region.scoring import Similarity
 from server import model as m
@@ -280,7 +281,9 @@ class World:
 
     def search(self) -> None:
         window = self.random.choice((m.NO_WINDOW, m.Window(duration_ms=4), m.Window(count=7)))
-        spec = m.TopK(self.draws.words(4), self.random.randint(1, 9), 0.5, window=window)
+        scale_m = self.draws.distance_scale_m() or 0.0
+        words, k = self.draws.words(4), self.random.randint(1, 9)
+        spec = m.TopK(words, k, 0.5, window=window, distance_scale_m=scale_m)
         self.submit(c.Search(spec, *self.draws.position()))
 
     def set_idf(self) -> None:
@@ -381,6 +384,7 @@ class World:
             self._compare_range(device, subscription, objects)
             return
         self.seen[f"lists compared, {spec.region.name}"] += 1
+        self.seen["lists compared, with a scale of their own"] += spec.distance_scale_m is not None
         if device.is_vague and subscription.state is SubscriptionState.TOO_VAGUE:
             self.seen["lists too vague"] += 1
             return
@@ -394,8 +398,9 @@ class World:
         found = subscription.results()
         assert [match.object.id for match in found] == [match.object_id for match in expected]
         for match, best in zip(found, expected, strict=True):
-            score = spec.alpha * best.length_m / PLANE.maxdist_m
-            assert abs(match.score - score) <= 1e-9 * max(1.0, score)
+            assert match.score == oracle.score(wanted, best.length_m, PLANE.maxdist_m)
+            place = (device.lon, device.lat, match.object.lon, match.object.lat)
+            assert match.distance_m == ground_distance_m(*place)
 
     def _window(self, spec: Spec) -> oracle.OracleWindow:
         """Return which objects count."""

@@ -253,6 +253,15 @@ BAD_SPECS = {
     "k too large": ({"k": 101}, "spec.top_k.k", "101", "1 to 100"),
     "alpha of none": ({"alpha": 0.0}, "spec.top_k.alpha", "0.0", "0.001 to 0.999"),
     "alpha of one": ({"alpha": 1.0}, "spec.top_k.alpha", "1.0", "0.001 to 0.999"),
+    **{
+        f"a scale of {scale_m}": (
+            {"distance_scale_m": scale_m},
+            "spec.top_k.distance_scale_m",
+            str(scale_m),
+            "1 to 20037508, or absent",
+        )
+        for scale_m in (0.999, -5000.0, 20_037_509.0, math.inf, math.nan)
+    },
     "alpha not a number": ({"alpha": math.nan}, "spec.top_k.alpha", "nan", "0.001 to 0.999"),
     "another similarity": ({"similarity": 9}, "spec.top_k.similarity", "9", "1 (JACCARD)"),
 }

@@ -81,6 +81,22 @@ async def test_there_and_back_again(stubs, server, changed):
     server.coordinator.check()
 
 
+async def test_another_scale_is_another_spec(stubs, server, changed):
+    """The text shares of what the device holds are by the scale: all is sent again."""
+    shares = []
+    for scale_m in (0.0, 5_000.0, 5_000.0, 0.0):
+        spec = a_spec(keywords=["tofu"], k=2, distance_scale_m=scale_m)
+        delta = (await tell(changed, subscribe=subscribe(1, spec))).delta
+        shares.append({entry.object.id: entry.r_m for entry in delta.add})
+        assert delta.snapshot == bool(delta.add)
+    unchanged, scaled, again, back = shares
+    assert unchanged == again == {}, "the same spec is an evaluation and no snapshot"
+    diagonal_m = server.coordinator.frame.maxdist_m
+    exact, half = stubs.tofu
+    assert scaled == {exact: 0.0, half: 2_500.0}
+    assert back == {exact: 0.0, half: diagonal_m / 2.0}
+
+
 async def test_a_change_that_is_refused_changes_nothing(stubs, changed):
     answer = await tell(changed, subscribe=subscribe(1, a_spec(k=0)))
     assert answer.rejection.error.field == "spec.top_k.k"

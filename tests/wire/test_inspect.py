@@ -75,6 +75,7 @@ def ranks_of(matches):
 
 TOP_K = {
     "anchored": (TopK({"tea", "sushi"}, 3, 0.7), {}),
+    "a scale": (TopK({"tea", "sushi"}, 3, 0.7, distance_scale_m=2_500.0), {}),
     "dice": (TopK({"tea", "bread"}, 2, 0.9, similarity=Similarity.DICE), {}),
     "last 70": (TopK({"tea", "books"}, 3, 0.7, window=Last(count=70)), {"count": 70}),
     "last 2 s": (TopK({"tea", "books"}, 3, 0.7, window=Last(seconds=2.0)), {"duration_ms": 2_000}),
@@ -110,8 +111,10 @@ async def check_top_k(client, number, spec, window, objects, verdicts):
         spec.alpha,
         spec.similarity.name.lower(),
         window=oracle.OracleWindow(**window, latest_id=latest_id),
+        distance_scale_m=spec.distance_scale_m,
     )
     first = await client.inspect("d", number)
+    assert first["spec"]["top_k"]["distance_scale_m"] == (spec.distance_scale_m or 0.0)
     anchor = (first["anchor"]["x_m"], first["anchor"]["y_m"])
     ranks = ranks_of(oracle.ranked(wanted, *anchor, FRAME.maxdist_m, objects, first["time_ms"]))
     check_held(first, ranks)

@@ -6,7 +6,7 @@ from nearcast.clause import Clause
 from nearcast.errors import invalid
 from nearcast.expressions import clauses_of
 from nearcast.milliseconds import DURATION_S_MIN, milliseconds
-from nearcast.model import Boolean, LiveObject, Match
+from nearcast.model import Boolean
 from nearcast.protocol.converters import keyword_list, plane_point
 from nearcast.protocol.dwell import DwellTimers
 from nearcast.protocol.shapes import number
@@ -87,9 +87,9 @@ class BooleanKind:
             plane_point(delta.anchor), slack.slack_m, slack.too_many, matches_max, add, dropped(delta)
         )
 
-    def match(self, spec: Boolean, item: LiveObject, length_m: float, r_m: float, frame: Frame) -> Match:  # noqa: ARG002
-        """Return an object of the result as users see it."""
-        return Match(item, 0.0, length_m)
+    def score(self, spec: Boolean, length_m: float, frame: Frame) -> float:  # noqa: ARG002
+        """Results are not scored."""
+        return 0.0
 
 
 def _dwell_ms(spec: Boolean) -> int:

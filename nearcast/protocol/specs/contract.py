@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeVar
 
-from nearcast.model import LiveObject, Match
 from nearcast.protocol.dwell import DwellTimers
 from nearcast.v1 import subscriptions_pb2
 from safe_region.frame import Frame
@@ -46,8 +45,8 @@ class Kind(Protocol[_Spec]):
     ) -> None:
         """Let a region take over a delta; `matches_max` is the server's limit."""
 
-    def match(self, spec: _Spec, item: LiveObject, length_m: float, r_m: float, frame: Frame) -> Match:
-        """Return an object of the result as users see it."""
+    def score(self, spec: _Spec, length_m: float, frame: Frame) -> float:
+        """Return the score of an object in the result, for display; 0 if results are not scored."""
 
 
 def dropped(delta: subscriptions_pb2.Delta) -> list[int]:

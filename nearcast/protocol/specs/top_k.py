@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearcast.errors import invalid
-from nearcast.model import LiveObject, Match, TopK
+from nearcast.model import TopK
 from nearcast.protocol.converters import keyword_list, plane_point
 from nearcast.protocol.shapes import number
 from nearcast.protocol.specs.contract import dropped
@@ -13,7 +13,7 @@ from nearcast.v1 import subscriptions_pb2
 from safe_region.anchored import AnchoredRegion, StandingRegion
 from safe_region.frame import Frame
 from safe_region.region import Buffered, RegionMode
-from safe_region.scoring import Similarity, score_of
+from safe_region.scoring import Similarity, distance_scale, score_of
 
 _INT32_MAX = 2**31 - 1
 
@@ -37,6 +37,7 @@ class TopKKind:
                 k=spec.k,
                 alpha=number(spec.alpha, "spec.top_k.alpha"),
                 similarity=subscriptions_pb2.Similarity.Name(int(similarity)),
+                distance_scale_m=_written_scale(spec),
             ),
             region=region_message(spec.region),
         )
@@ -51,8 +52,9 @@ class TopKKind:
             region = RegionMode(message.region or RegionMode.ANCHORED)
         except ValueError:
             return None
-        window = read_window(message)
-        return TopK(frozenset(spec.keywords), spec.k, spec.alpha, similarity, region, window)
+        words, window = frozenset(spec.keywords), read_window(message)
+        scale_m = spec.distance_scale_m or None
+        return TopK(words, spec.k, spec.alpha, similarity, region, window, scale_m)
 
     def region(self, spec: TopK) -> AnchoredRegion:
         """Make the region of a subscription."""
@@ -72,6 +74,17 @@ class TopKKind:
         reach = delta.reach
         region.update(plane_point(delta.anchor), reach.length_m, reach.object_id, add, dropped(delta))
 
-    def match(self, spec: TopK, item: LiveObject, length_m: float, r_m: float, frame: Frame) -> Match:
-        """Return an object of the result as users see it."""
-        return Match(item, score_of(length_m, spec.alpha, frame.maxdist_m), length_m - r_m)
+    def score(self, spec: TopK, length_m: float, frame: Frame) -> float:
+        """Return the score of an object in the result."""
+        return score_of(length_m, spec.alpha, distance_scale(spec.distance_scale_m, frame.maxdist_m))
+
+
+def _written_scale(spec: TopK) -> float:
+    """Return the scale as it is written: 0 for none, so that none may be 0."""
+    if spec.distance_scale_m is None:
+        return 0.0
+    scale_m = number(spec.distance_scale_m, "spec.top_k.distance_scale_m")
+    if scale_m == 0.0:
+        limit = "a number of metres, at least 1, or None for the diagonal of the service area"
+        raise invalid("spec.top_k.distance_scale_m", spec.distance_scale_m, limit)
+    return scale_m

@@ -1,7 +1,7 @@
 """Top-k subscriptions in words, over the matcher's rows.
 
-A subscription is one number here, its alpha; keywords, k, similarity and region are the matcher's. A
-`TopK` is made when somebody asks for it. Look-up O(keywords), subscribe O(1).
+A subscription is two numbers here, its alpha and its scale; keywords, k, similarity and region are the
+matcher's. A `TopK` is made when somebody asks for it. Look-up O(keywords), subscribe O(1).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from index.batches import Floats, InterestBatch, Ints, KeywordLists, Ranking
 from index.tables.growth import longer
 from safe_region.frame import Frame
 from safe_region.region import RegionMode
-from safe_region.scoring import Similarity, text_weight
+from safe_region.scoring import Similarity, distance_scale, text_weight
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.specs.checks import checked_keywords, require
 from server.core.specs.windows import check_window, lasts_of, require_known, window_of
@@ -29,9 +29,24 @@ from server.limits import Limits
 from server.model import NO_WINDOW, Reach, TopK, Window
 
 _FIELDS = 5
-"""Of a spec that is written; windows are behind them."""
+"""Of every spec that is written; a window is behind them, and a scale behind that."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class _Measures(NamedTuple):
+    """By what subscriptions weigh distance against text, a row each."""
+
+    alpha: Sequence[float]
+    own_scale_m: Sequence[float]
+    """0 for those that have none."""
+
+    @classmethod
+    def of(cls, specs: Sequence[TopK]) -> _Measures:
+        return cls([spec.alpha for spec in specs], [spec.distance_scale_m for spec in specs])
+
+    def scales_m(self, frame: Frame) -> list[float]:
+        return [distance_scale(one, frame.maxdist_m) for one in self.own_scale_m]
 
 
 class TopKKind:
@@ -44,7 +59,7 @@ class TopKKind:
     dictionary
         Where keywords have their numbers.
     frame
-        The service area, whose diagonal scores are measured by.
+        The service area, whose diagonal is the scale of subscriptions that have none of their own.
     """
 
     number = TOP_K
@@ -59,6 +74,8 @@ class TopKKind:
         self._dictionary = dictionary
         self._frame = frame
         self._alpha: Floats = np.zeros(16)
+        self._own_scale_m: Floats = np.zeros(16)
+        """By slot, as `_alpha` is; 0 for none."""
 
     @classmethod
     def checked(cls, spec: TopK, limits: Limits, frame: Frame) -> TopK:  # noqa: ARG003
@@ -77,6 +94,13 @@ class TopKKind:
             spec.alpha,
             f"{limits.alpha_min} to {limits.alpha_max}",
         )
+        scale_m, most_m = spec.distance_scale_m, limits.distance_scale_m_max
+        require(
+            scale_m == 0.0 or 1.0 <= scale_m <= most_m,
+            f"{field}.distance_scale_m",
+            scale_m,
+            f"1 to {most_m:.0f}, or absent",
+        )
         keywords = checked_keywords(
             spec.keywords,
             f"{field}.keywords",
@@ -86,7 +110,7 @@ class TopKKind:
         check_window(spec.window, spec.region, limits)
         if spec.similarity is Similarity.TFIDF:
             require_known(spec.region, "since the similarity is TFIDF")
-        return replace(spec, keywords=keywords)
+        return replace(spec, keywords=keywords, distance_scale_m=scale_m or 0.0)
 
     @classmethod
     def needs_exact_positions(cls, spec: TopK) -> bool:
@@ -100,10 +124,15 @@ class TopKKind:
 
     @classmethod
     def encoded(cls, spec: TopK) -> str:
-        """Write a spec as JSON: [keywords, k, alpha, similarity, region], a window if there is one."""
+        """Write a spec as JSON: [keywords, k, alpha, similarity, region], window and scale if need be.
+
+        A scale stands behind a window, which is [0, 0] if there is none.
+        """
         found: list[object] = [spec.keywords, spec.k, spec.alpha, int(spec.similarity), int(spec.region)]
-        if spec.window != NO_WINDOW:
+        if spec.window != NO_WINDOW or spec.distance_scale_m:
             found.append([spec.window.duration_ms, spec.window.count])
+        if spec.distance_scale_m:
+            found.append(spec.distance_scale_m)
         return _encode(found)
 
     def needs_exact_position(self, handle: int) -> bool:
@@ -115,38 +144,50 @@ class TopKKind:
         keywords = KeywordLists.of([self._dictionary.take(spec.keywords)])
         lasts = lasts_of([spec.window])
         self._subscribe(
-            np.array([handle], dtype=np.int64), [spec.alpha], keywords, _columns([spec]), lasts
+            np.array([handle], dtype=np.int64), _Measures.of([spec]), keywords, _columns([spec]), lasts
         )
 
     def restore(self, handles: Ints, specs: Sequence[Any]) -> None:
         """Make many subscriptions known, parked; specs as `encoded` wrote them, read as JSON."""
         windows = [Window(*spec[_FIELDS]) if len(spec) > _FIELDS else NO_WINDOW for spec in specs]
+        scales = [spec[_FIELDS + 1] if len(spec) > _FIELDS + 1 else 0.0 for spec in specs]
         words, k, alpha, similarity, region = zip(*(spec[:_FIELDS] for spec in specs), strict=True)
         numbers = tuple(np.array(column, dtype=np.int64) for column in (k, similarity, region))
-        self._subscribe(handles, alpha, self._dictionary.take_all(words), numbers, lasts_of(windows))
+        measures = _Measures(alpha, scales)
+        self._subscribe(handles, measures, self._dictionary.take_all(words), numbers, lasts_of(windows))
 
     def _subscribe(
         self,
         handles: Ints,
-        alpha: Sequence[float],
+        measures: _Measures,
         keywords: KeywordLists,
         numbers: tuple[Ints, ...],
         lasts: Lasts,
     ) -> None:
-        k, similarity, region = numbers
-        interests = self._interests(alpha, similarity, keywords)
-        self._matcher.subscribe(handles, self._specs(interests, k, region, lasts))
+        self._matcher.subscribe(handles, self._specs(measures, numbers, keywords, lasts))
         self._alpha = longer(self._alpha, self._table.end)
-        self._alpha[self._table.slots(handles)] = alpha
+        self._own_scale_m = longer(self._own_scale_m, self._table.end)
+        slots = self._table.slots(handles)
+        self._alpha[slots], self._own_scale_m[slots] = measures
 
-    def _interests(
-        self, alpha: Sequence[float], similarity: Ints, keywords: KeywordLists
-    ) -> InterestBatch:
-        weights = [text_weight(one, self._frame.maxdist_m) for one in alpha]
-        return InterestBatch(np.array(weights), similarity.astype(np.int8), keywords)
-
-    def _specs(self, interests: InterestBatch, k: Ints, region: Ints, lasts: Lasts) -> Any:  # noqa: ANN401
+    def _specs(
+        self, measures: _Measures, numbers: tuple[Ints, ...], keywords: KeywordLists, lasts: Lasts
+    ) -> Any:  # noqa: ANN401
         """Return what subscriptions ask for, as the matcher takes it."""
+        k, similarity, region = numbers
+        scales = measures.scales_m(self._frame)
+        weights = [text_weight(*one) for one in zip(measures.alpha, scales, strict=True)]
+        interests = InterestBatch(np.array(weights), similarity.astype(np.int8), keywords)
+        return self._matcher_specs(interests, k, region, lasts, np.array(scales))
+
+    def _matcher_specs(
+        self,
+        interests: InterestBatch,
+        k: Ints,
+        region: Ints,
+        lasts: Lasts,
+        scale_m: Floats,  # noqa: ARG002
+    ) -> Any:  # noqa: ANN401
         return TopKSpecs(interests, k, region, lasts=lasts)
 
     def _region_of(self, row: Any) -> RegionMode:  # noqa: ANN401 - a row of the matcher's
@@ -169,6 +210,7 @@ class TopKKind:
             Similarity(int(row["similarity"])),
             self._region_of(row),
             window_of(self._windows, int(row["window"])),
+            float(self._own_scale_m[slot]),
         )
 
     def _slot(self, handle: int) -> int:
@@ -188,11 +230,10 @@ class TopKKind:
     def search(self, specs: Sequence[TopK], x_m: Floats, y_m: Floats) -> Ranking:
         """Return the k best at each place, now."""
         words = [spec.keywords for spec in specs]
-        k, similarity, region = _columns(specs)
         keywords = KeywordLists.of([self._dictionary.take(row) for row in words])
-        interests = self._interests([spec.alpha for spec in specs], similarity, keywords)
         lasts = lasts_of([spec.window for spec in specs])
-        ranking: Ranking = self._matcher.search(self._specs(interests, k, region, lasts), x_m, y_m)
+        asked = self._specs(_Measures.of(specs), _columns(specs), keywords, lasts)
+        ranking: Ranking = self._matcher.search(asked, x_m, y_m)
         for row in words:
             self._dictionary.give_back(row)
         return ranking
@@ -203,8 +244,15 @@ class StandingKind(TopKKind):
 
     number = STANDING
 
-    def _specs(self, interests: InterestBatch, k: Ints, region: Ints, lasts: Lasts) -> StandingSpecs:  # noqa: ARG002
-        return StandingSpecs(interests, k, lasts)
+    def _matcher_specs(
+        self,
+        interests: InterestBatch,
+        k: Ints,
+        region: Ints,  # noqa: ARG002
+        lasts: Lasts,
+        scale_m: Floats,
+    ) -> StandingSpecs:
+        return StandingSpecs(interests, k, lasts, scale_m)
 
     def _region_of(self, row: Any) -> RegionMode:  # noqa: ANN401, ARG002
         return RegionMode.STANDING
