@@ -68,6 +68,11 @@ class ClosedError(NearcastError):
     """The client, device or subscription has been closed."""
 
 
+def forgotten() -> RefusedError:
+    """Return what ends a device of which all data was deleted."""
+    return RefusedError(Reason.FORGOTTEN, "device", "forgotten", "attached again, as a new one")
+
+
 def invalid(field: str, value: object, limit: str) -> RefusedError:
     """Return the refusal of a field that need not travel to be refused."""
     return RefusedError(Reason.INVALID_FIELD, field, repr(value), limit)

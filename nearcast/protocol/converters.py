@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 from nearcast.errors import NearcastError, invalid
 from nearcast.model import Distribution, GeoObject, LiveObject, ServerState, ServerStatus
 from nearcast.protocol.shapes import area_from, area_message, number, position_message
-from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2
+from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2, publisher_service_pb2
 from safe_region.frame import Area, Frame, Point
 from safe_region.idf import IdfTable
 
 _WORDS_PER_PART = 50_000
 """Of a table of weights: a megabyte or two."""
 _TTL_S_MAX = 2**50 / 1000
+_ID_END = 2**63
+"""Above all ids."""
 
 
 def keyword_list(keywords: Collection[str], field: str) -> list[str]:
@@ -68,6 +70,25 @@ def new_object_message(new: GeoObject, field: str) -> objects_pb2.NewObject:
     else:
         message.position.CopyFrom(position_message(new.lon, new.lat, f"{field}.position"))
     return message
+
+
+def retract_request(
+    ids: Iterable[int], key: str | None, keys: Iterable[str] | None
+) -> publisher_service_pb2.RetractRequest:
+    """Write what is to be taken back."""
+    checked_ids = list(ids)
+    for i, object_id in enumerate(checked_ids):
+        if isinstance(object_id, str):
+            raise invalid(f"ids[{i}]", object_id, f"an id; a key is given as key={object_id!r}")
+        if isinstance(object_id, bool) or not isinstance(object_id, int) or abs(object_id) >= _ID_END:
+            raise invalid(f"ids[{i}]", object_id, "an id, as publish returned it")
+    if isinstance(keys, str | bytes) or not isinstance(keys, Iterable | None):
+        raise invalid("keys", keys, "several texts; one is given as key=")
+    checked_keys = [*(() if key is None else (key,)), *(keys or ())]
+    for i, one in enumerate(checked_keys):
+        if not isinstance(one, str):
+            raise invalid(f"keys[{i}]", one, "text")
+    return publisher_service_pb2.RetractRequest(ids=checked_ids, keys=checked_keys)
 
 
 def plane_point(message: geometry_pb2.Point) -> Point:
