@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from nearcast.device import Device
-from nearcast.errors import ClosedError, UnavailableError, invalid
+from nearcast.errors import ClosedError, UnavailableError, forgotten, invalid
 from nearcast.model import Match, ServerStatus, Spec
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import idf_parts, live_object, server_status, whole_number
@@ -124,6 +124,31 @@ class Client:
             Match(live_object(found.object), found.score, found.distance_m) for found in response.matches
         ]
 
+    async def forget_device(self, device_id: str) -> int:
+        """Delete all that the server keeps of a device, for good; return how many subscriptions it had.
+
+        It is durable on return. A device that is not known is no error: then nothing is deleted. One that
+        is attached, here or elsewhere, is detached, and its subscriptions end with
+        `Reason.FORGOTTEN`. If it attaches again later, it is a new device.
+
+        Raises
+        ------
+        RefusedError
+            If the token is neither that device's nor a gateway's or an operator's.
+        UnavailableError
+            If the server cannot be reached: it is not known whether the device was deleted.
+        """
+        request = device_service_pb2.ForgetDeviceRequest(device_id=device_id)
+        response = await self._call(self._channel.devices.ForgetDevice, request)
+        count = int(response.subscription_count)
+        carrying = [stream for stream in self._streams if stream.carries(device_id)]
+        if carrying:
+            await asyncio.gather(*(stream.release(device_id, forgotten()) for stream in carrying))
+            # It may have connected again, and subscribed, since the server forgot it.
+            response = await self._call(self._channel.devices.ForgetDevice, request)
+            count += int(response.subscription_count)
+        return count
+
     async def sync(self) -> None:
         """Wait until nothing is under way.
 
@@ -177,7 +202,12 @@ class Client:
         )
 
     async def inspect(
-        self, device_id: str = "", subscription_id: int | None = None, object_id: int = 0
+        self,
+        device_id: str = "",
+        subscription_id: int | None = None,
+        object_id: int = 0,
+        *,
+        object_key: str = "",
     ) -> dict[str, Any]:
         """Return what the server knows of a device, of one of its subscriptions, or of an object.
 
@@ -189,6 +219,8 @@ class Client:
             One of its subscriptions; None for all of the device.
         object_id
             The object; with a subscription, the answer has a `judgement`: why its device has it, or not.
+        object_key
+            The publisher's own key of a live object, in place of its id.
 
         Returns
         -------
@@ -211,8 +243,11 @@ class Client:
             request.subscription.device_id = device_id
             request.subscription.subscription_id = subscription_id
             request.subscription.object_id = object_id
+            request.subscription.object_key = object_key
         elif device_id:
             request.device_id = device_id
+        elif object_key:
+            request.object_key = object_key
         else:
             request.object_id = object_id
         response = await self._call(self._channel.control.Inspect, request)
@@ -287,7 +322,7 @@ class Client:
             location,
             prefetch_m,
         )
-        device = Device(session, stream, owns_link=owns_link)
+        device = Device(session, stream, self.forget_device, owns_link=owns_link)
         await stream.add(session)
         return device
 

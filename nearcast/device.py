@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -19,8 +20,16 @@ from safe_region.frame import Frame
 class Device:
     """A device attached to the server. Made by `Client.attach` and `Fleet.attach`."""
 
-    def __init__(self, session: DeviceSession, stream: DeviceStream, *, owns_link: bool) -> None:
+    def __init__(
+        self,
+        session: DeviceSession,
+        stream: DeviceStream,
+        forget_device: Callable[[str], Awaitable[int]],
+        *,
+        owns_link: bool,
+    ) -> None:
         self._session = session
+        self._forget_device = forget_device
         self._stream = stream
         self._owns_link = owns_link
         self._timer: asyncio.TimerHandle | None = None
@@ -148,6 +157,16 @@ class Device:
         await self._stream.detach(self._session)
         if self._owns_link:
             await self._stream.close()
+
+    async def forget(self) -> int:
+        """Delete all that the server keeps of this device, for good, and end it.
+
+        As `Client.forget_device` of its own id, which describes it.
+        """
+        count = await self._forget_device(self.id)
+        if self._timer is not None:
+            self._timer.cancel()
+        return count
 
     async def __aenter__(self) -> Self:
         return self

@@ -96,6 +96,11 @@ def _seconds(text: str) -> str:
     return re.sub(r"-?\d+", lambda found: seconds_text(int(found[0]) / 1000.0), text)
 
 
+def forgotten() -> RefusedError:
+    """Return what ends a device of which all data was deleted."""
+    return RefusedError(Reason.FORGOTTEN, "device", "forgotten", "attached again, as a new one")
+
+
 def invalid(field: str, value: object, limit: str) -> RefusedError:
     """Return the refusal of a field that need not travel to be refused."""
     return RefusedError(Reason.INVALID_FIELD, field, _shown(value), limit)

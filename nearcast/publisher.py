@@ -10,7 +10,7 @@ import grpc
 
 from nearcast.errors import ClosedError, RefusedError
 from nearcast.model import GeoObject
-from nearcast.protocol.converters import new_object_message, object_ids, objects_listed
+from nearcast.protocol.converters import new_object_message, objects_listed, retract_request
 from nearcast.transport.calls import UnsentError, patiently, refusal
 from nearcast.transport.channel import STREAM_METADATA, Channel
 from nearcast.transport.publish_stream import PublishStream
@@ -68,16 +68,23 @@ class Publisher:
             ids += await self._request(request, _TRIES_MAX if repeatable else 1)
         return ids
 
-    async def retract(self, *ids: int) -> None:
+    async def retract(self, *ids: int, key: str | None = None, keys: Iterable[str] | None = None) -> None:
         """Take objects back, all or none.
+
+        Parameters
+        ----------
+        ids
+            Their ids, as `publish` returned them.
+        key, keys
+            The publisher's own keys (`GeoObject.key`) of further objects: one, or several.
 
         Raises
         ------
         RefusedError
-            If one of them is not alive (any more).
+            If one of them is not alive (any more), or is another publisher's, naming it.
         """
         self._require_open()
-        request = publisher_service_pb2.RetractRequest(ids=object_ids(ids))
+        request = retract_request(ids, key, keys)
 
         async def call(is_returning: bool) -> Any:  # noqa: ANN401, FBT001
             metadata = await self._channel.metadata()

@@ -68,6 +68,8 @@ class Counters:
     """Rows of the inlet that are no objects that the server accepts."""
     devices_forgotten: int = 0
     """Devices whose subscriptions were ended because they had not been heard of for too long."""
+    devices_deleted: int = 0
+    """Devices of which all that was kept was deleted because somebody asked for it."""
     parked: Counter[ParkReason] = field(default_factory=Counter)
     rejected: Counter[Reason] = field(default_factory=Counter)
     devices: Counter[Enum] = field(default_factory=Counter)

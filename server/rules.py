@@ -14,6 +14,7 @@ class Action(Enum):
 
     ATTACH = "attach"
     SEARCH = "search"
+    FORGET = "forget"
     PUBLISH = "publish"
     RETRACT = "retract"
     SYNC = "sync"
@@ -40,6 +41,7 @@ _OPERATOR = frozenset({Role.OPERATOR})
 RULES: dict[Action, Rule] = {
     Action.ATTACH: Rule(frozenset({Role.DEVICE, Role.GATEWAY})),
     Action.SEARCH: Rule(_EVERY),
+    Action.FORGET: Rule(frozenset({Role.DEVICE, Role.GATEWAY, Role.OPERATOR})),
     Action.PUBLISH: Rule(frozenset({Role.PUBLISHER})),
     Action.RETRACT: Rule(frozenset({Role.PUBLISHER, Role.OPERATOR})),
     Action.SYNC: Rule(_OPERATOR, concerns_all=True),
@@ -73,6 +75,19 @@ def require_device(principal: Principal, device_id: str) -> None:
         raise RefusalError(
             Reason.PERMISSION_DENIED,
             "hello.device_id",
+            repr(principal.local(device_id)),
+            f"{principal.id!r}, the device of the token",
+        )
+
+
+def require_forgettable(principal: Principal, device_id: str) -> None:
+    """Raise RefusalError (PERMISSION_DENIED) unless a caller may delete what is kept of a device."""
+    if principal.roles & {Role.GATEWAY, Role.OPERATOR}:
+        return
+    if device_id != principal.qualified(principal.id):
+        raise RefusalError(
+            Reason.PERMISSION_DENIED,
+            "device_id",
             repr(principal.local(device_id)),
             f"{principal.id!r}, the device of the token",
         )

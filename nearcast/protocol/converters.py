@@ -11,7 +11,7 @@ from nearcast.milliseconds import DURATION_S_MIN, TTL_S_MAX
 from nearcast.model import Distribution, GeoObject, LiveObject, ServerState, ServerStatus
 from nearcast.protocol.names import checked_name
 from nearcast.protocol.shapes import area_from, area_message, listed, number, position_message
-from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2
+from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2, publisher_service_pb2
 from safe_region.frame import Area, Frame, Point
 from safe_region.idf import IdfTable
 from safe_region.keywords import normalised_keyword
@@ -51,12 +51,6 @@ def whole_number(value: int, field: str, least: int, limit: str, most: int = _ID
     return value
 
 
-def object_ids(ids: Iterable[int]) -> list[int]:
-    """Return ids of objects."""
-    limit = "the id of an object, a whole number of at least 1"
-    return [whole_number(one, f"ids[{i}]", 1, limit) for i, one in enumerate(ids)]
-
-
 def distance_setting(value: float, field: str) -> float:
     """Return a distance in metres that a user has set."""
     if number(value, field) < 0.0:
@@ -93,6 +87,24 @@ def new_object_message(new: GeoObject, field: str) -> objects_pb2.NewObject:
     else:
         message.position.CopyFrom(position_message(new.lon, new.lat, f"{field}.position"))
     return message
+
+
+def retract_request(
+    ids: Iterable[int], key: str | None, keys: Iterable[str] | None
+) -> publisher_service_pb2.RetractRequest:
+    """Write what is to be retracted."""
+    limit = "the id of an object, a whole number of at least 1"
+    wanted = []
+    for i, one in enumerate(ids):
+        field = f"ids[{i}]"
+        if isinstance(one, str):
+            raise invalid(field, one, f"{limit}; a key is given as key={one!r}")
+        wanted.append(whole_number(one, field, 1, limit))
+    if isinstance(keys, str | bytes) or not isinstance(keys, Iterable | None):
+        raise invalid("keys", keys, "several texts; one is given as key=")
+    named = [*(() if key is None else (key,)), *(keys or ())]
+    checked = [checked_name(one, f"keys[{i}]") for i, one in enumerate(named)]
+    return publisher_service_pb2.RetractRequest(ids=wanted, keys=checked)
 
 
 def plane_point(message: geometry_pb2.Point) -> Point:

@@ -27,13 +27,15 @@ _PEM = b"-----BEGIN "
 
 _IDEMPOTENT = [
     {"service": "nearcast.v1.DeviceService", "method": "Search"},
+    {"service": "nearcast.v1.DeviceService", "method": "ForgetDevice"},
     {"service": "nearcast.v1.ControlService", "method": "Sync"},
     {"service": "nearcast.v1.ControlService", "method": "AdvanceClock"},
 ]
 """What gRPC repeats, whatever became of the first attempt.
 
-Search changes nothing, Sync waits, the same time set twice is the same time. Not Retract: what is gone
-cannot be taken back again. Not Status: it is to say what is now. Streams are not repeated but resumed.
+Search changes nothing, Sync waits, the same time set twice is the same time, and a device that was
+forgotten may be forgotten again. Not Retract: what is gone cannot be taken back again. Not Status: it is
+to say what is now. Streams are not repeated but resumed.
 """
 _RETRY_POLICY = {
     # gRPC allows no more. Five within some eight seconds: a server with 300,000 objects restarts in six.

@@ -24,7 +24,7 @@ from nearcast.protocol.request_sender import Request
 from nearcast.transport.backoff import backoff_s
 from nearcast.transport.calls import PATIENCE_S, is_coming_back, refusal, wait_before_retry_s
 from nearcast.transport.channel import STREAM_METADATA, Channel, TokenError
-from nearcast.transport.codec import FLEET, Codec, Waiting
+from nearcast.transport.codec import FLEET, SINGLE, Codec, Waiting
 from nearcast.transport.lease_renewal import LeaseRenewal
 
 _log = logging.getLogger(__name__)
@@ -135,10 +135,28 @@ class DeviceStream:
         self._change.clear()
         await self._change.wait()
 
-    async def detach(self, session: DeviceSession) -> None:
+    def carries(self, device_id: str) -> bool:
+        """Whether there is a session of a device that has not ended."""
+        session = self.sessions.get(device_id)
+        return session is not None and session.error is None
+
+    async def release(self, device_id: str, error: NearcastError) -> None:
+        """Stop carrying a device, which ends with an error, unless it has ended already."""
+        session = self.sessions.get(device_id)
+        if session is not None and session.error is None:
+            # What waits to be written is of no use any more, but for hellos, which count responses.
+            kept = [one for one in self._queue if one[0] != device_id or _is_hello(one)]
+            self._queue.clear()
+            self._queue.extend(kept)
+            await self.detach(session, error)
+            self.notify()
+        if self._codec is SINGLE:
+            await self.close()
+
+    async def detach(self, session: DeviceSession, error: NearcastError | None = None) -> None:
         """Stop carrying a session; its subscriptions stay on the server."""
         self.sessions.pop(session.device_id, None)
-        session.fail(ClosedError(f"device {session.device_id} has detached"))
+        session.fail(error or ClosedError(f"device {session.device_id} has detached"))
         if self._codec is FLEET and self._streaming:
             self._queue.append((session.device_id, None))
             self._queued.set()
@@ -362,6 +380,10 @@ class DeviceStream:
 def _is_unwelcome(error: NearcastError) -> bool:
     """Whether the server does not let in who shows the token, which all devices of a client share."""
     return isinstance(error, RefusedError) and error.reason in _UNWELCOME
+
+
+def _is_hello(waiting: Waiting) -> bool:
+    return waiting[1] is not None and waiting[1].HasField("hello")
 
 
 def _may_retry(newcomer: DeviceSession) -> bool:

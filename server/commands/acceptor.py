@@ -109,12 +109,15 @@ class Acceptor:
         try:
             found: Inspected
             if not command.device_id:
-                found = inspector.object(command.object_id)
+                found = inspector.object(command.object_id, command.object_key)
             elif command.subscription_id is None:
                 found = inspector.device(command.device_id)
             else:
                 found = inspector.subscription(
-                    command.device_id, command.subscription_id, command.object_id
+                    command.device_id,
+                    command.subscription_id,
+                    command.object_id,
+                    command.object_key,
                 )
         except RefusalError as error:
             answer.set_exception(error.with_traceback(None))

@@ -32,6 +32,8 @@ class Retract:
 
     ids: tuple[int, ...]
     principal: Principal = ANYBODY
+    keys: tuple[str, ...] = ()
+    """Of further ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ class Inspect:
     device_id: str = ""
     subscription_id: int | None = None
     object_id: int = 0
+    object_key: str = ""
+    """In place of the id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,14 @@ class Forget:
     """End the subscriptions of devices that have not been heard of, but for those that are attached."""
 
     device_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetDevice:
+    """Delete all that is kept of a device, attached or not. Answered by how many subscriptions it had."""
+
+    device_id: str
+    principal: Principal = ANYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +192,17 @@ class Ping(NamedTuple):
 VolatileCommand = Hello | Detach | Report | Ack | Ping | Search | Inspect
 """Commands that need no disk, and concern nobody but their own device."""
 DurableCommand = (
-    Publish | Retract | TakeIn | Told | AdvanceClock | SetIdf | Forget | Sync | Subscribe | Unsubscribe
+    Publish
+    | Retract
+    | TakeIn
+    | Told
+    | AdvanceClock
+    | SetIdf
+    | Forget
+    | ForgetDevice
+    | Sync
+    | Subscribe
+    | Unsubscribe
 )
 """Commands that may have to be on disk before they are answered, and `Sync`, which waits for those."""
 DeviceCommand = Hello | Detach | Subscribe | Unsubscribe | Report | Ack | Ping

@@ -17,33 +17,29 @@ from collections.abc import Sequence
 
 from server.commands import command as c
 from server.commands.acceptor import attached_session, checked_spec, require_covered
+from server.commands.forgetting import plan_forget
 from server.commands.plan import Plan, Touched, Touches
 from server.commands.publication_planner import PublicationPlanner
-from server.commands.validation import (
-    checked_ids,
-    checked_name,
-    checked_place,
-    checked_subscription_id,
-)
+from server.commands.retraction import plan_retract
+from server.commands.validation import checked_name, checked_place, checked_subscription_id
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs import kind_of_spec
 from server.errors import Reason, RefusalError
-from server.rules import is_visible, require_owner, require_room
+from server.rules import require_room
 from server.session import Session
 from server.store.mutations import (
-    DeleteObject,
     DeleteSubscription,
     DeleteTold,
-    Mutation,
     PutIdf,
     PutSubscription,
-    SetLastSeen,
     SetTime,
 )
 
 Decision = Plan | RefusalError | None
 """None stands for a command that needs no disk, which is accepted when it is its turn."""
+
+_NOTHING = Touches()
 
 
 class Planner:
@@ -76,7 +72,7 @@ class Planner:
                     touched.add_device(command.device_id)
                 found.append(None)
                 continue
-            if isinstance(command, c.DeviceCommand) and not touched.is_disjoint(_device(command)):
+            if not touched.is_disjoint(_named(command)):
                 break  # what comes before it may decide whether it is valid
             try:
                 plan = self.plan(command)
@@ -112,7 +108,7 @@ class Planner:
             case c.Publish():
                 return self._publications.publish(command)
             case c.Retract():
-                return self._plan_retract(command)
+                return plan_retract(self._coordinator, command)
             case c.TakeIn():
                 return self._publications.take_in(command)
             case c.Subscribe():
@@ -123,25 +119,11 @@ class Planner:
                 return self._plan_advance(command)
             case c.SetIdf():
                 return self._plan_idf(command)
-            case c.Forget():
-                return self._plan_forget(command)
+            case c.Forget() | c.ForgetDevice():
+                return plan_forget(self._coordinator, command)
             case c.Told() | c.Sync():
                 mutations = (DeleteTold(command.number),) if isinstance(command, c.Told) else ()
                 return Plan(lambda _: self._coordinator.matching.now_ms, mutations)
-
-    def _plan_retract(self, command: c.Retract) -> Plan:
-        ids = checked_ids(command.ids, self._coordinator.limits)
-        objects, principal = self._coordinator.matching.objects, command.principal
-        for i, object_id in enumerate(ids):
-            (owner,) = objects.owners([object_id]) if object_id in objects else (None,)
-            if owner is None or not is_visible(principal, owner):
-                raise RefusalError(
-                    Reason.UNKNOWN_OBJECT, f"ids[{i}]", object_id, "the id of a live object"
-                )
-            require_owner(principal, owner, f"ids[{i}]", object_id)
-        mutations = tuple(DeleteObject(object_id) for object_id in ids)
-        touches = Touches(object_ids=frozenset(ids))
-        return Plan(lambda _: self._coordinator.retract(ids), mutations, touches)
 
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
         now_ms = self._coordinator.matching.now_ms
@@ -169,19 +151,6 @@ class Planner:
             return generation
 
         return Plan(apply, (PutIdf(generation, command.table),), Touches(everything=True))
-
-    def _plan_forget(self, command: c.Forget) -> Plan:
-        sessions = self._coordinator.sessions
-        known = [sessions[one] for one in command.device_ids if one in sessions]
-        mutations: list[Mutation] = []
-        for session in known:
-            if session.outbox is None:
-                mutations += [DeleteSubscription(session.device_id, number) for number in session.handles]
-            else:
-                mutations.append(SetLastSeen(session.device_id))
-        gone = [session for session in known if session.outbox is None]
-        touches = Touches(device_ids=frozenset(session.device_id for session in known))
-        return Plan(lambda _: self._coordinator.forget(gone), tuple(mutations), touches)
 
     def _plan_subscribe(self, command: c.Subscribe) -> Plan:
         coordinator, limits = self._coordinator, self._coordinator.limits
@@ -263,3 +232,10 @@ class Planner:
 def _device(command: c.DeviceCommand) -> Touches:
     """Return what a command that changes a device's session or subscriptions touches."""
     return Touches(device_ids=frozenset({command.device_id}))
+
+
+def _named(command: c.DurableCommand) -> Touches:
+    """Return what a command names, of which the state when it is planned decides whether it is valid."""
+    if isinstance(command, c.DeviceCommand):
+        return _device(command)
+    return Touches(keys=frozenset(command.keys)) if isinstance(command, c.Retract) else _NOTHING

@@ -114,10 +114,10 @@ def checked_objects(objects: Sequence[NewObject], limits: Limits, frame: Frame) 
     return checked
 
 
-def checked_ids(ids: Sequence[int], limits: Limits) -> list[int]:
-    """Object ids of one request: 1 to `objects_per_request_max`; repetitions are taken once."""
-    _check_count(len(ids), "ids", limits.objects_per_request_max)
-    return list(dict.fromkeys(ids))
+def check_named_count(ids: Sequence[int], keys: Sequence[str], limits: Limits) -> None:
+    """Verify that a request names 1 to `objects_per_request_max` objects, by ids and keys together."""
+    field = "ids and keys" if ids and keys else "keys" if keys else "ids"
+    _check_count(len(ids) + len(keys), field, limits.objects_per_request_max)
 
 
 def _check_count(count: int, field: str, count_max: int) -> None:

@@ -227,13 +227,34 @@ class Coordinator:
         if session.handles:
             self.late_mutations.append(SetLastSeen(session.device_id))
 
-    def forget(self, gone: Sequence[Session]) -> None:
-        """End the subscriptions of devices that nobody has heard of. There is nobody to tell."""
+    def forget_overdue(self, gone: Sequence[Session]) -> None:
+        """Let go of devices that have not been seen for long. They are not attached."""
         for session in gone:
-            for subscription_id in list(session.handles):
-                self.unsubscribe(session, subscription_id)
-            self.router.forget_if_empty(session)
+            self._forget(session)
         self.counters.devices_forgotten += len(gone)
+
+    def forget_device(self, device_id: str) -> int:
+        """Let go of all that there is of a device; return how many subscriptions it had.
+
+        One that is attached is detached: what waits for it is dropped, then comes the reason.
+        """
+        session = self.sessions.get(device_id)
+        if session is None:
+            return 0
+        if session.is_attached:
+            error = RefusalError(Reason.FORGOTTEN, "device", "forgotten", "attached again, as a new one")
+            session.enqueue(Detached(error))
+        session.detach()
+        self.counters.devices_deleted += 1
+        return self._forget(session)
+
+    def _forget(self, session: Session) -> int:
+        """End all subscriptions of a device that is not attached, and its session."""
+        numbers = list(session.handles)
+        for subscription_id in numbers:
+            self._end(session, subscription_id)
+        self.router.forget_if_empty(session)
+        return len(numbers)
 
     def subscribe(
         self,

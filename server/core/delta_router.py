@@ -97,8 +97,8 @@ class DeltaRouter:
     def forget_if_empty(self, session: Session) -> None:
         """Let go of a session that is away and has nothing to wait for."""
         if not session.handles:
-            session.end()
             del self.sessions[session.device_id]
+            session.end()
 
     def route(self, deltas: Sequence[Delta]) -> list[Session]:
         """Give deltas to the devices they are for; return those parked for having missed too much."""

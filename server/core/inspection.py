@@ -53,6 +53,7 @@ class Held(NamedTuple):
     """From 1, among all that qualifies; 0 if it is not known."""
     length_m: float
     r_m: float
+    item: LiveObject
 
 
 class Judgement(NamedTuple):
@@ -77,6 +78,8 @@ class InspectedSubscription(NamedTuple):
     is_pending: bool
     """Whether something waits for the device to say where it is."""
     anchor: tuple[float, float]
+    place: tuple[float, float]
+    """The anchor in degrees: lon, lat."""
     bound: Bound | None
     """None of one that is parked, which has neither anchor nor bound."""
     held: tuple[Held, ...]
@@ -94,8 +97,8 @@ class InspectedDevice(NamedTuple):
     waiting_count: int
     """Deltas, and ends of subscriptions, that wait in its outbox."""
     report_sequence: int
-    silent_ms: int
-    """How long ago it was heard of; 0 if it is not attached."""
+    silent_ms: int | None
+    """How long ago it was last seen; None if it has not been attached since the server started."""
     lease_ms: int
     subscriptions: tuple[InspectedSubscription, ...]
 
@@ -148,8 +151,9 @@ class Inspector:
             self._subscription(device_id, number, handle) for number, handle in sorted(handles.items())
         )
         session = self._coordinator.sessions.made_of(device_id)
+        lease_ms = self._coordinator.leases.lease_ms
         if session is None:
-            return InspectedDevice(device_id, State.PARKED, 0, 0, 0, 0, 0, 0, subscriptions)
+            return InspectedDevice(device_id, State.PARKED, 0, 0, 0, 0, None, lease_ms, subscriptions)
         return InspectedDevice(
             device_id,
             session.state,
@@ -158,24 +162,26 @@ class Inspector:
             session.waiting_count,
             session.report_sequence,
             self._silent_ms(session),
-            self._coordinator.leases.lease_ms,
+            lease_ms,
             subscriptions,
         )
 
     def subscription(
-        self, device_id: str, subscription_id: int, object_id: int = 0
+        self, device_id: str, subscription_id: int, object_id: int = 0, object_key: str = ""
     ) -> InspectedSubscription:
         """Return what is known of a subscription, and why its device has an object or not.
 
         Raises
         ------
         RefusalError
-            UNKNOWN_SUBSCRIPTION, if there is none.
+            UNKNOWN_SUBSCRIPTION, if there is none; UNKNOWN_OBJECT, if no live object has the key.
         """
         handle = self._handles(device_id).get(subscription_id)
         if handle is None:
             limit = "a subscription of the device"
             raise RefusalError(Reason.UNKNOWN_SUBSCRIPTION, "subscription_id", subscription_id, limit)
+        if object_key:
+            object_id = self._id_of(object_key, "subscription.object_key")
         found = self._subscription(device_id, subscription_id, handle)
         if not found.is_awake:
             judgement = self._early_verdict(found, object_id) if object_id else None
@@ -183,8 +189,9 @@ class Inspector:
         qualifying = engine.qualifying(self._engine, handle, RANKS_MAX)
         ranks = {one: rank for rank, one in enumerate(qualifying.tolist(), 1)}
         ids, shares = self._engine.held(handle)
+        items = self._matching.objects.ready(ids.tolist())
         held = tuple(
-            Held(one, ranks.get(one, 0), self._length(found, one, r_m), r_m)
+            Held(one, ranks.get(one, 0), self._length(found, one, r_m), r_m, items[one])
             for one, r_m in zip(ids.tolist(), shares.tolist(), strict=True)
         )
         found = found._replace(held=tuple(sorted(held, key=lambda one: (one.length_m, one.object_id))))
@@ -192,7 +199,7 @@ class Inspector:
             return found
         return found._replace(judgement=self._judged(found, handle, object_id, ranks))
 
-    def object(self, object_id: int) -> InspectedObject:
+    def object(self, object_id: int, object_key: str = "") -> InspectedObject:
         """Return what is known of a live object, but for its payload.
 
         Raises
@@ -200,12 +207,22 @@ class Inspector:
         RefusalError
             UNKNOWN_OBJECT, if there is none.
         """
+        if object_key:
+            object_id = self._id_of(object_key, "object_key")
         if not self._is_there(object_id):
             raise RefusalError(Reason.UNKNOWN_OBJECT, "object_id", object_id, "a live object")
         handles = engine.holders(self._engine, object_id)
         owners = (self._coordinator.router.owner(one) for one in islice(handles, _HOLDERS_MAX))
         holders = tuple(Holder(session.device_id, number) for session, number in owners)
         return InspectedObject(self._matching.objects[object_id], len(handles), holders)
+
+    def _id_of(self, object_key: str, field: str) -> int:
+        """Return the id of the live object of a key."""
+        object_id = self._coordinator.id_of_key.get(object_key)
+        if object_id is None:
+            shown = repr(self._caller.local(object_key))
+            raise RefusalError(Reason.UNKNOWN_OBJECT, field, shown, "the key of a live object")
+        return object_id
 
     def _is_there(self, object_id: int) -> bool:
         """Whether an object is alive, and the caller's to know of."""
@@ -221,22 +238,25 @@ class Inspector:
             )
         return handles
 
-    def _silent_ms(self, session: Session) -> int:
-        return max(0, self._coordinator.steady_ms - session.last_seen_ms) if session.is_attached else 0
+    def _silent_ms(self, session: Session) -> int | None:
+        if not session.was_attached:
+            return None
+        return max(0, self._coordinator.steady_ms - session.last_seen_ms)
 
     def _subscription(self, device_id: str, number: int, handle: int) -> InspectedSubscription:
         """Return what is known without looking anything up."""
         handles = np.array([handle], dtype=np.int64)
         is_awake = bool(self._engine.are_awake(handles)[0])
-        anchor, bound = (0.0, 0.0), None
+        anchor, place, bound = (0.0, 0.0), (0.0, 0.0), None
         if is_awake:
             said = self._engine.bounds(handles)
             anchor = (float(said.x_m[0]), float(said.y_m[0]))
+            place = self._matching.frame.unproject(*anchor)
             bound = self._matching.bound(handle, float(said.bound_m[0]), int(said.bound_id[0]))
         is_pending = bool(self._engine.are_pending(handles)[0])
         name, spec = self._coordinator.router.name_of(handle), self._matching.spec(handle)
         return InspectedSubscription(
-            device_id, number, name, spec, is_awake, is_pending, anchor, bound, (), None
+            device_id, number, name, spec, is_awake, is_pending, anchor, place, bound, (), None
         )
 
     def _length(self, found: InspectedSubscription, object_id: int, r_m: float) -> float:

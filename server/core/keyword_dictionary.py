@@ -85,4 +85,6 @@ class KeywordDictionary:
             self._uses[word] -= 1
             if self._uses[word] == 0:
                 del self._uses[word]
-                self._free.append(self._number_of.pop(word))
+                number = self._number_of.pop(word)
+                self._words[number] = ""
+                self._free.append(number)

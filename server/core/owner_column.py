@@ -46,6 +46,7 @@ class OwnerColumn:
             self._count_of_tenant[self._tenants[number]] -= 1
             if self._counts[number] == 0:
                 del self._number_of[self._names[number]]
+                self._names[number] = ""
                 self._free.append(number)
 
     def names(self, slots: _Slots) -> list[str]:

@@ -43,6 +43,7 @@ COUNTERS = {
     "requests_unparsable": Metric("Requests that are no message of their type."),
     "inlet_refused": Metric("Rows of the inlet that are no objects that the server accepts."),
     "devices_forgotten": Metric("Devices that were not heard of for too long."),
+    "devices_deleted": Metric("Devices of which all that was kept was deleted on request."),
     "parked": Metric("Devices that were parked.", "reason"),
     "rejected": Metric("Commands and calls that were refused.", "reason"),
 }

@@ -229,6 +229,21 @@ class CommandLoop:
         self.state = ServerState.DRAINING
         self._arrived.set()
 
+    async def last_seen_ms(self, device_id: str) -> int | None:
+        """Return when a device was last seen by what the store has, to the hour; None if it has nothing.
+
+        Raises
+        ------
+        RefusalError
+            INTERNAL, if the store cannot be read.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(None, self._store.last_seen_ms, device_id)
+        except StoreError as error:
+            _log.warning("%s", error)
+            raise RefusalError(Reason.INTERNAL, "store", "not readable", "readable") from None
+
     @property
     def waiting_count(self) -> int:
         """How many commands wait."""

@@ -72,11 +72,10 @@ class CommandQueue:
                 return False
         self._number += 1
         entry = Entry(command, answer, self._number)
-        if isinstance(command, c.DeviceCommand):
-            if isinstance(command, c.Report):
-                self._reports[command.device_id] = entry
-            else:
-                self._reports.pop(command.device_id, None)
+        if isinstance(command, c.Report):
+            self._reports[command.device_id] = entry
+        elif isinstance(command, c.DeviceCommand | c.ForgetDevice):
+            self._reports.pop(command.device_id, None)
         if isinstance(command, c.VolatileCommand) and not self._is_busy(command):
             self._volatile.append(entry)
             return True
@@ -132,7 +131,7 @@ def _devices_of(command: c.Command) -> Iterable[str]:
     """Return the devices whose later commands have to wait for this one."""
     if isinstance(command, c.Forget):
         return command.device_ids
-    return (command.device_id,) if isinstance(command, c.DeviceCommand) else ()
+    return (command.device_id,) if isinstance(command, c.DeviceCommand | c.ForgetDevice) else ()
 
 
 def _gives_way(before: c.Command, report: c.Report) -> bool:

@@ -90,6 +90,11 @@ class Session:
         return self.outbox is not None
 
     @property
+    def was_attached(self) -> bool:
+        """Whether a stream has carried the device since the server started."""
+        return self.epoch != _NO_EPOCH
+
+    @property
     def kept_count(self) -> int:
         """How many deltas it has not acknowledged that are kept for it."""
         return 0 if self._replay is None else len(self._replay)
@@ -164,8 +169,9 @@ class Session:
         self._replay = None
 
     def end(self) -> None:
-        """Note that the server forgets this session."""
+        """Forget what it has of the device: there may be references to it for a while (`Leases`)."""
         self._counters.devices[self.state] -= 1
+        self.device_id, self._nonce, self._replay = "", b"", None
 
     def push(self, subscription_id: int, delta: Delta) -> bool:
         """Give a delta the next version, keep it, and queue it if attached.

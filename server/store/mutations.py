@@ -49,6 +49,13 @@ class DeleteSubscription:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteDevice:
+    """All that is kept of a device. Nothing of it stays in the files once they are tidied."""
+
+    device_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetLastSeen:
     """A device was heard of last at the time of the commit; written only if that is news."""
 
@@ -90,6 +97,7 @@ Mutation = (
     | DeleteObject
     | PutSubscription
     | DeleteSubscription
+    | DeleteDevice
     | SetLastSeen
     | SetTime
     | PutIdf

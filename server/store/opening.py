@@ -72,6 +72,7 @@ def prepare(database: sqlite3.Connection, path: str, frame: Frame) -> None:
     execute(f"PRAGMA synchronous={SYNCHRONOUS}")
     if version == _NONE:
         execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")  # writes, whatever is there already
+    execute("PRAGMA secure_delete=FAST")  # deleted rows are overwritten where that costs no writing
     execute("PRAGMA journal_mode=WAL")
     execute("PRAGMA wal_autocheckpoint=0")  # `upkeep` does it
     execute("PRAGMA journal_size_limit=0")

@@ -49,6 +49,10 @@ _OVERDUE = (
     "GROUP BY device_id HAVING latest_ms < ? LIMIT ?"
 )
 
+_LAST_SEEN = (
+    "SELECT max(heard_ms), heard_checksum FROM subscriptions WHERE device_id = ? GROUP BY device_id"
+)
+
 _SETTINGS = (
     "SELECT name, value, checksum FROM meta "
     "WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'outlet')"
@@ -181,6 +185,24 @@ def overdue(database: sqlite3.Connection, path: str, before_ms: int, count_max: 
             if heard_checksum(device_id, heard_ms) != checksum:
                 raise Damage(f"when device {device_id!r} was heard of is not what was written")
     return [device_id for device_id, _, _ in rows]
+
+
+def last_seen_ms(database: sqlite3.Connection, path: str, device_id: str) -> int | None:
+    """Return when a device was last seen; None if it has no subscriptions. O(log rows).
+
+    Raises
+    ------
+    StoreError
+        If it cannot be read.
+    """
+    with damage_named(path):
+        row = database.execute(_LAST_SEEN, (device_id,)).fetchone()
+        if row is None:
+            return None
+        seen_ms, checksum = row
+        if heard_checksum(device_id, seen_ms) != checksum:
+            raise Damage(f"when device {device_id!r} was heard of is not what was written")
+    return int(seen_ms)
 
 
 def slices(

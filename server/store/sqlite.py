@@ -31,6 +31,7 @@ from server.store.checksums import (
     subscription_checksum,
 )
 from server.store.mutations import (
+    DeleteDevice,
     DeleteObject,
     DeleteSubscription,
     DeleteTold,
@@ -70,6 +71,7 @@ _DELETE_OBJECT = "DELETE FROM objects WHERE object_id = ?"
 _PUT_OBJECT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE_SUBSCRIPTION = "DELETE FROM subscriptions WHERE device_id = ? AND subscription_id = ?"
 _PUT_SUBSCRIPTION = "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_DELETE_DEVICE = "DELETE FROM subscriptions WHERE device_id = ?"
 _SET_HEARD = (
     "UPDATE subscriptions SET heard_ms = ?, heard_checksum = ? WHERE device_id = ? AND heard_ms < ?"
 )
@@ -97,6 +99,7 @@ class SqliteStore:
     def __init__(self, path: Path | str, frame: Frame, *, tells: bool = False) -> None:
         self.path = str(path)
         self._tells = tells
+        self._erases_pages = False
         self._told_number = self._number = 0
         self._upkeep: Upkeep | None = None
         self._writing = threading.Lock()
@@ -107,6 +110,7 @@ class SqliteStore:
                 self._lock = opened.enter_context(contextlib.closing(locked(self.path)))
                 self._is_new = not Path(self.path).exists()
                 opened.callback(self._remove_what_is_new)
+            was_killed = Path(f"{self.path}-wal").exists()
             self._database = opened.enter_context(contextlib.closing(opening.connected(self.path)))
             try:
                 opening.prepare(self._database, self.path, frame)
@@ -115,6 +119,8 @@ class SqliteStore:
                 self._told_number = self._number if first is None else first - 1
                 if self.path != opening.MEMORY:
                     self._upkeep = Upkeep(self.path, self._writing)
+                    if was_killed:  # maybe while it deleted
+                        self._upkeep.erase()
             except (sqlite3.Error, UnicodeError) as error:
                 raise StoreError(f"store {self.path} cannot be used: {_explained(error)}") from error
             self._is_discarded = False
@@ -155,6 +161,20 @@ class SqliteStore:
                 return reading.overdue(self._database, self.path, before_ms, count_max)
         with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
             return reading.overdue(database, self.path, before_ms, count_max)
+
+    def last_seen_ms(self, device_id: str) -> int | None:
+        """Return when a device was last seen, to the hour; None without subscriptions. Beside commits.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be read.
+        """
+        if self.path == opening.MEMORY:
+            with self._writing:
+                return reading.last_seen_ms(self._database, self.path, device_id)
+        with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
+            return reading.last_seen_ms(database, self.path, device_id)
 
     @property
     def untold_count(self) -> int:
@@ -200,16 +220,17 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise StoreError(f"store {self.path} cannot be written: {error}") from error
         if self._upkeep is not None:
+            if any(isinstance(one, DeleteDevice) for one in mutations):
+                self._upkeep.erase()
             self._upkeep.look()
 
     def _write(self, mutations: Sequence[Mutation], time_ms: int, until_ms: int) -> None:
         deleted = _of(mutations, DeleteObject)
         puts = [one.item for one in _of(mutations, PutObject)]
-        ended = _of(mutations, DeleteSubscription)
-        standing = _of(mutations, PutSubscription)
-        heard = _of(mutations, SetLastSeen)
         latest = max([time_ms, until_ms, *(one.time_ms for one in _of(mutations, SetTime))])
         write = self._database.executemany
+        is_of_devices = (DeleteSubscription, DeleteDevice, PutSubscription)
+        self._erase_pages(any(isinstance(one, is_of_devices) for one in mutations))
         if deleted:
             write(_DELETE_OBJECT, [(one.object_id,) for one in deleted])
         if puts:
@@ -221,16 +242,7 @@ class SqliteStore:
             packed = zlib.compress(one.table.as_json().encode())
             values = (one.generation, idf_checksum(one.generation, packed), packed)
             self._database.execute(_PUT_IDF, values)
-        if ended:
-            write(_DELETE_SUBSCRIPTION, [(one.device_id, one.subscription_id) for one in ended])
-        if standing:
-            write(_PUT_SUBSCRIPTION, [_subscription_values(one, time_ms) for one in standing])
-        if heard:
-            before_ms = time_ms - _HEARD_STEP_MS
-            devices = [one.device_id for one in heard]
-            write(
-                _SET_HEARD, [(time_ms, heard_checksum(one, time_ms), one, before_ms) for one in devices]
-            )
+        self._write_subscriptions(mutations, time_ms)
         for inlet in _of(mutations, SetInlet):
             opening.put_meta(self._database, f"{schema.META_INLET}{inlet.stream}", inlet.offset)
         for told in _of(mutations, DeleteTold):
@@ -239,6 +251,34 @@ class SqliteStore:
         if self._tells:
             self._keep_for_the_outlet(mutations, time_ms)
         opening.put_meta(self._database, schema.META_TIME, str(latest))
+
+    def _write_subscriptions(self, mutations: Sequence[Mutation], time_ms: int) -> None:
+        write = self._database.executemany
+        ended = _of(mutations, DeleteSubscription)
+        forgotten = _of(mutations, DeleteDevice)
+        standing = _of(mutations, PutSubscription)
+        heard = _of(mutations, SetLastSeen)
+        if ended:
+            write(_DELETE_SUBSCRIPTION, [(one.device_id, one.subscription_id) for one in ended])
+        if forgotten:
+            write(_DELETE_DEVICE, [(one.device_id,) for one in forgotten])
+        if standing:
+            write(_PUT_SUBSCRIPTION, [_subscription_values(one, time_ms) for one in standing])
+        if heard:
+            before_ms = time_ms - _HEARD_STEP_MS
+            devices = [one.device_id for one in heard]
+            write(
+                _SET_HEARD, [(time_ms, heard_checksum(one, time_ms), one, before_ms) for one in devices]
+            )
+
+    def _erase_pages(self, are_whole: bool) -> None:  # noqa: FBT001
+        """Let SQLite overwrite what is deleted, in pages that it frees, too, or only where it writes.
+
+        The former for all that is of devices; for payloads of objects it would be as much to write again.
+        """
+        if are_whole is not self._erases_pages:
+            self._database.execute(f"PRAGMA secure_delete={'ON' if are_whole else 'FAST'}")
+            self._erases_pages = are_whole
 
     def _keep_for_the_outlet(self, mutations: Sequence[Mutation], time_ms: int) -> None:
         """Keep what happens to objects, in order, until it was told."""

@@ -9,6 +9,7 @@ from dataclasses import fields
 from nearcast.v1 import control_service_pb2, control_service_pb2_grpc
 from safe_region.idf import WORDS_MAX, IdfError, IdfTable
 from server.commands import command as c
+from server.core.inspection import InspectedDevice
 from server.distribution import Classes
 from server.errors import Reason, RefusalError
 from server.monitoring.readings import Readings
@@ -99,6 +100,9 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
         try:
             self._admission.require_serving()
             found, time_ms = await self._command_loop.execute(inspect_from(request, caller))
+            if isinstance(found, InspectedDevice) and found.silent_ms is None:
+                seen_ms = await self._command_loop.last_seen_ms(found.device_id)
+                found = found._replace(silent_ms=max(0, time_ms - (seen_ms or time_ms)))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return inspect_message(found, time_ms)

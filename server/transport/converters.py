@@ -13,6 +13,7 @@ from nearcast.v1 import (
     device_service_pb2,
     geometry_pb2,
     objects_pb2,
+    publisher_service_pb2,
     subscriptions_pb2,
 )
 from safe_region.frame import Frame
@@ -23,7 +24,7 @@ from server.core.matching_service import Ranked
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import Cause, DropReason, LiveObject, NewObject, Place, Spec
-from server.principal import local_name, local_names
+from server.principal import Principal, local_name, local_names
 from server.transport.areas import area_from, area_message
 from server.transport.fields import missing
 from server.transport.specs import score, spec_from, write_bound
@@ -50,6 +51,11 @@ def new_object_from(message: objects_pb2.NewObject, field: str) -> NewObject:
         return NewObject(0.0, 0.0, *said, area_from(message.area, f"{field}.area"))
     lon, lat = position_from(message.position, f"{field}.position", present=message.HasField("position"))
     return NewObject(lon, lat, *said)
+
+
+def retract_from(message: publisher_service_pb2.RetractRequest, caller: Principal) -> c.Retract:
+    """Read what is to be taken back."""
+    return c.Retract(tuple(message.ids), caller, tuple(map(caller.qualified, message.keys)))
 
 
 def place_from(message: _Placed, field: str) -> Place:

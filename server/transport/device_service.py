@@ -40,7 +40,7 @@ _Write = Callable[[Sequence[tuple[str, Event]]], Awaitable[None]]
 
 
 class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
-    """Attach, AttachFleet, Search."""
+    """Attach, AttachFleet, Search, ForgetDevice."""
 
     def __init__(self, command_loop: CommandLoop, admission: Admission) -> None:
         self._command_loop = command_loop
@@ -97,6 +97,19 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return converters.search_message(spec, ranked, self._coordinator.frame, (lon, lat), now_ms)
+
+    async def ForgetDevice(  # noqa: N802
+        self, request: device_service_pb2.ForgetDeviceRequest, context: Context
+    ) -> device_service_pb2.ForgetDeviceResponse:
+        """Delete what is kept of a device."""
+        caller = principal()
+        try:
+            self._admission.require_serving()
+            command = c.ForgetDevice(caller.qualified(request.device_id), caller)
+            count = await self._command_loop.execute(command)
+        except RefusalError as error:
+            await self._admission.refuse(context, error)
+        return device_service_pb2.ForgetDeviceResponse(subscription_count=count)
 
     def outboxes(self) -> Iterator[Outbox]:
         """Yield those of all streams."""
@@ -321,6 +334,11 @@ def device_handler(servicer: DeviceServicer) -> grpc.GenericRpcHandler:
             servicer.Search,
             request_deserializer=pb2.SearchRequest.FromString,
             response_serializer=pb2.SearchResponse.SerializeToString,
+        ),
+        "ForgetDevice": grpc.unary_unary_rpc_method_handler(
+            servicer.ForgetDevice,
+            request_deserializer=pb2.ForgetDeviceRequest.FromString,
+            response_serializer=pb2.ForgetDeviceResponse.SerializeToString,
         ),
     }
     name = pb2.DESCRIPTOR.services_by_name["DeviceService"].full_name

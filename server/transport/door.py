@@ -37,7 +37,12 @@ ACTIONS: dict[str, Action] = {
     **_methods(
         device_service_pb2.DESCRIPTOR,
         "DeviceService",
-        {"Attach": Action.ATTACH, "AttachFleet": Action.ATTACH, "Search": Action.SEARCH},
+        {
+            "Attach": Action.ATTACH,
+            "AttachFleet": Action.ATTACH,
+            "Search": Action.SEARCH,
+            "ForgetDevice": Action.FORGET,
+        },
     ),
     **_methods(
         publisher_service_pb2.DESCRIPTOR,

@@ -9,7 +9,7 @@ from nearcast.v1 import geometry_pb2, subscriptions_pb2
 from server.commands import command as c
 from server.core import inspection as i
 from server.errors import Reason, RefusalError
-from server.principal import Principal, local_name
+from server.principal import Principal, local_name, local_names
 from server.session import State
 from server.transport.converters import object_message
 from server.transport.fields import missing
@@ -39,15 +39,22 @@ def inspect_from(request: pb.InspectRequest, caller: Principal) -> c.Inspect:
             subject = request.subscription
             device_id = _named(subject.device_id, "subscription.device_id", caller)
             object_id = _counted(subject.object_id, "subscription.object_id", 0)
-            return c.Inspect(caller, device_id, subject.subscription_id, object_id)
+            key = subject.object_key
+            if object_id and key:
+                limit = "absent: object_id says which object is meant"
+                raise RefusalError(Reason.INVALID_FIELD, "subscription.object_key", repr(key), limit)
+            key = _named(key, "subscription.object_key", caller) if key else ""
+            return c.Inspect(caller, device_id, subject.subscription_id, object_id, key)
         case "object_id":
             return c.Inspect(caller, object_id=_counted(request.object_id, "object_id", 1))
+        case "object_key":
+            return c.Inspect(caller, object_key=_named(request.object_key, "object_key", caller))
         case _:
             raise missing("subject")
 
 
 def _named(name: str, field: str, caller: Principal) -> str:
-    """Return the qualified name of a device of the caller's tenant."""
+    """Return the qualified name of a device or an object of the caller's tenant."""
     if not name:
         raise missing(field)
     return caller.qualified(name)
@@ -78,7 +85,7 @@ def _device(found: i.InspectedDevice) -> pb.InspectedDevice:
         kept_count=found.kept_count,
         waiting_count=found.waiting_count,
         report_sequence=found.report_sequence,
-        silent_ms=found.silent_ms,
+        silent_ms=found.silent_ms or 0,
         lease_ms=found.lease_ms,
         subscriptions=[_subscription(one) for one in found.subscriptions],
     )
@@ -92,10 +99,12 @@ def _subscription(found: i.InspectedSubscription) -> pb.InspectedSubscription:
         spec=spec_message(found.spec),
         awake=found.is_awake,
         pending=found.is_pending,
-        held=[pb.HeldObject(**one._asdict()) for one in found.held],
+        held=[_held(one) for one in found.held],
     )
     if found.bound is not None:
         message.anchor.CopyFrom(geometry_pb2.Point(x_m=found.anchor[0], y_m=found.anchor[1]))
+        lon, lat = found.place
+        message.anchor_position.CopyFrom(geometry_pb2.Position(lon=lon, lat=lat))
         delta = subscriptions_pb2.Delta()
         write_bound(found.bound, delta)
         if delta.HasField("reach"):
@@ -114,6 +123,19 @@ def _subscription(found: i.InspectedSubscription) -> pb.InspectedSubscription:
             )
         )
     return message
+
+
+def _held(one: i.Held) -> pb.HeldObject:
+    item = one.item
+    return pb.HeldObject(
+        object_id=one.object_id,
+        rank=one.rank,
+        length_m=one.length_m,
+        r_m=one.r_m,
+        key=local_name(item.key),
+        keywords=local_names(item.keywords),
+        position=geometry_pb2.Position(lon=item.lon, lat=item.lat),
+    )
 
 
 def _object(found: i.InspectedObject) -> pb.InspectedObject:

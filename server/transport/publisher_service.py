@@ -146,7 +146,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         """Take objects back."""
         try:
             self._admission.require_serving()
-            await self._command_loop.execute(c.Retract(tuple(request.ids), principal()))
+            await self._command_loop.execute(converters.retract_from(request, principal()))
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return publisher_service_pb2.RetractResponse()

@@ -1,0 +1,44 @@
+"""Planning to forget devices: those that have not been seen for long, and one whose data is deleted."""
+
+from __future__ import annotations
+
+from server.commands import command as c
+from server.commands.plan import Plan, Touches
+from server.commands.validation import checked_name
+from server.core.coordinator import Coordinator
+from server.rules import require_forgettable
+from server.store.mutations import DeleteDevice, Mutation, SetLastSeen
+
+
+def plan_forget(coordinator: Coordinator, command: c.Forget | c.ForgetDevice) -> Plan:
+    """Decide what forgetting devices will do.
+
+    Raises
+    ------
+    RefusalError
+        If it is refused; nothing has changed.
+    """
+    if isinstance(command, c.Forget):
+        return _plan_overdue(coordinator, command)
+    return _plan_device(coordinator, command)
+
+
+def _plan_overdue(coordinator: Coordinator, command: c.Forget) -> Plan:
+    """Decide which of the devices that have not been seen for long are forgotten: not the attached."""
+    sessions = coordinator.sessions
+    known = [sessions[one] for one in command.device_ids if one in sessions]
+    gone = [session for session in known if session.outbox is None]
+    mutations: list[Mutation] = [DeleteDevice(session.device_id) for session in gone]
+    mutations += [SetLastSeen(one.device_id) for one in known if one.outbox is not None]
+    touches = Touches(device_ids=frozenset(session.device_id for session in known))
+    return Plan(lambda _: coordinator.forget_overdue(gone), tuple(mutations), touches)
+
+
+def _plan_device(coordinator: Coordinator, command: c.ForgetDevice) -> Plan:
+    """Decide what deleting all that is kept of a device will do. One that is not known is no error."""
+    device_id, principal = command.device_id, command.principal
+    checked_name(principal.local(device_id), "device_id", coordinator.limits.name_length_max)
+    require_forgettable(principal, device_id)
+    mutations = (DeleteDevice(device_id),) if device_id in coordinator.sessions else ()
+    touches = Touches(device_ids=frozenset({device_id}))
+    return Plan(lambda _: coordinator.forget_device(device_id), mutations, touches)
