@@ -18,7 +18,7 @@ from streaming.distribution import Distribution, distribution_of
 from streaming.partition.options import engine_options
 from streaming.partition.window import WindowSize
 
-_FORMAT = 1
+_FORMAT = 2
 _CHOSEN = (
     "area",
     "window",

@@ -286,6 +286,7 @@ class StandingMatcher:
             slots,
             window,
             int(tell),
+            self._objects.now_ms,
             changes,
             short,
         )

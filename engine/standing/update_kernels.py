@@ -294,13 +294,15 @@ def remove(
     gone: Slots,
     window: int,
     tells: int,
+    now_ms: int,
     changes: Rows,
     touched: Slots,
 ) -> tuple[int, int]:
     """Take objects out of buffers, of one window only or, if that is NOTHING, of all.
 
-    Drops are written if they are to be told, what takes the place of the dropped always; what expires is
-    not told. `touched` gets those whose buffers must be built anew, maybe several times.
+    Drops are written if they are to be told, what takes the place of the dropped always. What has not
+    expired by `now_ms` is taken away early. `touched` gets those whose buffers must be built anew, maybe
+    several times.
 
     Returns
     -------
@@ -309,9 +311,9 @@ def remove(
     """
     told = 0
     owners = _owners(objects, entries, gone, touched)
-    is_early = window == NOTHING and tells
     seen, touched_count = 0, 0
     for i in range(gone.shape[0]):
+        is_early = window == NOTHING and objects[gone[i]]["expiry_ms"] > now_ms
         place = int(objects[gone[i]]["first_standing"])
         while place != NOTHING:
             following = int(entries[place]["next"])

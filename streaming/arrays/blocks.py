@@ -26,6 +26,9 @@ Marks = npt.NDArray[np.int16]
 FOR_EVER_MS = 1 << 62
 """The expiry of what has no lifetime."""
 
+EARLY = 2
+"""A retraction that came before its message, in a log."""
+
 _DIGEST_BYTES = 16
 
 
@@ -163,6 +166,7 @@ class Messages(Block):
     x_m: Floats
     y_m: Floats
     is_retraction: Bytes
+    """`EARLY` of one that is logged and came before its message."""
 
 
 @dataclass(frozen=True, slots=True)

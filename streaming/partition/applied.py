@@ -20,8 +20,9 @@ class Counts(NamedTuple):
     expired: int = 0
     """Messages that came after their expiry, or behind the window."""
     retracted: int = 0
+    """Messages that were alive, or came in this batch."""
     unknown: int = 0
-    """What was to be taken back, and was not there."""
+    """What was to be taken back, and was not there yet."""
     begun: int = 0
     ended: int = 0
     evaluated: int = 0
@@ -33,10 +34,8 @@ class Applied(NamedTuple):
 
     changes: Changes
     counts: Counts
-    first_number: int
-    """Of the messages that were published."""
     messages: Messages | None
-    """What was published, in the order of numbers, and behind it what was taken back."""
+    """What has taken a place in the window, and behind it what was taken back."""
     subscriptions: Subscriptions | None
     """Who has begun and ended."""
 

@@ -23,25 +23,23 @@ class Candidates:
     """What replicas have found for the messages of a batch, and whom they did not know well enough."""
 
     def __init__(self) -> None:
-        self._numbers: Ints = _NOTHING
+        self._object_ids: Ints = _NOTHING
         self._handles: Ints = _NOTHING
         self._touched: list[Ints] = []
         self._raised: list[Ints] = []
 
-    def give(self, numbers: Ints, handles: Ints) -> None:
-        """Take pairs of a message's number and a subscription, in any order, maybe more than once."""
-        pairs = np.unique(np.stack([numbers, handles], axis=1), axis=0) if len(numbers) else None
-        self._numbers = _NOTHING if pairs is None else pairs[:, 0].copy()
+    def give(self, object_ids: Ints, handles: Ints) -> None:
+        """Take pairs of a message and a subscription, in any order, maybe more than once."""
+        pairs = np.unique(np.stack([object_ids, handles], axis=1), axis=0) if len(object_ids) else None
+        self._object_ids = _NOTHING if pairs is None else pairs[:, 0].copy()
         self._handles = _NOTHING if pairs is None else pairs[:, 1].copy()
 
-    def of(self, numbers: Ints) -> tuple[Ints, Ints]:
-        """Return the pairs of some messages: row, and subscription. Numbers increase."""
-        rows = np.searchsorted(numbers, self._numbers)
-        is_there = (
-            numbers[np.minimum(rows, max(0, len(numbers) - 1))] == self._numbers if len(numbers) else None
-        )
-        if is_there is None:
+    def of(self, object_ids: Ints) -> tuple[Ints, Ints]:
+        """Return the pairs of some messages: row, and subscription. Ids increase."""
+        if not len(object_ids):
             return _NOTHING, _NOTHING
+        rows = np.searchsorted(object_ids, self._object_ids)
+        is_there = object_ids[np.minimum(rows, len(object_ids) - 1)] == self._object_ids
         return rows[is_there], self._handles[is_there]
 
     def note(self, ids: Ints, is_raised: np.typing.NDArray[np.bool_]) -> None:

@@ -1,22 +1,37 @@
-"""The window of messages: numbers in the order in which they come, without gaps, and their objects.
+"""The window of messages: the last ones in the order of (time, id), whatever has become of them.
 
-Who knows an object's number knows whether it came already: what a source delivers again is recognised as
-long as the window reaches. Operations: O(1) a message expected. About 40 bytes a message.
+What takes a place in it follows from the rows alone, not from the order in which they come: a message
+that is late takes its place among the others, if it is not behind the window. Each publication counts,
+also one whose lifetime is over or that was retracted. A message that is in the window is known, so what a
+source delivers again is recognised; what is behind it never comes back.
+
+The engine removes messages of a window of so many milliseconds by their expiry. In one of so many
+messages its clock goes by ranks: messages leave in the order of these, so the rank of a message is its
+expiry there. A late message has the rank of the next one; where the window begins between two of one
+rank, the first of them is removed by its id.
+
+Operations: O(1) a message expected; one that is late O(messages that are later). About 40 bytes a message
+of the window, 60 in a window of so many.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from index.batches import Ints
+from index.contracts import InconsistentIndexError
+from index.tables.growth import longer
 from index.tables.id_map import IdMap
+from streaming.arrays.blocks import FOR_EVER_MS
 
 _ROOM_MIN = 1024
-_NUMBER_MASK = (1 << 31) - 1
-"""What the map from objects to numbers keeps of a number: more than a window may have."""
+_LATER = np.iinfo(np.int64).max
+
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +46,23 @@ class WindowSize:
         return np.minimum(expiry_ms, time_ms + self.duration_ms) if self.duration_ms else expiry_ms
 
 
+class Arrived(NamedTuple):
+    """What became of messages that have come, in the order of (time, id)."""
+
+    is_inside: Bools
+    """Whether each is in the window."""
+    ends: Ints
+    """Of each: when it ends by the engine's clock."""
+    left_ids: Ints
+    """Messages of before that are behind the window now, in a window of so many messages."""
+    left_ranks: Ints
+    """Their ranks, increasing."""
+    clock: int
+    """Up to where the engine's clock may go: whatever ends by it is behind the window."""
+
+
 class Window:
-    """Numbers of messages.
+    """Which messages are in the window.
 
     Parameters
     ----------
@@ -43,66 +73,146 @@ class Window:
     def __init__(self, size: WindowSize) -> None:
         self.size = size
         self.next_number = 0
-        """Above every number given."""
-        self._first = 0
-        """What is known begins with this number."""
+        """How many messages have taken a place so far."""
         self._ids = IdMap()
-        self._object_ids: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
+        self._begin = self._end = 0
         self._time_ms: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
+        self._object_id: Ints = np.zeros(_ROOM_MIN, dtype=np.int64)
+        self._next_rank = 1
+        room = _ROOM_MIN if size.count else 0
+        self._rank: Ints = np.zeros(room, dtype=np.int64)
+        self._expiry_ms: Ints = np.zeros(room, dtype=np.int64)
+        """Of a window of so many messages; for ever of what has ended."""
+        self._next_expiry_ms = FOR_EVER_MS
+        """Nothing ends earlier."""
 
-    def begin(self, next_number: int) -> None:
-        """Let numbers begin elsewhere, before any was given."""
-        self._first = self.next_number = next_number
+    def __len__(self) -> int:
+        return self._end - self._begin
 
-    def are_new(self, object_ids: Ints) -> npt.NDArray[np.bool_]:
-        """Whether each message brings an object that is not known, and was not before it here."""
+    def first_key(self, now_ms: int) -> tuple[int, int]:
+        """Return the least (time, id) that a message must have to be in the window."""
+        if self.size.duration_ms:
+            return now_ms - self.size.duration_ms + 1, 0
+        if len(self) < self.size.count:
+            return 0, 0
+        return int(self._time_ms[self._begin]), int(self._object_id[self._begin])
+
+    def are_known(self, object_ids: Ints) -> Bools:
+        """Whether each message is in the window."""
+        return self._ids.present(object_ids)
+
+    def are_new(self, object_ids: Ints) -> Bools:
+        """Whether each message is not in the window, and was not before it here."""
         _, first = np.unique(object_ids, return_index=True)
         is_first = np.zeros(len(object_ids), dtype=np.bool_)
         is_first[first] = True
-        return is_first & ~self._ids.present(object_ids)
+        return is_first & ~self.are_known(object_ids)
 
-    def numbers_of(self, object_ids: Ints) -> Ints:
-        """Return the numbers of those that are known."""
-        known = object_ids[self._ids.present(object_ids)]
-        found = self._ids.find(known).astype(np.int64)
-        return self._first + ((found - self._first) & _NUMBER_MASK)
+    def due(self, now_ms: int) -> Ints:
+        """Return messages whose lifetimes end by a time, each once, in a window of so many messages.
 
-    def object_ids(self, numbers: Ints) -> Ints:
-        """Return the objects of numbers that are known, or just were."""
-        found: Ints = self._object_ids[numbers % len(self._object_ids)]
+        O(messages of the window) if there are any.
+        """
+        if now_ms < self._next_expiry_ms:
+            return np.empty(0, dtype=np.int64)
+        expiry_ms = self._expiry_ms[self._begin : self._end]
+        is_due = expiry_ms <= now_ms
+        expiry_ms[is_due] = FOR_EVER_MS
+        self._next_expiry_ms = int(expiry_ms.min(initial=FOR_EVER_MS))
+        found: Ints = self._object_id[self._begin : self._end][is_due]
         return found
 
-    def arrive(self, object_ids: Ints, time_ms: Ints) -> Ints:
-        """Give numbers to messages that are new; return them."""
-        numbers = np.arange(self.next_number, self.next_number + len(object_ids), dtype=np.int64)
-        self._reserve(self.next_number - self._first + len(object_ids))
-        places = numbers % len(self._object_ids)
-        self._object_ids[places] = object_ids
-        self._time_ms[places] = time_ms
-        self._ids.insert(object_ids, (numbers & _NUMBER_MASK).astype(np.int32))
-        self.next_number += len(object_ids)
-        return numbers
+    def arrive(self, object_ids: Ints, time_ms: Ints, expiry_ms: Ints, now_ms: int) -> Arrived:
+        """Let messages take their places, and those of before leave.
 
-    def forget(self, now_ms: int) -> None:
-        """Forget the oldest messages that are behind the window."""
-        first = max(self._first, self.next_number - self.size.count) if self.size.count else self._first
-        if self.size.duration_ms:
-            numbers = np.arange(self._first, self.next_number)
-            is_young = self._time_ms[numbers % len(self._time_ms)] > now_ms - self.size.duration_ms
-            first = self._first + int(is_young.argmax()) if is_young.any() else self.next_number
-        self._ids.remove(self.object_ids(np.arange(self._first, first)))
-        self._first = first
+        Parameters
+        ----------
+        object_ids, time_ms, expiry_ms
+            Messages that are new, in the order of (time, id).
+        now_ms
+            The time.
+        """
+        is_new = self._merge(object_ids, time_ms, expiry_ms, now_ms)
+        before, begin = self._begin, self._beginning(now_ms)
+        places = before + np.flatnonzero(is_new)
+        is_inside = places >= begin
+        gone = before + np.flatnonzero(~is_new[: begin - before])
+        left_ids = self._object_id[gone]
+        self._ids.remove(left_ids)
+        self._ids.insert(object_ids[is_inside], np.zeros(int(is_inside.sum()), dtype=np.int32))
+        self.next_number += int(is_inside.sum())
+        self._begin = begin
+        if not self.size.count:
+            nothing = np.empty(0, dtype=np.int64)
+            return Arrived(is_inside, expiry_ms, nothing, nothing, now_ms)
+        clock = int(self._rank[begin] if begin < self._end else self._next_rank) - 1
+        return Arrived(is_inside, self._rank[places], left_ids, self._rank[gone], clock)
+
+    def _beginning(self, now_ms: int) -> int:
+        """Return the place of the first message that is in the window."""
+        if self.size.count:
+            return max(self._begin, self._end - self.size.count)
+        times = self._time_ms[self._begin : self._end]
+        return self._begin + int(np.searchsorted(times, now_ms - self.size.duration_ms, "right"))
+
+    def _merge(self, object_ids: Ints, time_ms: Ints, expiry_ms: Ints, now_ms: int) -> Bools:
+        """Put messages among the others; return which ones of all are new."""
+        self._reserve(len(object_ids))
+        begin, end, stop = self._begin, self._end, self._end + len(object_ids)
+        is_new = np.zeros(stop - begin, dtype=np.bool_)
+        if not len(object_ids):
+            return is_new
+        first = begin + int(np.searchsorted(self._time_ms[begin:end], time_ms[0]))
+        times = np.concatenate([self._time_ms[first:end], time_ms])
+        ids = np.concatenate([self._object_id[first:end], object_ids])
+        order = np.lexsort((ids, times)) if first < end else np.arange(len(ids))
+        is_new[first - begin :] = order >= end - first
+        self._time_ms[first:stop] = times[order]
+        self._object_id[first:stop] = ids[order]
+        if self.size.count:
+            self._rank[end:stop] = _LATER
+            self._rank[first:stop] = self._ranked(self._rank[first:stop][order])
+            lasting = np.where(expiry_ms > now_ms, expiry_ms, FOR_EVER_MS)
+            self._expiry_ms[first:stop] = np.concatenate([self._expiry_ms[first:end], lasting])[order]
+            self._next_expiry_ms = min(self._next_expiry_ms, int(lasting.min()))
+        self._end = stop
+        return is_new
+
+    def _ranked(self, ranks: Ints) -> Ints:
+        """Return ranks with those of new messages: what follows all others has one of its own."""
+        last = np.flatnonzero(ranks != _LATER)
+        after = int(last[-1]) + 1 if len(last) else 0
+        count = len(ranks) - after
+        ranks[after:] = np.arange(self._next_rank, self._next_rank + count)
+        self._next_rank += count
+        found: Ints = np.minimum.accumulate(ranks[::-1])[::-1]
+        return found
 
     def _reserve(self, count: int) -> None:
-        """Have room for so many messages, and as many that were forgotten last."""
-        room = len(self._object_ids)
-        if 2 * count <= room:
-            return
-        while room < 2 * count:
-            room *= 2
-        # With what was forgotten last: results of before may still be told of it.
-        numbers = np.arange(max(0, self.next_number - len(self._object_ids)), self.next_number)
-        for name in ("_object_ids", "_time_ms"):
-            longer = np.zeros(room, dtype=np.int64)
-            longer[numbers % room] = getattr(self, name)[numbers % len(self._object_ids)]
-            setattr(self, name, longer)
+        """Have room for more messages: where messages of before were, if they were many."""
+        names = ["_time_ms", "_object_id", *(["_rank", "_expiry_ms"] if self.size.count else [])]
+        if self._end + count > len(self._time_ms) and self._begin > len(self):
+            for name in names:
+                column = getattr(self, name)
+                column[: len(self)] = column[self._begin : self._end]
+            self._begin, self._end = 0, len(self)
+        for name in names:
+            setattr(self, name, longer(getattr(self, name), self._end + count))
+
+    def check(self) -> None:
+        """Verify that what is in the window is known, in order, and ends in this order.
+
+        Raises
+        ------
+        InconsistentIndexError
+            Naming what does not hold.
+        """
+        own = slice(self._begin, self._end)
+        times, ids = self._time_ms[own], self._object_id[own]
+        if not np.array_equal(np.lexsort((ids, times)), np.arange(len(self))):
+            raise InconsistentIndexError("the messages of the window are not in order")
+        if len(self._ids) != len(self) or not self.are_known(ids).all():
+            raise InconsistentIndexError("the window does not know exactly its own messages")
+        if self.size.count and (len(self) > self.size.count or (np.diff(self._rank[own]) < 0).any()):
+            raise InconsistentIndexError("the window is too long, or ends in another order")
+        self._ids.check()

@@ -1,13 +1,16 @@
 """The audit: what results must be after a batch, from the definition, and what the job says they are.
 
 The definition is `safe_region.oracle`; which rows a batch had, Spark's own log of its sources says. It
-shares no code with the partitions but the schemas of the feeds.
+shares no code with the partitions but the schemas of the feeds. What counts of messages follows from all
+of them together: it does not repeat the batches.
 """
 
 from __future__ import annotations
 
 import base64
+import heapq
 import json
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +24,7 @@ from pyspark.sql import SparkSession
 from feeds.redis import RedisAddress
 from feeds.redis.address import Stretch, is_redis
 from feeds.redis.streams import Streams
-from feeds.schemas import BOOLEAN, EXPIRE, FEEDS, KEYS, PUBLISH, RETRACT, SUBSCRIBE
+from feeds.schemas import BOOLEAN, EXPIRE, FEEDS, KEYS, RETRACT, SUBSCRIBE
 from nearcast.expressions import clauses_of
 from safe_region import oracle
 from safe_region.frame import Frame
@@ -29,6 +32,7 @@ from safe_region.idf import IdfTable
 from safe_region.keywords import normalised_keyword
 from safe_region.oracle import OracleClause, OracleObject, OracleRange, OracleSubscription
 from safe_region.oracle_plane import OracleCircle, OracleRectangle
+from safe_region.scoring import score_of
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.result.lists import batches, lists
@@ -36,13 +40,18 @@ from streaming.result.sink import batch_name, read_batch
 from streaming.tasks.routing import shown_row
 
 _FOR_EVER_MS = 1 << 62
+_SCORE_ERROR_MAX = 1e-9
 
 Feed = Mapping[str, Any]
 """A row of a feed."""
 
 
 class Definition:
-    """What results are, batch by batch, from the definition.
+    """What results are, from the definition, over all rows so far.
+
+    The window has the last messages published, in the order of (time, id), whatever has become of them.
+    In it counts what was not retracted, before or after, and whose lifetime is not over by the latest
+    time.
 
     Parameters
     ----------
@@ -58,56 +67,56 @@ class Definition:
         self._frame, self._window, self._weigh = frame, window, weigh
         self._objects: dict[int, OracleObject] = {}
         self._retracted: set[int] = set()
-        self._object_of: list[int] = []
         self.subscriptions: dict[int, Feed] = {}
         self.now_ms = 0
 
     def apply(self, subscriptions: Iterable[Feed], messages: Iterable[Feed]) -> None:
-        """Take a batch."""
+        """Take more rows. Of subscriptions those of a later batch count; of messages no order does."""
         for row in sorted(subscriptions, key=lambda row: row["time_ms"]):
             self.subscriptions.pop(row["subscription_id"], None)
             if row["action"] == SUBSCRIBE:
                 self.subscriptions[row["subscription_id"]] = row
-        given = [row for row in messages if row["action"] != EXPIRE]
-        if not given:
-            return
-        self.now_ms = max(self.now_ms, *(row["time_ms"] for row in given))
-        retracted = {row["object_id"] for row in given if row["action"] == RETRACT}
-        self._retracted |= retracted & self._objects.keys()
-        published = [row for row in given if row["action"] == PUBLISH]
-        for row in sorted(published, key=lambda row: (row["time_ms"], row["object_id"])):
-            if row["object_id"] not in self._objects and row["object_id"] not in retracted:
-                self._publish(row)
+        for row in sorted(messages, key=lambda row: row["time_ms"]):
+            if row["action"] == EXPIRE:
+                continue
+            self.now_ms = max(self.now_ms, row["time_ms"])
+            if row["action"] == RETRACT:
+                self._retracted.add(row["object_id"])
+            elif row["object_id"] not in self._objects:  # a source may deliver twice
+                self._objects[row["object_id"]] = self._object(row)
 
-    def _publish(self, row: Feed) -> None:
-        time_ms: int = row["time_ms"]
+    def _object(self, row: Feed) -> OracleObject:
+        x_m, y_m = self._frame.project(row["lon"], row["lat"])
+        words = frozenset(map(normalised_keyword, row["keywords"]))
         ttl_ms = row["ttl_ms"] if row["ttl_ms"] is not None else _FOR_EVER_MS
-        expiry_ms = time_ms + min(ttl_ms, self._window.duration_ms or _FOR_EVER_MS)
-        if expiry_ms > self.now_ms:
-            x_m, y_m = self._frame.project(row["lon"], row["lat"])
-            words = frozenset(map(normalised_keyword, row["keywords"]))
-            number = len(self._object_of)
-            self._objects[row["object_id"]] = OracleObject(number, x_m, y_m, words, time_ms, expiry_ms)
-            self._object_of.append(row["object_id"])
+        return OracleObject(row["object_id"], x_m, y_m, words, row["time_ms"], row["time_ms"] + ttl_ms)
 
-    def results(self, subscription_ids: Iterable[int]) -> dict[int, set[int]]:
-        """Return what is in the results of some subscriptions; nothing in those of others than there are.
+    def results(self, subscription_ids: Iterable[int]) -> dict[int, dict[int, float]]:
+        """Return what is in the results of some subscriptions, with scores; nothing of those not there.
 
-        O(objects that share a keyword) each.
+        O(messages log messages), and O(objects that share a keyword) each.
         """
-        first = max(0, len(self._object_of) - self._window.count) if self._window.count else 0
         alive: dict[str, list[OracleObject]] = {}
-        for one, item in self._objects.items():
-            if item.object_id >= first and one not in self._retracted and item.expiry_ms > self.now_ms:
+        for item in self._in_window():
+            if item.object_id not in self._retracted and item.expiry_ms > self.now_ms:
                 for word in item.keywords:
                     alive.setdefault(word, []).append(item)
-        found: dict[int, set[int]] = {}
+        found: dict[int, dict[int, float]] = {}
         for one in subscription_ids:
             row = self.subscriptions.get(one)
-            found[one] = set() if row is None else self._result(row, alive)
+            found[one] = {} if row is None else self._result(row, alive)
         return found
 
-    def _result(self, row: Feed, alive: Mapping[str, list[OracleObject]]) -> set[int]:
+    def _in_window(self) -> list[OracleObject]:
+        """Return the last that were published."""
+        count, duration_ms = self._window.count, self._window.duration_ms
+        if count:
+            return heapq.nlargest(
+                count, self._objects.values(), key=lambda item: (item.created_ms, item.object_id)
+            )
+        return [one for one in self._objects.values() if one.created_ms > self.now_ms - duration_ms]
+
+    def _result(self, row: Feed, alive: Mapping[str, list[OracleObject]]) -> dict[int, float]:
         if row["kind"] == BOOLEAN:
             return self._matches(row, alive)
         words = frozenset(map(normalised_keyword, row["keywords"]))
@@ -115,10 +124,11 @@ class Definition:
         x_m, y_m = self._frame.project(row["lon"], row["lat"])
         having = {item.object_id: item for word in words for item in alive.get(word, ())}
         best = oracle.top_k(wanted, x_m, y_m, self._frame.maxdist_m, having.values(), self.now_ms)
-        return {self._object_of[match.object_id] for match in best}
+        longest_m = self._frame.maxdist_m
+        return {one.object_id: score_of(one.length_m, row["alpha"], longest_m) for one in best}
 
-    def _matches(self, row: Feed, alive: Mapping[str, list[OracleObject]]) -> set[int]:
-        """Return what a boolean subscription matches."""
+    def _matches(self, row: Feed, alive: Mapping[str, list[OracleObject]]) -> dict[int, float]:
+        """Return what a boolean subscription matches, with the score 0."""
         clauses = [OracleClause(one.required, one.excluded) for one in clauses_of(row["expression"])]
         if row["bounds"] is None:
             x_m, y_m = self._frame.project(row["lon"], row["lat"])
@@ -134,7 +144,7 @@ class Definition:
             for item in alive.get(word, ())
         }
         found = oracle.matching(wanted, 0.0, 0.0, having.values(), self.now_ms)
-        return {self._object_of[match.object_id] for match in found}
+        return {match.object_id: 0.0 for match in found}
 
 
 class Audit(NamedTuple):
@@ -177,15 +187,27 @@ def audit(checkpoint: Path, out: Path, spark: SparkSession, sample: int, seed: i
         }
         definition.apply(rows["subscriptions"], rows["messages"])
     expected = definition.results(chosen)
-    held: dict[int, set[int]] = {one: set() for one in chosen}
+    held: dict[int, dict[int, float]] = {one: {} for one in chosen}
     for row in lists(out, spark, only=chosen).collect():
-        held[row.subscription_id].add(row.object_id)
+        held[row.subscription_id][row.object_id] = row.score
     mismatches = [
-        f"subscription {one}: has {sorted(held[one])}, must have {sorted(expected[one])}"
+        f"subscription {one}: has {_shown(held[one])}, must have {_shown(expected[one])}"
         for one in chosen
-        if held[one] != expected[one]
+        if not _are_same(held[one], expected[one])
     ]
     return Audit(len(chosen), mismatches)
+
+
+def _are_same(held: Mapping[int, float], expected: Mapping[int, float]) -> bool:
+    """Whether results have the same objects, with the same scores but for rounding."""
+    return held.keys() == expected.keys() and all(
+        math.isclose(score, expected[one], rel_tol=0.0, abs_tol=_SCORE_ERROR_MAX)
+        for one, score in held.items()
+    )
+
+
+def _shown(scores: Mapping[int, float]) -> str:
+    return "{" + ", ".join(f"{one}: {score:.9g}" for one, score in sorted(scores.items())) + "}"
 
 
 def _subscription_ids(where: Sequence[str]) -> list[int]:

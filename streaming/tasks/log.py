@@ -1,6 +1,7 @@
 """What Spark's state keeps of a partition: its log, from which everything else follows.
 
-Blocks of live messages and of subscriptions as they were applied, one for each batch, and a few numbers.
+Blocks of the messages in the window, whatever has become of them, and of subscriptions as they were
+applied, one for each batch, and a few numbers.
 What is behind the window goes; subscriptions are written anew when half of their rows are out of date.
 """
 
@@ -14,10 +15,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from index.batches import Ints
 from streaming.arrays.blocks import Messages, Subscriptions
-from streaming.partition.window import WindowSize
 
 _HEAD_DDL = "version long, now_ms long, next_number long, logged long, subscriptions long"
-_MESSAGES_DDL = "first_number long, block binary"
+_MESSAGES_DDL = "block binary"
 _SPAN_DDL = "next_number long, latest_ms long"
 
 _GARBAGE_MIN = 10_000
@@ -32,6 +32,7 @@ class Head(NamedTuple):
     """How many batches were applied."""
     now_ms: int = 0
     next_number: int = 0
+    """How many messages have taken a place in the window."""
     logged: int = 0
     """Rows in the log of subscriptions."""
     subscriptions: int = 0
@@ -41,10 +42,12 @@ class Head(NamedTuple):
 class LoggedMessages(NamedTuple):
     """What the state keeps of the messages of a batch."""
 
-    first_number: int
     next_number: int
     latest_ms: int
+    """The time of the partition behind the batch: none of its messages is later."""
     block: bytes
+    first_ms: int = 0
+    """Where the window begins behind the batch: what is earlier is behind it. It is not kept."""
 
 
 class Begun(NamedTuple):
@@ -62,12 +65,9 @@ class Log:
     ----------
     handle
         Spark's.
-    window
-        Which messages count.
     """
 
-    def __init__(self, handle: StatefulProcessorHandle, window: WindowSize) -> None:
-        self._window = window
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
         self._head = handle.getValueState("head", _HEAD_DDL)
         self._messages = handle.getMapState("messages", "version long", _MESSAGES_DDL)
         self._spans = handle.getMapState("spans", "version long", _SPAN_DDL)
@@ -78,10 +78,10 @@ class Log:
         kept = self._head.get()
         return None if kept is None else Head(*kept)
 
-    def blocks(self) -> tuple[list[tuple[int, Messages]], list[Subscriptions]]:
-        """Return messages in the order of numbers, with the first number of each block; subscriptions."""
+    def blocks(self) -> tuple[list[Messages], list[Subscriptions]]:
+        """Return the blocks of messages and those of subscriptions, in order."""
         return (
-            [(value[0], Messages.unpack(bytes(value[1]))) for _, value in _sorted(self._messages)],
+            [Messages.unpack(bytes(value[0])) for _, value in _sorted(self._messages)],
             [Subscriptions.unpack(bytes(value[0])) for _, value in _sorted(self._subscriptions)],
         )
 
@@ -105,7 +105,7 @@ class Log:
         """Keep a batch, behind which the numbers are these, and let go of what is behind the window."""
         if messages is not None:
             self._keep(head.version, messages)
-            self._trim(head)
+            self._trim(messages.first_ms)
         if subscriptions is not None:
             self._subscriptions.updateValue((head.version,), (subscriptions,))
         if head.logged - head.subscriptions > max(_GARBAGE_MIN, head.subscriptions):
@@ -113,16 +113,13 @@ class Log:
         self._head.update(tuple(head))
 
     def _keep(self, version: int, messages: LoggedMessages) -> None:
-        first_number, next_number, latest_ms, block = messages
-        self._messages.updateValue((version,), (first_number, block))
-        self._spans.updateValue((version,), (next_number, latest_ms))
+        self._messages.updateValue((version,), (messages.block,))
+        self._spans.updateValue((version,), (messages.next_number, messages.latest_ms))
 
-    def _trim(self, head: Head) -> None:
-        """Forget the oldest messages, as far as they are behind the window: numbers have no gaps."""
-        window = self._window
-        for version, (next_number, latest_ms) in _sorted(self._spans):
-            is_old = window.duration_ms and latest_ms <= head.now_ms - window.duration_ms
-            if not is_old and not (window.count and next_number <= head.next_number - window.count):
+    def _trim(self, first_ms: int) -> None:
+        """Forget batches of which everything is behind the window."""
+        for version, (_, latest_ms) in _sorted(self._spans):
+            if latest_ms >= first_ms:
                 return
             self._spans.removeKey((version,))
             self._messages.removeKey((version,))

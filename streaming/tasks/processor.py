@@ -61,7 +61,8 @@ class _Answer:
         numbers: dict[str, Any] = {"head": self.head, "kinds": [kind for kind, _ in self.rows]}
         blocks = [block for _, block in self.rows]
         if self.messages is not None:
-            numbers["messages"] = self.messages[:-1]
+            about = self.messages
+            numbers["messages"] = about.next_number, about.latest_ms, about.first_ms
             blocks.append(self.messages.block)
         if self.subscriptions is not None:
             numbers["subscriptions"] = True
@@ -79,8 +80,8 @@ class _Answer:
         subscriptions = blocks.pop() if "subscriptions" in numbers else None
         messages = None
         if "messages" in numbers:
-            first_number, next_number, latest_ms = numbers["messages"]
-            messages = LoggedMessages(first_number, next_number, latest_ms, blocks.pop())
+            next_number, latest_ms, first_ms = numbers["messages"]
+            messages = LoggedMessages(next_number, latest_ms, blocks.pop(), first_ms)
         rows = list(zip(numbers["kinds"], blocks, strict=True))
         return cls(Head(*numbers["head"]), rows, messages, subscriptions)
 
@@ -102,7 +103,7 @@ class PartitionProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
-        self._log = Log(handle, self._plan.window)
+        self._log = Log(handle)
 
     def handleInputRows(  # noqa: N802
         self,
@@ -250,23 +251,23 @@ def _applied(state: _State, head: Head, blocks: list[tuple[str, bytes]]) -> _Ans
     return _Answer(
         Head(
             head.version + 1,
-            partition.engine.now_ms,
+            partition.now_ms,
             partition.window.next_number,
             head.logged + (0 if applied.subscriptions is None else len(applied.subscriptions)),
             partition.subscription_count,
         ),
         rows,
-        _logged(applied, partition.window.next_number),
+        _logged(applied, partition),
         applied.subscriptions.pack() if applied.subscriptions is not None else None,
     )
 
 
-def _logged(applied: Applied, next_number: int) -> LoggedMessages | None:
-    block = applied.messages
-    if block is None:
+def _logged(applied: Applied, partition: Partition) -> LoggedMessages | None:
+    if applied.messages is None:
         return None
-    latest_ms = int(block.time_ms.max(initial=0))
-    return LoggedMessages(applied.first_number, next_number, latest_ms, block.pack())
+    first_ms, _ = partition.window.first_key(partition.now_ms)
+    next_number, block = partition.window.next_number, applied.messages.pack()
+    return LoggedMessages(next_number, partition.now_ms, block, first_ms)
 
 
 def release(plan: Plan, memory: Path) -> None:

@@ -16,6 +16,7 @@ from streaming.plan import Plan, PlanError
 from streaming.result.audit import Definition, audit, read_feed
 from streaming.result.lists import lists
 from tests.streaming.feed import AREA, FRAME, RandomFeed
+from tests.streaming.test_partition import require_same
 from tests.support.amounts import SEED
 
 WEIGHTS = {"word0": 0.5, "word3": 2.0, "word7": 4.0}
@@ -67,11 +68,9 @@ class Job:
         self.definition.apply(rows[1], rows[0])
         found = {}
         for row in lists(self.parameters.out, self.spark, batch).collect():
-            assert 0.0 <= row.score <= 1.0
-            assert row.object_id not in found.setdefault(row.subscription_id, set())
-            found[row.subscription_id].add(row.object_id)
-        expected = self.definition.results(self.definition.subscriptions)
-        assert found == {one: held for one, held in expected.items() if held}
+            assert row.object_id not in found.setdefault(row.subscription_id, {})
+            found[row.subscription_id][row.object_id] = row.score
+        require_same(found, self.definition.results(self.definition.subscriptions))
 
 
 def test_results_are_the_definitions_after_every_batch_of_a_job_that_is_begun_again(tmp_path, spark):

@@ -1,0 +1,61 @@
+"""Retractions that were read before their messages, for as long as these may come.
+
+A message is not retracted before it is published: what is behind the window by the time of its retraction
+cannot come into it any more. At most so many are remembered as the window of so many messages has places,
+and in any case `REMEMBERED_MIN`; the oldest go first. A window of so many milliseconds has no other bound
+than its own. Operations: O(remembered) a batch. About 40 bytes each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from index.batches import Ints
+from index.tables.id_map import IdMap
+from streaming.partition.window import Bools, WindowSize
+
+REMEMBERED_MIN = 10_000
+
+
+class EarlyRetractions:
+    """What is taken back and has not been there.
+
+    Parameters
+    ----------
+    size
+        Of the window.
+    """
+
+    def __init__(self, size: WindowSize) -> None:
+        self._most = max(size.count, REMEMBERED_MIN) if size.count else None
+        self._ids = IdMap()
+        self._object_id: Ints = np.empty(0, dtype=np.int64)
+        self._time_ms: Ints = np.empty(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._object_id)
+
+    def are_there(self, object_ids: Ints) -> Bools:
+        """Whether each message was retracted before it came."""
+        return self._ids.present(object_ids)
+
+    def add(self, object_ids: Ints, time_ms: Ints) -> None:
+        """Remember retractions that are not there, each once."""
+        self._ids.insert(object_ids, np.zeros(len(object_ids), dtype=np.int32))
+        self._object_id = np.concatenate([self._object_id, object_ids])
+        self._time_ms = np.concatenate([self._time_ms, time_ms])
+
+    def forget(self, first_key: tuple[int, int]) -> None:
+        """Forget those that are behind the window, and the oldest if they are too many."""
+        if not len(self):
+            return
+        first_ms, first_id = first_key
+        is_kept = (self._time_ms > first_ms) | (
+            (self._time_ms == first_ms) & (self._object_id >= first_id)
+        )
+        excess = int(is_kept.sum()) - self._most if self._most is not None else 0
+        if excess > 0:
+            order = np.lexsort((self._object_id, self._time_ms))
+            is_kept[order[is_kept[order]][:excess]] = False
+        self._ids.remove(self._object_id[~is_kept])
+        self._object_id, self._time_ms = self._object_id[is_kept], self._time_ms[is_kept]

@@ -1,0 +1,121 @@
+"""How results change in a batch: what the engine says of them, added up.
+
+Operations: O(1) a change, beside sorting them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine import Engine
+from engine.change_kernels import net
+from engine.contracts import CHANGE_DTYPE, STANDING, Rows, kinds_of, numbers_of
+from engine.standing.matcher import StandingMatcher
+from index.batches import Floats, Ints
+from index.tables.order_kernels import order_of
+from streaming.arrays.changes import Changes
+from streaming.partition.score_kernels import scores_of
+from streaming.partition.window import Bools
+
+_SAME_SCORE = 1e-12
+"""Scores that are no farther from each other are the same, whatever order their sums were taken in."""
+_NOTHING = np.empty(0, dtype=np.int64)
+
+Tell = Callable[[Rows], None]
+"""Is told of changes, one after the other."""
+
+
+def nobody(_rows: Rows) -> None:
+    """Is told of changes that nobody need know of."""
+
+
+class News:
+    """The changes of a batch.
+
+    Parameters
+    ----------
+    engine
+        Where objects and subscriptions are.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._matcher: StandingMatcher = engine.matchers[STANDING]  # type: ignore[assignment]
+        self._rows: list[Rows] = [np.empty(0, dtype=CHANGE_DTYPE)]
+        self._scores: list[Floats] = [np.empty(0)]
+        """Of what enters, and of what subscriptions have that end; NaN of what leaves otherwise."""
+
+    def tell(self, rows: Rows) -> None:
+        """Take changes, while what enters is there."""
+        scores = self._scores_of(rows, np.flatnonzero(rows["is_drop"] == 0))
+        self._rows.append(rows)
+        self._scores.append(np.where(rows["is_drop"] == 1, np.nan, scores))
+
+    def tell_ended(self, handles: Ints) -> None:
+        """Take note that subscriptions lose what they have, before they end."""
+        found = [self._engine.held(int(handle)) for handle in handles]
+        counts = [len(held) for held, _ in found]
+        rows = np.zeros(sum(counts), dtype=CHANGE_DTYPE)
+        rows["handle"] = np.repeat(handles, counts)
+        rows["object_id"] = np.concatenate([_NOTHING, *(held for held, _ in found)])
+        rows["r_m"] = np.concatenate([np.empty(0), *(shares for _, shares in found)])
+        rows["is_drop"] = 1
+        self._rows.append(rows)
+        self._scores.append(self._scores_of(rows, np.arange(len(rows))))
+
+    def net(self) -> Changes:
+        """Return what is different behind all changes, by object; what came and went is not."""
+        rows, scores = np.concatenate(self._rows), np.concatenate(self._scores)
+        # Who subscribes again under its number may be of another kind.
+        numbers, ids = numbers_of(rows["handle"]), rows["object_id"].copy()
+        order = order_of(ids, order_of(numbers, np.arange(len(rows))))
+        again = _rescored(numbers, ids, rows["is_drop"] == 1, scores, order)
+        kept = order[: net(numbers, ids, order)]
+        if len(again):
+            kept = np.concatenate([kept, again])
+            kept = kept[np.lexsort((numbers[kept], ids[kept]))]
+        is_left = rows["is_drop"][kept] == 1
+        return Changes(ids[kept], numbers[kept], is_left, np.where(is_left, 0.0, scores[kept]))
+
+    def _scores_of(self, rows: Rows, which: Ints) -> Floats:
+        """Return the scores of some rows; 0 of the others, and of what only matches."""
+        scores = np.zeros(len(rows))
+        which = which[kinds_of(rows["handle"][which]) == STANDING]
+        if len(which):
+            objects, subscriptions = self._engine.objects.table, self._matcher.subscriptions
+            scores_of(
+                objects.rows,
+                subscriptions.rows,
+                objects.slots(rows["object_id"][which]),
+                subscriptions.slots(rows["handle"][which]),
+                rows["r_m"].copy(),
+                which,
+                self._engine.options.maxdist_m,
+                scores,
+            )
+        return scores
+
+
+def _rescored(numbers: Ints, ids: Ints, is_drop: Bools, scores: Floats, order: Ints) -> Ints:
+    """Return changes by which objects stay in results with other scores: their subscription was replaced.
+
+    Parameters
+    ----------
+    numbers, ids, is_drop, scores
+        Of changes; what a subscription lost as it ended has a score, what it lost otherwise NaN.
+    order
+        All changes, so that those of a pair follow each other as they came.
+    """
+    ended = np.flatnonzero((is_drop & ~np.isnan(scores))[order])
+    if not len(ended):
+        return _NOTHING
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = (np.diff(numbers[order]) != 0) | (np.diff(ids[order]) != 0)
+    starts = np.append(np.flatnonzero(is_first), len(order))
+    pair = np.cumsum(is_first)[ended] - 1
+    last = order[starts[pair + 1] - 1]
+    stays = ((starts[pair + 1] - starts[pair]) % 2 == 0) & ~is_drop[last]
+    found: Ints = last[stays & (np.abs(scores[last] - scores[order[ended]]) > _SAME_SCORE)]
+    return found
