@@ -26,7 +26,7 @@ from cli.bench import options as shared
 @click.option(
     "--warm-up-s",
     type=click.IntRange(0, 3600),
-    default=0,
+    default=180,
     show_default=True,
     help="Seconds that devices move before the first tick, so that regions are of all ages.",
 )

@@ -12,12 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from bench import datasets
+from bench.engines import top_k_of
 from bench.lamps.experiments import EXPERIMENTS, variants
 from bench.lamps.run import Lamps, LampsParameters
 from bench.trajectories import STILL_M, Trajectories
 from cli.app import app
 
-SMALL = LampsParameters(subscriptions=300, objects=400, ticks=4, audited=120)
+SMALL = LampsParameters(subscriptions=300, objects=400, ticks=4, audited=120, warm_up_s=0)
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,31 @@ def test_anchored_variants_are_quieter_and_as_exact(data, name):
     assert counts[name] < counts["lamps"]
 
 
+def test_regions_are_of_all_ages_when_it_is_measured(data):
+    parameters = replace(SMALL, warm_up_s=60)
+    lamps = Lamps(variants(data)["lamps"], data, walking(70), parameters)
+    lamps.build(quiet)
+    subscriptions = top_k_of(lamps.engine).subscriptions
+    made_ms = [set(subscriptions.rows["anchored_ms"][subscriptions.used()].tolist())]
+    lamps.warm_up(quiet)
+    made_ms.append(set(subscriptions.rows["anchored_ms"][subscriptions.used()].tolist()))
+    assert made_ms[0] == {0}
+    assert made_ms[1] <= set(range(0, 61_000, 5_000))
+    assert len(made_ms[1]) > 6
+    assert lamps.warm_up_s > 0.0
+    lamps.run(quiet, 60.0)
+    assert lamps.audit.mismatches == 0
+
+
+def test_devices_without_regions_have_nothing_to_wait_for(data):
+    lamps = Lamps(variants(data)["naive"], data, walking(70), replace(SMALL, warm_up_s=60))
+    lamps.build(quiet)
+    lamps.warm_up(quiet)
+    assert (lamps.warm_up_s, lamps.ticks.moved_count) == (0.0, [])
+    lamps.run(quiet, 60.0)
+    assert (lamps.audit.lists, lamps.audit.mismatches) == (SMALL.audited, 0)
+
+
 def test_the_audit_notices_a_wrong_list(data):
     lamps = Lamps(variants(data)["lamps"], data, walking(SMALL.ticks), SMALL)
     lamps.build(quiet)
@@ -130,6 +156,8 @@ def test_the_command_writes_rows_and_a_picture(tmp_path):
     assert all({"variant", "mismatches"} <= set(row) for row in found["rows"])
     assert {row["variant"] for row in found["rows"]} >= {"lamps", "lamps-without-sq-tree"}
     for row in found["rows"]:
+        if row["experiment"] == "table-3":
+            assert row["warm_up_s"] == LampsParameters().warm_up_s == 180
         if row["experiment"] == "figure-11":
             assert row["objects_seen"] == row["objects"] == 300
             assert 0.0 < row["error"] < 1.0
