@@ -135,7 +135,8 @@ def test_the_arrivals_of_many_years_are_refused_with_figures(tmp_path):
     assert found.exit_code == 1
     assert (
         f"{path}: traces span 5,208.3 days, in which 0.1 arrivals a second are 45,000,004 objects, must "
-        "be at most 10,000,000: give --arrivals-per-s 0.02 or any other, --align start, or --from and --to"
+        "be at most 10,000,000: give --arrivals-per-s 0.02 or any other, --align start, or --from and "
+        "--to"
     ) in found.output
     given = run(
         path, "--out", tmp_path / "out", *QUICK[::2], "--arrivals-per-s=0.000001", "--align=start"
