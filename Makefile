@@ -66,7 +66,7 @@ demo: $(STAMP)  ## See all of it: a city, a server, devices, an audit (DEVICES=5
 
 # Oldenburg is the one map of which everybody knows the unit and whose file does not say it.
 simulate-city: UNIT_M := $(or $(UNIT_M),$(if $(filter OL.%,$(notdir $(MAP))),2.5))
-simulate-city: $(STAMP)  ## Simulate, check and describe movement on a map (MAP=file UNIT_M=2.5 CITY_DEVICES=20000 CITY_SECONDS=999 MOVEMENT=brinkhoff)
+simulate-city: $(STAMP)  ## Simulate, check and describe movement on a map (MAP=file CITY_OUT=runs/city UNIT_M=2.5 CITY_DEVICES=20000 CITY_SECONDS=999 MOVEMENT=brinkhoff)
 	@test -n "$(MAP)" || { echo "say which map: make simulate-city MAP=file"; exit 1; }
 	$(BIN)/nearcast simulate --out $(CITY_OUT) --map "$(MAP)" $(if $(UNIT_M),--unit-m $(UNIT_M)) --devices $(CITY_DEVICES) --seconds $(CITY_SECONDS) --seed $(SEED) --movement $(MOVEMENT)
 	$(BIN)/nearcast simulate check $(CITY_OUT)

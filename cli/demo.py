@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from cli.failures import reported
+from cli.failures import refused, reported
 from cli.parameter_options import ParameterCommand, given
 from cli.progress import bars
 from cli.replay import region_option, run_replay, show
@@ -87,8 +87,9 @@ def demo(
     from simulator.simulation import simulate  # noqa: PLC0415
 
     began = time.monotonic()
-    with reported(ParameterError, MapError, OSError), bars() as progress:
+    with refused(ParameterError):
         chosen = SimulationParameters(**given(parameters))
+    with reported(MapError, OSError), bars() as progress:
         simulation = simulate(chosen, out, progress)
     show_texts(simulation.world.texts)
     # So often that the default size audits its lists, and a smaller one at least its ends.

@@ -12,6 +12,7 @@ import click
 from cli.failures import reported
 from cli.progress import Report, bars
 from cli.target_options import AskingCommand, Target, access_options, server_option
+from safe_region.extras import how_to_install
 
 if TYPE_CHECKING:
     from nearcast import IdfTable
@@ -74,18 +75,49 @@ async def _load(table: IdfTable, target: Target) -> int:
 
 def _keywords(documents: Path, progress: Report) -> Iterator[list[str]]:
     """Yield the keywords of each document."""
-    from safe_region.keywords import keywords_of  # noqa: PLC0415
+    from safe_region.keywords import is_text, keywords_of  # noqa: PLC0415
 
     if documents.is_dir():
-        from pyarrow import parquet  # noqa: PLC0415
-
-        yield from parquet.read_table(documents / "objects", columns=["keywords"])["keywords"].to_pylist()
+        yield from _published(documents)
         return
     size, read = documents.stat().st_size, 0
-    with documents.open(encoding="utf-8", errors="replace") as lines:
+    with documents.open("rb") as lines:
         for number, line in enumerate(lines):
-            yield keywords_of(line.rpartition("\t")[2])
+            keywords = keywords_of(_decoded(line, f"{documents}, line {number + 1}").rpartition("\t")[2])
+            for word in keywords:
+                if not is_text(word):
+                    raise click.ClickException(
+                        f"{documents}, line {number + 1}: {word!r} has a lone surrogate, must be text"
+                    )
+            yield keywords
             read += len(line)
             if number % _LINES == 0:
-                progress("documents", min(read, size), size)
+                progress("documents", read, size)
     progress("documents", size, size)
+
+
+def _decoded(line: bytes, place: str) -> str:
+    try:
+        return line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        byte = line[error.start]
+        raise click.ClickException(
+            f"{place} is no text in UTF-8: byte {error.start + 1} is 0x{byte:02x}"
+        ) from None
+
+
+def _published(folder: Path) -> Iterator[list[str]]:
+    """Yield the keywords of the objects of a simulation."""
+    table = folder / "objects"
+    if not table.is_dir():
+        raise click.ClickException(f"{folder} is no simulation: there is no table {table}")
+    try:
+        from pyarrow import ArrowException, parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise click.ClickException(
+            f"a folder needs {error.name}: {how_to_install('simulator')}"
+        ) from None
+    try:
+        yield from parquet.read_table(table, columns=["keywords"])["keywords"].to_pylist()
+    except (ArrowException, KeyError, OSError) as error:
+        raise click.ClickException(f"{table} cannot be read: {error}") from None

@@ -39,18 +39,19 @@ class ServerAddress(click.ParamType[Any]):
 
 def _parts(text: str) -> tuple[str, str]:
     """Divide an address into host and port, the usual one where none is given."""
-    try:
-        return str(ipaddress.IPv6Address(text)), str(PORT)
-    except ValueError:
-        pass
+    if _is_ipv6(text):
+        return text, str(PORT)
     if text.startswith("["):
-        host, bracket, rest = text[1:].partition("]")
-        try:
-            ipaddress.IPv6Address(host)
-        except ValueError:
-            return "", str(PORT)
-        if rest and not rest.startswith(":"):
-            return "", str(PORT)
-        return (host, rest[1:] if rest else str(PORT)) if bracket else ("", str(PORT))
+        host, _, rest = text[1:].partition("]")
+        is_right = _is_ipv6(host) and rest[:1] in ("", ":")
+        return host if is_right else "", rest[1:] if rest else str(PORT)
     host, colon, port = text.rpartition(":")
-    return (host, port) if colon else (text, str(PORT))
+    return ("" if ":" in host else host, port) if colon else (text, str(PORT))
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True

@@ -10,8 +10,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
-import click
-
+from cli.failures import WrongUseError
 from cli.settings_options import Facts, facts_of_settings
 
 if TYPE_CHECKING:
@@ -26,12 +25,6 @@ _AREA_NEEDED = (
     "the area is missing: give --area WEST,SOUTH,EAST,NORTH in degrees, such as "
     "--area 14.18,35.80,14.58,36.09, or {variable}, or {name} in the file of --config"
 )
-
-
-class WrongSettings(click.ClickException):
-    """The settings cannot be used: as with any wrong use of a command, the exit status is 2."""
-
-    exit_code = 2
 
 
 class _Given(NamedTuple):
@@ -75,7 +68,7 @@ def read_settings(flags: dict[str, Any], config: Path | None) -> ServerSettings:
 
     Raises
     ------
-    WrongSettings
+    WrongUseError
         If a setting is wrong, or the file is.
     """
     from pydantic import ValidationError  # noqa: PLC0415
@@ -87,9 +80,9 @@ def read_settings(flags: dict[str, Any], config: Path | None) -> ServerSettings:
     try:
         return load_settings(flags, config)
     except ValidationError as error:
-        raise WrongSettings("\n".join(_lines(error, given))) from None
+        raise WrongUseError("\n".join(_lines(error, given))) from None
     except SettingsError:  # what is no JSON where a variable must be
-        raise WrongSettings("\n".join(_lists_that_are_none(given))) from None
+        raise WrongUseError("\n".join(_lists_that_are_none(given))) from None
 
 
 def labelled(message: str, flags: dict[str, Any], config: Path | None) -> str:
@@ -106,12 +99,12 @@ def _entries(config: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(config.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
-        raise WrongSettings(f"{config} is no TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
+        raise WrongUseError(f"{config} is no TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise WrongSettings(f"{config} is no text in UTF-8 (at line {line})") from None
+        raise WrongUseError(f"{config} is no text in UTF-8 (at line {line})") from None
     except OSError as error:
-        raise WrongSettings(f"{config} cannot be read: {error.strerror}") from None
+        raise WrongUseError(f"{config} cannot be read: {error.strerror}") from None
 
 
 def _lines(error: ValidationError, given: _Given) -> list[str]:

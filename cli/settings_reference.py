@@ -13,13 +13,14 @@ _HEAD = """\
 
 What `nearcast serve` can be told. Flags win over environment variables, those over the TOML file given
 with `--config`, those over the defaults. A value that is wrong ends the start with a line that names the
-setting, the value and what is allowed. `nearcast serve --help` says the same. This page is written by
-`make configuration` from the declaration of the settings (`server/settings.py`); a test compares the two.
+setting as it was given, the value and what is allowed. `nearcast serve --help` says the same. This page
+is written by `make configuration` from the declaration of the settings (`server/settings.py`); a test
+compares the two.
 
 ```toml
 # city.toml: nearcast serve --config city.toml
 area = [14.18, 35.80, 14.58, 36.09]
-store = "city.db"
+store = "city.db"  # the first time with --create
 metrics_port = 9464
 ```
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cli.failures import reported
+from cli.failures import refused, reported
 from cli.parameter_options import ParameterGroup, given
 from cli.progress import bars
 from cli.simulation.check import check
@@ -75,12 +75,12 @@ def simulate(
     from simulator.simulation import simulate as run  # noqa: PLC0415
     from simulator.workload.feeds import append_feeds  # noqa: PLC0415
 
-    with reported(ParameterError, MapError, AddressError, RedisError, OSError), bars() as report:
+    with refused(ParameterError, AddressError):
         target = RedisAddress.parse(stream_to) if stream_to else None
+        chosen = SimulationParameters(**given(parameters))
+    with reported(MapError, RedisError, OSError), bars() as report:
         slice_s = stream_slice_s if stream or target else 0
-        simulation = run(
-            SimulationParameters(**given(parameters)), out, report, master=master, feed_slice_s=slice_s
-        )
+        simulation = run(chosen, out, report, master=master, feed_slice_s=slice_s)
         if target is not None:
             append_feeds(out, target, report)
     show_texts(simulation.world.texts)

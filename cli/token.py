@@ -62,9 +62,14 @@ def token(
     key set by which a server knows it.
     """
     from server.identity.issuer import Issuer  # noqa: PLC0415
+    from server.identity.tokens import NAME_LENGTH_MAX, is_name  # noqa: PLC0415
     from server.identity.watched_file import FileError  # noqa: PLC0415
     from server.principal import Role  # noqa: PLC0415
 
+    if not is_name(name):
+        raise click.BadParameter(
+            f"{name!r} must be 1 to {NAME_LENGTH_MAX} printable characters", param_hint="NAME"
+        )
     with reported(FileError, OSError):
         if key.exists():
             signer = Issuer.read(key)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safe_region.keywords import normalised_keyword
+from safe_region.keywords import is_text, normalised_keyword
 from safe_region.scoring import WEIGHT_MAX, WEIGHT_STEP
 
 WORDS_MAX = 2_000_000
@@ -74,6 +74,8 @@ class IdfTable:
             raise IdfError("weights", f"{len(self.weights)} keywords", f"at most {WORDS_MAX} keywords")
         rounded = {word: _rounded(f"weights[{word!r}]", one) for word, one in self.weights.items()}
         for word in rounded:
+            if not is_text(word):
+                raise IdfError("weights", f"of {word!r}", "of text without lone surrogates")
             if not word or normalised_keyword(word) != word:
                 raise IdfError("weights", f"of {word!r}", f"of {normalised_keyword(word)!r}, normalised")
         object.__setattr__(self, "weights", rounded)

@@ -14,6 +14,17 @@ def normalised_keyword(keyword: str) -> str:
     return unicodedata.normalize("NFKC", folded).strip()
 
 
+def is_text(keyword: str) -> bool:
+    """Whether a keyword can be written: a lone surrogate, as JSON may escape it, is no character."""
+    if keyword.isascii():
+        return True
+    try:
+        keyword.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def keywords_of(text: str) -> list[str]:
     """Split a text into keywords, at blanks and commas; or read a JSON list of them."""
     text = text.strip()

@@ -73,7 +73,7 @@ _SHARE = click.FloatRange(0.0, 1.0)
 @shared.budget_option
 @shared.output_options
 def ap_plus(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
-    """Tell what ranges that move begin and cease to match: ap-tree.txt section 5.2.
+    """Tell what ranges that move begin and cease to match: the AP-Tree paper, section 5.2.
 
     Variants: ap-plus-tree; ap-plus-k and ap-plus-s, which keep objects apart; iq-plus-tree, rq-plus-tree,
     ss-index, kk-index, as the paper describes them; pairs, the clause index and the object index that a

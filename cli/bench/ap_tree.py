@@ -34,7 +34,7 @@ from cli.bench import options as shared
 @shared.budget_option
 @shared.output_options
 def ap_tree(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
-    """Tell which boolean subscriptions a new object concerns: ap-tree.txt section 5.1, and peers.
+    """Tell which boolean subscriptions a new object concerns: the AP-Tree paper, section 5.1, and peers.
 
     Variants: ap-tree (HR), ap-tree-dp, -kpriority, -spriority, -trie-qd, -nr, -rarest-first,
     iq-tree-subscriptions, rq-tree, inverted-grid, naive, and what one would take instead: dict and

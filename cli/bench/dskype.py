@@ -67,7 +67,7 @@ from cli.bench import options as shared
 @shared.budget_option
 @shared.output_options
 def dskype(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
-    """Keep results right with the job of nearcast stream: skype.txt section 8.2.
+    """Keep results right as nearcast stream run does: the Skype paper, section 8.2.
 
     The window and all buffers are filled first. Variants: hashing, location, keyword,
     prefix, and process, which is one engine without Spark.

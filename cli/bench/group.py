@@ -27,8 +27,8 @@ from cli.bench.skype import skype
 def bench() -> None:
     r"""Measure: the papers' experiments and the peers, audited by sample against the oracle.
 
-    Real data is read from the folder that NEARCAST_DATA names (default ../shared/data); the data set
-    synthetic needs none. Rows go to the screen and, with --json, to a file
+    Real data is read from the folder that the variable NEARCAST_DATA names; the data set synthetic needs
+    none. The papers are cited in docs/performance.md. Rows go to the screen and, with --json, to a file
     {bench, parameters, environment, rows}.
     """
 

@@ -52,7 +52,7 @@ from cli.bench import options as shared
 @shared.budget_option
 @shared.output_options
 def lamps(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
-    """Update time of a tick, after lamps.txt section 7: generated, expired, moved."""
+    """Update time of a tick, as in the Lamps paper, section 7: generated, expired, moved."""
     from bench.lamps.experiments import run  # noqa: PLC0415
 
     return run(progress, **options)

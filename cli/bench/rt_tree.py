@@ -35,7 +35,7 @@ from cli.bench import options as shared
 @shared.budget_option
 @shared.output_options
 def rt_tree(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
-    """Tell which boolean subscriptions a new object concerns: rt-tree.txt section 6.
+    """Tell which boolean subscriptions a new object concerns: the R^t-tree paper, section 6.
 
     Variants: rt-tree, rt-plus-tree and rt-plus-plus-tree (with -random, -df, -idf, -local: orders of
     tokens), ir-tree-subscriptions, spatial-first, keyword-first, and all of `bench ap-tree`.

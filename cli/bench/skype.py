@@ -53,7 +53,7 @@ from cli.bench import options as shared
 @shared.budget_option
 @shared.output_options
 def skype(progress: Progress, **options: Any) -> list[Row]:  # noqa: ANN401
-    """Keep the k best of a sliding window right: skype.txt section 8.1.
+    """Keep the k best of a sliding window right: the Skype paper, section 8.1.
 
     Tells the time of a message that arrives (AMP) and of one that expires (EMP), and how much buffers
     hold. Variants: igpt-cskyband, which is Skype as published; igpt-kmax, igpt-skyband, ipt-cskyband,

@@ -24,12 +24,10 @@ def check(folder: Path, master: str) -> None:
     from simulator.session import simulator_session  # noqa: PLC0415
     from simulator.simulation import SimulationError, load  # noqa: PLC0415
 
-    with (
-        reported(SimulationError, JavaNotFoundError, OSError),
-        bars() as report,
-        simulator_session(master) as spark,
-    ):
-        found = run(load(folder), spark, report)
+    with reported(SimulationError, JavaNotFoundError, OSError):
+        simulation = load(folder)
+        with bars() as report, simulator_session(master) as spark:
+            found = run(simulation, spark, report)
     width = max(len(one.rule) for one in found)
     click.echo(f"{'rule':<{width}}  {'checked':>13}  {'violations':>10}")
     for one in found:

@@ -36,18 +36,15 @@ def describe(folder: Path, plots: Path | None, beside: Path | None, master: str)
     from simulator.summary.figures import figures  # noqa: PLC0415
     from simulator.summary.plots import draw_plots  # noqa: PLC0415
 
-    with (
-        reported(SimulationError, JavaNotFoundError, OSError),
-        bars() as report,
-        simulator_session(master) as spark,
-    ):
+    with reported(SimulationError, JavaNotFoundError, OSError):
         simulations = [load(one) for one in (folder, beside) if one is not None]
         found = []
-        for number, one in enumerate(simulations):
-            report("figures", number, len(simulations))
-            found.append((one, figures(one, spark)))
-        report("figures", len(simulations), len(simulations))
-        drawn = draw_plots(*found[0], plots or folder, *found[1:])
+        with bars() as report, simulator_session(master) as spark:
+            for number, one in enumerate(simulations):
+                report("figures", number, len(simulations))
+                found.append((one, figures(one, spark)))
+            report("figures", len(simulations), len(simulations))
+            drawn = draw_plots(*found[0], plots or folder, *found[1:])
     for one, told in found:
         _show_tables(one)
         _show_classes(told)

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.failures import reported
+from cli.failures import refused, reported
 from cli.parameter_options import ParameterCommand, given
 from cli.progress import bars
 
 if TYPE_CHECKING:
     from simulator.parameters.traces import TraceParameters
     from simulator.traces.trace_run import TraceReport
+
+
+_KEPT = "kept"
+_KEPT_SHARE_MIN = 0.5
+"""With a smaller share of all points something else is wrong than receivers."""
 
 
 def _model() -> type[TraceParameters]:
@@ -46,18 +51,36 @@ def traces(files: tuple[Path, ...], out: Path | None, master: str, **parameters:
     from simulator.parameters import ParameterError  # noqa: PLC0415
     from simulator.parameters.traces import TraceParameters  # noqa: PLC0415
     from simulator.traces.errors import TraceError  # noqa: PLC0415
-    from simulator.traces.reading import source_name  # noqa: PLC0415
+    from simulator.traces.reading import check_files, source_name, unused_columns  # noqa: PLC0415
     from simulator.traces.run import simulate_traces  # noqa: PLC0415
 
     folder = out or Path("runs") / source_name(files[0])
-    known = (ParameterError, MapError, TraceError, JavaNotFoundError, OSError)
-    with reported(*known), bars() as report:
-        found = simulate_traces(
-            files, TraceParameters(**given(parameters)), folder, report, master=master
-        )
+    with refused(ParameterError):
+        chosen = TraceParameters(**given(parameters))
+    with reported(TraceError, MapError, JavaNotFoundError, OSError):
+        check_files(files)
+        for line in unused_columns(files, chosen):
+            click.echo(f"warning: {line}", err=True)
+        with bars() as report:
+            found = simulate_traces(files, chosen, folder, report, master=master)
     for line in told(found):
         click.echo(line)
+    if (warning := dropped(found)) is not None:
+        click.echo(f"warning: {warning}", err=True)
     click.echo(f"{folder}: {found.devices} devices, {found.positions} positions")
+
+
+def dropped(report: TraceReport) -> str | None:
+    """Return a sentence if most points were dropped: then columns mean something else, most likely."""
+    kept = report.verdicts.get(_KEPT, 0)
+    if kept >= _KEPT_SHARE_MIN * report.points:
+        return None
+    reasons = {text: count for text, count in report.verdicts.items() if text != _KEPT}
+    most = max(reasons, key=reasons.__getitem__)
+    return (
+        f"only {kept} of {report.points} points were kept; {reasons[most]} were dropped as {most!r}. "
+        "Points of several vehicles are taken for one's if no column says whose they are: see --columns"
+    )
 
 
 def told(report: TraceReport) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.failures import reported
+from cli.failures import refused, reported
 from cli.progress import bars
 from cli.stream.options import MASTER, MECHANISMS
 from cli.stream.run import BatchLines
@@ -80,20 +80,21 @@ def demo(
     from simulator.simulation import simulate  # noqa: PLC0415
 
     began_s = time.monotonic()
+    with refused(ParameterError):
+        parameters = SimulationParameters(
+            devices=devices,
+            seconds=seconds,
+            seed=seed,
+            arrivals_per_s=arrivals_per_s,
+            subscriptions_per_device=10,
+            # Only the top-k ones may have replicas.
+            boolean_share=0.4 if mechanism in _WHOLE else 0.0,
+            standing_share=1.0,
+            window_share=0.0,
+        )
     shutil.rmtree(out, ignore_errors=True)
-    with reported(ParameterError, OSError), spark_session(MASTER) as spark:
+    with reported(OSError), spark_session(MASTER) as spark:
         with bars() as progress:
-            parameters = SimulationParameters(
-                devices=devices,
-                seconds=seconds,
-                seed=seed,
-                arrivals_per_s=arrivals_per_s,
-                subscriptions_per_device=10,
-                # Only the top-k ones may have replicas.
-                boolean_share=0.4 if mechanism in _WHOLE else 0.0,
-                standing_share=1.0,
-                window_share=0.0,
-            )
             simulation = simulate(parameters, out, progress, spark=spark, feed_slice_s=_SLICE_S)
         audited = _run(simulation, out, spark, _SLICE_S / speed, partitions, mechanism)
     for one in audited.mismatches:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from cli.failures import reported
+from cli.failures import refused, reported
 from cli.progress import COMPILING, bars
 from cli.stream.options import (
     CHECKPOINT_OPTION,
@@ -132,21 +132,22 @@ def run(master: str, driver_memory: str, *, rebalance: bool, **given: Any) -> No
     from streaming.parameters import ParameterError, StreamParameters  # noqa: PLC0415
     from streaming.plan import PlanError  # noqa: PLC0415
 
-    with reported(ParameterError, PlanError, IdfError, OSError):
+    with refused(ParameterError):
         parameters = StreamParameters(**given)
-        with session(master, {"spark.driver.memory": driver_memory}) as spark:
-            lines = BatchLines()
-            if rebalance:
-                _rebalance(parameters, spark, lines)
-            with bars() as progress:
-                query = start(parameters, spark, lines, lambda *count: progress(COMPILING, *count))
-            stop = threading.Event()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: stop.set())
-            while query.isActive and not stop.wait(0.2):
-                pass
-            query.stop()
-            error = query.exception()
+    settings = {"spark.driver.memory": driver_memory}
+    with reported(PlanError, IdfError, OSError), session(master, settings) as spark:
+        lines = BatchLines()
+        if rebalance:
+            _rebalance(parameters, spark, lines)
+        with bars() as progress:
+            query = start(parameters, spark, lines, lambda *count: progress(COMPILING, *count))
+        stop = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+        while query.isActive and not stop.wait(0.2):
+            pass
+        query.stop()
+        error = query.exception()
     if error is not None:
         raise click.ClickException(_cause(str(error)))
 

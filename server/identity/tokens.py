@@ -26,11 +26,16 @@ _KEPT_MAX = 10_000
 TOKEN_LENGTH_MAX = 6_000
 """Characters. Metadata of a call that are larger than 8 kB are refused by gRPC anyway."""
 
-_NAME_LENGTH_MAX = 128
+NAME_LENGTH_MAX = 128
 _TIME_MAX_S = 1e11
 """The year 5138: milliseconds would be beyond."""
 
 Quotas = Mapping[Role, Quota]
+
+
+def is_name(name: object) -> bool:
+    """Whether a token may be for a name."""
+    return isinstance(name, str) and 1 <= len(name) <= NAME_LENGTH_MAX and name.isprintable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +137,8 @@ class TokenVerifier:
 
     def _principal(self, claims: Mapping[str, Any]) -> Principal:
         name = claims["sub"]
-        is_name = isinstance(name, str) and 1 <= len(name) <= _NAME_LENGTH_MAX and name.isprintable()
-        if not is_name:
-            raise _wrong("token.sub", "no name", f"1 to {_NAME_LENGTH_MAX} printable characters")
+        if not is_name(name):
+            raise _wrong("token.sub", "no name", f"1 to {NAME_LENGTH_MAX} printable characters")
         roles = _roles(claims.get("roles"))
         tenant = claims.get("tenant", DEFAULT_TENANT)
         if tenant != DEFAULT_TENANT and tenant not in self._policy.tenants:

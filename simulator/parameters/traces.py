@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from pydantic import Field, field_validator, model_validator
 
+from safe_region.frame import Area, Frame
 from simulator.parameters.declared import Parameters
 from simulator.parameters.places import PlaceParameters
 from simulator.parameters.workload import WorkloadParameters
@@ -19,8 +20,14 @@ class TraceOptions(Parameters):
 
     columns: str | None = Field(
         None,
-        description="Names of the columns of files without a header, in order and between commas: time, "
-        "lon, lat, vehicle, trip; any other name is passed over.",
+        description="Names of the columns, in order and between commas, of CSV files without a header, "
+        "or instead of those that Parquet files have: time, lon, lat, vehicle, trip; any other name is "
+        "passed over.",
+    )
+    area: str | None = Field(
+        None,
+        description="Area that counts without a map: west,south,east,north in degrees. Points elsewhere "
+        "are outside. Where nearly all points lie if not given.",
     )
     by: str = Field(
         TRIP,
@@ -91,12 +98,28 @@ class TraceOptions(Parameters):
                 raise ValueError("must be a time such as 2008-05-18 or 2008-05-18T07:00:00Z") from None
         return value
 
+    @field_validator("area")
+    @classmethod
+    def _be_an_area(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                area = Area(*map(float, value.split(",")))
+            except (TypeError, ValueError):
+                raise ValueError("must be west,south,east,north in degrees") from None
+            Frame.of(area)
+        return value
+
     @model_validator(mode="after")
     def _end_after_the_begin(self) -> TraceOptions:
         begin_ms, end_ms = self.begin_ms, self.end_ms
         if begin_ms is not None and end_ms is not None and begin_ms >= end_ms:
             raise ValueError(f"begin is {self.begin}, must be before end, which is {self.end}")
         return self
+
+    @property
+    def chosen_area(self) -> Area | None:
+        """The area that is asked for."""
+        return None if self.area is None else Area(*map(float, self.area.split(",")))
 
     @property
     def begin_ms(self) -> int | None:
@@ -123,6 +146,8 @@ class TraceParameters(WorkloadParameters, TraceOptions, PlaceParameters):
     def _have_degrees_and_texts(self) -> TraceParameters:
         if self.object_source == "texts" and self.texts_file is None:
             raise ValueError("object_source is texts, must go with a texts_file")
+        if self.area is not None and self.map_file is not None:
+            raise ValueError(f"area is {self.area}, must not go with a map_file, which has one")
         if self.unit_m is not None:
             raise ValueError(
                 f"unit_m is {self.unit_m}, but traces are in degrees: a map must be in degrees too"

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from simulator import schemas
 from simulator.parameters.traces import TRIP, TraceOptions
-from simulator.traces.columns import Meaning, degrees, meaning_of, time_ms
+from simulator.traces.columns import VEHICLES_TEXT, Meaning, degrees, meaning_of, time_ms
 from simulator.traces.errors import TraceError
 from simulator.traces.gpx import track_points
 from simulator.traces.points import RAW
@@ -29,6 +29,8 @@ ENDINGS = (*GPX, *TEXT, *PARQUET)
 _HEADER_BYTES = 1 << 16
 _ROWS = 50_000
 """Points of a GPX file in a batch."""
+
+_ROW_INDEX = "row of the file"
 
 _LINES_MAX, _PLACES_MAX = 2**33, 2**20
 """Of a block of a file, and of a line with a whole trip. Spark's ids of rows have the task above."""
@@ -51,11 +53,7 @@ def read_points(spark: SparkSession, paths: Sequence[Path], options: TraceOption
     TraceError
         If a file is missing, empty, of no known kind, or no column says when or where.
     """
-    names = [path.name for path in paths]
-    for path in paths:
-        _check(path)
-        if names.count(path.name) > 1:
-            raise TraceError(f"{path.name} is the name of several files: traces are told apart by it")
+    check_files(paths)
     found: DataFrame | None = None
     for part in _frames(spark, paths, options):
         found = part if found is None else found.unionByName(part)
@@ -64,6 +62,53 @@ def read_points(spark: SparkSession, paths: Sequence[Path], options: TraceOption
     if options.by != TRIP:
         found = found.withColumn("trip", F.lit(""))
     return found.select(*RAW.names)
+
+
+def check_files(paths: Sequence[Path]) -> None:
+    """Find out whether files can be files of traces, by their names and sizes.
+
+    Raises
+    ------
+    TraceError
+        If one is missing, empty or of no known kind, or has the name of another.
+    """
+    names = [path.name for path in paths]
+    for path in paths:
+        _check(path)
+        if names.count(path.name) > 1:
+            raise TraceError(f"{path.name} is the name of several files: traces are told apart by it")
+
+
+def unused_columns(paths: Sequence[Path], options: TraceOptions) -> list[str]:
+    """Look at the headers of files; return what columns are not used, a line for all files alike.
+
+    Raises
+    ------
+    TraceError
+        If a file cannot be read, or no column says when or where.
+    """
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        if path.name.lower().endswith(GPX):
+            continue
+        names = _parquet_names(path, options) if _is_parquet(path) else _text_names(path, options)[1]
+        meaning = meaning_of(path, names)
+        unused = [name for name in names if name not in meaning]
+        if unused:
+            text = f"columns that are not used: {', '.join(unused)}"
+            if meaning.vehicle is None:
+                text += (
+                    f". No column says of which vehicle a point is, so all are of one: {VEHICLES_TEXT}"
+                )
+            found.setdefault(text, []).append(path.name)
+    return [
+        f"{names[0]}{f' and {len(names) - 1} more files' * (len(names) > 1)}: {text}"
+        for text, names in found.items()
+    ]
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.name.lower().endswith(PARQUET)
 
 
 def source_name(path: Path) -> str:
@@ -160,23 +205,51 @@ def _batch(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _read_parquet(spark: SparkSession, path: Path, options: TraceOptions) -> DataFrame:
+    names = _parquet_names(path, options)
+    meaning = meaning_of(path, names)
+    frame = spark.read.parquet(_url(path))
+    row = F.col("_metadata.row_index").alias(_ROW_INDEX)
+    # Names may be those of --columns: the first that fits counts, and others need not differ.
+    used = [names.index(name) for name in dict.fromkeys(meaning) if name is not None]
+    escaped = [frame.columns[number].replace("`", "``") for number in used]
+    columns = [F.col(f"`{old}`").alias(names[new]) for old, new in zip(escaped, used, strict=True)]
+    place = (F.lit(0).cast("long"), F.col(_ROW_INDEX))
+    return _points(frame.select(*columns, row), meaning, path, place, options)
+
+
+def _parquet_names(path: Path, options: TraceOptions) -> list[str]:
+    """Return what columns are called: as in the file, or as is said instead."""
     try:
-        names = pq.read_schema(path).names
+        names: list[str] = pq.read_schema(path).names
     except (OSError, pa.ArrowException) as error:
         raise TraceError(f"{path} cannot be read: {error}") from None
-    frame = spark.read.parquet(_url(path))
-    place = (F.lit(0).cast("long"), F.col("_metadata.row_index"))
-    return _points(frame, meaning_of(path, names), path, place, options)
+    if options.columns is None:
+        return names
+    given = _given_names(options.columns)
+    if len(given) != len(names):
+        raise TraceError(
+            f"{path}: --columns names {len(given)} columns, must name {len(names)}: the file has "
+            f"{', '.join(names)}"
+        )
+    return given
+
+
+def _given_names(columns: str) -> list[str]:
+    return [one.strip() for one in columns.split(",")]
+
+
+def _text_names(path: Path, options: TraceOptions) -> tuple[str, list[str]]:
+    """Return what stands between fields, and what columns are called."""
+    first = _first_line(path)
+    separator = next((one for one in (",", ";", "\t") if one in first), " ")
+    if options.columns is not None:
+        return separator, _given_names(options.columns)
+    return separator, [one.strip().strip('"') for one in first.split(separator)]
 
 
 def _read_text(spark: SparkSession, path: Path, options: TraceOptions) -> DataFrame:
-    first = _first_line(path)
-    separator = next((one for one in (",", ";", "\t") if one in first), " ")
+    separator, names = _text_names(path, options)
     reader = spark.read.option("sep", separator).option("mode", "PERMISSIVE").option("escape", '"')
-    if options.columns is None:
-        names = [one.strip().strip('"') for one in first.split(separator)]
-    else:
-        names = [one.strip() for one in options.columns.split(",")]
     meaning = meaning_of(path, names)
     unique = [name if names.count(name) == 1 else f"{name} {i}" for i, name in enumerate(names)]
     schema = ", ".join(f"`{name.replace('`', '')}` string" for name in unique)

@@ -19,7 +19,7 @@ from simulator.run import Progress
 from simulator.session import LOCAL, simulator_session
 from simulator.terrain import Terrain
 from simulator.traces.errors import TraceError
-from simulator.traces.reading import damage_of
+from simulator.traces.reading import check_files, damage_of, unused_columns
 from simulator.traces.trace_run import TraceReport, TraceRun
 
 TASKS_PER_CORE = 2
@@ -69,9 +69,8 @@ def simulate_traces(
         If a table cannot be written; those before it are kept, and `world.json` is not there.
     """
     report = progress or (lambda _stage, _done, _total: None)
-    for path in paths:
-        if not path.is_file():
-            raise TraceError(f"there is no file {path}")
+    check_files(paths)
+    unused_columns(paths, parameters)  # raises what is wrong with them, before Spark starts
     terrain = None if parameters.map_file is None else _map(parameters.map_file, parameters, report)
     with ExitStack() as stack:
         report("spark", 0, 1)

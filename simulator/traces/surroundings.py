@@ -129,12 +129,17 @@ def checked_area(found: Survey, paths: Sequence[Path], parameters: TraceParamete
             f"must be within -{LATITUDE_MAX_DEG:g}..{LATITUDE_MAX_DEG:g} degrees; other coordinates are "
             "not known, but for millionths of degrees in columns that end in _e6"
         )
-    width_deg = found.area.lon_max - found.area.lon_min
+    area = parameters.chosen_area or found.area
+    width_deg = area.lon_max - area.lon_min
     if width_deg > SPAN_DEG_MAX:
+        spanning = "points span" if parameters.area is None else "the area spans"
         raise TraceError(
-            f"{shown}: points span {width_deg:.0f} degrees of longitude, more than {SPAN_DEG_MAX:g}"
+            f"{shown}: {spanning} {width_deg:.0f} degrees of longitude, must span at most "
+            f"{SPAN_DEG_MAX:g}: --area west,south,east,north chooses a part of longitudes "
+            f"{_text(area.lon_min)} to {_text(area.lon_max)}, latitudes {_text(area.lat_min)} to "
+            f"{_text(area.lat_max)}"
         )
-    return found.area
+    return area
 
 
 def _text(value: float | None) -> str:

@@ -45,6 +45,8 @@ DEVICE_CLASS = "trace"
 
 _STEP_MS_MIN, _STEP_MS_MAX = 100, 3_600_000
 _SECOND_MS = 1_000
+_ARRIVALS_MAX = 10_000_000
+"""What arrives at most, unless the rate is given: as many objects as may be alive at the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,7 @@ class TraceRun:
             terrain = bare_terrain(points, area, self._parameters, source_name(self._paths[0]))
         write_terrain(stages, terrain)
         world = self._world(terrain, clock)
+        self._require_arrivals(world)
         on_roads = self._movement(stages, points, terrain, world)
         Run(
             self._spark,
@@ -145,6 +148,7 @@ class TraceRun:
         options = {name: getattr(self._parameters, name) for name in TraceOptions.model_fields}
         used = (
             "columns",
+            "area",
             "by",
             "gap_s",
             "speed_mps_max",
@@ -241,6 +245,19 @@ class TraceRun:
             parameters=self._parameters.as_dict() | {"traces": [path.name for path in self._paths]},
             texts=None if terrain.texts is None else terrain.texts.counts(),
             water=terrain.water,
+        )
+
+    def _require_arrivals(self, world: World) -> None:
+        """Refuse more objects than anybody wants who has not said how many."""
+        rate = self._parameters.arrivals_per_s
+        count = rate * world.seconds
+        if count <= _ARRIVALS_MAX or "arrivals_per_s" in self._parameters.model_fields_set:
+            return
+        raise TraceError(
+            f"{_shown(self._paths)}: traces span {world.seconds / 86_400:,.1f} days, in which {rate:g} "
+            f"arrivals a second are {count:,.0f} objects, must be at most {_ARRIVALS_MAX:,}: give "
+            f"--arrivals-per-s {_ARRIVALS_MAX / world.seconds:.1g} or any other, --align start, or "
+            "--from and --to"
         )
 
     def _movement(self, stages: Stages, points: DataFrame, terrain: Terrain, world: World) -> int:

@@ -49,3 +49,45 @@ def test_a_server_that_is_not_there_is_named(documents, tmp_path):
     result = run("load", out, "--server=127.0.0.1:1")
     assert result.exit_code == 1
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"tea cake\ncaf\xe9 tea\n", "documents.txt, line 2 is no text in UTF-8: byte 4 is 0xe9"),
+        (b'tea\n["\\ud800"]\n', "documents.txt, line 2: '\\ud800' has a lone surrogate, must be text"),
+    ],
+)
+def test_documents_that_are_no_text_make_no_table(tmp_path, content, said):
+    (tmp_path / "documents.txt").write_bytes(content)
+    result = run("build", tmp_path / "documents.txt", "-o", tmp_path / "weights.json")
+    assert result.exit_code == 1
+    assert said in result.output
+    assert not (tmp_path / "weights.json").exists()
+
+
+def test_a_mark_at_the_beginning_of_a_file_is_no_part_of_a_word(tmp_path):
+    (tmp_path / "documents.txt").write_bytes(b"\xef\xbb\xbftea\ncake\n")
+    assert run("build", tmp_path / "documents.txt", "-o", tmp_path / "w.json").exit_code == 0
+    assert set(IdfTable.read(tmp_path / "w.json").weights) == {"tea", "cake"}
+
+
+def test_a_table_with_a_lone_surrogate_is_refused_in_a_line(tmp_path):
+    path = tmp_path / "weights.json"
+    path.write_text('{"format": "nearcast-idf", "version": 1, "weights": {"\\ud800": 1.0}}')
+    result = run("load", path)
+    assert (result.exit_code, result.output) == (
+        1,
+        "Error: weights is of '\\ud800', must be of text without lone surrogates\n",
+    )
+
+
+def test_a_folder_that_is_no_simulation_is_named(tmp_path):
+    result = run("build", tmp_path, "-o", tmp_path / "weights.json")
+    assert result.exit_code == 1
+    assert f"{tmp_path} is no simulation: there is no table {tmp_path / 'objects'}" in result.output
+    (tmp_path / "objects").mkdir()
+    (tmp_path / "objects" / "part.parquet").write_text("none")
+    result = run("build", tmp_path, "-o", tmp_path / "weights.json")
+    assert result.exit_code == 1
+    assert f"{tmp_path / 'objects'} cannot be read: " in result.output

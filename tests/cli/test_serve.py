@@ -164,14 +164,14 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "said", "status"),
     [
-        (["replay", "tests"], "world.json is missing"),
-        (["simulate", "--out=runs/none", "--devices=0"], "devices is 0, must be within 1..1000000"),
+        (["replay", "tests"], "world.json is missing", 1),
+        (["simulate", "--out=runs/none", "--devices=0"], "devices is 0, must be within 1..1000000", 2),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(arguments, said):
-    assert said in refused(*arguments)
+def test_what_is_wrong_is_said_in_a_line(arguments, said, status):
+    assert said in refused(*arguments, status=status)
 
 
 def test_a_store_of_another_area_and_one_in_use(tmp_path):

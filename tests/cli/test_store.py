@@ -73,6 +73,18 @@ def test_what_is_not_there(tmp_path, command):
     assert "is not there" in refused("store", command, str(tmp_path / "s.db"))
 
 
+@pytest.mark.parametrize("command", ["backup", "restore"])
+async def test_folders_are_not_made(tmp_path, command):
+    store = tmp_path / "s.db"
+    assert Process(AREA, "--port=0", f"--store={store}").signal(signal.SIGTERM) == 0
+    target = tmp_path / "none" / "x.db"
+    said = refused("store", command, str(store), str(target))
+    assert said == (
+        f"Error: {target} cannot be written: there is no folder {target.parent}, make it first\n"
+    )
+    assert not target.parent.exists()
+
+
 def test_help():
     done = subprocess.run(
         [sys.executable, "-m", "cli", "store", "--help"],

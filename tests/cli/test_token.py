@@ -46,6 +46,14 @@ def test_a_role_that_is_none(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["", "a\nb", "x" * 129])
+def test_a_name_that_no_server_takes(tmp_path, name):
+    done = CliRunner().invoke(app, ["token", name, "--role=device", f"--key={tmp_path / 'key.pem'}"])
+    assert done.exit_code == 2
+    assert "must be 1 to 128 printable characters" in done.output
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_serve_says_of_what_it_cannot_use(tmp_path):
     keys = keys_in(tmp_path)
     keys.write_text("nothing", encoding="utf-8")

@@ -109,24 +109,27 @@ def test_a_road_network_is_simulated_as_any_map(spark, tmp_path):
 
 @pytest.mark.parametrize("command", ["simulate", "demo"])
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    ("flags", "message", "status"),
     [
-        ([], "old_town.cnode, line 3: x is '200.000000', must be within -180..180 degrees"),
-        (["--unit-m", "-1"], "unit_m is -1.0, must be within"),
-        (["--unit-m", "1", "--places", "{folder}/none.csv"], "there is no file"),
+        ([], "old_town.cnode, line 3: x is '200.000000', must be within -180..180 degrees", 1),
+        (["--unit-m", "-1"], "unit_m is -1.0, must be within", 2),
+        (["--unit-m", "1", "--places", "{folder}/none.csv"], "there is no file", 1),
         (
             ["--unit-m", "1", "--places", "{folder}/bad.csv"],
             "bad.csv, line 2: x is 'a', must be a number",
+            1,
         ),
     ],
 )
-def test_the_command_line_says_what_is_wrong_with_a_road_network(tmp_path, command, flags, message):
+def test_the_command_line_says_what_is_wrong_with_a_road_network(
+    tmp_path, command, flags, message, status
+):
     path = grid().write_plain(tmp_path, "old_town")
     (tmp_path / "bad.csv").write_text("x,y,name\na,1,Cafe\n")
     flags = [flag.format(folder=tmp_path) for flag in flags]
     out = tmp_path / "out"
     result = CliRunner().invoke(app, [command, "--map", str(path), "--out", str(out), *flags])
-    assert result.exit_code == 1
+    assert result.exit_code == status
     (line,) = [one for one in result.output.splitlines() if one.startswith("Error: ")]
     assert message in line
     assert not out.exists()
@@ -135,7 +138,7 @@ def test_the_command_line_says_what_is_wrong_with_a_road_network(tmp_path, comma
 @pytest.mark.parametrize("flag", ["--unit-m=2", "--places=a.csv"])
 def test_a_generated_city_has_no_use_for_what_is_about_maps(tmp_path, flag):
     result = CliRunner().invoke(app, ["simulate", "--out", str(tmp_path / "out"), flag])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "must go with a map_file" in result.output
     assert not (tmp_path / "out").exists()
 

@@ -1,0 +1,267 @@
+"""How commands name a server and get into it: one way for all, with errors that say what may be wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from cli.app import app
+from cli.server_address import ServerAddress
+from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
+from tests.support.identity import Authority, keys_in, token
+
+ASKING = (
+    ("status",),
+    ("top",),
+    ("inspect", "device"),
+    ("inspect", "subscription"),
+    ("inspect", "object"),
+    ("idf", "load"),
+    ("replay",),
+)
+"""Commands that ask a server."""
+
+
+def run(*arguments, **environment):
+    variables = {name: one for name, one in os.environ.items() if not name.startswith("NEARCAST_")}
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**variables, **environment},
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A folder with a certificate for localhost, its root, keys, and a token of an operator."""
+    folder = tmp_path_factory.mktemp("files")
+    authority = Authority()
+    chain, key = authority.issue()
+    (folder / "chain.pem").write_bytes(chain)
+    (folder / "key.pem").write_bytes(key)
+    (folder / "roots.pem").write_bytes(authority.pem)
+    (folder / "others.pem").write_bytes(Authority("others").pem)
+    (folder / "token").write_text(f"{token('ops', 'operator')}\n")
+    keys_in(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def secured(files):
+    """The port of a server with TLS and tokens."""
+    flags = (f"--tls-certificate={files / 'chain.pem'}", f"--tls-key={files / 'key.pem'}")
+    process = Process(AREA, "--port=0", "--store=:memory:", *flags, f"--jwks={files / 'keys.json'}")
+    yield process.target.rpartition(":")[2]
+    assert process.signal(signal.SIGTERM) == 0
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A server without TLS."""
+    process = Process(AREA, "--port=0", "--store=:memory:")
+    yield process
+    assert process.signal(signal.SIGTERM) == 0
+
+
+# -- where it is ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("localhost", "localhost:7433"),
+        ("example.org:80", "example.org:80"),
+        ("192.0.2.1", "192.0.2.1:7433"),
+        ("::1", "[::1]:7433"),
+        ("[::1]", "[::1]:7433"),
+        ("[2001:db8::1]:80", "[2001:db8::1]:80"),
+    ],
+)
+def test_an_address_has_the_usual_port_unless_it_has_another(text, address):
+    assert ServerAddress().convert(text, None, None) == address
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("http://localhost:7433", "must be HOST[:PORT] without http://, such as localhost:7433"),
+        ("grpcs://a/b", "must be HOST[:PORT] without grpcs://, such as a:"),
+        ("localhost:x", "the port of 'localhost:x' is 'x', must be 1 to 65535"),
+        ("localhost:0", "the port of 'localhost:0' is '0', must be 1 to 65535"),
+        ("localhost:65536", "must be 1 to 65535"),
+        ("localhost:", "the port of 'localhost:' is '', must be 1 to 65535"),
+        ("", "must be HOST[:PORT], such as localhost or [::1]:7433"),
+        (":7433", "must be HOST[:PORT]"),
+        ("a b", "must be HOST[:PORT]"),
+        ("[localhost]:7433", "must be HOST[:PORT]"),
+        ("[::1]7433", "must be HOST[:PORT]"),
+        ("::1::2", "must be HOST[:PORT]"),
+    ],
+)
+def test_what_is_no_address(text, said):
+    with pytest.raises(click.BadParameter) as found:
+        ServerAddress().convert(text, None, None)
+    assert said in found.value.message
+
+
+@pytest.mark.parametrize("path", ASKING, ids=" ".join)
+def test_all_commands_name_it_in_the_same_way(path):
+    command = app
+    for name in path:
+        command = command.commands[name]
+    options = {one.name: one for one in command.params if isinstance(one, click.Option)}
+    assert (options["server"].default, options["server"].opts) == ("localhost:7433", ["--server"])
+    done = CliRunner().invoke(app, [*path, "--help"], terminal_width=200)
+    for name in ("server", "token", "token-file", "tls", "tls-root", "tls-server-name"):
+        assert f"--{name} " in done.output
+        assert f"env var: NEARCAST_{name.replace('-', '_').upper()}" in done.output
+
+
+def test_a_server_without_its_option_is_told_how_it_is_given():
+    for arguments in (("status", "localhost"), ("inspect", "device", "d", "localhost:7433")):
+        status, _, said = run(*arguments)
+        assert status == 2
+        assert said.endswith(f"({arguments[-1]}); a server is --server HOST[:PORT]\n")
+
+
+def test_a_variable_names_it(plain):
+    status, out, _ = run("status", NEARCAST_SERVER=plain.target)
+    assert (status, out.startswith("SERVING")) == (0, True)
+
+
+# -- TLS and tokens ------------------------------------------------------------------------------------
+
+
+def test_tls_and_tokens(files, secured):
+    server = f"--server=localhost:{secured}"
+    root, file = f"--tls-root={files / 'roots.pem'}", f"--token-file={files / 'token'}"
+    assert run("status", server, root, file)[0] == 0
+    assert run("status", server, "--tls", file, SSL_CERT_FILE=str(files / "roots.pem"))[0] == 0
+    by_variables = {
+        "NEARCAST_TLS": "true",
+        "NEARCAST_TOKEN": (files / "token").read_text().strip(),
+        "SSL_CERT_FILE": str(files / "roots.pem"),
+    }
+    assert run("status", server, **by_variables)[0] == 0
+    assert run("status", server, root, file, "--tls-server-name=localhost")[0] == 0
+    assert "token is absent" in run("status", server, root)[2]
+
+
+def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, secured):
+    server, root = f"--server=localhost:{secured}", f"--tls-root={files / 'roots.pem'}"
+    text = (files / "token").read_text().strip()
+    other = "wrong"
+    (files / "wrong").write_text(other)
+    assert run("status", server, root, "--token", text, NEARCAST_TOKEN_FILE=str(files / "wrong"))[0] == 0
+    file = f"--token-file={files / 'token'}"
+    assert run("status", server, root, file, NEARCAST_TOKEN=other)[0] == 0
+    status, _, said = run("status", server, root, file, "--token", text)
+    assert (status, "--token and --token-file exclude each other" in said) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ((), "Socket closed; does the server ask for TLS? Give --tls, or --tls-root FILE"),
+        (
+            ("--tls-root={files}/others.pem",),
+            "its certificate is not from one of these roots; --tls-root has",
+        ),
+        (("--tls",), "its certificate is not from one of these roots; --tls-root has others"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", ["status", "top --once", "inspect device d", "idf load {files}/idf.json"]
+)
+def test_what_may_be_wrong_with_tls_is_said_in_a_line(files, secured, command, flags, said):
+    (files / "idf.json").write_text('{"format": "nearcast-idf", "version": 1, "weights": {}}')
+    arguments = [one.format(files=files) for one in (*command.split(), *flags)]
+    status, out, error = run(*arguments, f"--server=localhost:{secured}")
+    assert (status, out) == (1, "")
+    (line,) = error.splitlines()
+    assert line.startswith("Error: UNAVAILABLE: ")
+    assert said in line
+
+
+def test_a_name_that_is_not_in_the_certificate(files, secured):
+    root = f"--tls-root={files / 'roots.pem'}"
+    flags = (f"--server=localhost:{secured}", root, "--tls-server-name=example.org")
+    (line,) = run("status", *flags)[2].splitlines()
+    assert line.endswith("its certificate has another name: --tls-server-name says which")
+
+
+def test_a_server_that_speaks_no_tls(plain):
+    (line,) = run("status", f"--server={plain.target}", "--tls")[2].splitlines()
+    assert line.endswith("does the server speak TLS? If not, leave out --tls and --tls-root")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a-host\n", "has no certificate in PEM"),
+        (b"", "has no certificate in PEM"),
+        (b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "cannot be decoded"),
+        (b"-----BEGIN CERTIFICATE-----\n\xff\n-----END CERTIFICATE-----\n", "cannot be decoded"),
+    ],
+)
+def test_a_file_that_has_no_certificates_is_named_in_a_line(tmp_path, content, said):
+    path = tmp_path / "roots.pem"
+    path.write_bytes(content)
+    status, _, error = run("status", f"--tls-root={path}")
+    assert status == 1
+    (line,) = error.splitlines()
+    assert line.startswith(f"Error: --tls-root: {path} has ")
+    assert line.endswith(said)
+
+
+def test_a_file_that_has_no_token(tmp_path):
+    path = tmp_path / "token"
+    path.write_bytes(b"\xff")
+    status, _, error = run("status", f"--token-file={path}")
+    assert (status, error.startswith(f"Error: --token-file {path} cannot be read")) == (1, True)
+
+
+# -- a server that gives no response -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command", ["status", "top --once", "inspect device d", "idf load {folder}/idf.json"]
+)
+def test_a_server_that_hangs_is_given_up(plain, tmp_path, command):
+    (tmp_path / "idf.json").write_text('{"format": "nearcast-idf", "version": 1, "weights": {}}')
+    arguments = command.format(folder=tmp_path).split()
+    plain.send(signal.SIGSTOP)
+    try:
+        status, out, error = run(*arguments, f"--server={plain.target}")
+    finally:
+        plain.send(signal.SIGCONT)
+    assert (status, out) == (1, "")
+    assert error == f"Error: {plain.target} accepts connections, but gave no response within 5 s\n"
+
+
+# -- numbers -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("subscription", "d", "1", "--object=99999999999999999999"),
+            "99999999999999999999 is not in the range",
+        ),
+        (("subscription", "d", "99999999999"), "99999999999 is not in the range"),
+        (("object", "99999999999999999999"), "99999999999999999999 is not in the range"),
+    ],
+)
+def test_a_number_that_no_id_can_be(arguments, said):
+    status, _, error = run("inspect", *arguments)
+    assert (status, said in error, "Traceback" in error) == (2, True, False)
