@@ -85,7 +85,10 @@ class TopKKind:
     ) -> None:
         """Let a region take over a delta."""
         reach = delta.reach
-        region.update(plane_point(delta.anchor), reach.length_m, reach.object_id, add, dropped(delta))
+        drop = dropped(delta)
+        region.update(plane_point(delta.anchor), reach.length_m, reach.object_id, add, drop)
+        if isinstance(region, StandingRegion):
+            region.settle(delta.time_ms, drop, is_snapshot=delta.snapshot)
 
     def match(self, spec: TopK, item: LiveObject, length_m: float, r_m: float, frame: Frame) -> Match:
         """Return an object of the result as users see it."""
