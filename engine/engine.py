@@ -47,6 +47,9 @@ MATCHERS: dict[int, Callable[[Objects, EngineOptions], Matcher[Any]]] = {
 """What makes the matcher of each kind."""
 
 
+_NO_HANDLES: Ints = np.empty(0, dtype=np.int64)
+
+
 class Engine:
     """Exact results for subscriptions of all kinds.
 
@@ -112,6 +115,7 @@ class Engine:
         ValueError
             If time would go backwards.
         """
+        self.take_shrunk()
         due = self.objects.due(now_ms)
         if len(due):
             on_due(due)
@@ -207,6 +211,14 @@ class Engine:
         refilled = np.concatenate([matcher.refill() for matcher in self.matchers.values()])
         # In one order, refilled or not: whether somebody is may depend on the time that things take.
         return grouped(np.concatenate([*changes, refilled]))
+
+    def take_shrunk(self) -> Ints:
+        """Return handles of subscriptions that stand, in place of whose expired results there is nothing.
+
+        Since the last `advance`. See `StandingMatcher.take_shrunk`.
+        """
+        standing = self.matchers.get(STANDING)
+        return standing.take_shrunk() if isinstance(standing, StandingMatcher) else _NO_HANDLES
 
     # -- subscriptions ---------------------------------------------------------------------------
 

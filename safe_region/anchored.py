@@ -93,14 +93,46 @@ class AnchoredRegion(Region):
 class StandingRegion(AnchoredRegion):
     """The region of a subscription that stands: where it was evaluated, and nowhere else.
 
-    What the device holds is its result, which the server keeps right: there is nothing to be tested.
+    What the device holds is its result, which the server keeps right. When one of k objects expires the
+    server sends what takes its place, or that nothing does; until then the result may be short. Of fewer
+    than k there are no more, so nothing is sent when one of them expires.
+
+    Parameters
+    ----------
+    k
+        How many objects the subscription asks for.
     """
 
-    __slots__ = ()
+    __slots__ = ("_expired", "_is_full")
+
+    def __init__(self, k: int) -> None:
+        super().__init__(k)
+        self._is_full = False  # k objects, when the server last decided what is held
+        self._expired: dict[int, int] = {}  # forgotten since: id -> when it expired
+
+    def settle(self, time_ms: int, dropped: Iterable[int], *, is_snapshot: bool) -> None:
+        """Note that what is held now was the result at a time, but for what has expired since."""
+        gone = set(self.buffer) | set(dropped)
+        self._expired = {
+            object_id: expiry_ms
+            for object_id, expiry_ms in self._expired.items()
+            if expiry_ms > time_ms and object_id not in gone and not is_snapshot
+        }
+        held = sum(entry.expiry_ms > time_ms for entry in self.buffer.values())
+        self._is_full = held + len(self._expired) >= self.k
+
+    def forget_expired(self, now_ms: int) -> list[int]:
+        """Drop what has expired by now; return the ids."""
+        for entry in self.buffer.values():
+            if entry.expiry_ms <= now_ms:
+                self._expired[entry.object_id] = entry.expiry_ms
+        return super().forget_expired(now_ms)
 
     def evaluate(self, x_m: float, y_m: float, now_ms: int, uncertainty_m: float = 0.0) -> Evaluation:
         """Rank what is held; it is the result at the anchor. See `Region.evaluate`."""
-        found = super().evaluate(x_m, y_m, now_ms)
+        best = super().evaluate(x_m, y_m, now_ms).best
         moved_m = length(x_m - self.anchor.x_m, y_m - self.anchor.y_m, 0.0)
         is_there = moved_m == 0.0 and uncertainty_m == 0.0
-        return Evaluation(found.best, 0.0 if is_there else -math.inf, is_there)
+        is_due = is_there and self._is_full and len(best) < self.k
+        exact = is_there and not is_due
+        return Evaluation(best, 0.0 if exact else -math.inf, exact, is_due=is_due)

@@ -63,6 +63,8 @@ class Evaluation(NamedTuple):
     """Whether too little is held, wherever the device is: a report helps, however vague."""
     is_capped: bool = False
     """Whether `best` is a part of a result that is too large, and a report would not help."""
+    is_due: bool = False
+    """Whether `best` may lack what the server sends by itself, and a report would not help."""
 
 
 class Region:

@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+KEEPALIVE_MS = 240_000
+"""Between signs of life on a quiet connection. A device's own pings, every third of a lease of ten
+minutes, come first: a silent phone wakes its radio for these alone."""
+
+_KEEPALIVE_TIMEOUT_MS = 10_000
+
+
+def keepalive_timeout_ms(keepalive_ms: int) -> int:
+    """Return how long a sign of life of a connection may stay without a response."""
+    return min(keepalive_ms, _KEEPALIVE_TIMEOUT_MS)
+
+
+def dead_connection_ms(keepalive_ms: int) -> int:
+    """Return after how long a connection that is dead has been closed: one ping, and its timeout."""
+    return keepalive_ms + keepalive_timeout_ms(keepalive_ms)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -70,6 +86,11 @@ class Limits:
     """Deltas that wait longer before they are written are counted as late."""
     answer_ms_max: int = 10_000
     """How long a device may take to say where it is; beyond, it is detached and parked."""
+    take_over_ms: int = 10_000
+    """How long an instance of a device that took the place of another one cannot be replaced itself: two
+    that both insist do not push each other out again and again."""
+    dead_connection_ms: int = dead_connection_ms(KEEPALIVE_MS)
+    """After how long a connection that is dead has been closed; set from the keepalive."""
     queue_max: int = 100_000
     """Commands waiting for the engine; beyond, streams are not read until it has caught up."""
     batch_max: int = 2_048

@@ -30,7 +30,7 @@ from safe_region.jit.ahead import Report
 from server.core.coordinator import Coordinator
 from server.errors import BridgeError, StoreError
 from server.identity.setup import Identity, identity_of
-from server.limits import Limits
+from server.limits import Limits, dead_connection_ms
 from server.monitoring.monitoring import Monitoring
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
@@ -334,6 +334,7 @@ def limits_of(settings: ServerSettings) -> Limits:
     return Limits(
         margin_m_max=settings.margin_m_max,
         late_ms=settings.late_ms,
+        dead_connection_ms=dead_connection_ms(settings.keepalive_ms),
         publisher_objects_max=settings.publisher_objects_max,
         tenant_objects_max=settings.tenant_objects_max,
         tenant_subscriptions_max=settings.tenant_subscriptions_max,

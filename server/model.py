@@ -189,7 +189,8 @@ class Delta:
     """The engine's number of the subscription."""
     cause: Cause
     anchor: Point
-    bound: Bound
+    bound: Bound | None
+    """None if the subscription is not evaluated: its device holds nothing."""
     time_ms: int
     add: list[Entry] = field(default_factory=list)
     drop: dict[int, DropReason] = field(default_factory=dict)

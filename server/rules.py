@@ -93,6 +93,12 @@ def require_forgettable(principal: Principal, device_id: str) -> None:
         )
 
 
+def is_own_device(principal: Principal, device_id: str) -> bool:
+    """Whether a caller shows the token of this very device: nobody else but the device has it."""
+    own_id = principal.qualified(principal.id)
+    return Role.DEVICE in principal.roles and bool(principal.id) and device_id == own_id
+
+
 def is_visible(principal: Principal, owner: str) -> bool:
     """Whether a caller may know that an object of this owner exists, for its id alone."""
     return tenant_of(owner) == principal.tenant

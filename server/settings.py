@@ -35,6 +35,7 @@ from index.catalogue import (
     SUBSCRIPTION_INDEXES,
 )
 from safe_region.frame import Area, Frame
+from server.limits import KEEPALIVE_MS
 from server.setting_notes import (
     Days,
     ExistingFile,
@@ -129,7 +130,7 @@ class ServerSettings(BaseSettings):
         description="How long the subscriptions of a device are kept that is not heard of; 0 for ever.",
     )
     keepalive_ms: Milliseconds = Field(
-        30_000,
+        KEEPALIVE_MS,
         ge=100,
         description="Between signs of life on a quiet connection; one that gives none for as long, "
         "at most ten seconds, is closed.",

@@ -70,6 +70,8 @@ class StandingMatcher:
         """How many buffers were built anew because too few were left, since the beginning."""
         self._short: list[Slots] = []
         """Subscriptions whose buffers are to be built anew when the objects that go are gone."""
+        self._shrunk: list[Slots] = []
+        """Subscriptions that have lost one of k results to expiry, since they were taken last."""
         self._objects = objects
         self._maxdist_m = options.maxdist_m
         self._retrievals = Cost(_RETRIEVAL_FIRST, _REMEMBERED)
@@ -276,7 +278,8 @@ class StandingMatcher:
             return np.empty(0, dtype=CHANGE_DTYPE)
         changes = np.empty(2 * count, dtype=CHANGE_DTYPE)
         short = np.empty(count, dtype=np.int32)
-        told, short_count = kernels.remove(
+        shrunk = np.empty(count, dtype=np.int32)
+        told, short_count, shrunk_count = kernels.remove(
             rows,
             self._objects.table.pool,
             self.subscriptions.rows,
@@ -289,8 +292,10 @@ class StandingMatcher:
             self._objects.now_ms,
             changes,
             short,
+            shrunk,
         )
         self._short.append(short[:short_count])
+        self._shrunk.append(shrunk[:shrunk_count])
         self._updates.note((time.process_time() - began_s) / _LOOK_S, count)
         return changes[:told]
 
@@ -302,6 +307,19 @@ class StandingMatcher:
         self._short.clear()
         self.refills += len(slots)
         return self._build(slots)
+
+    def take_shrunk(self) -> Ints:
+        """Return handles of subscriptions that had k results, and have fewer now for what expired.
+
+        Nothing takes the place of that: it is all there is, which their devices cannot know.
+        """
+        if not self._shrunk:
+            return np.empty(0, dtype=np.int64)
+        slots = np.unique(np.concatenate(self._shrunk))
+        self._shrunk.clear()
+        rows = self.subscriptions.rows[slots]
+        handles: Ints = rows["id"][(rows["is_awake"] == 1) & (rows["entry_count"] < rows["k"])]
+        return handles
 
     # -- what devices hold -----------------------------------------------------------------------
 

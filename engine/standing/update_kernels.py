@@ -297,21 +297,23 @@ def remove(
     now_ms: int,
     changes: Rows,
     touched: Slots,
-) -> tuple[int, int]:
+    shrunk: Slots,
+) -> tuple[int, int, int]:
     """Take objects out of buffers, of one window only or, if that is NOTHING, of all.
 
     Drops are written if they are to be told, what takes the place of the dropped always. What has not
     expired by `now_ms` is taken away early. `touched` gets those whose buffers must be built anew, maybe
-    several times.
+    several times, and `shrunk` those of whose k results one goes that is not told.
 
     Returns
     -------
     tuple of int
-        How many changes there are, at most two an entry, and how many are in `touched`, at most one each.
+        How many changes there are, at most two an entry, and how many are in `touched` and `shrunk`, at
+        most one each.
     """
     told = 0
     owners = _owners(objects, entries, gone, touched)
-    seen, touched_count = 0, 0
+    seen, touched_count, shrunk_count = 0, 0, 0
     for i in range(gone.shape[0]):
         is_early = window == NOTHING and objects[gone[i]]["expiry_ms"] > now_ms
         place = int(objects[gone[i]]["first_standing"])
@@ -326,6 +328,9 @@ def remove(
                     _give_way(row, entries, place)
                 if entries[place]["is_result"] and tells:
                     told = tell(changes, told, row["id"], entries[place]["object_id"], 0.0, 1)
+                elif entries[place]["is_result"] and row["entry_count"] >= row["k"]:
+                    shrunk[shrunk_count] = owner
+                    shrunk_count += 1
                 release(objects, subscriptions, entries, place)
                 touched[touched_count] = owner
                 touched_count += 1
@@ -341,7 +346,7 @@ def remove(
             told = _promote(
                 objects, object_pool, subscriptions, pool, squares, entries, touched[i], changes, told
             )
-    return told, short_count
+    return told, short_count, shrunk_count
 
 
 @kernel

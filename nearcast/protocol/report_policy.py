@@ -93,7 +93,7 @@ class ReportPolicy:
     def must_report(self, frame: Frame, location: Location, point: Point, evaluation: Evaluation) -> bool:
         """Decide for a device at this point, where its region looks so."""
         self._quiet = _Quiet(point, self.radius_m(evaluation), location.accuracy_m)
-        if not (evaluation.exact or evaluation.is_capped):
+        if not (evaluation.exact or evaluation.is_capped or evaluation.is_due):
             return not self.is_too_vague(frame, location, evaluation)
         is_early = inscribed_radius_m(evaluation) < self._early_m
         return is_early and (self._sent is None or not location.is_still(frame, self._sent))

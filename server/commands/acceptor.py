@@ -27,8 +27,9 @@ from server.core.specs.checks import require
 from server.errors import Reason, RefusalError
 from server.model import Spec
 from server.principal import Principal
-from server.rules import require_device
+from server.rules import is_own_device, require_device
 from server.session import Pong, Session
+from server.session.instances import require_instance
 
 Answer = asyncio.Future[Any]
 
@@ -168,10 +169,15 @@ class Acceptor:
             )
         session = coordinator.sessions.get(hello.device_id)
         if session is not None:
-            session.require_instance(hello.nonce)
-            if hello.place.margin_m:
-                needs_exact = self._need_exact(session.handles.values())
-                require_covered(needs_exact, hello.place.margin_m, "hello.margin_m")
+            require_instance(
+                session,
+                hello.nonce,
+                principal.local(hello.device_id),
+                may_take_over=_may_take_over(hello),
+                now_ms=coordinator.steady_ms,
+                limits=limits,
+                lease_ms=coordinator.leases.lease_ms,
+            )
             if session.outbox is outbox:
                 raise RefusalError(
                     Reason.OUT_OF_ORDER, "hello", "second", "the first message of a device on a stream"
@@ -208,6 +214,16 @@ def checked_spec(spec: Spec, coordinator: Coordinator, principal: Principal) -> 
     return kind.renamed(checked, principal.qualified) if principal.prefix else checked
 
 
+def _may_take_over(hello: c.Hello) -> bool:
+    """Whether an instance may take the place of another one.
+
+    It asks for it, or it is a new one that shows the device's own token. One that reconnects has an
+    epoch: if another one is attached now, it has itself been replaced meanwhile, and has to ask.
+    """
+    is_new = hello.epoch == 0
+    return hello.take_over or (is_new and is_own_device(hello.outbox.principal, hello.device_id))
+
+
 def _answer(ping: c.Ping, session: Session) -> None:
     """Answer a ping, unless its device has left the stream since: another one was not asked."""
     if session.outbox is ping.outbox:
@@ -233,11 +249,11 @@ def attached_session(command: c.DeviceCommand) -> Session:
     return session
 
 
-def require_covered(needs_exact: bool, margin_m: float, field: str = "margin_m") -> None:  # noqa: FBT001
+def require_covered(needs_exact: bool, margin_m: float) -> None:  # noqa: FBT001
     """Refuse a margin where the server needs to know exactly where the device is."""
     require(
         margin_m == 0.0 or not needs_exact,
-        field,
+        "margin_m",
         margin_m,
-        "0 for a device with a subscription in the mode ELLIPSE or NEAREST",
+        "0 for a subscription in the mode ELLIPSE, NEAREST or STANDING",
     )

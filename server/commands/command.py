@@ -125,6 +125,8 @@ class Hello:
     version: int
     place: Place
     epoch: int = 0
+    take_over: bool = False
+    """Whether it asks to take the place of another instance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,7 @@ class Coordinator:
     ) -> None:
         """Attach a device: welcome it, then send what it missed, or everything."""
         session = self.router.session_of(device_id)
-        resumed = session.attach(outbox, nonce, version, epoch)
+        resumed = session.attach(outbox, nonce, version, epoch, self.steady_ms)
         self.leases.begin(session, self.steady_ms)
         known = tuple(
             Subscribed(subscription_id, self.matching.spec(handle), self.router.name_of(handle))
@@ -207,12 +207,23 @@ class Coordinator:
         )
         target = session.version if resumed else session.version + len(session.handles)
         session.enqueue(Welcome(self.matching.now_ms, known, target, resumed, session.epoch))
-        handles = list(session.handles.values())
+        unplaced = self._unplaced(session, place)
+        handles = [one for one in session.handles.values() if one not in unplaced]
         if resumed:
             session.resume(version)
         else:
             batch.snapshots.update(dict.fromkeys(handles, Cause.RESUMED))
+            for handle in handles:
+                batch.unplaced.pop(handle, None)
         batch.arrivals.update(dict.fromkeys(handles, place))
+        batch.set_aside(unplaced, is_expected=not resumed)
+        self.location_requests.answered(unplaced)
+
+    def _unplaced(self, session: Session, place: Place) -> set[int]:
+        """Return the handles of what cannot be evaluated at a place, because it is vague."""
+        if not place.margin_m:
+            return set()
+        return {one for one in session.handles.values() if self.matching.needs_exact_position(one)}
 
     def detach(self, outbox: Outbox, device_id: str) -> None:
         """Note that a device is gone, unless another stream has it already."""
@@ -276,9 +287,8 @@ class Coordinator:
             self.router.bind(session, subscription_id, handle)
             self.subscription_counts[tenant_of(session.device_id)] += 1
         self.router.name(handle, name)
-        batch.places[handle] = place
+        batch.place(handle, place)
         batch.causes[handle] = Cause.SUBSCRIBED
-        batch.arrivals.pop(handle, None)
 
     def unsubscribe(self, session: Session, subscription_id: int) -> None:
         """End a subscription."""
@@ -313,9 +323,7 @@ class Coordinator:
         handles = session.handles
         for subscription_id in subscription_ids:
             handle = handles[subscription_id]
-            batch.places[handle] = place
-            batch.causes.pop(handle, None)
-            batch.arrivals.pop(handle, None)
+            batch.place(handle, place)
 
     # -- evaluation ------------------------------------------------------------------------------
 

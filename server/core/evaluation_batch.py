@@ -7,6 +7,8 @@ in: thousands of devices come back together. O(1) a row.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from engine import Positions
@@ -20,7 +22,7 @@ _LON, _LAT, _MARGIN, _HEADING, _SPEED = range(5)
 class EvaluationBatch:
     """Where subscriptions are to be evaluated, and what their devices are to be told."""
 
-    __slots__ = ("arrivals", "causes", "places", "snapshots")
+    __slots__ = ("arrivals", "causes", "places", "snapshots", "unplaced")
 
     def __init__(self) -> None:
         self.places: dict[int, Place] = {}
@@ -31,12 +33,15 @@ class EvaluationBatch:
         """Subscriptions whose devices are to be given everything, evaluated here or not."""
         self.arrivals: dict[int, Place] = {}
         """Subscriptions whose devices have said hello, where that was: some need a row."""
+        self.unplaced: dict[int, bool] = {}
+        """Subscriptions that cannot be evaluated where their devices have said hello, too vaguely; and
+        whether these expect a snapshot, so that they are sent one even if nothing has changed."""
 
     def __len__(self) -> int:
         return len(self.places)
 
     def __bool__(self) -> bool:
-        return bool(self.places or self.snapshots)
+        return bool(self.places or self.snapshots or self.unplaced)
 
     def forget(self, handle: int) -> None:
         """Leave out a subscription that has ended."""
@@ -44,6 +49,20 @@ class EvaluationBatch:
         self.causes.pop(handle, None)
         self.snapshots.pop(handle, None)
         self.arrivals.pop(handle, None)
+        self.unplaced.pop(handle, None)
+
+    def place(self, handle: int, place: Place) -> None:
+        """Put in the row of a subscription whose device is at a place. O(1)."""
+        self.places[handle] = place
+        self.causes.pop(handle, None)
+        self.arrivals.pop(handle, None)
+        self.unplaced.pop(handle, None)
+
+    def set_aside(self, handles: Iterable[int], *, is_expected: bool) -> None:
+        """Take out the rows of subscriptions that cannot be evaluated where their devices are now."""
+        for handle in handles:
+            self.forget(handle)
+            self.unplaced[handle] = is_expected
 
     def resume(self, are_awake: Bools, are_pending: Bools) -> None:
         """Put in a row for each arrival that needs one: it is parked, or something waits for its place.

@@ -8,7 +8,7 @@ keyword, an object, a change.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,7 +91,7 @@ class MatchingService:
     def advance(self, now_ms: int) -> tuple[list[RemovedObject], list[Delta]]:
         """Set the time; return what expired, of which nobody is told: both sides know the expiry.
 
-        But what takes its place is told, of subscriptions that stand.
+        But of subscriptions that stand it is told what takes its place, or that nothing does.
 
         Raises
         ------
@@ -106,6 +106,8 @@ class MatchingService:
         deltas: dict[int, Delta] = {}
         for some in changes:
             self._note(some, Cause.REFILLED, DropReason.OUT_OF_REACH, deltas)
+        for handle in self.engine.take_shrunk().tolist():
+            deltas.setdefault(handle, self._delta(handle, Cause.REFILLED))
         return gone, self._complete(deltas)
 
     def next_due_ms(self) -> int | None:
@@ -270,6 +272,10 @@ class MatchingService:
         """Return what the engine's pair for a subscription stands for."""
         return self._kind(handle).bound(handle, bound_m, bound_id)
 
+    def is_awake(self, handle: int) -> bool:
+        """Whether a subscription is evaluated."""
+        return bool(self.engine.are_awake(_ids((handle,)))[0])
+
     def needs_exact_position(self, handle: int) -> bool:
         """Whether the server has to know where the device of a subscription is."""
         return self._kind(handle).needs_exact_position(handle)
@@ -308,11 +314,34 @@ class MatchingService:
             before = deltas.get(handle)
             if before is None or not before.snapshot:
                 deltas[handle] = self._snapshot(handle, cause)
-        return self._complete(deltas)
+        unplaced = self._set_aside(batch.unplaced)
+        return self._complete(deltas) + unplaced
 
     def snapshot(self, handle: int, cause: Cause) -> Delta:
-        """Return all that the device of a subscription should hold. Not for parked ones."""
+        """Return all that the device of a subscription should hold: nothing, if it is parked."""
+        if not self.is_awake(handle):
+            return self._unplaced(handle, cause)
         return self._complete({handle: self._snapshot(handle, cause)})[0]
+
+    def _set_aside(self, unplaced: Mapping[int, bool]) -> list[Delta]:
+        """Park what cannot be evaluated where its device is; return what these devices must be sent."""
+        if not unplaced:
+            return []
+        awake = self.engine.are_awake(_ids(unplaced)).tolist()
+        self.park(unplaced)
+        rows = zip(unplaced.items(), awake, strict=True)
+        return [
+            self._unplaced(handle, Cause.RESUMED)
+            for (handle, is_expected), is_awake in rows
+            if is_expected or is_awake
+        ]
+
+    def _unplaced(self, handle: int, cause: Cause) -> Delta:
+        """Return what the device of a subscription is sent that is not evaluated where it is.
+
+        It has no bound: what the device does not hold may be anywhere.
+        """
+        return Delta(handle, cause, _NOWHERE, None, self.now_ms, snapshot=True)
 
     def _snapshot(self, handle: int, cause: Cause) -> Delta:
         delta = self._delta(handle, cause, snapshot=True)

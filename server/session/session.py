@@ -26,6 +26,7 @@ from server.session.states import TRANSITIONS, Command, State
 
 _NO_EPOCH = 0
 _EPOCH_BITS = 63
+_LONG_AGO_MS = -(2**62)
 _chance = random.Random()
 """Draws epochs. Seeded by the system once: to ask it for each takes 20 us."""
 
@@ -59,6 +60,7 @@ class Session:
         "outbox",
         "report_sequence",
         "state",
+        "took_over_ms",
         "version",
     )
 
@@ -77,6 +79,8 @@ class Session:
         """When the device last said something, in the time of its lease."""
         self.is_leased = False
         """Whether `Leases` looks after it."""
+        self.took_over_ms = _LONG_AGO_MS
+        """When the attached instance took the place of another one, in the time of leases."""
         self._limits = limits
         self._counters = counters or Counters()
         self._counters.devices[self.state] += 1
@@ -104,24 +108,24 @@ class Session:
         """How many deltas and ends of subscriptions wait in its outbox; a coalesced lot counts once."""
         return 0 if self._coalescer is None else len(self._coalescer)
 
-    def attach(self, outbox: Outbox, nonce: bytes, version: int, epoch: int) -> bool:
-        """Begin or resume the conversation on a stream.
+    def attach(
+        self, outbox: Outbox, nonce: bytes, version: int, epoch: int, now_ms: int = _LONG_AGO_MS
+    ) -> bool:
+        """Begin or resume the conversation on a stream, in place of the one there is.
+
+        Whether an instance may take the place of another is decided before (`require_instance`).
+        `now_ms` is in the time of leases.
 
         Returns
         -------
         bool
             Whether the differences since `version` of `epoch` are at hand; if so `resume` sends them, if
             not the caller sends snapshots.
-
-        Raises
-        ------
-        RefusalError
-            DEVICE_IN_USE if another instance is attached.
         """
-        self.require_instance(nonce)
+        if nonce != self._nonce:
+            self.took_over_ms = now_ms if self.is_attached else _LONG_AGO_MS
         if self.outbox is not None:
-            taken_over = RefusalError(Reason.SUPERSEDED, "stream", "older", "the latest of its instance")
-            self.enqueue(Detached(taken_over))
+            self.enqueue(Detached(_superseded(is_same_instance=nonce == self._nonce)))
             self._leave()
         floor = self.version if self._replay is None else self._replay.floor
         is_known = nonce == self._nonce and epoch == self.epoch != _NO_EPOCH
@@ -140,15 +144,9 @@ class Session:
             self._replay = None
         return covered
 
-    def require_instance(self, nonce: bytes) -> None:
-        """Raise RefusalError (DEVICE_IN_USE) if another instance is attached."""
-        if self.is_attached and nonce != self._nonce:
-            raise RefusalError(
-                Reason.DEVICE_IN_USE,
-                "hello.instance_nonce",
-                nonce.hex(),
-                "that of the attached instance, or sent when that one is gone",
-            )
+    def has_nonce(self, nonce: bytes) -> bool:
+        """Whether this is the instance that was attached last."""
+        return nonce == self._nonce
 
     def resume(self, version: int) -> None:
         """Queue the retained deltas after `version`."""
@@ -298,6 +296,14 @@ class Session:
         self._counters.devices[self.state] -= 1
         self._counters.devices[state] += 1
         self.state = state
+
+
+def _superseded(*, is_same_instance: bool) -> RefusalError:
+    """Return why a conversation ends that another one takes the place of."""
+    if is_same_instance:
+        return RefusalError(Reason.SUPERSEDED, "stream", "older", "the latest of its instance")
+    limit = "the one that is attached: another instance of the device took over"
+    return RefusalError(Reason.SUPERSEDED, "instance", "an earlier one", limit)
 
 
 Outbox = SessionOutbox[Session]

@@ -6,9 +6,9 @@
     CATCHING_UP  IN_SYNC (1)               IN_SYNC    DETACHED           left to the snapshot
     PARKED       IN_SYNC (2)                          PARKED    PARKED   refused
 
-An empty field is refused. (1) a takeover by the same instance; another instance is refused. (2) with
-snapshots. PARKED is where a device is set aside: its subscriptions are not evaluated, and it costs no
-more than its place in the list.
+An empty field is refused. (1) a later stream of the same instance takes over, or another instance that
+may (`instances.py`), with snapshots. (2) with snapshots. PARKED is where a device is set aside: its
+subscriptions are not evaluated, and it costs no more than its place in the list.
 """
 
 from __future__ import annotations

@@ -74,6 +74,7 @@ def hello_from(outbox: s.Outbox, message: device_service_pb2.Hello) -> c.Hello:
         message.version,
         place_from(message, "hello.position"),
         message.epoch,
+        message.take_over,
     )
 
 
@@ -181,7 +182,8 @@ def delta_message(versioned: s.VersionedDelta) -> subscriptions_pb2.Delta:
     message.version = versioned.version
     message.subscription_id = versioned.subscription_id
     message.anchor.x_m, message.anchor.y_m = delta.anchor
-    write_bound(delta.bound, message)
+    if delta.bound is not None:
+        write_bound(delta.bound, message)
     for object_id, reason in delta.drop.items():
         message.drop.add(object_id=object_id, reason=_DROP_REASONS[reason])
     message.cause = _CAUSES[delta.cause]

@@ -24,6 +24,7 @@ from nearcast.v1 import (
 from server.identity.authenticator import Authenticator
 from server.identity.certificates import Certificates
 from server.identity.watched_file import WatchedFiles
+from server.limits import keepalive_timeout_ms
 from server.monitoring.readings import Readings
 from server.runtime.command_loop import CommandLoop
 from server.runtime.gc_control import GcControl
@@ -34,9 +35,6 @@ from server.transport.device_service import DeviceServicer, device_handler
 from server.transport.door import Door
 from server.transport.parsing import Parsing
 from server.transport.publisher_service import PublisherServicer
-
-_KEEPALIVE_TIMEOUT_MS = 10_000
-"""How long a sign of life may stay without an answer."""
 
 _HANDSHAKE_MS = 10_000
 """How long a connection may take to say what it is: TLS, then HTTP/2."""
@@ -119,7 +117,7 @@ class Listener:
     ) -> None:
         self._command_loop = command_loop
         limits = command_loop.coordinator.limits
-        timeout_ms = min(keepalive_ms, _KEEPALIVE_TIMEOUT_MS)
+        timeout_ms = keepalive_timeout_ms(keepalive_ms)
         options = [
             # Without SO_REUSEPORT a port that is taken is an error and not a silent half of the traffic.
             ("grpc.so_reuseport", 0),

@@ -72,7 +72,10 @@ class TopKKind:
     ) -> None:
         """Let a region take over a delta."""
         reach = delta.reach
-        region.update(plane_point(delta.anchor), reach.length_m, reach.object_id, add, dropped(delta))
+        drop = dropped(delta)
+        region.update(plane_point(delta.anchor), reach.length_m, reach.object_id, add, drop)
+        if isinstance(region, StandingRegion):
+            region.settle(delta.time_ms, drop, is_snapshot=delta.snapshot)
 
     def score(self, spec: TopK, length_m: float, frame: Frame) -> float:
         """Return the score of an object in the result."""

@@ -1,0 +1,81 @@
+"""Which instance of a device's app may have it: the one that is attached, or another one in its place.
+
+An instance is known by its nonce. Another one that says hello is refused while one is attached, unless it
+may take over: whoever shows the device's own token may, and whoever asks for it. One that itself took the
+place of another moments ago stays for a while, so that two that both insist cannot push each other out
+again and again.
+
+Operations: O(1).
+"""
+
+from __future__ import annotations
+
+from server.errors import Reason, RefusalError
+from server.limits import Limits
+from server.session.session import Session
+
+_MS_PER_S = 1000.0
+_MOMENT_MS = 1
+"""The least time to wait: 0 would say that waiting does not help."""
+
+
+def require_instance(
+    session: Session,
+    nonce: bytes,
+    device_name: str,
+    *,
+    may_take_over: bool,
+    now_ms: int,
+    limits: Limits,
+    lease_ms: int,
+) -> None:
+    """Raise RefusalError (DEVICE_IN_USE) unless an instance may be attached now.
+
+    Parameters
+    ----------
+    session
+        Of the device.
+    nonce
+        Of the instance that says hello.
+    device_name
+        The device as the caller names it.
+    may_take_over
+        Whether it may take the place of another one.
+    now_ms
+        In the time of leases.
+    limits
+        How soon one that took over may be replaced, and when dead connections are closed.
+    lease_ms
+        How long a device may be silent; 0 for ever.
+    """
+    if not session.is_attached or session.has_nonce(nonce):
+        return
+    if may_take_over:
+        left_ms = session.took_over_ms + limits.take_over_ms - now_ms
+        if left_ms > 0:
+            ago = _seconds(limits.take_over_ms - left_ms)
+            why = f"one took over {ago} ago, and can itself be replaced in {_seconds(left_ms)}"
+            raise _in_use(device_name, why, left_ms)
+        return
+    silent_ms = now_ms - session.last_seen_ms
+    noticed_ms = limits.dead_connection_ms
+    if lease_ms:
+        noticed_ms = min(noticed_ms, session.last_seen_ms + lease_ms - now_ms)
+    noticed_ms = max(_MOMENT_MS, noticed_ms)
+    raise _in_use(
+        device_name,
+        f"one is, last seen {_seconds(silent_ms)} ago; should it have vanished, that is noticed within "
+        f"{_seconds(noticed_ms)}; a hello with take_over replaces it at once",
+        noticed_ms,
+    )
+
+
+def _in_use(device_name: str, why: str, retry_after_ms: int) -> RefusalError:
+    limit = f"a device of which no other instance is attached: {why}"
+    return RefusalError(
+        Reason.DEVICE_IN_USE, "hello.device_id", repr(device_name), limit, retry_after_ms=retry_after_ms
+    )
+
+
+def _seconds(time_ms: int) -> str:
+    return f"{time_ms / _MS_PER_S:.1f} s"
