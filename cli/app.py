@@ -9,6 +9,7 @@ import click
 from cli.bench import bench
 from cli.compile import compile_
 from cli.demo import demo
+from cli.forget import forget
 from cli.idf import idf
 from cli.inspect_command import inspect
 from cli.replay import replay
@@ -33,6 +34,7 @@ app.add_command(compile_)
 app.add_command(idf)
 app.add_command(status)
 app.add_command(inspect)
+app.add_command(forget)
 app.add_command(top)
 app.add_command(token)
 app.add_command(simulate)
