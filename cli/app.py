@@ -49,6 +49,7 @@ _COMMANDS = {
     "idf": _Place("cli.idf", "idf", "server"),
     "status": _Place("cli.status", "status", ""),
     "inspect": _Place("cli.inspect_command", "inspect", ""),
+    "forget": _Place("cli.forget", "forget", ""),
     "top": _Place("cli.top", "top", "server"),
     "token": _Place("cli.token", "token", "server"),
     "certificate": _Place("cli.certificate", "certificate", "server"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -67,6 +70,21 @@ def check(path: Path) -> None:
     raise SystemExit(1 if found else 0)
 
 
+@store.command(epilog="Example: nearcast store compact nearcast.db")
+@click.argument("path", metavar="STORE", type=_PATH)
+def compact(path: Path) -> None:
+    """Write STORE again, as small as it can be, with nothing of what was deleted.
+
+    No server may have it open.
+    """
+    from server.errors import StoreError  # noqa: PLC0415
+    from server.store import compact as compacted  # noqa: PLC0415
+
+    with reported(StoreError):
+        compacted(path)
+    click.echo(f"{path}: {path.stat().st_size:,} bytes")
+
+
 @store.command(epilog="Example: nearcast store info nearcast.db")
 @click.argument("path", metavar="STORE", type=_PATH)
 def info(path: Path) -> None:
@@ -77,5 +95,15 @@ def info(path: Path) -> None:
     with reported(StoreError):
         found = facts(path)
     for name, value in found.items():
-        shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
-        click.echo(f"{name.replace('_', ' '):<16} {shown}")
+        label = "server time" if name == "time_ms" else name.replace("_", " ")
+        click.echo(f"{label:<30} {_shown(name, value)}")
+
+
+def _shown(name: str, value: Any) -> str:  # noqa: ANN401 - whatever there is to know
+    """Write a fact: times as dates, numbers with commas."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name == "time_ms":
+        with contextlib.suppress(OverflowError, ValueError):  # virtual time may be beyond all dates
+            return f"{datetime.fromtimestamp(value / 1000.0, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,8 +1,9 @@
 """The store: what was acknowledged survives. SQLite in WAL mode, no set-up."""
 
 from server.store.checking import check
+from server.store.compacting import compact
 from server.store.copies import backup, restore
 from server.store.facts import facts
 from server.store.sqlite import SqliteStore
 
-__all__ = ["SqliteStore", "backup", "check", "facts", "restore"]
+__all__ = ["SqliteStore", "backup", "check", "compact", "facts", "restore"]

@@ -18,6 +18,8 @@ _COUNTS = {
 }
 _KINDS = "SELECT kind, count(*) FROM subscriptions GROUP BY kind ORDER BY kind"
 
+_KIND_NAMES = {0: "top-k", 1: "boolean", 2: "top-k_stationary"}
+
 
 def facts(path: Path) -> dict[str, Any]:
     """Return what a store holds, how large it is, and whether a server has it open. O(rows).
@@ -43,7 +45,8 @@ def facts(path: Path) -> dict[str, Any]:
         for what, query in _COUNTS.items():
             (counts[what],) = database.execute(query, (time_ms,) * query.count("?")).fetchone()
         for kind, count in database.execute(_KINDS):
-            counts[f"subscriptions_of_kind_{kind}"] = count
+            kind_name = _KIND_NAMES.get(kind, f"of_kind_{kind}")
+            counts[f"subscriptions_{kind_name}"] = count
         (free,) = database.execute("PRAGMA freelist_count").fetchone()
         (page_bytes,) = database.execute("PRAGMA page_size").fetchone()
         log = path.with_name(f"{path.name}-wal")

@@ -1,0 +1,54 @@
+"""`nearcast forget`: delete what a server keeps of somebody."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import click
+
+from cli.failures import reported
+from cli.target_options import AskingCommand, Target, access_options, server_option
+
+_BACKUPS = (
+    "Backups made before this still have it: delete them, or delete it again after one is restored.\n"
+    "docs/personal-data.md says what else may be left, where and until when."
+)
+
+
+@click.group()
+def forget() -> None:
+    """Delete what a server keeps of a device, for good."""
+
+
+forget.command_class = AskingCommand
+
+
+@forget.command(epilog="Example: nearcast forget device car-7 --yes")
+@click.argument("device_id")
+@click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
+@server_option
+@access_options
+def device(device_id: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401
+    """Delete a device: its subscriptions, its session, the places where it was evaluated.
+
+    If it is attached, it is detached, and its app is given the reason. Objects that its user has
+    published are not deleted: see the publisher's retract.
+    """
+    from nearcast import NearcastError  # noqa: PLC0415
+
+    target = Target(**options)
+    if not yes:
+        click.confirm(f"Delete all that {target.server} keeps of device {device_id}?", abort=True)
+
+    async def delete() -> int:
+        async with target.connect() as client:
+            return await client.forget_device(device_id)
+
+    with reported(NearcastError):
+        count = asyncio.run(delete())
+    deleted = "it had no subscriptions, or was not known; nothing of it is kept"
+    if count:
+        deleted = f"{count} subscription{'s' * (count != 1)}, its session and its positions are deleted"
+    click.echo(f"device {device_id}: {deleted}")
+    click.echo(_BACKUPS)
