@@ -1,9 +1,11 @@
 """Retractions that were read before their messages, for as long as these may come.
 
-A message is not retracted before it is published: what is behind the window by the time of its retraction
-cannot come into it any more. At most so many are remembered as the window of so many messages has places,
-and in any case `REMEMBERED_MIN`; the oldest go first. A window of so many milliseconds has no other bound
-than its own. Operations: O(remembered) a batch. About 40 bytes each.
+A message is not retracted before it is published: none comes that is later than the time when its
+retraction was read. When that time is behind the window, so is the message, and the retraction is
+forgotten. In a window of so many messages at most so many are remembered, and in any case
+`REMEMBERED_MIN`; the oldest go first. In one of so many milliseconds there are those of that time.
+
+Operations: O(remembered) a batch. About 40 bytes each.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class EarlyRetractions:
         return self._ids.present(object_ids)
 
     def add(self, object_ids: Ints, time_ms: Ints) -> None:
-        """Remember retractions that are not there, each once."""
+        """Remember retractions that are not there, each once, and when they were read."""
         self._ids.insert(object_ids, np.zeros(len(object_ids), dtype=np.int32))
         self._object_id = np.concatenate([self._object_id, object_ids])
         self._time_ms = np.concatenate([self._time_ms, time_ms])

@@ -132,14 +132,15 @@ class Partition:
         """
         news = News(self.engine)
         evaluated = 0
-        begun = published = None
-        if self.candidates is None and subscriptions is not None:
-            begun = self._subscribe(subscriptions, news)
-        if messages is not None:
-            published = self._publish_and_retract(messages, found, news.tell)
+        # First of all: scores of what stays may be others under the same number.
+        begun = None if subscriptions is None else self._end(subscriptions, news)
+        if self.candidates is None and begun is not None:
+            self._begin(begun.log, np.flatnonzero(begun.log.is_end == 0), news.tell)
+        published = None if messages is None else self._take(messages, found, news.tell)
         if self.candidates is not None:
             # Behind the messages: replicas do not know them yet, but the window has the messages.
-            begun = None if subscriptions is None else self._subscribe(subscriptions, news)
+            if begun is not None:
+                self._begin(begun.log, np.flatnonzero(begun.log.is_end == 0), news.tell)
             evaluated = self._evaluate_passed_over(self.candidates, news.tell, everybody=found is None)
         counts = [one.counts for one in (begun, published) if one is not None]
         counts.append(Counts(evaluated=evaluated))
@@ -152,8 +153,8 @@ class Partition:
 
     # -- subscriptions ---------------------------------------------------------------------------
 
-    def _subscribe(self, block: Subscriptions, news: News) -> Done[Subscriptions]:
-        """Let subscriptions end and begin."""
+    def _end(self, block: Subscriptions, news: News) -> Done[Subscriptions]:
+        """Let subscriptions end, also those that others are to replace; return which end and begin."""
         last = _last_of_each(block.subscription_id, block.time_ms)
         known = np.zeros(len(last), dtype=np.bool_)
         for kind, matcher in ((STANDING, self.matcher), (BOOLEAN, self.booleans)):
@@ -164,7 +165,6 @@ class Partition:
                 self.engine.unsubscribe(handles[here])
             known |= here
         is_end = block.is_end[last] == 1
-        self._begin(block, last[~is_end], news.tell)
         ended = is_end & known
         counts = Counts(begun=int(np.count_nonzero(~is_end)), ended=int(np.count_nonzero(ended)))
         return Done(counts, block.part(last[~is_end | ended]))
@@ -199,10 +199,11 @@ class Partition:
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _publish_and_retract(self, given: Messages, found: Found | None, tell: Tell) -> Done[Messages]:
+    def _take(self, given: Messages, found: Found | None, tell: Tell) -> Done[Messages]:
         """Let time go on, what is taken back go, and messages come."""
         expiry_ms = self.window.size.expiry_ms(given.time_ms, given.expiry_ms.copy())
-        block = replace(given, expiry_ms=expiry_ms, is_retraction=given.is_retraction.copy())
+        marks, time_ms = given.is_retraction.copy(), given.time_ms.copy()
+        block = replace(given, time_ms=time_ms, expiry_ms=expiry_ms, is_retraction=marks)
         self.now_ms = max(self.now_ms, int(block.time_ms.max()))
         if self.window.size.count:
             self._remove(self.window.due(self.now_ms), tell)
@@ -239,8 +240,9 @@ class Partition:
         return Done(counts, block.part(np.concatenate([new[arrived.is_inside], gone, early])))
 
     def _remember(self, block: Messages, retractions: Ints) -> Ints:
-        """Remember retractions whose messages may come; return those to be logged."""
+        """Remember retractions whose messages may come, as of now; return those to be logged."""
         fresh = retractions[~self.early.are_there(block.object_id[retractions])]
+        block.time_ms[fresh] = self.now_ms
         self.early.add(block.object_id[fresh], block.time_ms[fresh])
         self.early.forget(self.window.first_key(self.now_ms))
         fresh = fresh[self.early.are_there(block.object_id[fresh])]

@@ -67,5 +67,7 @@ def lists(
     told = entered.unionByName(left)
     if only is not None:
         told = told.where(F.col("subscription_id").isin(list(only)))
-    last = told.groupBy("subscription_id", "object_id").agg(F.max_by("score", "batch").alias("score"))
+    # Whose subscription was replaced may leave on one partition what it has on another.
+    order = F.struct("batch", F.col("score").isNotNull().alias("is_entered"))
+    last = told.groupBy("subscription_id", "object_id").agg(F.max_by("score", order).alias("score"))
     return last.where(F.col("score").isNotNull()).select("subscription_id", "object_id", "score")

@@ -37,6 +37,8 @@ class RandomFeed:
         self.weights = weights or {}
         self.time_ms = 1_700_000_000_000
         self.published: list[int] = []
+        self.delivered: list[dict[str, object]] = []
+        self.late: list[dict[str, object]] = []
         self.subscribed: list[int] = []
 
     def message(self, object_id: int) -> dict[str, object]:
@@ -48,7 +50,7 @@ class RandomFeed:
             "lon": chance.choice((12.05, 12.1, chance.uniform(AREA.lon_min, AREA.lon_max))),
             "lat": chance.choice((55.02, 55.07, chance.uniform(AREA.lat_min, AREA.lat_max))),
             "keywords": chance.sample(WORDS, chance.randint(1, 4)),
-            "ttl_ms": chance.choice((None, None, 1500, 5000)),
+            "ttl_ms": chance.choice((None, None, None, 200, 1500, 5000)),
             "payload": None,
         }
 
@@ -101,17 +103,22 @@ class RandomFeed:
             hidden.rename(folder / name / f"{number:03d}.parquet")
 
     def messages(self, count: int) -> list[dict[str, object]]:
-        """Return messages, of which some come twice, and some are taken back."""
+        """Return messages: some come twice or late, some are taken back, maybe before they come."""
         chance = self.chance
         self.time_ms += 1000
         fresh = range(len(self.published), len(self.published) + count)
         rows = [self.message(one * 7 + 3) for one in fresh]
         rows += [dict(row) for row in rows if chance.random() < 0.1]
+        rows += chance.sample(self.delivered, min(len(self.delivered), count // 16))
         self.published += [one * 7 + 3 for one in fresh]
         for _ in range(count // 8):
             gone = chance.choice((chance.choice(self.published), 5))
             rows.append(_row(RETRACT, "object_id", gone, self.time_ms + chance.randint(0, 1000)))
+        for row in self.late[: count // 16]:
+            rows.append(_row(RETRACT, "object_id", row["object_id"], row["time_ms"]))
         chance.shuffle(rows)
+        rows, self.late = rows[count // 10 :] + self.late, rows[: count // 10]
+        self.delivered = (self.delivered + rows)[-400:]
         return rows
 
     def subscriptions(self, count: int) -> list[dict[str, object]]:
@@ -132,5 +139,5 @@ class RandomFeed:
         return list({row["subscription_id"]: row for row in rows}.values())
 
 
-def _row(action: str, column: str, number: int, time_ms: int) -> dict[str, object]:
+def _row(action: str, column: str, number: object, time_ms: object) -> dict[str, object]:
     return {"action": action, column: number, "time_ms": time_ms}

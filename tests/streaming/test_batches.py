@@ -146,6 +146,44 @@ def best(row, messages):
     return {one: scores[one] * row["alpha"] / FRAME.maxdist_m for one in chosen}
 
 
+def is_matched(expression, words):
+    """Whether a clause of an expression without parentheses is met."""
+    return any(
+        all(
+            (term.removeprefix("NOT ") in words) != term.startswith("NOT ")
+            for term in clause.split(" AND ")
+        )
+        for clause in expression.split(" OR ")
+    )
+
+
+def is_within(row, one):
+    """Whether a message lies in the range of a boolean subscription."""
+    x_m, y_m = FRAME.project(one["lon"], one["lat"])
+    if row["bounds"] is None:
+        return math.dist(FRAME.project(row["lon"], row["lat"]), (x_m, y_m)) <= row["radius_m"]
+    west, south, east, north = row["bounds"]
+    (x1_m, y1_m), (x2_m, y2_m) = FRAME.project(west, south), FRAME.project(east, north)
+    return x1_m <= x_m <= x2_m and y1_m <= y_m <= y2_m
+
+
+def result(row, messages):
+    """Return the result of a subscription, with scores."""
+    if row["kind"] == TOP_K:
+        return best(row, messages)
+    return {
+        one["object_id"]: 0.0
+        for one in messages
+        if is_within(row, one) and is_matched(row["expression"], set(one["keywords"]))
+    }
+
+
+def results(subscribed, rows, size):
+    """Return the results of subscriptions by number, over all rows so far."""
+    messages = in_window(rows, size)
+    return {one: result(row, messages) for one, row in subscribed.items()}
+
+
 # -- one case each -------------------------------------------------------------------------------
 
 
@@ -299,9 +337,9 @@ def test_a_window_keeps_no_more_than_its_own():
 class Rows:
     """Rows as sources deliver them: late, twice, retractions before their messages."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, *, booleans=True):
         self.chance = chance = random.Random(seed)
-        feed = RandomFeed(seed, WEIGHTS)
+        feed = RandomFeed(seed, WEIGHTS, booleans=booleans)
         ids = chance.sample(range(1_000), 150)
         messages = []
         for number, one in enumerate(ids):
@@ -340,7 +378,7 @@ def test_results_follow_from_the_rows_however_they_fall_into_batches(part, windo
         job.apply(batch, begun)
         seen += batch
         subscribed |= {row["subscription_id"]: row for row in begun}
-        expected = {one: best(row, in_window(seen, size)) for one, row in subscribed.items()}
+        expected = results(subscribed, seen, size)
         require_same(job.lists, expected)
         definition.apply(begun, batch)
         require_same(definition.results(subscribed), expected)

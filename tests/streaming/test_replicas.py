@@ -13,6 +13,7 @@ from streaming.result.audit import Definition
 from streaming.tasks.alone import Alone
 from streaming.tasks.processor import CHANGES, COUNTS
 from tests.streaming.feed import AREA, FRAME, RandomFeed
+from tests.streaming.test_batches import Rows, results
 from tests.streaming.test_partition import WEIGHTS, read, require_same
 from tests.support.amounts import named, seeds
 
@@ -54,10 +55,11 @@ class Cluster:
 
 
 def follow(lists, rows):
-    """Apply rows of changes to lists."""
+    """Apply rows of changes to lists: what leaves, then what enters, maybe on another partition."""
     for row in rows:
         for one in row["left"]:
             del lists[one][row["object_id"]]
+    for row in rows:
         for one, score in zip(row["entered"], row["scores"], strict=True):
             held = lists.setdefault(one, {})
             assert held.get(row["object_id"]) != score
@@ -65,6 +67,7 @@ def follow(lists, rows):
 
 
 WINDOWS = {"count": WindowSize(count=60), "time": WindowSize(duration_ms=4_000)}
+SPLIT = {"count": WindowSize(count=25), "time": WindowSize(duration_ms=3_000)}
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -94,3 +97,21 @@ def test_every_mechanism_gives_what_the_definition_gives(part, mechanism, first_
         require_same(lists, definition.results(definition.subscriptions))
     # Only what was lost has to be evaluated anew: in most batches replicas know enough.
     assert evaluated.count(True) >= 8
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("part", seeds(2), ids=named)
+def test_so_it_is_however_rows_fall_into_batches(part, mechanism, window, tmp_path):
+    """Late, twice, retracted before they come: against the definition as `test_batches` has it."""
+    rows = Rows(part.start, booleans=False)
+    size = SPLIT[window]
+    cluster = Cluster(tmp_path, mechanism, size, 3)
+    lists, seen, subscribed = {}, [], {}
+    for number, (begun, batch) in enumerate(rows.batches()):
+        if number % 7 == 4:
+            cluster.forget("*")
+        follow(lists, cluster.apply(*read(begun, batch)))
+        seen += batch
+        subscribed |= {row["subscription_id"]: row for row in begun}
+        require_same(lists, results(subscribed, seen, size))
