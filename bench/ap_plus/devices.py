@@ -1,6 +1,7 @@
 """Figures 26 and 27 of `bench ap-plus`: what devices say and are sent, and how long the server works.
 
-Elaps, which the paper compares with, is left out: it is not described there.
+Elaps, which the paper compares with, is left out: it is not described there. `ap-plus-safe` finds its
+matches with IQF+ and does the move of the AP+-Tree besides, so the time of the server is that of both.
 """
 
 from __future__ import annotations

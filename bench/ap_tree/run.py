@@ -61,7 +61,10 @@ def _sweep(
 
 
 def _figure_11(base: ApTreeParameters) -> list[Setting]:
-    names = ("ap-tree", "ap-tree-dp", "ap-tree-kpriority", "ap-tree-spriority", "ap-tree-trie-qd")
+    names = (
+        *("ap-tree", "ap-tree-dp", "ap-tree-kpriority", "ap-tree-spriority", "ap-tree-trie-qd"),
+        "ap-tree-rarest-first",
+    )
     small = replace(base, area_min=0.00001, area_max=0.00001)
     return [Setting(name, {}, small) for name in names]
 

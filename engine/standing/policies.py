@@ -19,11 +19,12 @@ cskyband
         C(n) = n/|W| * k (1 + ln(n/k))  +  cost * n/|W| / ((n - k + 1) (2 n + n - k + 2))
 
     which is equation 13 with the size of a k-skyband for |s.A| (equation 9 has 0 for it at n = k) and
-    equation 12 for Z, in looks at an entry; |W| does not matter to where it is least. The cost of a
-    retrieval is the running mean of what those of the subscription took. With windows of so many seconds
-    arrivals and expiries are as frequent as each other in the long run (section 6.3): the same n. Its
-    random walk strays as far as it likes, and finding whom a message concerns costs nothing in it: so it
-    holds less than is best.
+    equation 12 for Z, in looks at an entry; |W| does not matter to where it is least. Theta is the length
+    behind the n-th, and not estimated from a history of prob(theta). The cost of a retrieval is that of
+    its batch, divided by the subscriptions in it, and half of that before: those that were filled
+    together have one cost, and with one k one n, until some of them are filled again. With windows of so
+    many seconds nothing is estimated of the load to come (section 6.3): arrivals and expiries are as
+    frequent as each other in the long run, which gives the same n.
 skyband
     Whatever has at least a share of the k-th best score (0.95 is the sweet spot of figure 10).
 kmax
