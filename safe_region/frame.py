@@ -21,9 +21,6 @@ LONGITUDE_MAX_DEG = 180.0
 LATITUDE_MAX_DEG = 89.0
 """Closer to a pole the equirectangular projection has no useful scale."""
 
-SIDE_M_MIN = 1.0
-"""Of an area: what is narrower is a mistake, and its diagonal no scale for scores."""
-
 
 class Area(NamedTuple):
     """A closed longitude-latitude rectangle in degrees (WGS84)."""
@@ -71,8 +68,8 @@ class Frame:
         Raises
         ------
         ValueError
-            If a bound is not finite, or the area is empty or narrower than a metre, crosses the
-            antimeridian or comes within one degree of a pole.
+            If a bound is not finite, the area is empty, crosses the antimeridian or comes within
+            one degree of a pole.
         """
         for name, value in zip(Area._fields, area, strict=True):
             if not math.isfinite(value):
@@ -92,9 +89,6 @@ class Frame:
         x_scale = y_scale * math.cos(math.radians(lat0))
         width = (area.lon_max - area.lon_min) * x_scale
         height = (area.lat_max - area.lat_min) * y_scale
-        for name, side_m in (("from west to east", width), ("from south to north", height)):
-            if side_m < SIDE_M_MIN:
-                raise ValueError(f"area is {side_m:.3g} m {name}, must be at least {SIDE_M_MIN:g} m")
         return cls(area, lon0, lat0, x_scale, y_scale, math.sqrt(width * width + height * height))
 
     @property

@@ -87,9 +87,3 @@ async def test_a_large_area_is_warned_of_when_a_server_starts(tmp_path, caplog):
             warnings = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
         (shown,) = re.findall(r"```\n(ranking and ranges use .*?)\n```", OPERATIONS, re.DOTALL)
         assert warnings == ([shown.replace("\n", " ")] if name == "Italy" else [])
-
-
-@pytest.mark.parametrize("text", ["14,35,14.000001,36", "14,35,15,35.000000000000007"])
-def test_an_area_narrower_than_a_metre_is_refused(text):
-    with pytest.raises(ValueError, match=r"m from .*, must be at least 1 m"):
-        Frame.of(Area(*map(float, text.split(","))))
