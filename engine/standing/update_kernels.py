@@ -301,8 +301,8 @@ def remove(
     """Take objects out of buffers, of one window only or, if that is NOTHING, of all.
 
     Drops are written if they are to be told, what takes the place of the dropped always; what expires is
-    not told. `touched` gets those whose buffers must be built anew, maybe several times, and `shrunk` those
-    of whose k results one goes that is not told.
+    not told. `touched` gets those whose buffers must be built anew, maybe several times, and `shrunk`
+    those of whose k results one goes that is not told.
 
     Returns
     -------
