@@ -30,6 +30,7 @@ from nearcast.model import (
     SubscriptionState,
     TopK,
 )
+from nearcast.protocol.placement import PlacementWarning
 from nearcast.protocol.subscription import Subscription
 from nearcast.publisher import Publisher
 from nearcast.transport.channel import Tls
@@ -60,6 +61,7 @@ __all__ = [
     "LiveObject",
     "Match",
     "NearcastError",
+    "PlacementWarning",
     "Polygon",
     "Publisher",
     "Reason",

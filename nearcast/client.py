@@ -24,12 +24,15 @@ from nearcast.publisher import Publisher
 from nearcast.transport.calls import patiently
 from nearcast.transport.channel import Channel, Tls, TokenSource
 from nearcast.transport.codec import FLEET, SINGLE, Codec
+from nearcast.transport.device_in_use import attach_when_free, checked_wait_s
 from nearcast.transport.device_stream import DeviceStream
 from nearcast.v1 import control_service_pb2, device_service_pb2
 from safe_region.idf import IdfTable
 
 _NONCE_BYTES = 16
-_KEEPALIVE_S = 30.0
+_KEEPALIVE_S = 240.0
+"""Beyond a third of the server's lease: devices give signs of life themselves by then, so a phone that is
+silent wakes its radio for these alone."""
 _KEEPALIVE_S_MIN = 0.001
 _KEEPALIVE_S_MAX = 24.0 * 3600.0
 
@@ -61,9 +64,16 @@ class Client:
         accuracy_m: float = 0.0,
         privacy_radius_m: float = 0.0,
         prefetch_m: float = 0.0,
+        take_over: bool = False,
+        wait_s: float | None = None,
         chance: random.Random | None = None,
     ) -> Device:
         """Attach a device on a stream of its own.
+
+        A device has one instance of the app at a time. If another one is attached, this one takes its
+        place at once if `token` is that of this device, or with `take_over`: the other one ends, its
+        subscriptions with `Reason.SUPERSEDED`. Otherwise the SDK waits until the other one is gone, for
+        as long as the server says that it takes to notice one that has vanished, and logs how long.
 
         Parameters
         ----------
@@ -79,23 +89,38 @@ class Client:
         prefetch_m
             How far before the edge of a safe region the device reports already, so that the next one is
             there in time.
+        take_over
+            Whether to take the place of another instance that is attached.
+        wait_s
+            How long to wait for another instance to be gone; 0 to be refused at once, None for as long as
+            the server says.
         chance
             Where blurs come from; for tests.
 
         Raises
         ------
         RefusedError
-            If another instance of this device is attached, or the token is refused.
+            If another instance of this device is still attached (`Reason.DEVICE_IN_USE`), or the token is
+            refused.
         UnavailableError
             If the server cannot be reached.
         """
-        stream = self._stream(SINGLE)
-        try:
-            location = Location(lon, lat, accuracy_m, privacy_radius_m, chance)
-            return await self._attach(stream, device_id, location, prefetch_m, owns_link=True)
-        except BaseException:
-            await stream.close()
-            raise
+        wait_s = checked_wait_s(wait_s)
+        location = Location(lon, lat, accuracy_m, privacy_radius_m, chance)
+
+        async def attach() -> Device:
+            stream = self._stream(SINGLE)
+            try:
+                return await self._attach(
+                    stream, device_id, location, prefetch_m, owns_link=True, take_over=take_over
+                )
+            except BaseException:
+                await stream.close()
+                raise
+
+        device = await attach_when_free(attach, device_id, wait_s)
+        device.check_placement(stacklevel=2)
+        return device
 
     @asynccontextmanager
     async def fleet(self) -> AsyncIterator[Fleet]:
@@ -313,6 +338,7 @@ class Client:
         prefetch_m: float,
         *,
         owns_link: bool,
+        take_over: bool,
     ) -> Device:
         session = DeviceSession(
             device_id,
@@ -321,6 +347,7 @@ class Client:
             lambda request: stream.send(device_id, request),
             location,
             prefetch_m,
+            take_over=take_over,
         )
         device = Device(session, stream, self.forget_device, owns_link=owns_link)
         await stream.add(session)
@@ -353,12 +380,22 @@ class Fleet:
         accuracy_m: float = 0.0,
         privacy_radius_m: float = 0.0,
         prefetch_m: float = 0.0,
+        take_over: bool = False,
+        wait_s: float | None = None,
         chance: random.Random | None = None,
     ) -> Device:
         """Attach a device; it behaves like one of `Client.attach`, and takes the same parameters."""
+        wait_s = checked_wait_s(wait_s)
         location = Location(lon, lat, accuracy_m, privacy_radius_m, chance)
-        client = self._client
-        return await client._attach(self._stream, device_id, location, prefetch_m, owns_link=False)  # noqa: SLF001
+
+        async def attach() -> Device:
+            return await self._client._attach(  # noqa: SLF001
+                self._stream, device_id, location, prefetch_m, owns_link=False, take_over=take_over
+            )
+
+        device = await attach_when_free(attach, device_id, wait_s)
+        device.check_placement(stacklevel=2)
+        return device
 
 
 @asynccontextmanager
@@ -382,8 +419,10 @@ async def connect(
     tls
         How to verify the server; None for a connection without encryption.
     keepalive_s
-        Between signs of life of the connection; one that gives none for as long, at most ten seconds, is
-        broken off and made anew. Servers hang up on who gives them more often than every ten seconds.
+        After so long without anything from the server the connection itself is asked for a sign of life;
+        one that gives none within ten seconds is broken off and made again. At least 10 s: servers hang
+        up on clients that ask more often. A server that leaves a request without a response is noticed
+        within five seconds whatever this is (`Subscription.state`).
     """
     client = Client(_channel(target, token, tls, keepalive_s))
     try:

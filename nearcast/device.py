@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from nearcast.errors import RefusedError, invalid
 from nearcast.geofence import Geofence
-from nearcast.model import Boolean, Counters, Match, Spec
+from nearcast.model import Boolean, Counters, Match, Spec, SubscriptionState
 from nearcast.protocol.clock import LEAP_MS
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.subscription import Subscription
 from nearcast.transport.device_stream import DeviceStream
 from safe_region.frame import Frame
+
+_DECIDED = (
+    SubscriptionState.EXACT,
+    SubscriptionState.TOO_VAGUE,
+    SubscriptionState.TOO_MANY,
+    SubscriptionState.ENDED,
+)
 
 
 class Device:
@@ -114,28 +123,54 @@ class Device:
         RefusedError
             If a number is out of its limits; the old position is kept.
         """
-        self._session.move(lon, lat, heading_deg, speed_mps, accuracy_m)
+        session = self._session
+        session.move(lon, lat, heading_deg, speed_mps, accuracy_m)
+        if not session.frame.covers(lon, lat):
+            self.check_placement(stacklevel=2)
         self._wake_later()
         await self._stream.room()
 
     async def search(self, spec: Spec) -> list[Match]:
         """Return the result of a subscription here and now, without standing.
 
-        Exact at the true position of a private device too, which `Client.search` would have to be told. A
-        time to dwell does not matter.
+        Exact at the true position of a private device too, which `Client.search` would have to be told,
+        and at a poor fix as if that were right. A time to dwell does not matter.
 
         Raises
         ------
         RefusedError
-            If the server refuses it, naming field, value and limit.
+            If the server refuses it, naming field, value and limit. So is a search of a device whose
+            position is too vague for an exact result: `Reason.INVALID_FIELD`, for `privacy_radius_m` or
+            `accuracy_m`.
         """
         if isinstance(spec, Boolean):
             spec = replace(spec, dwell_s=0.0)
         subscription = await self.subscribe(spec)
         try:
+            async with aclosing(subscription.states()) as states:
+                state = await anext(one async for one in states if one in _DECIDED)
+            is_vague = not self._session.location.is_exact
+            if state is SubscriptionState.TOO_VAGUE or (state is SubscriptionState.TOO_MANY and is_vague):
+                raise self._too_vague()
+            if subscription.error is not None:
+                raise subscription.error
             return subscription.results()
         finally:
             await subscription.unsubscribe()
+
+    def _too_vague(self) -> RefusedError:
+        """Return why a result cannot be exact here."""
+        location = self._session.location
+        field = "privacy_radius_m" if location.is_private else "accuracy_m"
+        value = location.privacy_radius_m if location.is_private else location.accuracy_m
+        limit = "small enough for the server to cover it: it sends only so many objects"
+        return invalid(field, value, limit)
+
+    def check_placement(self, *, stacklevel: int) -> None:
+        """Warn if the device is where none is likely to be; `stacklevel` as of `warnings.warn`."""
+        session = self._session
+        location = session.location
+        session.placement.check(session.frame, location.lon, location.lat, stacklevel + 1)
 
     def geofence(self) -> Geofence:
         """Return a circle about the device within which it has nothing to say.

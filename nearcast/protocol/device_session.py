@@ -9,6 +9,7 @@ under way, and only one.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from collections.abc import Callable, Collection, Iterable
@@ -22,6 +23,7 @@ from nearcast.protocol.delta_sequence import DeltaSequence
 from nearcast.protocol.location import Location
 from nearcast.protocol.motion import UNKNOWN_MOTION, Motion
 from nearcast.protocol.names import LENGTH_MAX, checked_name
+from nearcast.protocol.placement import Placement
 from nearcast.protocol.request_sender import Request, RequestSender
 from nearcast.protocol.specs import spec_from, spec_message
 from nearcast.protocol.subscription import Subscription
@@ -53,6 +55,8 @@ class DeviceSession:
         The device's position, and what of it may be told.
     prefetch_m
         How far before the edge of a region the device reports already.
+    take_over
+        Whether to take the place of another instance that is attached when this one is welcomed first.
     """
 
     def __init__(
@@ -63,6 +67,8 @@ class DeviceSession:
         send: Callable[[Request], None],
         location: Location,
         prefetch_m: float = 0.0,
+        *,
+        take_over: bool = False,
     ) -> None:
         self.device_id = checked_name(device_id, "device_id")
         self.clock = clock
@@ -73,8 +79,12 @@ class DeviceSession:
         self.matches_max = 0
         self.name_length_max = LENGTH_MAX
         self.registry = SubscriptionRegistry(self)
+        self.placement = Placement(device_id)
         self.is_online = False
         self.was_online = False
+        self.is_responsive = True
+        """Whether the server has not left a request without a response for seconds."""
+        self.state_watchers: set[asyncio.Event] = set()
         self.retry_deadline_s = 0.0
         """Event loop time until which a device that was never online keeps trying to connect."""
         self.error: NearcastError | None = None
@@ -83,6 +93,7 @@ class DeviceSession:
         self.lease_ms = 0
         """How long the server lets this device be silent; 0 for ever."""
         self._nonce = nonce
+        self._take_over = take_over
         self._sequence = DeltaSequence()
         self._sender = RequestSender(location, send, self.counters, clock, self._sequence)
         self._pongs: dict[int, Callable[[], None]] = {}
@@ -111,14 +122,31 @@ class DeviceSession:
             subscription.is_waiting for subscription in self.subscriptions.values()
         )
 
+    @property
+    def is_response_due(self) -> bool:
+        """Whether the server has a request, of whatever kind, that it has not answered."""
+        return self.is_waiting or bool(self._pongs) or self.registry.is_ending
+
     def connect(self) -> None:
         """Say hello on a new stream, unless this session has ended: nobody would answer for it."""
         if self.error is None:
-            self._sender.hello(self.device_id, self._nonce)
+            take_over = self._take_over and not self.was_online
+            self._sender.hello(self.device_id, self._nonce, take_over=take_over)
+
+    def set_responsive(self, *, is_responsive: bool) -> None:
+        """Note that the server has stopped to respond, or does again."""
+        self.is_responsive = is_responsive
+        self._wake_state_watchers()
+
+    def _wake_state_watchers(self) -> None:
+        """Let those look who watch the states of subscriptions."""
+        for changed in self.state_watchers:
+            changed.set()
 
     def disconnect(self) -> None:
         """Note that the stream is gone."""
         self.is_online = False
+        self.is_responsive = True  # as far as anybody knows; there is no stream to see it on
         for subscription in self.subscriptions.values():
             subscription.interrupted()
             subscription.notice(ChangeReason.RESUMED)
@@ -126,6 +154,7 @@ class DeviceSession:
             answered()
         self._pongs.clear()
         self.registry.interrupted()
+        self._wake_state_watchers()
         self.on_event()
 
     def fail(self, error: NearcastError) -> None:
@@ -157,6 +186,7 @@ class DeviceSession:
                 self._receive_detached(RefusedError.from_wire(response.detached.error))
             case None:
                 _log.debug("an event of a newer server is ignored")
+        self._wake_state_watchers()
         self.on_event()
 
     def _receive_welcome(self, welcome: device_service_pb2.Welcome) -> None:
@@ -274,7 +304,11 @@ class DeviceSession:
     ) -> None:
         """Take over a new fix; report it if some region does not cover it."""
         self.require_open()
-        if accuracy_m and any(one.needs_exact_position for one in self.subscriptions.values()):
+        if (
+            accuracy_m
+            and self.location.is_exact
+            and any(one.needs_exact_position for one in self.subscriptions.values())
+        ):
             raise invalid("accuracy_m", accuracy_m, _EXACT)
         motion = Motion.checked(heading_deg, speed_mps)
         self.location.move(lon, lat, accuracy_m)
@@ -285,6 +319,8 @@ class DeviceSession:
             subscription.pass_time(now_ms)
             subscription.move(now_ms)
         self._check(self.subscriptions.values(), motion)
+        if self.state_watchers:
+            self._wake_state_watchers()
 
     def pass_time(self) -> None:
         """Forget what has expired; report if too little is left."""
@@ -295,6 +331,7 @@ class DeviceSession:
                 self._check((subscription,))
         if self.clock.is_virtual:
             self.beat()
+        self._wake_state_watchers()
         self.on_event()
 
     def _forget_expired(self) -> None:
@@ -366,6 +403,7 @@ class DeviceSession:
         self, subscription: Subscription, on_ended: Callable[[], None] = lambda: None
     ) -> None:
         """End a subscription; call back when the server knows, or when there is no stream."""
+        self._wake_state_watchers()
         if self.registry.end(subscription, on_ended if self.is_online else None):
             self._sender.unsubscribe(subscription.id)
         else:
@@ -379,7 +417,7 @@ class DeviceSession:
     def beat(self) -> None:
         """Give a sign of life, if it is due."""
         if self.is_online and self.lease_ms and self.clock.steady_ms() >= self.beat_due_ms:
-            self._sender.ping()
+            self.ping(lambda: None)
 
     def ping(self, on_pong: Callable[[], None]) -> None:
         """Ask for a sign of life behind everything before it. Called back on disconnection too."""

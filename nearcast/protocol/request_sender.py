@@ -61,7 +61,7 @@ class RequestSender:
         self.sent_ms = 0
         """When something was last said, in steady time."""
 
-    def hello(self, device_id: str, nonce: bytes) -> None:
+    def hello(self, device_id: str, nonce: bytes, *, take_over: bool = False) -> None:
         """Say who this is, and which version it has."""
         shared, margin_m = self._shown()
         hello = device_service_pb2.Hello(
@@ -71,6 +71,7 @@ class RequestSender:
             position=shared.position(),
             margin_m=margin_m,
             epoch=self._sequence.epoch,
+            take_over=take_over,
         )
         self._say(Request(hello=hello))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
 from typing import Protocol
 
 from nearcast.errors import ClosedError, NearcastError
@@ -50,6 +51,9 @@ _REMOVALS = {
 }
 
 
+_NOTHING = Evaluation([], -math.inf, exact=False, is_lacking=True)
+
+
 class Host(Protocol):
     """What a subscription needs to know of the device session that it belongs to."""
 
@@ -62,6 +66,10 @@ class Host(Protocol):
     """The most objects that the server sends of a result that has no k."""
     is_online: bool
     """Whether there is a stream."""
+    is_responsive: bool
+    """Whether the server has not left a request without a response for seconds."""
+    state_watchers: set[asyncio.Event]
+    """Set whenever the state of some subscription may have changed."""
 
     @property
     def frame(self) -> Frame:
@@ -103,6 +111,7 @@ class Subscription(ChangingSpec):
         self._duration_ms = duration_ms(spec.window)
         self._objects: dict[int, LiveObject] = {}
         self._known = False  # the first delta has come
+        self._is_unplaced = False  # the server does not evaluate it: the device's position was too vague
         self._pending_report = 0  # sequence of a report that waits for its delta
         self._next_expiry_ms = 0
         self._policy = ReportPolicy(self.region, self._host.prefetch_m, self._sent)
@@ -115,9 +124,9 @@ class Subscription(ChangingSpec):
         host = self._host
         if self.error is not None:
             return SubscriptionState.ENDED
-        if host.is_caught_up:
+        if host.is_responsive and host.is_caught_up:
             return self._state_in_sync()
-        if host.is_online:
+        if host.is_responsive and host.is_online:
             return SubscriptionState.CATCHING_UP
         window = self.spec.window
         is_told = window is not None and window.count is not None
@@ -136,7 +145,8 @@ class Subscription(ChangingSpec):
             return SubscriptionState.EXACT
         if evaluation.is_capped:
             return SubscriptionState.TOO_MANY
-        if self._policy.is_too_vague(host.frame, host.location, evaluation):
+        is_too_vague = self._policy.is_too_vague(host.frame, host.location, evaluation)
+        if is_too_vague or self._waits_for_position:
             return SubscriptionState.TOO_VAGUE
         return SubscriptionState.STALE
 
@@ -190,6 +200,29 @@ class Subscription(ChangingSpec):
         finally:
             self._watchers.discard(watcher)
 
+    async def states(self) -> AsyncGenerator[SubscriptionState, None]:
+        """Yield `state` whenever it changes, beginning with what it is now.
+
+        A slow reader gets the latest; what came and went in between is left out. STALE is yielded each
+        time that a response is due, however soon that comes: an app that shows it may want to wait for a
+        second first. Ends after ENDED.
+        """
+        changed = asyncio.Event()
+        watchers = self._host.state_watchers
+        watchers.add(changed)
+        try:
+            seen: SubscriptionState | None = None
+            while seen is not SubscriptionState.ENDED:
+                changed.clear()
+                state = self.state
+                if state is not seen:
+                    seen = state
+                    yield state
+                if state is not SubscriptionState.ENDED:
+                    await changed.wait()
+        finally:
+            watchers.discard(changed)
+
     def geofence(self) -> Geofence:
         """Return a circle about the device within which this subscription has nothing to say."""
         if self.error is not None:
@@ -238,6 +271,7 @@ class Subscription(ChangingSpec):
         buffer = self.region.buffer
         self._objects = {key: one for key, one in self._objects.items() if key in buffer}
         self._known = True
+        self._is_unplaced = self.spec.region.needs_exact_position and delta.WhichOneof("bound") is None
         if self._dwell is not None:
             ids = [one.object_id for one in added]
             self._dwell.hold(self._host.clock.now_ms(), self._host.point, self._objects, ids)
@@ -297,7 +331,9 @@ class Subscription(ChangingSpec):
         """Whether the device must tell the server where it is. Usually O(1)."""
         host = self._host
         location, point = host.location, host.point
-        if self.is_waiting or self._policy.is_quiet(point, location.accuracy_m):
+        if self.is_waiting or (self._is_unplaced and not location.is_exact):
+            return False
+        if self._policy.is_quiet(point, location.accuracy_m):
             return False
         return self._policy.must_report(host.frame, location, point, self._evaluate())
 
@@ -305,6 +341,8 @@ class Subscription(ChangingSpec):
         """Radius on the plane within which nothing has to be sent."""
         if not self._known or self.is_changing:
             return 0.0
+        if self._waits_for_position:
+            return math.inf
         host = self._host
         return self._policy.fence_m(host.frame, host.location, self._evaluate())
 
@@ -365,7 +403,14 @@ class Subscription(ChangingSpec):
             end_ms = min(end_ms, item.created_ms + self._duration_ms)
         return Buffered(item.id, place.x_m, place.y_m, r_m, end_ms, area)
 
+    @property
+    def _waits_for_position(self) -> bool:
+        """Whether nothing is known, and cannot be until the device knows exactly where it is."""
+        return self._is_unplaced and not self._host.location.is_exact
+
     def _evaluate(self) -> Evaluation:
+        if self._is_unplaced:
+            return _NOTHING
         host = self._host
         point = host.point
         now_ms = host.clock.now_ms()

@@ -87,6 +87,11 @@ class SubscriptionRegistry:
         self._on_ended[subscription.id] = on_ended
         return True
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether the server has not confirmed an end that it was asked for."""
+        return bool(self._on_ended)
+
     def ended(self, subscription_id: int) -> None:
         """Note that the server knows of an end."""
         self._ended_ids.discard(subscription_id)

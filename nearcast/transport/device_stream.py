@@ -26,6 +26,7 @@ from nearcast.transport.calls import PATIENCE_S, is_coming_back, refusal, wait_b
 from nearcast.transport.channel import STREAM_METADATA, Channel, TokenError
 from nearcast.transport.codec import FLEET, SINGLE, Codec, Waiting
 from nearcast.transport.lease_renewal import LeaseRenewal
+from nearcast.transport.server_watch import ServerWatch
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +76,7 @@ class DeviceStream:
         self._rebuild = asyncio.Event()
         self._change = asyncio.Event()
         self._renewal = LeaseRenewal()
+        self._watch = ServerWatch(self._is_response_due, self._note_silence)
         self.on_close: Callable[[DeviceStream], None] = lambda _stream: None
 
     # -- for devices -----------------------------------------------------------------------------
@@ -85,6 +87,8 @@ class DeviceStream:
             return
         if request.HasField("hello"):
             self._hellos.sent(device_id)
+        if not request.HasField("ack"):
+            self._watch.requested(device_id)
         self._queue.append((device_id, request))
         self._queued.set()
         if len(self._queue) >= _QUEUE_MAX:
@@ -302,10 +306,12 @@ class DeviceStream:
     async def _read(self, call: Any) -> None:  # noqa: ANN401
         only = next(iter(self.sessions), "")
         while (message := await call.read()) is not grpc.aio.EOF:
+            self._watch.arrived()
             for device_id, response in self._codec.unpack(message, only):
                 session = self.sessions.get(device_id)
                 if self._hellos.is_current(device_id, response) and session is not None:
                     session.receive(response)
+                    self._watch.responded(device_id)
             if self._drop_failed() and not self.sessions:
                 return
             if message.HasField("go_away"):
@@ -327,6 +333,17 @@ class DeviceStream:
                         return  # the stream has ended: whoever reads, or the next one, tells why
         with contextlib.suppress(grpc.aio.InternalError):  # the stream has ended
             await call.done_writing()
+
+    def _is_response_due(self, device_id: str) -> bool:
+        session = self.sessions.get(device_id)
+        return session is not None and session.is_response_due
+
+    def _note_silence(self, is_silent: bool) -> None:  # noqa: FBT001 - its only argument
+        """Let devices know that the server has stopped to respond, or does again."""
+        if is_silent:
+            _log.info("the server does not respond")
+        for session in self.sessions.values():
+            session.set_responsive(is_responsive=not is_silent)
 
     def _go_away(self) -> None:
         """Send nothing more on this stream; its devices connect again on the next."""
@@ -363,6 +380,7 @@ class DeviceStream:
         was_streaming, self._streaming = self._streaming, False
         self._queue.clear()
         self._hellos.clear()
+        self._watch.clear()
         self._room.set()
         if was_streaming:  # if not, they are disconnected already
             for session in self.sessions.values():

@@ -218,7 +218,7 @@ def _may_take_over(hello: c.Hello) -> bool:
     """Whether an instance may take the place of another one.
 
     It asks for it, or it is a new one that shows the device's own token. One that reconnects has an
-    epoch: if another one is attached now, it has itself been replaced meanwhile, and has to ask.
+    epoch: if another one is attached now, it has been replaced meanwhile itself, and has to ask.
     """
     is_new = hello.epoch == 0
     return hello.take_over or (is_new and is_own_device(hello.outbox.principal, hello.device_id))

@@ -43,8 +43,9 @@ from server.store import SqliteStore
 from tests.support.amounts import examples
 
 PLANE = Frame(Area(-9.0, -9.0, 9.0, 9.0), 0.0, 0.0, 1.0, 1.0, 26.0)
-LIMITS = Limits(outbox_max=4, retained_max=6)
 LEASE_MS = 40
+TAKE_OVER_MS = 10
+LIMITS = Limits(outbox_max=4, retained_max=6, take_over_ms=TAKE_OVER_MS)
 WORDS = ("a", "b")
 DEVICES = ("d1", "d2")
 
@@ -144,6 +145,7 @@ class DeliveryRule(RuleBasedStateMachine):
         self.coordinator.recover(self.store.recover())
         self.coordinator.advance(self.now_ms)
         self.last_nonce: dict[str, bytes] = {}
+        self.took_over_ms: dict[str, int] = {}
         self.reported: dict[str, int] = {}
         self.missed: dict[str, int | None] = dict.fromkeys(DEVICES)
         # How many deltas a detached device has missed, as long as all of them should be at hand.
@@ -198,25 +200,41 @@ class DeliveryRule(RuleBasedStateMachine):
     def greet(self, name: str, which: int, kind: str, back: int) -> None:
         self.hello(name, which, kind, back)
 
-    def hello(self, name: str, which: int, kind: str, back: int = 0) -> None:
+    @rule(name=devices, which=instances)
+    def insist(self, name: str, which: int) -> None:
+        """Attach, whoever is attached: unless that one has just done so, too."""
+        self.hello(name, which, "right", take_over=True)
+
+    def hello(self, name: str, which: int, kind: str, back: int = 0, *, take_over: bool = False) -> None:
         app, other = self.apps[name][which], self.attached(name)
         if kind == "backup":
             app.memory = copy.deepcopy(app.backups[-1 - back % len(app.backups)])
         version = app.memory.version + (100 if kind == "future" else 0)
         outbox = self.outbox()
-        command = c.Hello(outbox, name, app.nonce, version, Place(0.0, 0.0), app.memory.epoch)
+        place, epoch = Place(0.0, 0.0), app.memory.epoch
+        command = c.Hello(outbox, name, app.nonce, version, place, epoch, take_over)
         state = self.state(name)
-        if other is not None and other is not app:
+        is_another = other is not None and other is not app
+        left_ms = self.took_over_ms.get(name, -TAKE_OVER_MS) + TAKE_OVER_MS - self.now_ms
+        if is_another and (left_ms > 0 or not take_over):
             with pytest.raises(RefusalError) as refused:
                 self.carry_out(command)
             assert refused.value.reason is Reason.DEVICE_IN_USE
             assert self.state(name) is state
+            if take_over:
+                assert refused.value.retry_after_ms == left_ms
             return
+        if self.last_nonce.get(name) != app.nonce:
+            self.took_over_ms.pop(name, None)
+        if is_another:
+            self.took_over_ms[name] = self.now_ms
         if kind == "future":
             app.memory = Memory(version)  # whatever it holds is of another life
         was_at_hand = self.missed[name]
         before = app.outbox
         self.carry_out(command)
+        if is_another:
+            self.read_to_the_end(other)
         if before is not None:
             before.close()
         app.outbox = outbox
@@ -420,11 +438,7 @@ class DeliveryRule(RuleBasedStateMachine):
             assert self.state(name) in {None, State.PARKED}
             app = before[name]
             assert app is not None
-            outbox = self.line(app)
-            for _, event in self.coordinator.take(outbox, 1_000):
-                app.receive(event)
-            outbox.wrote()
-            assert app.outbox is None, "it is told"
+            self.read_to_the_end(app)
 
     @rule(is_time=st.integers(0, 7))
     def crash(self, is_time: int) -> None:
@@ -477,6 +491,14 @@ class DeliveryRule(RuleBasedStateMachine):
                 assert len(session._coalescer._deltas) <= LIMITS.outbox_max
             assert len(session._replay or ()) <= LIMITS.retained_max
             assert session.state is not State.PARKED or session._replay is None
+
+    def read_to_the_end(self, app: App) -> None:
+        """Let an instance read all there is; it is told that it is not attached any more."""
+        outbox = self.line(app)
+        for _, event in self.coordinator.take(outbox, 1_000):
+            app.receive(event)
+        outbox.wrote()
+        assert app.outbox is None, "it is told"
 
     # -- help ------------------------------------------------------------------------------------
 
