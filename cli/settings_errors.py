@@ -96,10 +96,15 @@ def _given(flags: dict[str, Any], config: Path | None) -> _Given:
 
 
 def _entries(config: Path) -> dict[str, Any]:
+    text = ""
     try:
-        return tomllib.loads(config.read_text(encoding="utf-8"))
+        text = config.read_text(encoding="utf-8")
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise WrongUseError(f"{config} is no TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
+        # What is not closed is noticed at the end.
+        end = f"at the end, line {len(text.splitlines())}"
+        reason = str(error).replace("at end of document", end)
+        raise WrongUseError(f"{config} is no TOML: {reason[:1].lower()}{reason[1:]}") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise WrongUseError(f"{config} is no text in UTF-8 (at line {line})") from None

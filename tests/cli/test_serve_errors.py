@@ -108,8 +108,11 @@ def test_secrets_are_not_shown():
             b'tokens = "geheim"\n',
             "tokens in {config} must be texts: in a variable a JSON list of them, in the",
         ),
-        (b"area = [1, 2\n", "{config} is no TOML: unclosed array (at "),
-        (b"port = 1\nport 2\n", "{config} is no TOML: expected '=' after a key"),
+        (b"area = [1, 2\n", "{config} is no TOML: unclosed array (at the end, line 1)"),
+        (
+            b"port = 1\nport 2\n",
+            "{config} is no TOML: expected '=' after a key in a key/value pair (at line 2",
+        ),
         (b'store = "\xff"\n', "{config} is no text in UTF-8 (at line 1)"),
     ],
 )

@@ -34,8 +34,9 @@ def test_java_home_comes_before_the_path(tmp_path):
     _runtime(tmp_path / "path", 17)
     environment = {"JAVA_HOME": str(tmp_path / "home"), "PATH": str(tmp_path / "path" / "bin")}
     found = java.find_java(environment, tmp_path / "cache")
-    assert found == java.Java(tmp_path / "home", 21, "JAVA_HOME")
-    assert not (tmp_path / "cache").exists()
+    assert (found.version, found.source) == (21, "JAVA_HOME")
+    launcher = found.home / "bin" / "java"
+    assert str(tmp_path / "home" / "bin" / "java") in launcher.read_text()
 
 
 @pytest.mark.parametrize("version", ["1.8", "11", "16"])
@@ -52,14 +53,28 @@ def test_a_java_home_without_java_is_passed_over(tmp_path):
     assert java.find_java(environment, tmp_path / "cache").source == "PATH"
 
 
-def test_a_trimmed_java_gets_a_launcher_that_drops_one_argument(tmp_path):
-    executable = _runtime(tmp_path / "it's trimmed", 25, has_vector_module=False)
+@pytest.mark.parametrize("has_vector_module", [False, True])
+def test_a_launcher_drops_one_argument(tmp_path, has_vector_module):
+    """One that has the module warns of it, one that has not does not start with it."""
+    executable = _runtime(tmp_path / "it's Java", 25, has_vector_module=has_vector_module)
     environment = {"JAVA_HOME": str(executable.parent.parent), "PATH": ""}
     found = java.find_java(environment, tmp_path / "cache")
     assert found.home.is_relative_to(tmp_path / "cache")
     command = [found.home / "bin" / "java", "-a b", "--add-modules=jdk.incubator.vector", "$HOME", ""]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "-a b $HOME \n"
+
+
+@pytest.mark.parametrize("has_vector_module", [False, True])
+def test_where_no_launcher_can_be_written_only_a_full_java_will_do(tmp_path, has_vector_module):
+    executable = _runtime(tmp_path / "java", 25, has_vector_module=has_vector_module)
+    environment = {"JAVA_HOME": str(executable.parent.parent), "PATH": ""}
+    (tmp_path / "cache").write_text("a file")
+    if has_vector_module:
+        assert java.find_java(environment, tmp_path / "cache").home == tmp_path / "java"
+    else:
+        with pytest.raises(OSError, match="cache"):
+            java.find_java(environment, tmp_path / "cache")
 
 
 def test_the_wheel_is_the_last_resort(tmp_path):
