@@ -35,13 +35,17 @@ async def test_a_backup_of_a_running_server_serves_in_its_place(tmp_path):
     store, copy, again = (tmp_path / name for name in ("s.db", "copy.db", "again.db"))
     process = Process(AREA, "--port=0", f"--store={store}")
     ids = await filled(process)
-    assert "in use           True" in run("info", store)
+    found = {" ".join(line.split()) for line in run("info", store).splitlines()}
+    assert {"in use yes", "subscriptions top-k 1"} <= found
+    assert any(line.startswith("server time 20") and line.endswith(" UTC") for line in found)
+    assert "another server has it open" in refused("store", "compact", store)
     run("backup", store, copy)
     async with nearcast.connect(process.target) as client:
         await client.publisher().retract(ids[0])
     assert run("check", store) == f"{store}: 0 problems\n"
     process.signal(signal.SIGKILL)
-    assert "objects          49" in run("info", store)
+    assert "objects 49" in {" ".join(line.split()) for line in run("info", store).splitlines()}
+    assert run("compact", store).startswith(f"{store}: ")
     run("restore", copy, again)
     process = Process(AREA, "--port=0", f"--store={again}")
     try:
@@ -68,7 +72,7 @@ async def test_damage_is_named_and_found_by_the_server_too(tmp_path):
     assert "is damaged" in refused("store", "backup", str(store), str(tmp_path / "copy.db"))
 
 
-@pytest.mark.parametrize("command", ["info", "check"])
+@pytest.mark.parametrize("command", ["info", "check", "compact"])
 def test_what_is_not_there(tmp_path, command):
     assert "is not there" in refused("store", command, str(tmp_path / "s.db"))
 
@@ -93,5 +97,5 @@ def test_help():
         check=True,
         cwd=ROOT,
     )
-    for command in ("backup", "restore", "check", "info"):
+    for command in ("backup", "restore", "check", "compact", "info"):
         assert command in done.stdout

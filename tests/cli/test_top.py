@@ -1,4 +1,4 @@
-"""`nearcast top` and `nearcast inspect`: what they show of a server, and how they fail."""
+"""`nearcast top`, `inspect` and `forget`: what they show of a server, and how they fail."""
 
 from __future__ import annotations
 
@@ -13,12 +13,23 @@ from rich.console import Console
 
 import nearcast
 from cli.top_frame import History, Sample
-from nearcast import Distribution, GeoObject, ServerState, ServerStatus, TopK
+from nearcast import (
+    Boolean,
+    Circle,
+    Distribution,
+    GeoObject,
+    RefusedError,
+    ServerState,
+    ServerStatus,
+    TopK,
+)
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
 
 
-def run(*arguments):
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, cwd=ROOT)
+def run(*arguments, said=None):
+    return subprocess.run(
+        [*COMMAND, *arguments], input=said, capture_output=True, text=True, check=False, cwd=ROOT
+    )
 
 
 def text_of(history):
@@ -99,23 +110,76 @@ def test_no_server(command):
 async def test_what_inspect_prints(process):
     async with nearcast.connect(process.target) as client:
         ids = await client.publisher().publish(
-            [GeoObject({"a"}, 14.5, 35.5, 60.0, payload=b"secret"), GeoObject({"b"}, 14.5, 35.5, 60.0)]
+            [
+                GeoObject({"a", "live music"}, 14.5, 35.5, 60.0, payload=b"secret", key="shop-1"),
+                GeoObject({"b"}, 14.5, 35.5, 60.0),
+            ]
         )
-        subscription = await (await client.attach("e", lon=14.5, lat=35.5)).subscribe(TopK({"a"}))
+        attached = await client.attach("e", lon=14.5, lat=35.5)
+        subscription = await attached.subscribe(TopK({"a"}))
+        await attached.subscribe(Boolean('a AND NOT b OR "live music"', Circle(900.0), moving=True))
         where = f"--server={process.target}"
         device = run("inspect", "device", "e", where).stdout
         name = ("inspect", "subscription", "e", str(subscription.id))
         held = run(*name, f"--object={ids[0]}", where).stdout
+        assert run(*name, "--key=shop-1", where).stdout == held
         other = run(*name, f"--object={ids[1]}", where, "--json").stdout
-        item = run("inspect", "object", str(ids[0]), where).stdout
+        item = run("inspect", "object", "--key=shop-1", where).stdout
         unknown = run("inspect", "device", "nobody", where)
-    assert device.startswith("device e: IN_SYNC\n")
-    assert f"subscription {subscription.id}: top_k, ANCHORED, awake" in device
+    assert device.startswith("device e: IN_SYNC, attached, and up to date with what it is sent\n")
+    assert "of silence\n" in device
+    assert f"subscription {subscription.id}: top-k, evaluated\n" in device
+    assert "asks for the 10 best of those with any of: a\n" in device
+    assert "alpha 0.5, similarity jaccard, distance scale the diagonal of the service area\n" in device
+    assert 'asks for all that match: (a AND NOT b) OR "live music"\n' in device
+    assert "range: 900.0 m, moves with the device\n" in device
     assert f"object {ids[0]}: HELD, the device holds it" in held
-    assert "reach inf m" in held
+    assert "anchor lon 14.500000, lat 35.500000" in held
+    assert "reach: without a bound, the device holds every object that has one of the keywords\n" in held
+    assert '  1  shop-1  a "live music"  14.500000  35.500000' in held
+    for text in ("inf", "object 0"):
+        assert text not in held
     assert json.loads(other)["judgement"]["verdict"] == "VERDICT_NO_COMMON_KEYWORD"
-    assert f"    e {subscription.id}\n" in item
+    assert item.startswith(f"object {ids[0]}, key 'shop-1': a \"live music\"\n")
+    assert f"    device e, {subscription.id}\n" in item
     assert "payload 6 bytes" in item
     assert "secret" not in item
     assert unknown.returncode == 1
     assert unknown.stderr.startswith("Error: device_id is 'nobody', must be ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ("inspect object", "Give OBJECT_ID or --key KEY."),
+        ("inspect object 1 --key=a", "Give OBJECT_ID or --key KEY."),
+        ("inspect subscription e 1 --object=1 --key=a", "Give --object or --key, not both."),
+        ("inspect object 99999999999999999999", "is not in the range"),
+    ],
+)
+def test_what_inspect_cannot_be_asked(arguments, text):
+    done = run(*arguments.split())
+    assert done.returncode == 2
+    assert text in done.stderr
+
+
+async def test_forget_asks_deletes_and_says_what_is_left(process):
+    where = f"--server={process.target}"
+    async with nearcast.connect(process.target) as client:
+        async with nearcast.connect(process.target) as phone:
+            device = await phone.attach("car-7", lon=14.5, lat=35.5)
+            subscription = await device.subscribe(TopK({"a"}))
+            no = run("forget", "device", "car-7", where, said="n\n")
+            assert no.returncode == 1
+            assert f"Delete all that {process.target} keeps of device car-7?" in no.stdout
+            assert subscription.error is None
+            yes = run("forget", "device", "car-7", "--yes", where)
+        assert yes.returncode == 0
+        first, *others = yes.stdout.splitlines()
+        assert first == "device car-7: 1 subscription, its session and its positions are deleted"
+        assert "Backups made before this still have it" in others[0]
+        assert isinstance(subscription.error, RefusedError)
+        with pytest.raises(RefusedError):
+            await client.inspect("car-7")
+        again = run("forget", "device", "car-7", "--yes", where).stdout
+        assert again.startswith("device car-7: it had no subscriptions, or was not known;")

@@ -111,3 +111,38 @@ async def test_a_connection_that_breaks_with_many_under_way(place, far, proxy):
         assert alive(place)[object_id] == number
         assert published.count(number) == 1
     assert await publisher.publish([numbered(500)])
+
+
+async def test_objects_are_retracted_by_ids_and_by_keys(place, client):
+    publisher = client.publisher()
+    ids = await publisher.publish([numbered(i, key=f"shop-{i}") for i in range(6)])
+    await publisher.retract(key="shop-0")
+    await publisher.retract(ids[1], keys=["shop-2", "shop-1"])
+    assert set(alive(place)) == set(ids[3:])
+    with pytest.raises(RefusedError) as refused:
+        await publisher.retract(ids[3], key="shop-0")
+    assert str(refused.value) == "keys[0] is 'shop-0', must be the key of a live object"
+    assert set(alive(place)) == set(ids[3:]), "all or none"
+    await publisher.retract(key="shop-3", keys=("shop-4", "shop-5"))
+    assert not alive(place)
+
+
+@pytest.mark.parametrize(
+    ("ids", "named", "text"),
+    [
+        (("bakery-1",), {}, "ids[0] is 'bakery-1', must be an id; a key is given as key='bakery-1'"),
+        ((1, None), {}, "ids[1] is None, must be an id, as publish returned it"),
+        ((True,), {}, "ids[0] is True, must be an id, as publish returned it"),
+        ((2**63,), {}, f"ids[0] is {2**63}, must be an id, as publish returned it"),
+        ((), {"keys": "bakery-1"}, "keys is 'bakery-1', must be several texts; one is given as key="),
+        ((), {"keys": 7}, "keys is 7, must be several texts; one is given as key="),
+        ((), {"key": 7}, "keys[0] is 7, must be text"),
+        ((), {"keys": ["a", b"b"]}, "keys[1] is b'b', must be text"),
+        ((), {}, "ids is 0 entries, must be 1 to 1000 entries"),
+        ((), {"key": ""}, "keys[0] is '', must be 1 to 128 printable characters"),
+    ],
+)
+async def test_what_names_no_object_is_refused_in_words(client, ids, named, text):
+    with pytest.raises(RefusedError) as refused:
+        await client.publisher().retract(*ids, **named)
+    assert str(refused.value) == text

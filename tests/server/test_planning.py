@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from safe_region.frame import Area, Frame
@@ -10,9 +12,10 @@ from server.commands.plan import Plan
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.errors import RefusalError
+from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.model import NewObject, Place, TopK
+from server.principal import Principal, Role
 from server.session import Outbox
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
@@ -86,7 +89,65 @@ def test_a_batch_ends_before_what_it_touches_already(coordinator, planner):
     assert len(planner.plan_batch([c.Retract((object_id,)), publish("a", b"other")])) == 1
     subscribe = c.Subscribe(line, "d", 1, SUSHI, HERE)
     assert len(planner.plan_batch([subscribe, c.Forget(("d",))])) == 1
+    assert len(planner.plan_batch([subscribe, c.ForgetDevice("d")])) == 1
+    assert len(planner.plan_batch([c.ForgetDevice("d"), subscribe])) == 1
+    assert len(planner.plan_batch([c.ForgetDevice("d"), c.ForgetDevice("e"), publish("b")])) == 3
     assert len(planner.plan_batch([c.AdvanceClock(1), publish("b")])) == 1
+
+
+def test_a_key_is_of_what_was_published_before_in_the_queue(coordinator, planner):
+    """Whatever shares a batch: a retraction by key sees what came before it, and nothing behind."""
+    retract = c.Retract((), keys=("a",))
+    assert len(planner.plan_batch([publish("a"), retract])) == 1
+    planner.give_back(planner.plan_batch([publish("b")]))
+    ((first,),) = carried_out(coordinator, planner, publish("a"))
+    assert len(planner.plan_batch([publish("a", b"other"), retract])) == 1
+    assert len(planner.plan_batch([retract, publish("a", b"other")])) == 1
+    assert len(planner.plan_batch([retract, retract])) == 1
+    assert len(planner.plan_batch([retract, c.Retract((first,))])) == 1
+    assert len(planner.plan_batch([retract, c.Retract((), keys=("b",)), publish("c")])) == 3
+    carried_out(coordinator, planner, retract)
+    (refused,) = planner.plan_batch([retract])
+    assert (refused.reason, refused.field) == (Reason.UNKNOWN_OBJECT, "keys[0]")
+    coordinator.check()
+
+
+def test_an_object_that_is_named_twice_is_retracted_once(coordinator, planner):
+    ids = [carried_out(coordinator, planner, publish(key))[0][0] for key in "abc"]
+    (plan,) = planner.plan_batch([c.Retract((ids[0], ids[0]), keys=("b", "a", "b"))])
+    assert [one.object_id for one in plan.mutations] == ids[:2]
+    applied(coordinator, [plan])
+    assert list(coordinator.matching.objects) == ids[2:]
+    assert coordinator.id_of_key == {"c": ids[2]}
+    coordinator.check()
+
+
+@pytest.mark.parametrize(
+    ("ids", "keys", "reason", "field"),
+    [
+        ((), (), "INVALID_FIELD", "ids"),
+        ((), ("a",) * 6, "TOO_MANY", "keys"),
+        ((1,) * 6, (), "TOO_MANY", "ids"),
+        ((1, 1, 1), ("a", "a", "a"), "TOO_MANY", "ids and keys"),
+        ((), ("a", "b"), "UNKNOWN_OBJECT", "keys[1]"),
+        ((1, 9), ("a",), "UNKNOWN_OBJECT", "ids[1]"),
+        ((), ("a", ""), "INVALID_FIELD", "keys[1]"),
+        ((), ("a" * 129,), "INVALID_FIELD", "keys[0]"),
+        ((), ("acme\x1fa",), "INVALID_FIELD", "keys[0]"),
+        ((), ("a", "theirs"), "PERMISSION_DENIED", "keys[1]"),
+    ],
+)
+def test_what_cannot_be_retracted_is_named_and_nothing_is(planner, coordinator, ids, keys, reason, field):
+    coordinator.limits = replace(coordinator.limits, objects_per_request_max=5)
+    shop, other = (Principal(name, frozenset({Role.PUBLISHER})) for name in ("shop", "other"))
+    carried_out(coordinator, planner, replace(publish("a"), principal=shop))
+    carried_out(coordinator, planner, replace(publish("theirs"), principal=other))
+    (refused,) = planner.plan_batch([c.Retract(ids, shop, keys)])
+    assert (refused.reason.name, refused.field) == (reason, field)
+    assert len(coordinator.matching.objects) == 2
+    operator = Principal("ops", frozenset({Role.OPERATOR}))
+    carried_out(coordinator, planner, c.Retract((), operator, ("a", "theirs")))
+    assert not coordinator.matching.objects
 
 
 def test_what_is_published_again_is_not_taken_back_in_the_same_batch(coordinator, planner):

@@ -43,9 +43,10 @@ class State:
                 return self._publish(command, frame)
             case c.Retract():
                 payloads = {payload_of.get(object_id, b"") for object_id in command.ids}
-                if not payloads <= self.objects.keys():
+                keyed = [self._of_key(key) for key in command.keys]
+                if not payloads <= self.objects.keys() or None in keyed:
                     return Reason.UNKNOWN_OBJECT
-                for payload in payloads:
+                for payload in payloads | {new.payload for new in keyed if new is not None}:
                     del self.objects[payload]
             case c.AdvanceClock():
                 self.now_ms = command.time_ms

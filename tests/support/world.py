@@ -274,6 +274,15 @@ class World:
         ids = self.random.choices(self.random.choice((known, keyed)), k=self.random.choice((1, 1, 3)))
         self.submit(c.Retract(tuple(ids)))
 
+    def retract_by_key(self) -> None:
+        """Retract objects by keys, which others may have by then; some are named by their ids, too."""
+        keyed = self.model.keyed()
+        if not keyed:
+            return
+        chosen = self.random.choices(keyed, k=self.random.choice((1, 1, 2)))
+        ids = [self.model.id_of[new.payload] for new in chosen if self.random.random() < 0.3]
+        self.submit(c.Retract(tuple(ids), keys=tuple(new.key for new in chosen)))
+
     def advance(self) -> None:
         """Let time go on; always by the same publisher, as it must not go back."""
         self._asked_ms = max(self._asked_ms, self.model.now_ms) + self.random.choice((0, 1, 1, 3, 10))

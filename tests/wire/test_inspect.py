@@ -310,6 +310,69 @@ async def test_a_device_of_the_store_stays_a_row(tmp_path):
         assert not server.coordinator.sessions.made()
 
 
+async def test_objects_are_shown_by_key_and_in_degrees():
+    async with city(count=30) as (_, client, objects), client.fleet() as fleet:
+        item = GeoObject({"tea", "cake"}, LON + 0.001, LAT + 0.002, 60.0, b"secret", "bakery-1")
+        (object_id,) = await client.publisher().publish([item])
+        device = await fleet.attach("d", lon=LON, lat=LAT)
+        await device.subscribe(TopK({"tea"}, 5, 0.9))
+        await device.subscribe(Boolean({"tea"}, Circle(900.0, (LON - 0.001, LAT + 0.001))))
+        await client.sync()
+        by_id = {one.object_id: one for one in objects}
+        for number, anchor in ((1, (LON, LAT)), (2, (LON - 0.001, LAT + 0.001))):
+            found = await client.inspect("d", number, object_key="bakery-1")
+            assert found == await client.inspect("d", number, object_id)
+            assert found["judgement"]["object_id"] == object_id
+            place = found["anchor_position"]
+            if number == 2:  # that of a subscription that moves is where it saves most reports
+                assert (place["lon"], place["lat"]) == pytest.approx(anchor, abs=1e-9)
+            x_m, y_m = FRAME.project(place["lon"], place["lat"])
+            assert (x_m, y_m) == pytest.approx(tuple(found["anchor"].values()), abs=1e-6)
+            (mine,) = [one for one in found["held"] if one["key"] == "bakery-1"]
+            assert (mine["object_id"], set(mine["keywords"])) == (object_id, {"tea", "cake"})
+            assert mine["position"] == {"lon": LON + 0.001, "lat": LAT + 0.002}
+            for one in found["held"]:
+                if one["object_id"] in by_id:
+                    held = by_id[one["object_id"]]
+                    assert (set(one["keywords"]), one["key"]) == (set(held.keywords), "")
+                    at = FRAME.project(one["position"]["lon"], one["position"]["lat"])
+                    assert at == (held.x_m, held.y_m)
+        shown = await client.inspect(object_key="bakery-1")
+        assert shown == await client.inspect(object_id=object_id)
+        assert (shown["object"]["id"], shown["object"]["payload"]) == (object_id, "")
+        await client.publisher().retract(key="bakery-1")
+        with pytest.raises(RefusedError):
+            await client.inspect(object_key="bakery-1")
+
+
+async def test_when_a_device_was_last_seen(tmp_path):
+    """Of those attached since the start the server knows it, of others the store, to the hour."""
+    flags = {"store": tmp_path / "s.db", "virtual_time": True, "lease_ms": 600_000}
+    hour_ms = 3_600_000
+
+    async def seen(client):
+        found = await client.inspect("d")
+        return found["state"].removeprefix("DEVICE_STATE_"), found["silent_ms"], found["lease_ms"]
+
+    async with serving(settings(**flags)) as server:
+        target = f"127.0.0.1:{server.port}"
+        async with nearcast.connect(target) as client, client.fleet() as fleet:
+            await client.advance_clock(hour_ms)
+            await (await fleet.attach("d", lon=LON, lat=LAT)).subscribe(TopK({"tea"}))
+            await client.advance_clock(hour_ms + 1_000)
+            await client.sync()
+            assert await seen(client) == ("IN_SYNC", 0, 600_000)
+        async with nearcast.connect(target) as client:
+            await client.advance_clock(hour_ms + 61_000)
+            assert await seen(client) == ("DETACHED", 60_000, 600_000)
+    async with (
+        serving(settings(**flags)) as server,
+        nearcast.connect(f"127.0.0.1:{server.port}") as client,
+    ):
+        await client.advance_clock(2 * hour_ms)
+        assert await seen(client) == ("PARKED", hour_ms, 600_000)
+
+
 @pytest.mark.parametrize(
     ("arguments", "field", "reason"),
     [
@@ -320,13 +383,17 @@ async def test_a_device_of_the_store_stays_a_row(tmp_path):
         (("", None, -1), "object_id", "INVALID_FIELD"),
         (("d", 1, -1), "subscription.object_id", "INVALID_FIELD"),
         (("", 1), "subscription.device_id", "INVALID_FIELD"),
+        (("", None, 0, "nothing"), "object_key", "UNKNOWN_OBJECT"),
+        (("d", 1, 0, "nothing"), "subscription.object_key", "UNKNOWN_OBJECT"),
+        (("d", 1, 5, "nothing"), "subscription.object_key", "INVALID_FIELD"),
     ],
 )
 async def test_what_is_not_there_is_named(server, arguments, field, reason):
     async with nearcast.connect(f"127.0.0.1:{server.port}") as client, client.fleet() as fleet:
-        await fleet.attach("d", lon=LON, lat=LAT)
+        await (await fleet.attach("d", lon=LON, lat=LAT)).subscribe(TopK({"tea"}))
+        names, keys = arguments[:3], arguments[3:]
         with pytest.raises(RefusedError) as error:
-            await client.inspect(*arguments)
+            await client.inspect(*names, **dict(zip(("object_key",), keys, strict=False)))
     assert (error.value.field, error.value.reason.name) == (field, reason)
 
 

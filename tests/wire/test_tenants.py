@@ -131,3 +131,33 @@ async def test_an_operator_inspects_its_own_tenant(city):
     device = bearer(token("device", "device", tenant="acme"))
     await refused(inspect(about(device_id="device"), metadata=device), "PERMISSION_DENIED", "token.roles")
     stream.cancel()
+
+
+async def test_a_key_is_the_callers_tenants(city):
+    """Three tenants have an object of one key: each retracts and inspects its own by it."""
+    ids, retract = {}, publisher_service_pb2.RetractRequest(keys=["key"])
+    for tenant in ("", "acme", "other"):
+        who = token("shop", "publisher", tenant=tenant)
+        (ids[tenant],) = (await publish(city, who, an_object(key="key", payload=tenant.encode()))).ids
+    about = control_service_pb2.InspectRequest(object_key="key")
+    for tenant, object_id in ids.items():
+        ops = bearer(token("ops", "operator", tenant=tenant))
+        item = (await city.control.Inspect(about, metadata=ops)).object.object
+        assert (item.id, item.key) == (object_id, "key")
+        foreign = control_service_pb2.InspectRequest(object_key=f"{tenant or 'acme'}\x1fkey")
+        if tenant:
+            await refused(city.control.Inspect(foreign, metadata=ops), "UNKNOWN_OBJECT", "object_key")
+    thief = bearer(token("thief", "publisher", tenant="acme"))
+    await refused(city.publishers.Retract(retract, metadata=thief), "PERMISSION_DENIED", "keys[0]")
+    alive = city.server.coordinator.matching.objects
+    for tenant, object_id in ids.items():
+        shop = bearer(token("shop", "publisher", tenant=tenant))
+        await city.publishers.Retract(retract, metadata=shop)
+        assert object_id not in alive
+        failure = await refused(
+            city.publishers.Retract(retract, metadata=shop), "UNKNOWN_OBJECT", "keys[0]"
+        )
+        assert "keys[0] is 'key', must be the key of a live object" in failure.details()
+        ops = bearer(token("ops", "operator", tenant=tenant))
+        await refused(city.control.Inspect(about, metadata=ops), "UNKNOWN_OBJECT", "object_key")
+    assert not alive
