@@ -31,6 +31,8 @@ K_MAX = 100
 ALPHA_MIN, ALPHA_MAX = 0.001, 0.999
 ID_MAX = (1 << 48) - 1
 """Of subscriptions: they are handles in the engine."""
+OBJECT_ID_MAX = (1 << 63) - 2
+"""The engine has a greater one for nobody."""
 TIME_MS_MAX = 1 << 52
 
 SIMILARITIES = {one.name.lower(): int(one) for one in Similarity}
@@ -149,7 +151,7 @@ def _identified(
 def read_messages(batch: pa.RecordBatch, frame: Frame, weigh: Weigh) -> tuple[Messages, Refusals]:
     """Read messages (`feeds.schemas.MESSAGES`)."""
     judge = Judge(len(batch))
-    ids = _identified(batch, judge, (PUBLISH, RETRACT, EXPIRE), "object_id", np.iinfo(np.int64).max)
+    ids = _identified(batch, judge, (PUBLISH, RETRACT, EXPIRE), "object_id", OBJECT_ID_MAX)
     time_ms = _numbers(batch["time_ms"])
     is_published = _texts(batch["action"]) == PUBLISH
     x_m, y_m = _positions(batch, judge, is_published, frame)

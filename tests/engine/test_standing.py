@@ -309,7 +309,8 @@ def turns(size, k):
     return total
 
 
-def test_what_expires_before_what_is_better_needs_no_retrieval():
+@pytest.mark.parametrize("tell", [False, True])
+def test_what_expires_before_what_is_better_needs_no_retrieval(tell):
     engine = Engine(EngineOptions(), {STANDING: StandingMatcher})
     matcher = engine.matchers[STANDING]
     handle = np.array([handle_of(STANDING, 1)])
@@ -321,7 +322,7 @@ def test_what_expires_before_what_is_better_needs_no_retrieval():
         batch = ObjectBatch(np.array([number]), np.array([x_m]), np.zeros(1), words)
         engine.publish(batch, np.array([expiry_ms]))
     for now_ms, best in ((60, 2), (110, 3)):
-        engine.advance(now_ms)
+        engine.advance(now_ms, tell=tell)
         engine.check()
         assert engine.held(int(handle[0]))[0].tolist() == [best]
     assert matcher.refills == 0

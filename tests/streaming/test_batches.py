@@ -9,9 +9,11 @@ import math
 import random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from feeds.schemas import PUBLISH, RETRACT, SUBSCRIBE, TOP_K
+from feeds.schemas import MESSAGES, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
+from streaming.arrays.reading import read_messages
 from streaming.partition import early as early_module
 from streaming.partition.options import engine_options
 from streaming.partition.partition import Partition
@@ -331,6 +333,17 @@ def test_a_window_keeps_no_more_than_its_own():
     assert len(window._time_ms) <= 1024
 
 
+def test_the_greatest_id_is_taken_and_the_one_behind_it_refused():
+    job = Job(COUNT)
+    job.apply([message(2**63 - 2, 10), message(4, 10)], [subscription(1, k=1)])
+    assert job.ids() == [4]
+    job.apply([retraction(4, 20)])
+    assert job.ids() == [2**63 - 2]
+    batch = pa.RecordBatch.from_pylist([message(2**63 - 1, 10)], MESSAGES)
+    _, refusals = read_messages(batch, FRAME, lambda _word: 1.0)
+    assert refusals.reasons == [f"object_id must be 0 to {2**63 - 2}"]
+
+
 # -- all of it together --------------------------------------------------------------------------
 
 
@@ -340,7 +353,8 @@ class Rows:
     def __init__(self, seed, *, booleans=True):
         self.chance = chance = random.Random(seed)
         feed = RandomFeed(seed, WEIGHTS, booleans=booleans)
-        ids = chance.sample(range(1_000), 150)
+        first = chance.choice((0, 2**63 - 1_001))
+        ids = chance.sample(range(first, first + 1_000), 150)
         messages = []
         for number, one in enumerate(ids):
             time_ms = 1_000 + 100 * number + chance.choice((0, 0, chance.randint(0, 400)))

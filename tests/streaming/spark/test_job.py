@@ -4,11 +4,13 @@ import threading
 import time
 from dataclasses import replace
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from feeds.schemas import FEEDS
 from safe_region.idf import IdfTable
+from streaming.arrays.changes import ROWS
 from streaming.job import start
 from streaming.parameters import StreamParameters
 from streaming.partition.window import WindowSize
@@ -111,6 +113,38 @@ def test_a_batch_that_was_not_noted_is_not_there_twice(tmp_path, spark):
 def changes_of(job, batch):
     table = pq.read_table(job.parameters.out / "changes" / f"batch={batch:08d}")
     return sorted(map(repr, table.to_pylist()))
+
+
+def test_what_leaves_one_partition_and_enters_another_in_a_batch_is_there(tmp_path, spark):
+    rows = [
+        {"partition": 0, "object_id": 1, "entered": [4, 5], "scores": [0.5, 0.25], "left": []},
+        {"partition": 0, "object_id": 1, "entered": [], "scores": [], "left": [4, 5]},
+        {"partition": 1, "object_id": 1, "entered": [4], "scores": [0.75], "left": []},
+    ]
+    schema = pa.schema([("partition", pa.int32()), *ROWS])
+    for number, changes in ((0, rows[:1]), (1, rows[1:])):
+        folder = tmp_path / "changes" / f"batch={number:08d}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(changes, schema), folder / "part.parquet")
+    (tmp_path / "batches").mkdir()
+    (tmp_path / "batches" / "00000001.json").write_text("{}")
+    found = [(row.subscription_id, row.score) for row in lists(tmp_path, spark).collect()]
+    assert found == [(4, 0.75)]
+
+
+def test_an_audit_sees_another_score(tmp_path, spark):
+    job = Job(tmp_path, spark, partitions=1)
+    job.add(1)
+    job.run()
+    (path,) = (job.parameters.out / "changes").glob("*/*.parquet")
+    table = pq.read_table(path, partitioning=None)
+    scores = [[one + 1e-6 for one in scores] for scores in table["scores"].to_pylist()]
+    column = pa.array(scores, table.schema.field("scores").type)
+    at = table.schema.get_field_index("scores")
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    pq.write_table(table.set_column(at, "scores", column), path)
+    found = audit(job.parameters.checkpoint, job.parameters.out, spark, 100)
+    assert found.mismatches
 
 
 def test_replicas_and_owners_have_the_same_messages_while_files_keep_coming(tmp_path, spark):
