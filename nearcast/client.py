@@ -262,7 +262,7 @@ class Client:
         if subscription_id is not None:
             limit = "the number of a subscription, at least 1, or None"
             whole_number(subscription_id, "subscription_id", 1, limit, 2**31 - 1)
-        whole_number(object_id, "object_id", 0, "the id of an object, or 0 for none")
+        whole_number(object_id, "object_id", -(2**63), "the id of an object, or 0 for none")
         request = control_service_pb2.InspectRequest()
         if subscription_id is not None:
             request.subscription.device_id = device_id

@@ -1,9 +1,10 @@
 """A subscription on its way to another spec, which the server changes in place.
 
 The answer is one snapshot with CAUSE_SUBSCRIBED, or a rejection; what was sent before is of the old spec.
-If the deltas of a slow device were coalesced, the snapshot does not say which spec it is of
-(CAUSE_RESUMED). It is held back until the ping that was sent behind the subscribe is answered: by then
-either the answer or the rejection has come, or the snapshot is of the new spec.
+A snapshot with another cause does not say which spec it is of: deltas of a slow device were coalesced, or
+a report followed so soon that both were evaluated as one. It is held back until the ping that was sent
+behind the subscribe is answered: by then either the answer or the rejection has come, or the snapshot is
+of the new spec.
 
 Operations: O(1) a delta.
 """
@@ -77,8 +78,7 @@ class SpecChange:
 
     def keeps_back(self, delta: subscriptions_pb2.Delta) -> bool:
         """Whether a delta is not to be applied now: it is dropped, or held."""
-        is_unclear = delta.snapshot and delta.cause == subscriptions_pb2.CAUSE_RESUMED
-        if self.is_sent and (self.held or is_unclear):
+        if self.is_sent and (self.held or delta.snapshot):
             self.held.append(delta)
             return True
         return self.is_foreign

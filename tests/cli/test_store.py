@@ -9,8 +9,10 @@ import sys
 import pytest
 
 import nearcast
-from nearcast import GeoObject, TopK
+from nearcast import GeoObject, SubscriptionState, TopK
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process, refused
+from tests.sdk.conftest import until
+from tests.support.ports import free_port
 
 
 def run(*arguments, status=0):
@@ -99,3 +101,32 @@ def test_help():
     )
     for command in ("backup", "restore", "check", "compact", "info"):
         assert command in done.stdout
+
+
+async def test_names_outlive_a_kill_a_backup_and_a_restore(tmp_path):
+    store, copy, again = (tmp_path / name for name in ("s.db", "copy.db", "again.db"))
+    options = (AREA, f"--port={free_port()}")
+    process = Process(*options, f"--store={store}")
+    await filled(process)
+    lunch, tea = TopK({"sushi"}, k=2), TopK({"tea"}, k=2)
+    async with nearcast.connect(process.target) as client:
+        device = await client.attach("e", lon=14.5, lat=35.5)
+        held = await device.subscribe(lunch, name="lunch")
+        await device.subscribe(lunch, name="dinner")
+        assert process.signal(signal.SIGKILL) == -signal.SIGKILL
+        process = Process(*options, f"--store={store}")
+        await until(lambda: held.state is SubscriptionState.EXACT)
+        assert await device.subscribe(tea, name="dinner") in device.subscriptions, "the app lives on"
+    assert process.signal(signal.SIGKILL) == -signal.SIGKILL
+    assert run("check", store) == f"{store}: 0 problems\n"
+    run("backup", store, copy)
+    run("restore", copy, again)
+    for path in (store, again):
+        process = Process(*options, f"--store={path}")
+        async with nearcast.connect(process.target) as client:
+            device = await client.attach("e", lon=14.5, lat=35.5)
+            found = {one.name: one.spec for one in device.subscriptions}
+            assert found == {"lunch": lunch, "dinner": tea}
+            assert len((await device.subscribe(lunch, name="lunch")).results()) == 2
+            assert len(device.subscriptions) == 2
+        assert process.signal(signal.SIGTERM) == 0

@@ -262,6 +262,7 @@ def run(kind: str, seed: int) -> Counter[str]:
 SEEN = {
     "few": (
         *("ranges compared, EXACT", "ranges compared, TOO_MANY"),
+        *("names compared", "names asked for again", "changes held back"),
         *(
             "lists compared, ANCHORED",
             "lists compared, ELLIPSE",

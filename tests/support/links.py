@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from nearcast.model import Spec
 from nearcast.protocol.clock import Clock
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.location import Location
@@ -146,6 +147,12 @@ class Device:
             Location(self.lon, self.lat, 0.0, privacy_radius_m, chance),
             chance.choice((0.0, 0.0, 0.5, 2.0)),
         )
+        self.asked: dict[str, Spec] = {}
+        """What was asked for last under each name."""
+        self.held_back = 0
+        """Deltas that did not say which of two specs they are of."""
+        self.has_been_refused = False
+        """Whether some subscribe was."""
         self._given: dict[int, set[int]] = {}  # subscription -> objects it was ever given
 
     @property
@@ -155,11 +162,22 @@ class Device:
 
     def receive(self, response: Response) -> None:
         """Take what the server sends. It names no object that this instance was never given."""
+        is_subscribe = response.rejection.command == device_service_pb2.Rejection.COMMAND_SUBSCRIBE
+        self.has_been_refused |= response.HasField("rejection") and is_subscribe
         delta = response.delta
         given = self._given.setdefault(delta.subscription_id, set())
         given |= {entry.object.id for entry in delta.add}
         assert {drop.object_id for drop in delta.drop} <= given
         self.session.receive(response)
+        subscription = self.session.subscriptions.get(delta.subscription_id)
+        if subscription is not None and subscription.change is not None:
+            self.held_back += bool(subscription.change.held)
+
+    def subscribe(self, spec: Spec, name: str) -> None:
+        """Ask for a subscription; with a name, for the one of that name."""
+        self.session.subscribe(spec, name)
+        if name:
+            self.asked[name] = spec
 
     def report_all(self) -> None:
         """Report for every subscription, also for those with a report under way."""

@@ -14,6 +14,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from engine import EngineOptions
+from nearcast.model import Spec
+from nearcast.protocol.specs import spec_from
 from nearcast.v1 import device_service_pb2
 from safe_region.frame import Frame
 from safe_region.idf import IdfTable
@@ -30,6 +32,7 @@ from server.store import SqliteStore
 from server.store.mutations import Mutation, PutObject, PutSubscription
 from server.transport.converters import device_command_from, report_from
 from server.transport.event_encoder import EventEncoder
+from server.transport.specs import spec_message
 
 _Reply = TypeVar("_Reply")
 
@@ -229,6 +232,15 @@ class LocalServer:
     def objects(self) -> Mapping[int, LiveObject]:
         """Return what is alive, by id."""
         return {item.object_id: item for item in self._coordinator.matching.objects.values()}
+
+    def subscriptions_of(self, device_id: str) -> dict[int, tuple[Spec | None, str]]:
+        """Return what a welcome would list: specs, as the SDK reads them, and names."""
+        session = self._coordinator.sessions.get(device_id)
+        router, matching = self._coordinator.router, self._coordinator.matching
+        return {
+            number: (spec_from(spec_message(matching.spec(handle))), router.name_of(handle))
+            for number, handle in ({} if session is None else session.handles).items()
+        }
 
     def batch_of(self, object_id: int) -> Batch:
         """Return what an object was accepted with; one that was only recovered was matched with none."""

@@ -200,11 +200,19 @@ class World:
     # -- what devices do -------------------------------------------------------------------------
 
     def subscribe(self, device: Device) -> None:
-        device.session.subscribe(self.draws.spec(is_anchored=device.is_vague))
+        """Begin a subscription; one with a name may be there, and is continued or changed in place."""
+        name = self.random.choice(("", "", "lunch", "dinner"))
+        spec = self.draws.spec(is_anchored=device.is_vague)
+        if name and self.random.random() < 0.2:
+            spec = device.asked.get(name, spec)
+        before = device.session.registry.named(name)
+        self.seen["names asked for again"] += bool(name) and before is not None
+        device.subscribe(spec, name)
 
     def unsubscribe(self, device: Device) -> None:
         if device.session.subscriptions:
             number = self.random.choice(sorted(device.session.subscriptions))
+            device.asked.pop(device.session.subscriptions[number].name, None)
             device.session.unsubscribe(device.session.subscriptions[number])
 
     def move(self, device: Device, *, is_far: bool | None = None) -> None:
@@ -382,8 +390,27 @@ class World:
         objects = self.model.oracle_objects()
         for link in self.links:
             for device in link.devices.values() if link.stream is not None else ():
+                self._compare_names(device)
                 for subscription in device.session.subscriptions.values():
                     self._compare(device, subscription, objects)
+
+    def _compare_names(self, device: Device) -> None:
+        """Compare what a device has, and what it asked for last by name, with what the server has."""
+        if device.is_refused:
+            return
+        self.seen["changes held back"] += device.held_back
+        device.held_back = 0
+        held = device.session.subscriptions
+        ended = device.session.registry._ended_ids  # which the server could not write, perhaps
+        listed = self.server.subscriptions_of(device.id)
+        listed = {number: one for number, one in listed.items() if number not in ended}
+        assert {number: (one.spec, one.name) for number, one in held.items()} == listed
+        assert all(one.id == number and one.change is None for number, one in held.items())
+        named = {one.name: one.spec for one in held.values() if one.name}
+        assert len(named) == sum(bool(one.name) for one in held.values())
+        if not device.has_been_refused:
+            self.seen["names compared"] += len(device.asked)
+            assert named == named | device.asked
 
     def _compare(
         self, device: Device, subscription: Subscription, objects: list[oracle.OracleObject]

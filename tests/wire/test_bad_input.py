@@ -370,7 +370,7 @@ BAD_WINDOWS = {
         windowed(a_boolean(), subscriptions_pb2.REGION_MODE_NEAREST, count=5),
         "spec.region",
         "NEAREST",
-        "ANCHORED or STANDING, since there is a window",
+        "ANCHORED, since there is a window",
     ),
 }
 
