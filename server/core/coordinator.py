@@ -205,18 +205,18 @@ class Coordinator:
             Subscribed(subscription_id, self.matching.spec(handle), self.router.name_of(handle))
             for subscription_id, handle in session.handles.items()
         )
-        target = session.version if resumed else session.version + len(session.handles)
-        session.enqueue(Welcome(self.matching.now_ms, known, target, resumed, session.epoch))
         unplaced = self._unplaced(session, place)
+        target = session.version + len(unplaced if resumed else session.handles)
+        session.enqueue(Welcome(self.matching.now_ms, known, target, resumed, session.epoch))
         handles = [one for one in session.handles.values() if one not in unplaced]
         if resumed:
             session.resume(version)
         else:
             batch.snapshots.update(dict.fromkeys(handles, Cause.RESUMED))
             for handle in handles:
-                batch.unplaced.pop(handle, None)
+                batch.unplaced.discard(handle)
         batch.arrivals.update(dict.fromkeys(handles, place))
-        batch.set_aside(unplaced, is_expected=not resumed)
+        batch.set_aside(unplaced)
         self.location_requests.answered(unplaced)
 
     def _unplaced(self, session: Session, place: Place) -> set[int]:

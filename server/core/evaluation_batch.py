@@ -33,9 +33,8 @@ class EvaluationBatch:
         """Subscriptions whose devices are to be given everything, evaluated here or not."""
         self.arrivals: dict[int, Place] = {}
         """Subscriptions whose devices have said hello, where that was: some need a row."""
-        self.unplaced: dict[int, bool] = {}
-        """Subscriptions that cannot be evaluated where their devices have said hello, too vaguely; and
-        whether these expect a snapshot, so that they are sent one even if nothing has changed."""
+        self.unplaced: set[int] = set()
+        """Subscriptions that cannot be evaluated where their devices have said hello: too vaguely."""
 
     def __len__(self) -> int:
         return len(self.places)
@@ -49,20 +48,20 @@ class EvaluationBatch:
         self.causes.pop(handle, None)
         self.snapshots.pop(handle, None)
         self.arrivals.pop(handle, None)
-        self.unplaced.pop(handle, None)
+        self.unplaced.discard(handle)
 
     def place(self, handle: int, place: Place) -> None:
         """Put in the row of a subscription whose device is at a place. O(1)."""
         self.places[handle] = place
         self.causes.pop(handle, None)
         self.arrivals.pop(handle, None)
-        self.unplaced.pop(handle, None)
+        self.unplaced.discard(handle)
 
-    def set_aside(self, handles: Iterable[int], *, is_expected: bool) -> None:
+    def set_aside(self, handles: Iterable[int]) -> None:
         """Take out the rows of subscriptions that cannot be evaluated where their devices are now."""
         for handle in handles:
             self.forget(handle)
-            self.unplaced[handle] = is_expected
+            self.unplaced.add(handle)
 
     def resume(self, are_awake: Bools, are_pending: Bools) -> None:
         """Put in a row for each arrival that needs one: it is parked, or something waits for its place.

@@ -8,7 +8,7 @@ keyword, an object, a change.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -314,7 +314,9 @@ class MatchingService:
             before = deltas.get(handle)
             if before is None or not before.snapshot:
                 deltas[handle] = self._snapshot(handle, cause)
-        unplaced = self._set_aside(batch.unplaced)
+        if batch.unplaced:
+            self.park(batch.unplaced)
+        unplaced = [self._unplaced(handle, Cause.RESUMED) for handle in batch.unplaced]
         return self._complete(deltas) + unplaced
 
     def snapshot(self, handle: int, cause: Cause) -> Delta:
@@ -322,19 +324,6 @@ class MatchingService:
         if not self.is_awake(handle):
             return self._unplaced(handle, cause)
         return self._complete({handle: self._snapshot(handle, cause)})[0]
-
-    def _set_aside(self, unplaced: Mapping[int, bool]) -> list[Delta]:
-        """Park what cannot be evaluated where its device is; return what these devices must be sent."""
-        if not unplaced:
-            return []
-        awake = self.engine.are_awake(_ids(unplaced)).tolist()
-        self.park(unplaced)
-        rows = zip(unplaced.items(), awake, strict=True)
-        return [
-            self._unplaced(handle, Cause.RESUMED)
-            for (handle, is_expected), is_awake in rows
-            if is_expected or is_awake
-        ]
 
     def _unplaced(self, handle: int, cause: Cause) -> Delta:
         """Return what the device of a subscription is sent that is not evaluated where it is.

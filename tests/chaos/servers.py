@@ -41,6 +41,7 @@ class ServerProcess:
         self.port = free_port()
         self.target = f"127.0.0.1:{self.port}"
         self.starts = 0
+        self.lease_ms = LEASE_MS
         self.bend()
 
     def bend(self, clock_offset_s: float = 0.0, commit_delay_s: float = 0.0) -> None:
@@ -53,7 +54,7 @@ class ServerProcess:
         """Start it; return when it serves. Raises RuntimeError with what it said if it does not."""
         command = [sys.executable, "-m", "tests.chaos.launcher", str(self._control), "serve"]
         flags = [f"--area={AREA}", f"--port={self.port}", f"--store={self.store}", "--create"]
-        flags.append(f"--lease-ms={LEASE_MS}")
+        flags.append(f"--lease-ms={self.lease_ms}")
         if self._virtual_time:
             flags.append("--virtual-time")
         with self.log.open("ab") as log:

@@ -8,7 +8,16 @@ import random
 import pytest
 
 import nearcast
-from nearcast import GeoObject, Reason, RefusedError, RegionMode, SubscriptionState, TopK
+from nearcast import (
+    Boolean,
+    Circle,
+    GeoObject,
+    Reason,
+    RefusedError,
+    RegionMode,
+    SubscriptionState,
+    TopK,
+)
 from safe_region import oracle
 from safe_region.frame import Area, Frame
 from tests.sdk.conftest import Place, until
@@ -319,3 +328,109 @@ async def test_private_devices_of_a_fleet_where_the_buffer_does_not_suffice(stin
     assert ("d2", SubscriptionState.TOO_VAGUE) in states
     # It moves by up to 2.8 km and is often within its margin of where it was.
     assert devices[2].counters.reports < 40
+
+
+async def test_a_search_of_who_is_too_vague_is_refused(stingy):
+    """A list that is not exact is not returned; where the margin is covered, it is exact."""
+    chance = random.Random(11)
+    objects = await published(stingy, chance, 400)
+    exact = await stingy.attach("exact", lon=14.5, lat=35.5)
+    found = await exact.search(SPECS[0])
+    assert [match.object.id for match in found] == expected(SPECS[0], objects, 14.5, 35.5)
+    covered = await stingy.attach("covered", lon=14.5, lat=35.5, privacy_radius_m=20.0)
+    found = await covered.search(SPECS[0])
+    assert [match.object.id for match in found] == expected(SPECS[0], objects, 14.5, 35.5)
+    vague = await stingy.attach("vague", lon=14.5, lat=35.5, privacy_radius_m=2_000.0)
+    poor = await stingy.attach("poor", lon=14.5, lat=35.5, accuracy_m=2_000.0)
+    for device, field in ((vague, "privacy_radius_m"), (poor, "accuracy_m")):
+        with pytest.raises(RefusedError, match="small enough for the server to cover it") as refused:
+            await device.search(SPECS[0])
+        assert (refused.value.reason, refused.value.field) == (Reason.INVALID_FIELD, field)
+        assert refused.value.value == "2000.0"
+        assert not device.subscriptions
+
+
+async def test_a_search_with_too_many_matches_of_who_is_private_is_refused(client):
+    """The server sends those nearest to the point that it is shown, which is another one."""
+    here = [GeoObject({"sushi"}, 14.5 + 1e-6 * i, 35.5, 3600.0) for i in range(1_001)]
+    await client.publisher().publish(here)
+    spec = Boolean({"sushi"}, Circle(700.0), moving=True)
+    exact = await client.attach("exact", lon=14.5, lat=35.5)
+    assert len(await exact.search(spec)) == 1_000
+    private = await client.attach("private", lon=14.5, lat=35.5, privacy_radius_m=100.0)
+    with pytest.raises(RefusedError, match="privacy_radius_m"):
+        await private.search(spec)
+
+
+MODES = [
+    TopK({"sushi"}, k=2, region=RegionMode.ELLIPSE),
+    TopK({"sushi"}, k=2, region=RegionMode.STANDING),
+    Boolean({"sushi"}, Circle(700.0), moving=True, region=RegionMode.NEAREST),
+]
+
+
+@pytest.mark.parametrize("vague", [{"accuracy_m": 20.0}, {"privacy_radius_m": 200.0}])
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_who_is_vague_attaches_whatever_an_earlier_instance_has_subscribed_to(
+    tmp_path, vague, is_restarted
+):
+    """What needs an exact position is TOO_VAGUE until there is one; it can be ended without."""
+    place = Place(tmp_path / "store.db")
+    await place.start()
+    async with nearcast.connect(place.target) as client:
+        near = [GeoObject({"sushi"}, 14.5 + 0.0001 * i, 35.5, 3600.0) for i in range(6)]
+        await client.publisher().publish(near)
+        before = await client.attach("d", lon=14.5, lat=35.5)
+        for spec in (*MODES, SPECS[0]):
+            await before.subscribe(spec)
+        await before.detach()
+        if is_restarted:
+            await place.stop()
+            await place.start()
+        device = await client.attach("d", lon=14.5, lat=35.5, **vague)
+        *exact_only, anchored = device.subscriptions
+        await client.sync()
+        assert anchored.state is SubscriptionState.EXACT
+        assert {one.state for one in exact_only} == {SubscriptionState.TOO_VAGUE}
+        assert not any(one.results() for one in exact_only)
+        # The server asks it nothing, and it says nothing.
+        await client.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 3600.0)])
+        await device.move(14.5001, 35.5, accuracy_m=vague.get("accuracy_m", 0.0))
+        await client.sync()
+        assert {one.state for one in exact_only} == {SubscriptionState.TOO_VAGUE}
+        assert device.counters.reports == 0
+        for one in exact_only:
+            assert math.isinf(one.geofence().radius_m)
+        await client.network_changed()
+        await until(lambda: anchored.state is SubscriptionState.EXACT)
+        assert {one.state for one in exact_only} == {SubscriptionState.TOO_VAGUE}
+        await exact_only.pop().unsubscribe()
+        if "accuracy_m" in vague:
+            await device.move(14.5, 35.5)
+            await client.sync()
+            for one in (*exact_only, anchored):
+                assert one.state is SubscriptionState.EXACT
+                found = await client.search(one.spec, lon=14.5, lat=35.5)
+                assert ids(one) == [match.object.id for match in found]
+            with pytest.raises(RefusedError, match="accuracy_m"):
+                await device.move(14.5, 35.5, accuracy_m=10.0)
+        place.server.coordinator.check()
+    await place.stop()
+
+
+async def test_who_was_exact_and_comes_back_vague(client, place):
+    """Another client may do that, of the same instance: nothing is evaluated at a place that is vague."""
+    await client.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 3600.0) for _ in range(6)])
+    device = await client.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(MODES[0])
+    assert subscription.state is SubscriptionState.EXACT
+    device._session.location.move(14.5, 35.5, 20.0)
+    await client.network_changed()
+    await until(lambda: subscription.state is SubscriptionState.TOO_VAGUE)
+    handle = place.server.coordinator.sessions["d"].handles[subscription.id]
+    assert not place.server.coordinator.matching.is_awake(handle)
+    await client.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 3600.0)])
+    await device.move(14.5, 35.5)
+    await client.sync()
+    assert subscription.state is SubscriptionState.EXACT
+    place.server.coordinator.check()

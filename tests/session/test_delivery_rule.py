@@ -215,19 +215,9 @@ class DeliveryRule(RuleBasedStateMachine):
         command = c.Hello(outbox, name, app.nonce, version, place, epoch, take_over)
         state = self.state(name)
         is_another = other is not None and other is not app
-        left_ms = self.took_over_ms.get(name, -TAKE_OVER_MS) + TAKE_OVER_MS - self.now_ms
-        if is_another and (left_ms > 0 or not take_over):
-            with pytest.raises(RefusalError) as refused:
-                self.carry_out(command)
-            assert refused.value.reason is Reason.DEVICE_IN_USE
-            assert self.state(name) is state
-            if take_over:
-                assert refused.value.retry_after_ms == left_ms
+        if is_another and self.is_refused(command):
             return
-        if self.last_nonce.get(name) != app.nonce:
-            self.took_over_ms.pop(name, None)
-        if is_another:
-            self.took_over_ms[name] = self.now_ms
+        self.note_take_over(name, app, is_another=is_another)
         if kind == "future":
             app.memory = Memory(version)  # whatever it holds is of another life
         was_at_hand = self.missed[name]
@@ -251,6 +241,27 @@ class DeliveryRule(RuleBasedStateMachine):
         self.last_nonce[name] = app.nonce
         self.missed[name] = None
         app.receive(welcome)
+
+    def is_refused(self, hello: c.Hello) -> bool:
+        """Let another instance say hello, if it cannot take the place of the one there is."""
+        name, state = hello.device_id, self.state(hello.device_id)
+        left_ms = self.took_over_ms.get(name, -TAKE_OVER_MS) + TAKE_OVER_MS - self.now_ms
+        if hello.take_over and left_ms <= 0:
+            return False
+        with pytest.raises(RefusalError) as refused:
+            self.carry_out(hello)
+        assert refused.value.reason is Reason.DEVICE_IN_USE
+        assert self.state(name) is state
+        if hello.take_over:
+            assert refused.value.retry_after_ms == left_ms
+        return True
+
+    def note_take_over(self, name: str, app: App, *, is_another: bool) -> None:
+        """Note when this instance took the place of another one, if it is a new one and did."""
+        if self.last_nonce.get(name) != app.nonce:
+            self.took_over_ms.pop(name, None)
+        if is_another:
+            self.took_over_ms[name] = self.now_ms
 
     @rule(name=devices, number=numbers, word=st.sampled_from(WORDS), place=places)
     def subscribe(self, name: str, number: int, word: str, place: tuple[int, int]) -> None:

@@ -26,6 +26,7 @@ def attached(nonce=OLD, now_ms=0, session=None):
 
 def refused(session, nonce, now_ms, *, may_take_over=False, lease_ms=0):
     """Return why an instance may not be attached; None if it may."""
+    found = None
     try:
         require_instance(
             session,
@@ -37,11 +38,12 @@ def refused(session, nonce, now_ms, *, may_take_over=False, lease_ms=0):
             lease_ms=lease_ms,
         )
     except RefusalError as error:
-        assert error.reason is Reason.DEVICE_IN_USE
-        assert error.field == "hello.device_id"
-        assert nonce.hex() not in str(error)
-        return error
-    return None
+        found = error
+    if found is not None:
+        assert found.reason is Reason.DEVICE_IN_USE
+        assert found.field == "hello.device_id"
+        assert nonce.hex() not in str(found)
+    return found
 
 
 def test_another_instance_waits_until_one_that_has_vanished_is_noticed():

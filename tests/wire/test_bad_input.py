@@ -487,7 +487,10 @@ async def test_another_instance_is_refused_and_the_same_takes_over(stubs, server
     await other.write(hello(nonce=b"two"))
     answer = await other.read()
     assert answer.rejection.error.reason == errors_pb2.ERROR_REASON_DEVICE_IN_USE
-    assert answer.rejection.error.value == b"two".hex()
+    error = answer.rejection.error
+    assert (error.field, error.value) == ("hello.device_id", "'device'")
+    assert error.retry_after_ms == server.coordinator.limits.dead_connection_ms
+    assert b"two".hex() not in error.message
     assert await other.read() is grpc.aio.EOF
     assert state(server) == before
     again = await attached(stubs, nonce=b"one")

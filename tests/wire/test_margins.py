@@ -83,7 +83,17 @@ async def test_who_must_be_found_has_no_margin(stubs, server):
     assert state(server) == before
     await device.done_writing()
     await device.read()
+    # It may attach all the same: what needs to know where it is has no bound, and holds nothing.
     again = stubs.devices.Attach()
-    error = (await tell(again, hello=hello(5.0))).rejection.error
-    assert error.field == "hello.margin_m"
+    welcome = (await tell(again, hello=hello(5.0))).welcome
+    delta = (await again.read()).delta
+    assert delta.snapshot
+    assert delta.version == welcome.version
+    assert delta.WhichOneof("bound") is None
+    assert not delta.add
+    assert (await tell(again, report=report(5.0))).rejection.error.field == "margin_m"
+    delta = (await tell(again, report=report(0.0, 2))).delta
+    assert delta.snapshot
+    assert delta.WhichOneof("bound") == "reach"
+    server.coordinator.check()
     again.cancel()

@@ -1,0 +1,202 @@
+"""States as they change: exact, stale, offline; a server that stops to respond is noticed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+import nearcast
+from nearcast import GeoObject, Last, RegionMode, SubscriptionState, TopK
+from tests.chaos.servers import ServerProcess
+from tests.sdk.test_reconnect import SPEC, is_exact, row
+
+State = SubscriptionState
+
+
+async def reached(states, *expected):
+    """Wait until one of these states comes; return it."""
+    async for state in states:
+        if state in expected:
+            return state
+    raise AssertionError("it has ended")
+
+
+async def test_states_come_as_they_change_and_end(place, client):
+    await client.publisher().publish(row(100))
+    device = await client.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(SPEC)
+    async with aclosing(subscription.states()) as states:
+        assert await anext(states) is State.EXACT
+        await device.move(14.9, 35.5)
+        assert await anext(states) is State.STALE
+        assert await anext(states) is State.EXACT
+        await place.stop()
+        assert await anext(states) is State.OFFLINE
+        await device.move(14.1, 35.5)
+        assert await anext(states) is State.OFFLINE_STALE
+        await place.start()
+        assert await reached(states, State.EXACT)
+        await subscription.unsubscribe()
+        assert await anext(states) is State.ENDED
+        with pytest.raises(StopAsyncIteration):
+            await anext(states)
+    assert not device._session.state_watchers, "nobody is left who watches"
+
+
+async def test_a_slow_reader_gets_the_latest(client):
+    await client.publisher().publish(row(100))
+    device = await client.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(SPEC)
+    async with aclosing(subscription.states()) as states:
+        assert await anext(states) is State.EXACT
+        for step in range(5):
+            await device.move(14.1 + 0.17 * step, 35.5)
+            await client.sync()
+        assert subscription.state is State.EXACT
+        waiting = asyncio.ensure_future(anext(states))
+        await client.sync()
+        assert not waiting.done(), "it has seen EXACT, and that is what it is"
+        await device.detach()
+        assert await waiting is State.ENDED
+
+
+async def test_a_state_that_changes_by_time_alone(client, proxy, far):
+    """What it holds expires, and nobody refills it: a timer of the device notices."""
+    await client.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 2.0) for _ in range(40)])
+    await client.publisher().publish(row(40, start=14.6))
+    subscription = await (await far.attach("d", lon=14.5, lat=35.5)).subscribe(SPEC)
+    async with aclosing(subscription.states()) as states:
+        assert await anext(states) is State.EXACT
+        proxy.stall()
+        # Its report is due, and then nobody has responded for seconds.
+        assert await anext(states) is State.STALE
+        assert await anext(states) is State.OFFLINE_STALE
+        proxy.resume()
+        assert await reached(states, State.EXACT)
+        assert await is_exact(far, subscription, 14.5)
+
+
+@pytest.mark.parametrize("is_fleet", [False, True])
+async def test_a_frozen_server_is_noticed_while_a_response_is_due(tmp_path, is_fleet):
+    server = ServerProcess(tmp_path, virtual_time=False)
+    await server.start()
+    async with nearcast.connect(server.target) as client, client.fleet() as fleet:
+        await client.publisher().publish(row(100))
+        attach = fleet.attach if is_fleet else client.attach
+        device = await attach("d", lon=14.5, lat=35.5)
+        other = await attach("other", lon=14.5, lat=35.5)
+        subscription, others = await device.subscribe(SPEC), await other.subscribe(SPEC)
+        async with aclosing(subscription.states()) as states:
+            assert await anext(states) is State.EXACT
+            server.pause()
+            await device.move(14.9, 35.5)
+            assert await anext(states) is State.STALE
+            assert await anext(states) is State.OFFLINE_STALE
+            assert device._session.is_online, "the stream is the same"
+            # What shares the stream knows it, too; what has nothing due on its own stream does not.
+            assert others.state is (State.OFFLINE if is_fleet else State.EXACT)
+            server.go_on()
+            assert await reached(states, State.EXACT)
+            assert await is_exact(client, subscription, 14.9)
+            assert others.state is State.EXACT
+            assert device.counters.reports == 1, "it was not asked again"
+            # The same when an app asks for something else: an end, a search.
+            server.pause()
+            ending = asyncio.create_task(others.unsubscribe())
+            if is_fleet:
+                assert await anext(states) is State.OFFLINE
+                server.go_on()
+                assert await anext(states) is State.EXACT
+            server.go_on()
+            await ending
+    await server.stop()
+
+
+async def test_a_server_that_vanishes_is_noticed_at_the_next_sign_of_life(tmp_path):
+    """Nothing is due: the ping that renews the lease is what the server leaves without a response."""
+    server = ServerProcess(tmp_path, virtual_time=False)
+    server.lease_ms = 1_500
+    await server.start()
+    async with nearcast.connect(server.target) as client:
+        await client.publisher().publish(row(100))
+        device = await client.attach("d", lon=14.5, lat=35.5)
+        subscription = await device.subscribe(SPEC)
+        server.pause()
+        async with aclosing(subscription.states()) as states:
+            assert await reached(states, State.OFFLINE)
+            assert device.counters.reports == 0
+            server.go_on()
+            assert await reached(states, State.EXACT)
+    await server.stop()
+
+
+async def test_an_app_that_was_held_up_itself_blames_nobody(client):
+    """Its timer fires late, and what has arrived meanwhile is not read yet."""
+    await client.publisher().publish(row(100))
+    device = await client.attach("d", lon=14.5, lat=35.5)
+    await device.subscribe(SPEC)
+    watch = device._stream._watch
+    session = device._session
+    await device.move(14.9, 35.5)
+    assert session.is_response_due
+    timer = watch._timer
+    watch._requested_s["d"] -= 60.0
+    watch._timer = asyncio.get_running_loop().call_at(timer.when() - 60.0, lambda: None)
+    timer.cancel()
+    watch._look()
+    assert session.is_responsive
+    await client.sync()
+    watch._look()
+    assert not watch._requested_s
+    assert watch._timer is None, "no timer runs while nothing is due"
+
+
+async def test_a_standing_result_that_is_short_is_stale_until_it_is_refilled(client, proxy, far):
+    spec = TopK({"tea"}, k=3, alpha=0.9, region=RegionMode.STANDING)
+    await client.publisher().publish([GeoObject({"tea"}, 14.5, 35.5, 2.0)])
+    await client.publisher().publish(
+        [GeoObject({"tea"}, 14.5 + 0.001 * i, 35.5, 3600.0) for i in range(1, 7)]
+    )
+    subscription = await (await far.attach("d", lon=14.5, lat=35.5)).subscribe(spec)
+    async with aclosing(subscription.states()) as states:
+        assert await anext(states) is State.EXACT
+        assert len(subscription.results()) == 3
+        proxy.stall()
+        assert await anext(states) is State.STALE
+        assert len(subscription.results()) == 2
+        proxy.resume()
+        assert await anext(states) is State.EXACT
+        assert len(subscription.results()) == 3
+
+
+@pytest.mark.parametrize("window", [None, Last(seconds=2.0)])
+async def test_what_nothing_takes_the_place_of_is_told_too(virtual, window):
+    """The device cannot know that there is no more; of fewer than k it does, and hears nothing."""
+    spec = TopK({"tea"}, k=2, region=RegionMode.STANDING, window=window)
+    ttls = (3600.0, 3600.0) if window else (2.0, 4.0)
+    device = await virtual.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(spec)
+    publisher = virtual.publisher()
+    await publisher.publish([GeoObject({"tea"}, 14.5, 35.5, ttls[0])])
+    await virtual.advance_clock(2_000)
+    await publisher.publish([GeoObject({"tea"}, 14.51, 35.5, ttls[1])])
+    await virtual.sync()
+    assert subscription.state is State.EXACT
+    assert len(subscription.results()) == 2
+    before = device.counters.deltas
+    session = device._session
+    virtual.clock.observe(3_000)  # as a device whose clock is ahead of what it has heard
+    session.pass_time()
+    assert (subscription.state, len(subscription.results())) == (State.STALE, 1)
+    await virtual.advance_clock(3_000)
+    await virtual.sync()
+    assert (subscription.state, len(subscription.results())) == (State.EXACT, 1)
+    assert device.counters.deltas == before + 1, "one without objects: this is all"
+    await virtual.advance_clock(9_000)
+    await virtual.sync()
+    device.pass_time()
+    assert (subscription.state, len(subscription.results())) == (State.EXACT, 0)
+    assert device.counters.deltas == before + 1
+    assert device.counters.reports == 0

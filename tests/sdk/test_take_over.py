@@ -1,0 +1,178 @@
+"""Another instance of an app: it waits, or takes over, and the one before ends with a reason."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+import nearcast
+from nearcast import GeoObject, Reason, RefusedError, SubscriptionState, TopK
+from server.limits import Limits
+from server.settings import load_settings
+from tests.sdk.conftest import Place, until
+from tests.support.identity import keys_in, token
+from tests.support.servers import serving
+
+SPEC = TopK({"sushi"}, k=3)
+HERE = {"lon": 14.5, "lat": 35.5}
+State = SubscriptionState
+
+
+async def ended(iterator):
+    """Return what an iterator yields until its end."""
+    return [one async for one in iterator]
+
+
+async def is_superseded(device, subscription, states):
+    """Check that an instance has ended for good, and says why."""
+    seen = await states
+    assert seen[-1] is State.ENDED
+    assert subscription.state is State.ENDED
+    assert subscription.error.reason is Reason.SUPERSEDED
+    assert "another instance of the device took over" in str(subscription.error)
+    with pytest.raises(RefusedError) as refused:
+        await device.move(**HERE)
+    assert refused.value.reason is Reason.SUPERSEDED
+    return True
+
+
+@pytest.mark.parametrize("is_fleet", [False, True])
+async def test_one_that_asks_takes_over(place, client, is_fleet):
+    await client.publisher().publish([GeoObject({"sushi"}, 14.5, 35.5, 3600.0) for _ in range(5)])
+    async with client.fleet() as fleet, nearcast.connect(place.target) as elsewhere:
+        attach = fleet.attach if is_fleet else client.attach
+        old = await attach("d", **HERE)
+        other = await attach("other", **HERE)
+        others = await other.subscribe(SPEC)
+        subscription = await old.subscribe(SPEC)
+        states = asyncio.create_task(ended(subscription.states()))
+        changes = asyncio.create_task(ended(subscription.changes()))
+        async with elsewhere.fleet() as new_fleet:
+            attach = new_fleet.attach if is_fleet else elsewhere.attach
+            new = await attach("d", **HERE, take_over=True)
+            assert await is_superseded(old, subscription, states)
+            await changes
+            (taken,) = new.subscriptions
+            await until(lambda: taken.state is State.EXACT)
+            assert len(taken.results()) == 3
+            # The one before does not come back, and its neighbour on the fleet has noticed nothing.
+            assert old.id not in old._stream.sessions
+            assert others.state is State.EXACT
+            await other.move(14.6, 35.5)
+            await client.sync()
+            assert others.state is State.EXACT
+            place.server.coordinator.check()
+
+
+async def test_the_devices_own_token_takes_over_and_a_gateways_does_not(tmp_path):
+    place = Place(tmp_path / "store.db", jwks=str(keys_in(tmp_path)))
+    await place.start()
+    own, gateway = token("d", "device"), token("g", "gateway")
+    async with (
+        nearcast.connect(place.target, token=own) as first,
+        nearcast.connect(place.target, token=gateway) as second,
+        nearcast.connect(place.target, token=own) as third,
+    ):
+        old = await first.attach("d", **HERE)
+        subscription = await old.subscribe(SPEC)
+        states = asyncio.create_task(ended(subscription.states()))
+        with pytest.raises(RefusedError) as refused:
+            await second.attach("d", **HERE, wait_s=0)
+        assert refused.value.reason is Reason.DEVICE_IN_USE
+        assert refused.value.retry_after_ms == place.server.coordinator.limits.dead_connection_ms
+        assert old._session._nonce.hex() not in str(refused.value)
+        await third.attach("d", **HERE)
+        assert await is_superseded(old, subscription, states)
+    await place.stop()
+
+
+async def test_who_was_replaced_while_away_does_not_take_it_back(tmp_path):
+    """It reconnects by itself: that is nobody who asks, though it shows the device's token."""
+    place = Place(tmp_path / "store.db", jwks=str(keys_in(tmp_path)))
+    await place.start()
+    own = token("d", "device")
+    async with (
+        nearcast.connect(place.target, token=own) as first,
+        nearcast.connect(place.target, token=own) as second,
+    ):
+        old = await first.attach("d", **HERE)
+        subscription = await old.subscribe(SPEC)
+        await place.stop()
+        await until(lambda: subscription.state in {State.OFFLINE, State.OFFLINE_STALE})
+        stream = old._stream
+        stream._channel._target, target = "127.0.0.1:9", stream._channel._target
+        await first.network_changed()
+        await place.start()
+        new = await second.attach("d", **HERE)
+        stream._channel._target = target
+        await first.network_changed()
+        await until(lambda: subscription.state is State.ENDED)
+        assert subscription.error.reason is Reason.DEVICE_IN_USE
+        await new.subscribe(SPEC)
+    await place.stop()
+
+
+async def test_one_that_does_not_ask_waits_and_says_so(place, client, caplog):
+    caplog.set_level(logging.INFO, "nearcast")
+    old = await client.attach("d", **HERE)
+    async with nearcast.connect(place.target) as other:
+        waiting = asyncio.create_task(other.attach("d", **HERE))
+        await until(lambda: "another instance is attached; waiting for up to 251 s" in caplog.text)
+        assert not waiting.done()
+        await old.detach()
+        await waiting
+
+
+async def test_it_does_not_wait_for_ever():
+    """Behind the time that the server says, the other instance is alive, and not one that vanished."""
+    settings = load_settings({"area": "14,35,15,36", "store": ":memory:", "port": 0})
+    async with serving(settings, Limits(dead_connection_ms=200)) as server:
+        target = f"127.0.0.1:{server.port}"
+        async with nearcast.connect(target) as client, nearcast.connect(target) as other:
+            await client.attach("d", **HERE)
+            for wait_s, waited in ((None, "; waited 1 s"), (0.3, "; waited 0 s")):
+                with pytest.raises(RefusedError, match=waited) as refused:
+                    await other.attach("d", **HERE, wait_s=wait_s)
+                assert refused.value.reason is Reason.DEVICE_IN_USE
+            async with other.fleet() as fleet:
+                with pytest.raises(RefusedError, match="waited"):
+                    await fleet.attach("d", **HERE, wait_s=0.3)
+                await fleet.attach("e", **HERE)
+
+
+async def test_two_that_insist_take_turns():
+    settings = load_settings({"area": "14,35,15,36", "store": ":memory:", "port": 0})
+    async with serving(settings, Limits(take_over_ms=400)) as server:
+        target = f"127.0.0.1:{server.port}"
+        async with nearcast.connect(target) as client:
+            await client.attach("d", **HERE)
+            second = await client.attach("d", **HERE, take_over=True)
+            with pytest.raises(RefusedError, match="can itself be replaced in") as refused:
+                await client.attach("d", **HERE, take_over=True, wait_s=0)
+            assert 0 < refused.value.retry_after_ms <= 400
+            third = await client.attach("d", **HERE, take_over=True)  # it waits until it may
+            await until(lambda: second._session.error is not None)
+            assert second._session.error.reason is Reason.SUPERSEDED
+            await third.subscribe(SPEC)
+
+
+@pytest.mark.parametrize("wait_s", [-1.0, float("nan"), float("inf"), "5", True])
+async def test_a_wait_that_is_no_time(client, wait_s):
+    with pytest.raises(RefusedError) as refused:
+        await client.attach("d", **HERE, wait_s=wait_s)
+    assert refused.value.field == "wait_s"
+
+
+async def test_resuming_is_not_taking_over(place, client):
+    """The same instance comes back on another stream, whatever it once asked for."""
+    await client.attach("d", **HERE)
+    device = await client.attach("d", **HERE, take_over=True)
+    subscription = await device.subscribe(SPEC)
+    session = place.server.coordinator.sessions["d"]
+    for _ in range(2):
+        before = session.outbox
+        await client.network_changed()
+        await until(lambda before=before: session.outbox not in {None, before})
+        await until(lambda: subscription.state is State.EXACT)
