@@ -255,7 +255,7 @@ class ServerSettings(BaseSettings):
         """Accept "a,b,c,d", a JSON list, and a list."""
         try:
             area = Area(*(float(bound) for bound in _listed(value)))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError, RecursionError):
             raise ValueError(
                 f"area is {value!r}, must be lon_min,lat_min,lon_max,lat_max in degrees"
             ) from None

@@ -32,6 +32,7 @@ def line(*arguments, environment=None, status=2) -> str:
             "Error: --area is '1,2,3', must be lon_min,lat_min,lon_max,lat_max in degrees",
         ),
         (["--area=[1,2"], "Error: --area is '[1,2', must be lon_min,lat_min,lon_max,lat_max in degrees"),
+        (["--area=[1,2,3," + "9" * 400 + "]"], "Error: --area is '[1,2,3,9999"),
         (
             ["--area=1,2,3,95"],
             "Error: --area latitudes are 2.0..95.0, must be increasing within -89.0..89.0",

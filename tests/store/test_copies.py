@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from server.errors import StoreError
-from server.store import SqliteStore, backup, check, facts, restore
+from server.store import SqliteStore, backup, check, facts, restore, schema
 from server.store.mutations import DeleteObject, PutObject
 from tests.store.conftest import FRAME, a_subscription, an_object, quiet
 from tests.support.stored import ids_of, objects_of, subscriptions_of
@@ -150,11 +150,39 @@ def test_what_is_no_store(path, tmp_path):
         facts(path)
 
 
-def test_a_disk_that_is_full_leaves_no_half_copy(path, tmp_path):
+def test_a_copy_that_cannot_be_written(path, tmp_path):
+    filled(path).close()
+    with pytest.raises(StoreError, match="cannot be copied"):
+        backup(path, tmp_path / ("b" * 252), quiet)  # with `.part` too long a name
+    assert {one.name for one in tmp_path.iterdir()} <= {path.name, f"{path.name}.lock"}
+
+
+@pytest.mark.parametrize("copy", [backup, restore])
+def test_a_folder_is_not_made(path, tmp_path, copy):
     filled(path).close()
     target = tmp_path / "nowhere" / "b.db"
-    with pytest.raises(StoreError, match="cannot be copied"):
-        backup(path, target, quiet)
+    with pytest.raises(StoreError, match=r"there is no folder .*nowhere, make it first"):
+        copy(path, target, quiet)
+    assert not target.parent.exists()
+
+
+def test_a_new_store_that_is_discarded_leaves_nothing(path, tmp_path):
+    SqliteStore(path, FRAME).discard()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_store_that_was_there_stays_when_it_is_discarded(path):
+    filled(path).close()
+    content = path.read_bytes()
+    SqliteStore(path, FRAME).discard()
+    assert path.read_bytes() == content
+
+
+def test_a_new_store_that_cannot_be_made_leaves_nothing(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(schema, "CREATE", (*schema.CREATE, "CREATE nonsense"))
+    with pytest.raises(StoreError):
+        SqliteStore(path, FRAME)
+    assert not list(tmp_path.iterdir())
 
 
 def test_facts_are_those_of_the_store(path):
