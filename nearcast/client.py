@@ -154,7 +154,8 @@ class Client:
 
         It is durable on return. A device that is not known is no error: then nothing is deleted. One that
         is attached, here or elsewhere, is detached, and its subscriptions end with
-        `Reason.FORGOTTEN`. If it attaches again later, it is a new device.
+        `Reason.FORGOTTEN`. If it attaches again later, it is a new device. A server that is stopping or
+        starting is waited for, up to a minute.
 
         Raises
         ------
@@ -164,15 +165,18 @@ class Client:
             If the server cannot be reached: it is not known whether the device was deleted.
         """
         request = device_service_pb2.ForgetDeviceRequest(device_id=device_id)
-        response = await self._call(self._channel.devices.ForgetDevice, request)
-        count = int(response.subscription_count)
+        count = await self._forget(request)
         carrying = [stream for stream in self._streams if stream.carries(device_id)]
         if carrying:
             await asyncio.gather(*(stream.release(device_id, forgotten()) for stream in carrying))
             # It may have connected again, and subscribed, since the server forgot it.
-            response = await self._call(self._channel.devices.ForgetDevice, request)
-            count += int(response.subscription_count)
+            count += await self._forget(request)
         return count
+
+    async def _forget(self, request: device_service_pb2.ForgetDeviceRequest) -> int:
+        method = self._channel.devices.ForgetDevice
+        response = await self._call(method, request, waits_for_server=True)
+        return int(response.subscription_count)
 
     async def sync(self) -> None:
         """Wait until nothing is under way.
@@ -310,7 +314,13 @@ class Client:
             for session in list(stream.sessions.values()):
                 session.pass_time()
 
-    async def _call(self, method: Any, request: Any) -> Any:  # noqa: ANN401
+    async def _call(
+        self,
+        method: Any,  # noqa: ANN401
+        request: Any,  # noqa: ANN401
+        *,
+        waits_for_server: bool = False,
+    ) -> Any:  # noqa: ANN401
         """Call a method; again if the server has said so, with another token if there is one."""
 
         async def call(_is_returning: bool) -> Any:  # noqa: ANN401, FBT001
@@ -320,7 +330,9 @@ class Client:
 
         try:
             return await patiently(
-                call, can_renew_token=self._channel.can_renew_token, waits_for_server=False
+                call,
+                can_renew_token=self._channel.can_renew_token,
+                waits_for_server=waits_for_server,
             )
         except UnavailableError:
             self._require_open()

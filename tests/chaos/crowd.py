@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
@@ -86,6 +87,8 @@ class Member:
     specs: dict[int, Spec] = field(default_factory=dict)
     is_busy: bool = False
     """Whether it begins or ends a subscription just now."""
+    is_deleted: bool = False
+    """Whether it is being deleted, and not yet back."""
 
     def subscription(self, number: int) -> Subscription | None:
         return next((one for one in self.device.subscriptions if one.id == number), None)
@@ -96,6 +99,7 @@ class Group:
     """The devices of one connection."""
 
     client: Client
+    attach: Callable[..., Awaitable[Device]]
     is_far: bool
     members: list[Member] = field(default_factory=list)
     is_asleep: bool = False
@@ -134,16 +138,16 @@ class Crowd:
         alone = max(2, count // _ALONE_EVERY)
         for i in range(alone):
             client = await self._connect(far if i % 2 else near)
-            group = Group(client, bool(i % 2))
+            group = Group(client, client.attach, bool(i % 2))
             self.groups.append(group)
-            await self._attach(group, client.attach, i)
+            await self._attach(group, i)
         for i in range(_FLEETS):
             client = await self._connect(far if i % 2 else near)
-            group = Group(client, bool(i % 2))
-            self.groups.append(group)
             fleet = await self._stack.enter_async_context(client.fleet())
+            group = Group(client, fleet.attach, bool(i % 2))
+            self.groups.append(group)
             for number in range(alone + i, count, _FLEETS):
-                await self._attach(group, fleet.attach, number)
+                await self._attach(group, number)
         await asyncio.gather(*(self.subscribe(member) for member in self.members))
 
     async def leave(self) -> None:
@@ -223,11 +227,37 @@ class Crowd:
     async def _connect(self, target: str) -> Client:
         return await self._stack.enter_async_context(nearcast.connect(target))
 
-    async def _attach(self, group: Group, attach, number: int) -> None:
+    async def delete(self, member: Member) -> None:
+        """Let a device be deleted; again if the reply is lost, which says nothing of what was done."""
+        member.is_deleted = True
+        member.watch.deleting()
+        group = next(one for one in self.groups if member in one.members)
+        await group.client.forget_device(member.device.id)
+        member.specs.clear()
+
+    async def come_back(self, member: Member) -> None:
+        """Attach a device that was deleted, as a new one: it must have no subscriptions."""
+        group = next(one for one in self.groups if member in one.members)
+        member.device = await self._attached(
+            group, member.device.id, member.habit, member.lon, member.lat
+        )
+        for one in member.device.subscriptions:
+            self._violations.append(f"{member.device.id} was deleted, and subscription {one.id} is back")
+        member.watch = Watch(member.device, self._published, self._violations)
+        member.is_deleted = False
+
+    async def _attach(self, group: Group, number: int) -> None:
         habit = _HABITS[number % len(_HABITS)]
         lon, lat = self.chance.uniform(WEST, EAST), self.chance.uniform(SOUTH, NORTH)
-        device = await attach(
-            f"d{number}",
+        device = await self._attached(group, f"d{number}", habit, lon, lat)
+        watch = Watch(device, self._published, self._violations)
+        group.members.append(Member(device, watch, habit, lon, lat))
+
+    async def _attached(
+        self, group: Group, device_id: str, habit: Habit, lon: float, lat: float
+    ) -> Device:
+        return await group.attach(
+            device_id,
             lon=lon,
             lat=lat,
             accuracy_m=habit.accuracy_m,
@@ -235,5 +265,3 @@ class Crowd:
             prefetch_m=habit.prefetch_m,
             chance=self.chance,
         )
-        watch = Watch(device, self._published, self._violations)
-        group.members.append(Member(device, watch, habit, lon, lat))

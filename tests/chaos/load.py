@@ -11,14 +11,17 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from nearcast import GeoObject, Publisher, Reason, RefusedError, UnavailableError
-from tests.chaos.crowd import EAST, KEYWORDS, NORTH, SOUTH, WEST, Crowd
-from tests.chaos.published_objects import PublishedObjects
+from tests.chaos.crowd import EAST, KEYWORDS, NORTH, SOUTH, WEST, Crowd, Member
+from tests.chaos.published_objects import Posted, PublishedObjects
 
 _AGAIN_S = 0.05
 _BATCH_MAX = 12
 _TASKS_PER_PUBLISHER = 2
 _OBJECTS_MAX = 600
 """Live objects of all publishers: beyond, more are retracted than published."""
+
+_DELETED_SHARE = 0.05
+"""Of the changes of subscriptions, those that delete the device."""
 
 _Answer = TypeVar("_Answer")
 
@@ -49,6 +52,8 @@ class Load:
         """Virtual time, which only advances at rest; in real time, what the server said last."""
         self.acknowledged = 0
         self.refused = 0
+        self.deleted = 0
+        """Devices."""
         self._crowd = crowd
         self._publishers = publishers
         self._published = published
@@ -86,9 +91,10 @@ class Load:
             ]
             is_full = len(self._published.objects) > _OBJECTS_MAX
             if mine and self._chance.random() < (0.7 if is_full else 0.3):
-                object_id = self._chance.choice(mine).object_id
-                if await self._until_answered(lambda one=object_id: self._retract(publisher, one)):
-                    self._published.retracted(object_id)
+                chosen = self._chance.choice(mine)
+                by_key = self._chance.random() < 0.5
+                if await self._until_answered(lambda: self._retract(publisher, chosen, by_key=by_key)):  # noqa: B023
+                    self._published.retracted(chosen.object_id)
                     self.acknowledged += 1
             else:
                 await self._post(own, publisher, [one.what.key for one in mine])
@@ -117,10 +123,13 @@ class Load:
         ttl_s = round(shortest_s * (longest_s / shortest_s) ** chance.random(), 3)
         return GeoObject(words, lon, lat, ttl_s, f"{key} {self._number}".encode(), key)
 
-    async def _retract(self, publisher: Publisher, object_id: int) -> bool:
+    async def _retract(self, publisher: Publisher, one: Posted, *, by_key: bool) -> bool:
         """Retract; if it is unknown, it has expired, or an earlier try has done it."""
         try:
-            await publisher.retract(object_id)
+            if by_key:
+                await publisher.retract(key=one.what.key)
+            else:
+                await publisher.retract(one.object_id)
         except RefusedError as error:
             if error.reason is not Reason.UNKNOWN_OBJECT:
                 raise
@@ -146,22 +155,33 @@ class Load:
         while self._running:
             awake = [one for group in self._crowd.awake for one in group.members]
             for member in self._chance.sample(awake, max(1, len(awake) // 10)):
-                await self._crowd.move(member)
+                if not member.is_deleted:
+                    await self._crowd.move(member)
             await asyncio.sleep(0.02)
 
     async def _subscribe(self) -> None:
-        """Begin and end subscriptions, several at a time."""
+        """Begin and end subscriptions, seldom delete a device, several at a time."""
         under_way: set[asyncio.Task[None]] = set()
         while self._running:
             member = self._chance.choice([one for group in self._crowd.awake for one in group.members])
             if not member.is_busy:
                 change = self._chance.choice((self._crowd.subscribe, self._crowd.unsubscribe))
+                if self._chance.random() < _DELETED_SHARE:
+                    change = self._delete
                 member.is_busy = True
                 task = asyncio.create_task(self._change(change(member), member))
                 under_way.add(task)
                 task.add_done_callback(under_way.discard)
             await asyncio.sleep(0.02)
         await asyncio.gather(*under_way)
+
+    async def _delete(self, member: Member) -> None:
+        """Delete a device, which begins anew: each step until it is answered."""
+        for step in (self._crowd.delete, self._crowd.come_back):
+            while await self._until_answered(lambda: _done(step(member))) is None:  # noqa: B023
+                pass
+        self.deleted += 1
+        await self._crowd.subscribe(member)
 
     async def _change(self, change, member) -> None:
         try:
@@ -172,3 +192,8 @@ class Load:
             self.refused += 1
         finally:
             member.is_busy = False
+
+
+async def _done(step: Awaitable[None]) -> bool:
+    await step
+    return True

@@ -26,6 +26,7 @@ async def test_nothing_is_lost_and_every_list_is_right(tmp_path):
             assert tally.commands > before.commands
             before = tally
         assert {RegionMode.ANCHORED, RegionMode.STANDING} <= world.modes
+        assert world.load.deleted >= len(FAULTS)
 
 
 async def test_nor_when_clocks_jump(tmp_path):

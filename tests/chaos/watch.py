@@ -32,6 +32,7 @@ class Watch:
         self._known: set[int] = set()
         self._ended: set[int] = set()
         self.deltas = 0
+        self._is_deleted = False
         session = device._session
         self._versions = session._sequence
         self._receive, session.receive = session.receive, self._look
@@ -41,6 +42,10 @@ class Watch:
         """Note that the device ends a subscription: until the server says so both may be."""
         self._known.discard(subscription_id)
 
+    def deleting(self) -> None:
+        """Note that the device is being deleted: from now on the server may know nothing of it."""
+        self._is_deleted = True
+
     def _look(self, response: Any) -> None:
         before = self._versions.version
         match response.WhichOneof("event"):
@@ -48,7 +53,7 @@ class Watch:
                 self._look_at_delta(response.delta)
             case "welcome":
                 listed = {one.subscription_id for one in response.welcome.subscriptions}
-                for number in self._known - listed:
+                for number in self._known - listed if not self._is_deleted else ():
                     self._object(f"subscription {number} was acknowledged and is lost")
                 for number in self._ended & listed:
                     self._object(f"subscription {number} has ended and is back")

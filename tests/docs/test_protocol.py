@@ -118,6 +118,7 @@ async def test_the_conversation_is_what_a_server_says():
         streams = {"Attach": devices.Attach(), "Publish": publishers.Publish()}
         calls = {
             "Search": devices.Search,
+            "ForgetDevice": devices.ForgetDevice,
             "Retract": publishers.Retract,
             "Sync": control.Sync,
             "AdvanceClock": control.AdvanceClock,

@@ -31,12 +31,13 @@ ACTS = {
     "search": 2,
     "set idf": 1,
     "forget": 1,
+    "delete": 1,
     "subscribe": 5,
     "unsubscribe": 2,
     "disconnect": 3,
     "resume": 8,
     "transfer some": 6,
-    "leave unanswered": 1,
+    "leave unanswered": 2,
     "reinstall": 1,
 }
 KINDS = list(ACTS)
@@ -63,6 +64,7 @@ def act(world: World, kind: str) -> None:
         "search": world.search,
         "set idf": world.set_idf,
         "forget": lambda: world.forget(device),
+        "delete": lambda: world.delete(device),
         "subscribe": lambda: world.subscribe(device),
         "unsubscribe": lambda: world.unsubscribe(device),
         "disconnect": world.random.choice((device.link.cut, device.link.abandon)),

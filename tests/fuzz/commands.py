@@ -33,6 +33,7 @@ from server.limits import Limits
 from server.principal import Principal, Role
 from server.session import Outbox
 from server.transport import converters
+from server.transport.inspections import inspect_from, inspect_message
 from server.transport.specs import spec_from
 from tests.fuzz.target import Target
 
@@ -44,7 +45,7 @@ RENEWED = 200
 """Inputs after which the server is another one: it is to have few objects and many histories."""
 CHECKED = 20
 
-DEVICE, PUBLISH, RETRACT, SEARCH, CLOCK, IDF, FLEET = range(7)
+DEVICE, PUBLISH, RETRACT, SEARCH, CLOCK, IDF, FLEET, FORGET, INSPECT = range(9)
 PARSERS = (
     device_service_pb2.AttachRequest,
     publisher_service_pb2.PublishRequest,
@@ -53,6 +54,8 @@ PARSERS = (
     control_service_pb2.AdvanceClockRequest,
     control_service_pb2.SetIdfRequest,
     device_service_pb2.AttachFleetRequest,
+    device_service_pb2.ForgetDeviceRequest,
+    control_service_pb2.InspectRequest,
 )
 CALLERS = (
     Principal("", frozenset(Role)),
@@ -60,6 +63,28 @@ CALLERS = (
     Principal("d", frozenset({Role.DEVICE, Role.PUBLISHER})),
     Principal("d", frozenset({Role.DEVICE, Role.PUBLISHER}), "acme"),
 )
+
+
+class Answer:
+    """Where a reply goes; a future without an event loop."""
+
+    def __init__(self) -> None:
+        self._reply: tuple[object, int] | None = None
+        self._error: BaseException | None = None
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, reply: tuple[object, int]) -> None:
+        self._reply = reply
+
+    def set_exception(self, error: BaseException) -> None:
+        self._error = error
+
+    def taken(self) -> tuple[object, int]:
+        if self._error is not None:
+            raise self._error
+        return self._reply
 
 
 class Server:
@@ -117,8 +142,11 @@ class Server:
         coordinator = self.coordinator
         accepted = Accepted()
         if not isinstance(command, c.DurableCommand):
-            self.acceptor.accept(command, None, accepted)
+            answer = Answer() if isinstance(command, c.Inspect) else None
+            self.acceptor.accept(command, answer, accepted)
             self.acceptor.finish(accepted)
+            if answer is not None:
+                inspect_message(*answer.taken())
             return
         (decision,) = self.planner.plan_batch([command])
         if isinstance(decision, RefusalError):
@@ -145,22 +173,34 @@ def commands_of(message: object, caller: Principal, outbox: Outbox) -> Iterator[
                     yield from device_commands(entry.request, outbox, entry.device_id)
                 else:
                     yield c.Detach(outbox, caller.qualified(entry.device_id))
+        case _:
+            yield command_of(message, caller)
+
+
+def command_of(message: object, caller: Principal) -> c.Command:  # noqa: PLR0911 - one a message
+    """Read the command of a call."""
+    match message:
         case publisher_service_pb2.PublishRequest():
             objects = [
                 converters.new_object_from(one, f"objects[{i}]") for i, one in enumerate(message.objects)
             ]
-            yield c.Publish(tuple(objects), caller)
+            return c.Publish(tuple(objects), caller)
         case publisher_service_pb2.RetractRequest():
-            yield c.Retract(tuple(message.ids), caller)
+            return converters.retract_from(message, caller)
+        case device_service_pb2.ForgetDeviceRequest():
+            return c.ForgetDevice(caller.qualified(message.device_id), caller)
+        case control_service_pb2.InspectRequest():
+            return inspect_from(message, caller)
         case device_service_pb2.SearchRequest():
             where = converters.position_from(
                 message.position, "position", present=message.HasField("position")
             )
-            yield c.Search(spec_from(message.spec), *where, caller)
+            return c.Search(spec_from(message.spec), *where, caller)
         case control_service_pb2.AdvanceClockRequest():
-            yield c.AdvanceClock(message.time_ms, caller)
+            return c.AdvanceClock(message.time_ms, caller)
         case control_service_pb2.SetIdfRequest():
-            yield c.SetIdf(IdfTable(dict(message.weights), message.unknown_weight), caller)
+            return c.SetIdf(IdfTable(dict(message.weights), message.unknown_weight), caller)
+    raise AssertionError(message)
 
 
 def device_commands(
@@ -249,10 +289,25 @@ def seeds() -> list[bytes]:
     clock = control_service_pb2.AdvanceClockRequest(time_ms=400)
     idf = control_service_pb2.SetIdfRequest(weights={"a": 2.0}, unknown_weight=3.0)
     retract = publisher_service_pb2.RetractRequest(ids=[1])
+    by_key = publisher_service_pb2.RetractRequest(ids=[1], keys=["k", "x"])
+    forget = device_service_pb2.ForgetDeviceRequest(device_id="d")
+    object_of_key = control_service_pb2.InspectRequest(object_key="k")
+    device = control_service_pb2.InspectRequest(device_id="d")
+    subscription = control_service_pb2.InspectRequest()
+    subscription.subscription.device_id, subscription.subscription.subscription_id = "d", 1
+    subscription.subscription.object_key = "k"
     found = []
     for who in range(2 * len(CALLERS)):
         begin = framed(DEVICE, who, hello)
         found += [begin + framed(DEVICE, who, one) + framed(PUBLISH, who, publish) for one in subscribes]
+        found.append(begin + framed(DEVICE, who, subscribes[0]) + framed(FORGET, who, forget) + begin)
+        found.append(
+            begin
+            + framed(DEVICE, who, subscribes[who % 3])
+            + framed(PUBLISH, who, publish)
+            + framed(INSPECT, who, subscription)
+            + framed(INSPECT, who, device)
+        )
         found.append(
             begin + b"".join(framed(DEVICE, who, one) for one in (subscribes[0], report, *others))
         )
@@ -261,6 +316,8 @@ def seeds() -> list[bytes]:
         framed(SEARCH, 0, search),
         framed(CLOCK, 0, clock) + framed(IDF, 0, idf),
         framed(PUBLISH, 2, publish) + framed(RETRACT, 2, retract),
+        framed(PUBLISH, 2, publish) + framed(RETRACT, 2, by_key) + framed(RETRACT, 0, by_key),
+        framed(PUBLISH, 0, publish) + framed(INSPECT, 0, object_of_key),
     ]
     return found
 

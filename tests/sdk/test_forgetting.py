@@ -89,8 +89,8 @@ async def test_a_device_that_is_back_before_the_reply_is_deleted_again(client):
     first = await device.subscribe(SUSHI)
     call, later = client._call, []
 
-    async def call_and_come_back(method, request):
-        response = await call(method, request)
+    async def call_and_come_back(method, request, **options):
+        response = await call(method, request, **options)
         if not later:
             await until(lambda: first.error is not None)
             again = await client.attach("d", lon=LON, lat=LAT)

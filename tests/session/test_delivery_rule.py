@@ -41,6 +41,7 @@ from server.session import (
 )
 from server.store import SqliteStore
 from tests.support.amounts import examples
+from tests.support.stored import subscriptions_of
 
 PLANE = Frame(Area(-9.0, -9.0, 9.0, 9.0), 0.0, 0.0, 1.0, 1.0, 26.0)
 LEASE_MS = 40
@@ -351,6 +352,29 @@ class DeliveryRule(RuleBasedStateMachine):
         outbox.close()
         if name in self.coordinator.sessions:
             self.carry_out(c.Detach(outbox, name))
+
+    @rule(name=devices)
+    def forget(self, name: str) -> None:
+        """Somebody deletes it: nothing of it is left, and it is sent the reason and no delta."""
+        app, known = self.attached(name), self.state(name) is not None
+        deleted = self.coordinator.counters.devices_deleted
+        assert self.carry_out(c.ForgetDevice(name)) == len(self.subscriptions[name])
+        assert self.coordinator.counters.devices_deleted == deleted + known
+        assert self.state(name) is None
+        assert name not in {row.device_id for row in subscriptions_of(self.store.recover())}
+        self.subscriptions[name] = {}
+        self.missed[name] = None
+        self.reported[name] = 0
+        if app is None:
+            return
+        outbox = self.line(app)
+        events = [event for _, event in self.coordinator.take(outbox, 1_000)]
+        outbox.wrote()
+        assert isinstance(events[-1], Detached)
+        assert events[-1].error.reason is Reason.FORGOTTEN
+        for event in events:
+            assert not isinstance(event, VersionedDelta)
+            app.receive(event)
 
     # -- what seldom comes together by chance ----------------------------------------------------
 

@@ -311,6 +311,10 @@ class World:
         """End the subscriptions of a device, if it is away."""
         self.submit(c.Forget((device.id,)))
 
+    def delete(self, device: Device) -> None:
+        """Delete all that is kept of a device, wherever it is."""
+        self.submit(c.ForgetDevice(device.id))
+
     # -- messages --------------------------------------------------------------------------------
 
     def _sources(self) -> list[Source[Any]]:

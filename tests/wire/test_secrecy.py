@@ -1,4 +1,4 @@
-"""Positions, payloads and tokens never reach a log, nor a token the answer to whoever shows it."""
+"""Positions, payloads, device ids and tokens reach no log, and a token not the answer to its caller."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.wire.test_bad_input import an_object, hello
 LON, LAT = 14.567891, 35.432198
 OUTSIDE = 77.654321
 PAYLOAD = "PAYLOAD-7f3a"
+DEVICE = "phone-5e1f"
 PLACES = ("14.567891", "35.432198", "77.654321", "14.56789", "35.43219")
 
 
@@ -36,7 +37,7 @@ async def use(target, who):
             with pytest.raises(RefusedError):
                 await publisher.publish([bad])
         async with client.fleet() as fleet:
-            device = await fleet.attach("device", lon=LON, lat=LAT)
+            device = await fleet.attach(DEVICE, lon=LON, lat=LAT)
             await device.subscribe(TopK({"sushi"}, k=2))
             await device.subscribe(Boolean({"sushi"}, Circle(500.0, (LON, LAT))))
             with pytest.raises(RefusedError):
@@ -46,6 +47,10 @@ async def use(target, who):
             with pytest.raises(RefusedError):
                 await client.search(TopK({"sushi"}), lon=OUTSIDE * 10, lat=LAT)
             await client.sync()
+            await client.inspect(DEVICE)
+            with pytest.raises(RefusedError):
+                await client.inspect(DEVICE, 99)
+            await client.forget_device(DEVICE)
         await publisher.retract(mine)
         await client.status()
 
@@ -96,5 +101,5 @@ async def test_nothing_that_is_somebodys_is_logged_or_told(tmp_path, caplog):
             assert one[:-4] not in said
     logged = "\n".join(record.getMessage() + str(record.exc_text or "") for record in caplog.records)
     assert "serving on" in logged
-    for text in (*PLACES, PAYLOAD, who, *who.split("."), secret):
+    for text in (*PLACES, PAYLOAD, DEVICE, who, *who.split("."), secret):
         assert text not in logged
