@@ -8,7 +8,6 @@ import pytest
 
 import nearcast
 from nearcast import Boolean, Bounds, Circle, GeoObject, Last, RefusedError, RegionMode, TopK
-from nearcast.protocol.specs import is_same_spec
 from safe_region import oracle
 from safe_region.frame import Area, Frame
 from safe_region.ground import ground_distance_m
@@ -68,7 +67,7 @@ async def test_results_and_scores_by_any_scale_and_after_a_restart(place):
         assert {one.id for one in device.subscriptions} == numbers.keys()
         for subscription in device.subscriptions:
             name = numbers[subscription.id]
-            assert is_same_spec(SPECS[name], subscription.spec)
+            assert SPECS[name] == subscription.spec
             assert subscription.spec.distance_scale_m == SPECS[name].distance_scale_m
             assert found(subscription.results()) == lists[name]
 
@@ -88,9 +87,9 @@ def test_what_the_store_keeps(spec, written):
 
 async def test_specs_that_differ_in_the_scale_differ():
     one, other = TopK({"a"}, distance_scale_m=5_000), TopK({"a"}, distance_scale_m=5_000.5)
-    assert is_same_spec(one, TopK(frozenset({"a"}), distance_scale_m=5_000.0))
-    assert not is_same_spec(one, TopK(frozenset({"a"}), distance_scale_m=other.distance_scale_m))
-    assert not is_same_spec(one, TopK(frozenset({"a"})))
+    assert one == TopK(frozenset({"a"}), distance_scale_m=5_000.0)
+    assert one != TopK(frozenset({"a"}), distance_scale_m=other.distance_scale_m)
+    assert one != TopK(frozenset({"a"}))
 
 
 @pytest.mark.parametrize("scale_m", [0, 0.0, 0.5, -1.0, 2.1e7, float("nan"), float("inf"), "far", True])
