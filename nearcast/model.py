@@ -233,19 +233,22 @@ class SubscriptionState(Enum):
     CATCHING_UP = "catching up"
     """The stream is back, and what was missed in between is on its way."""
     STALE = "stale"
-    """The device has left its safe region and waits for a delta."""
+    """A response is due: the device has left its safe region; or, with RegionMode.STANDING, something has
+    expired and the server has not sent what takes its place."""
     TOO_VAGUE = "too vague"
     """The position is known too vaguely, to the server or to the device itself: the buffer that would
-    cover its margin is larger than the server allows. What is shown is the best of what the device holds.
-    It asks again when it has moved beyond the margin or its accuracy has improved."""
+    cover its margin is larger than the server allows, or the subscription is in a mode that needs an
+    exact position and there was none. What is shown is the best of what the device holds. It asks again when it
+    has moved beyond the margin or its accuracy has improved."""
     TOO_MANY = "too many"
     """More objects match than the server sends (`Limits.matches_max`): what is shown is some of them,
     those nearest to where the device was when it last reported."""
     OFFLINE = "offline"
-    """No stream, and the device is inside its safe region: what is shown is the exact list of all that
-    was known when the stream broke and is still alive. News do not arrive."""
+    """No stream, or a server that has left a request without a response for four seconds; the device is
+    inside its safe region: what is shown is the exact list of all that was known before and is still
+    alive. News do not arrive."""
     OFFLINE_STALE = "offline and stale"
-    """No stream, and the device has left its safe region, or too much has expired, or nobody tells what
+    """The same, but the device has left its safe region, or too much has expired, or nobody tells what
     has left a window of so many objects: what is shown is the best of what it holds."""
     ENDED = "ended"
     """Nothing keeps it any more; `Subscription.error` says why."""

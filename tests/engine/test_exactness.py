@@ -39,6 +39,7 @@ ACTS = {
     "transfer some": 6,
     "leave unanswered": 2,
     "reinstall": 1,
+    "take over": 1,
 }
 KINDS = list(ACTS)
 WEIGHTS = list(ACTS.values())
@@ -72,6 +73,7 @@ def act(world: World, kind: str) -> None:
         "transfer some": world.transfer_some,
         "leave unanswered": world.leave_unanswered,
         "reinstall": lambda: world.reinstall(device),
+        "take over": lambda: world.take_over(device),
     }
     actions[kind]()
 
@@ -279,7 +281,8 @@ SEEN = {
         *("commits held up, lost", "commits held up, written, not told"),
         *("times killed", "commands that were durable and never answered"),
         *("deltas coalesced", "deltas sent again", "devices refused, TOO_MANY"),
-        "devices parked, LEASE_EXPIRED",
+        *("devices parked, LEASE_EXPIRED", "instances replaced"),
+        "lists that wait for a position",
     ),
     "crowd": (
         *("ranges compared, EXACT", "ranges compared, TOO_MANY"),
@@ -291,6 +294,7 @@ SEEN = {
         *("portions begun while one was under way", "devices that waited for room"),
         *("deltas coalesced", "deltas sent again", "devices refused, TOO_MANY"),
         *("devices parked, LEASE_EXPIRED", "devices parked, AWAY", "devices parked, SILENT"),
+        *("instances replaced", "lists that wait for a position"),
     ),
 }
 

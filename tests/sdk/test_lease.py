@@ -8,7 +8,10 @@ import pytest
 
 import nearcast
 from nearcast import SubscriptionState, TopK
+from nearcast.client import _KEEPALIVE_S
 from server.counters import ParkReason
+from server.limits import KEEPALIVE_MS
+from server.settings import load_settings
 from tests.sdk.conftest import Place, until
 from tests.sdk.test_privacy import expected, ids, published
 from tests.support.tap import Tap
@@ -102,3 +105,12 @@ async def test_what_is_asked_for_in_the_moment_of_expiry_is_not_lost(leased):
         await client.sync()
         assert session_of(leased).handles.keys() == {subscription.id}
         assert device.subscriptions == [subscription]
+
+
+def test_a_silent_phone_is_woken_by_nothing_but_its_lease():
+    """Data counts as a sign of life of the connection, so one that renews its lease is never asked."""
+    settings = load_settings({"area": "14,35,15,36"})
+    beat_s = settings.lease_ms / 3_000.0
+    assert settings.keepalive_ms == KEEPALIVE_MS == 1_000.0 * _KEEPALIVE_S
+    assert beat_s < _KEEPALIVE_S
+    assert 24 * 3_600 / beat_s == pytest.approx(432), "as docs/sdk.md says"

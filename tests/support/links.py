@@ -17,6 +17,7 @@ from nearcast.protocol.clock import Clock
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.location import Location
 from nearcast.protocol.pending_hellos import PendingHellos
+from nearcast.protocol.subscription import Subscription
 from nearcast.v1 import device_service_pb2
 from server.session import Outbox
 from tests.support.local_server import LocalServer
@@ -119,6 +120,8 @@ class Device:
         The world's.
     kind
         A number that chooses its habits.
+    take_over
+        Whether it takes the place of another instance.
     """
 
     def __init__(
@@ -129,11 +132,14 @@ class Device:
         place: tuple[float, float],
         chance: random.Random,
         kind: int,
+        *,
+        take_over: bool = False,
     ) -> None:
         self.id = device_id
         self.link = link
         self.lon, self.lat = place
-        # Who is private or has poor fixes has no subscription in the mode ELLIPSE, and remains so.
+        # Who is private or has poor fixes begins no subscription that needs an exact position, and
+        # remains so; an instance before it may have begun one.
         privacy_radius_m = (0.0, 0.7, 0.0, 3.0, 0.0)[kind % 5]
         self.is_vague = privacy_radius_m > 0.0 or kind % 5 == 4
         self.is_impatient = kind % 3 == 2
@@ -144,8 +150,9 @@ class Device:
             nonce,
             self.clock,
             lambda request: link.send(device_id, request),
-            Location(self.lon, self.lat, 0.0, privacy_radius_m, chance),
+            Location(self.lon, self.lat, 0.5 if self.is_vague else 0.0, privacy_radius_m, chance),
             chance.choice((0.0, 0.0, 0.5, 2.0)),
+            take_over=take_over,
         )
         self.asked: dict[str, Spec] = {}
         """What was asked for last under each name."""
@@ -159,6 +166,17 @@ class Device:
     def is_refused(self) -> bool:
         """Whether its session has failed for good."""
         return self.session.error is not None
+
+    @property
+    def may_be_vague(self) -> bool:
+        """Whether its next fix may be a poor one: not while the server relies on an exact one."""
+        relies = any(one.spec.region.needs_exact_position for one in self.session.subscriptions.values())
+        return self.is_vague and not (relies and self.session.location.is_exact)
+
+    def waits_for_position(self, subscription: Subscription) -> bool:
+        """Whether a subscription cannot be evaluated before this device knows exactly where it is."""
+        needs = subscription.spec.region.needs_exact_position
+        return needs and not self.session.location.is_exact
 
     def receive(self, response: Response) -> None:
         """Take what the server sends. It names no object that this instance was never given."""
@@ -181,7 +199,9 @@ class Device:
 
     def report_all(self) -> None:
         """Report for every subscription, also for those with a report under way."""
-        subscriptions = list(self.session.subscriptions.values())
+        subscriptions = [
+            one for one in self.session.subscriptions.values() if not self.waits_for_position(one)
+        ]
         if self.session.is_caught_up and subscriptions:
             self.session._sender.report(subscriptions)
 

@@ -50,6 +50,8 @@ from tests.support.model import Model, Submitted, oracle_subscription
 
 EPOCH_MS = 1_000
 ROUNDS_MAX = 1_000
+_HABITS = 15
+"""Different kinds of devices, see `Device`."""
 FEW_ENTRIES = 6
 """In some runs a longer list of the object index has a tree: there are but some dozens of objects."""
 
@@ -131,7 +133,9 @@ class World:
         # In some runs devices are given up that have not been heard of for as long as time leaps.
         lease_ms = 9 if seed % 3 == 1 else 0
         options = options_of(seed, buffer_extra)
-        limits = replace(limits or Limits(), matches_max=options.matches_max)
+        limits = limits or Limits()
+        # Of a device there is one instance here that counts, so those before it are never too young.
+        limits = replace(limits, matches_max=options.matches_max, take_over_ms=0)
         self.server = LocalServer(PLANE, limits, options, lease_ms)
         self.model = Model(PLANE)
         self.publishers: list[Source[c.Command]] = [Source(self._submit), Source(self._submit)]
@@ -181,11 +185,15 @@ class World:
         self._device_count += 1
         return self._begin(f"device-{self._device_count}", link or self.add_link())
 
-    def _begin(self, device_id: str, link: Link) -> Device:
-        """Begin an instance of a device's app."""
-        kind = self.seed + int(device_id.rpartition("-")[2])
+    def _begin(
+        self, device_id: str, link: Link, kind: int | None = None, *, take_over: bool = False
+    ) -> Device:
+        """Begin an instance of a device's app, with habits of its own."""
+        if kind is None:
+            kind = self.seed + int(device_id.rpartition("-")[2])
         nonce = self.random.randbytes(8)
-        device = Device(device_id, nonce, link, self.draws.position(), self.random, kind)
+        place = self.draws.position()
+        device = Device(device_id, nonce, link, place, self.random, kind, take_over=take_over)
         device.clock.adjust(self.model.now_ms, is_virtual=True)
         link.devices[device_id] = device
         if link.stream is None:
@@ -222,7 +230,7 @@ class World:
         else:
             lon, lat = self.draws.step()
             device.lon, device.lat = device.lon + lon, device.lat + lat
-        accuracy_m = self.random.choice((0.0, 0.5, 2.0)) if device.is_vague else 0.0
+        accuracy_m = self.random.choice((0.0, 0.5, 2.0)) if device.may_be_vague else 0.0
         heading_deg = self.random.choice((None, 0.0, 90.0, self.random.uniform(-360.0, 360.0)))
         speed_mps = self.random.choice((None, 0.0, 1.0, 50.0))
         device.session.move(device.lon, device.lat, heading_deg, speed_mps, accuracy_m=accuracy_m)
@@ -241,7 +249,21 @@ class World:
             link.send(device.id, None)
         else:
             link.cut()
-        self._begin(device.id, link)
+        in_use = (
+            Reason.DEVICE_IN_USE,
+            Reason.SUPERSEDED,
+        )  # by one before it, whose stream is there still
+        take_over = isinstance(error, RefusedError) and error.reason in in_use
+        self._begin(device.id, link, self.random.randrange(_HABITS), take_over=take_over)
+
+    def take_over(self, device: Device) -> None:
+        """Begin a new instance elsewhere; the one before vanishes, which the server does not notice."""
+        link = device.link
+        del link.devices[device.id]
+        if not link.is_fleet:
+            link.abandon()
+        self.seen["instances replaced"] += 1
+        self._begin(device.id, self.add_link(), self.random.randrange(_HABITS), take_over=True)
 
     def leave_unanswered(self) -> None:
         """Let so much real time pass that whoever was asked where it is should have answered."""
@@ -427,7 +449,9 @@ class World:
         self.seen["lists compared, with a scale of their own"] += spec.distance_scale_m is not None
         if device.is_vague and subscription.state is SubscriptionState.TOO_VAGUE:
             self.seen["lists too vague"] += 1
+            self.seen["lists that wait for a position"] += device.waits_for_position(subscription)
             return
+        assert not device.waits_for_position(subscription)
         assert subscription.state is SubscriptionState.EXACT
         table = self.tables[subscription.idf_generation]
         wanted = oracle_subscription(spec)._replace(window=self._window(spec), weights=table.weight)
