@@ -1,4 +1,4 @@
-"""Positions, payloads, device ids and tokens reach no log, and a token not the answer to its caller."""
+"""Positions, payloads, device ids and tokens reach no log, nor a token the answer to whoever shows it."""
 
 from __future__ import annotations
 
