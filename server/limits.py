@@ -87,8 +87,11 @@ class Limits:
     answer_ms_max: int = 10_000
     """How long a device may take to say where it is; beyond, it is detached and parked."""
     take_over_ms: int = 10_000
-    """How long an instance of a device that took the place of another one cannot be replaced itself: two
-    that both insist do not push each other out again and again."""
+    """How long an instance of a device that took the place of another one cannot be replaced itself. It
+    doubles each time that another one replaces it within as long again: two that both insist do not push
+    each other out for ever."""
+    take_over_ms_max: int = 3_600_000
+    """The same at most."""
     dead_connection_ms: int = dead_connection_ms(KEEPALIVE_MS)
     """After how long a connection that is dead has been closed; set from the keepalive."""
     queue_max: int = 100_000

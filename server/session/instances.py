@@ -2,8 +2,8 @@
 
 An instance is known by its nonce. Another one that says hello is refused while one is attached, unless it
 may take over: whoever shows the device's own token may, and whoever asks for it. One that itself took the
-place of another moments ago stays for a while, so that two that both insist cannot push each other out
-again and again.
+place of another moments ago stays for a while, and longer each time, so that two that both insist cannot
+push each other out for ever.
 
 Operations: O(1).
 """
@@ -44,16 +44,16 @@ def require_instance(
     now_ms
         In the time of leases.
     limits
-        How soon one that took over may be replaced, and when dead connections are closed.
+        When dead connections are closed.
     lease_ms
         How long a device may be silent; 0 for ever.
     """
     if not session.is_attached or session.has_nonce(nonce):
         return
     if may_take_over:
-        left_ms = session.took_over_ms + limits.take_over_ms - now_ms
+        left_ms = session.took_over_ms + session.tenure_ms - now_ms
         if left_ms > 0:
-            ago = _seconds(limits.take_over_ms - left_ms)
+            ago = _seconds(session.tenure_ms - left_ms)
             why = f"one took over {ago} ago, and can itself be replaced in {_seconds(left_ms)}"
             raise _in_use(device_name, why, left_ms)
         return

@@ -60,6 +60,7 @@ class Session:
         "outbox",
         "report_sequence",
         "state",
+        "tenure_ms",
         "took_over_ms",
         "version",
     )
@@ -81,6 +82,8 @@ class Session:
         """Whether `Leases` looks after it."""
         self.took_over_ms = _LONG_AGO_MS
         """When the attached instance took the place of another one, in the time of leases."""
+        self.tenure_ms = 0
+        """How long from then on it cannot be replaced itself."""
         self._limits = limits
         self._counters = counters or Counters()
         self._counters.devices[self.state] += 1
@@ -123,7 +126,7 @@ class Session:
             not the caller sends snapshots.
         """
         if nonce != self._nonce:
-            self.took_over_ms = now_ms if self.is_attached else _LONG_AGO_MS
+            self._begin_tenure(now_ms)
         if self.outbox is not None:
             self.enqueue(Detached(_superseded(is_same_instance=nonce == self._nonce)))
             self._leave()
@@ -147,6 +150,16 @@ class Session:
     def has_nonce(self, nonce: bytes) -> bool:
         """Whether this is the instance that was attached last."""
         return nonce == self._nonce
+
+    def _begin_tenure(self, now_ms: int) -> None:
+        """Note whether another instance than before has taken the place of an attached one."""
+        if not self.is_attached:
+            self.took_over_ms, self.tenure_ms = _LONG_AGO_MS, 0
+            return
+        limits, before_ms = self._limits, self.tenure_ms
+        is_quarrel = before_ms > 0 and now_ms < self.took_over_ms + 2 * before_ms
+        longer_ms = min(2 * before_ms, limits.take_over_ms_max)
+        self.took_over_ms, self.tenure_ms = now_ms, longer_ms if is_quarrel else limits.take_over_ms
 
     def resume(self, version: int) -> None:
         """Queue the retained deltas after `version`."""

@@ -193,7 +193,7 @@ async def test_the_same_area_is_a_retry_and_another_one_a_replacement(start):
             GeoObject(
                 {"tea"}, ttl_s=60.0, area=Polygon(ring(LON, LAT, 0.1), (ring(LON, LAT, 0.1, HOLE),))
             ),
-            "objects[0].area.polygon",
+            "objects[0].area.polygon.holes",
         ),
     ],
 )

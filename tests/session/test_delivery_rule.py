@@ -45,8 +45,10 @@ from tests.support.stored import subscriptions_of
 
 PLANE = Frame(Area(-9.0, -9.0, 9.0, 9.0), 0.0, 0.0, 1.0, 1.0, 26.0)
 LEASE_MS = 40
-TAKE_OVER_MS = 10
-LIMITS = Limits(outbox_max=4, retained_max=6, take_over_ms=TAKE_OVER_MS)
+TAKE_OVER_MS, TAKE_OVER_MS_MAX = 10, 25
+LIMITS = Limits(
+    outbox_max=4, retained_max=6, take_over_ms=TAKE_OVER_MS, take_over_ms_max=TAKE_OVER_MS_MAX
+)
 WORDS = ("a", "b")
 DEVICES = ("d1", "d2")
 
@@ -146,7 +148,8 @@ class DeliveryRule(RuleBasedStateMachine):
         self.coordinator.recover(self.store.recover())
         self.coordinator.advance(self.now_ms)
         self.last_nonce: dict[str, bytes] = {}
-        self.took_over_ms: dict[str, int] = {}
+        self.took_over_ms: dict[str, tuple[int, int]] = {}
+        """When the instance that is there took over, and how long it cannot be replaced."""
         self.reported: dict[str, int] = {}
         self.missed: dict[str, int | None] = dict.fromkeys(DEVICES)
         # How many deltas a detached device has missed, as long as all of them should be at hand.
@@ -246,7 +249,7 @@ class DeliveryRule(RuleBasedStateMachine):
     def is_refused(self, hello: c.Hello) -> bool:
         """Let another instance say hello, if it cannot take the place of the one there is."""
         name, state = hello.device_id, self.state(hello.device_id)
-        left_ms = self.took_over_ms.get(name, -TAKE_OVER_MS) + TAKE_OVER_MS - self.now_ms
+        left_ms = sum(self.took_over_ms.get(name, (0, 0))) - self.now_ms
         if hello.take_over and left_ms <= 0:
             return False
         with pytest.raises(RefusalError) as refused:
@@ -259,10 +262,13 @@ class DeliveryRule(RuleBasedStateMachine):
 
     def note_take_over(self, name: str, app: App, *, is_another: bool) -> None:
         """Note when this instance took the place of another one, if it is a new one and did."""
-        if self.last_nonce.get(name) != app.nonce:
-            self.took_over_ms.pop(name, None)
         if is_another:
-            self.took_over_ms[name] = self.now_ms
+            since_ms, hold_ms = self.took_over_ms.get(name, (0, 0))
+            again = hold_ms and self.now_ms - since_ms < 2 * hold_ms
+            longer_ms = min(2 * hold_ms, TAKE_OVER_MS_MAX)
+            self.took_over_ms[name] = (self.now_ms, longer_ms if again else TAKE_OVER_MS)
+        elif self.last_nonce.get(name) != app.nonce:
+            self.took_over_ms.pop(name, None)
 
     @rule(name=devices, number=numbers, word=st.sampled_from(WORDS), place=places)
     def subscribe(self, name: str, number: int, word: str, place: tuple[int, int]) -> None:

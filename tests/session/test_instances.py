@@ -75,11 +75,23 @@ def test_one_that_took_over_cannot_be_replaced_at_once():
     assert refused(session, OLD, 14_999, may_take_over=True).retry_after_ms == 1
     assert refused(session, OLD, 15_000, may_take_over=True) is None
     attached(OLD, 15_000, session)
-    assert refused(session, NEW, 15_001, may_take_over=True).retry_after_ms == 9_999
+    assert refused(session, NEW, 15_001, may_take_over=True).retry_after_ms == 19_999, "twice as long"
     # One that comes when nobody is there replaces nobody.
     session.detach()
     attached(THIRD, 15_002, session)
     assert refused(session, NEW, 15_003, may_take_over=True) is None
+
+
+def test_two_that_both_insist_take_over_less_and_less_often():
+    session, now_ms, stays_ms = attached(now_ms=0), 0, []
+    for nonce in (NEW, OLD) * 8:
+        attached(nonce, now_ms, session)
+        stays_ms.append(refused(session, THIRD, now_ms, may_take_over=True).retry_after_ms)
+        now_ms += stays_ms[-1]
+    assert stays_ms[:4] == [10_000, 20_000, 40_000, 80_000]
+    assert max(stays_ms) == stays_ms[-1] == LIMITS.take_over_ms_max
+    attached(THIRD, now_ms + stays_ms[-1], session)  # long after it might have been replaced
+    assert refused(session, OLD, now_ms + stays_ms[-1], may_take_over=True).retry_after_ms == 10_000
 
 
 def test_the_one_that_is_replaced_is_told():

@@ -47,6 +47,7 @@ def test_what_devices_are_told_are_limits_of_the_server():
     assert kept - told == {
         "answer_ms_max",
         "take_over_ms",
+        "take_over_ms_max",
         "dead_connection_ms",
         "outbox_max",
         "outbox_bytes_max",
