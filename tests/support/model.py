@@ -213,7 +213,12 @@ class Model:
             {payload: created_ms for payload, (_, created_ms) in self.state.objects.items()},
         ):
             assert self.submitted, "what the store holds never was, or what was answered is lost"
-            self.state.apply(self.submitted.popleft().command, self._payload_of, self._frame)
+            command, before = self.submitted.popleft().command, set(self.state.objects)
+            refusal = self.state.apply(command, self._payload_of, self._frame)
+            if isinstance(command, c.Publish) and refusal is None:
+                for new in command.objects:
+                    if new.payload not in before:  # published again, it is not what its old id names
+                        self._payload_of.pop(self.id_of.get(new.payload, 0), None)
             count += 1
         self.submitted.clear()
         for object_id, item in sorted(found.items()):

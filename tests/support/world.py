@@ -207,9 +207,11 @@ class World:
 
     # -- what devices do -------------------------------------------------------------------------
 
-    def subscribe(self, device: Device) -> None:
+    def subscribe(self, device: Device, *, is_named: bool | None = None) -> None:
         """Begin a subscription; one with a name may be there, and is continued or changed in place."""
-        name = self.random.choice(("", "", "lunch", "dinner"))
+        if is_named is None:
+            is_named = self.random.random() < 0.5
+        name = self.random.choice(("lunch", "dinner")) if is_named else ""
         spec = self.draws.spec(is_anchored=device.is_vague)
         if name and self.random.random() < 0.2:
             spec = device.asked.get(name, spec)
