@@ -226,9 +226,9 @@ class SubscriptionState(Enum):
     expired and the server has not sent what takes its place."""
     TOO_VAGUE = "too vague"
     """The position is known too vaguely, to the server or to the device itself: the buffer that would
-    cover its margin is larger than the server allows, or the subscription is in a mode that needs an exact
-    position and there was none. What is shown is the best of what the device holds. It asks again when it
-    has moved beyond the margin or its accuracy has improved."""
+    cover its margin is larger than the server allows, or the subscription is in a mode that needs an
+    exact position and there was none. What is shown is the best of what the device holds. It asks again
+    when it has moved beyond the margin or its accuracy has improved."""
     TOO_MANY = "too many"
     """More objects match than the server sends (`Limits.matches_max`): what is shown is some of them,
     those nearest to where the device was when it last reported."""
