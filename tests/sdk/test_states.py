@@ -13,14 +13,20 @@ from tests.chaos.servers import ServerProcess
 from tests.sdk.test_reconnect import SPEC, is_exact, row
 
 State = SubscriptionState
+PATIENCE_S = 60.0
+
+
+async def following(states):
+    """Return the next state; fail if it does not come."""
+    async with asyncio.timeout(PATIENCE_S):
+        return await anext(states)
 
 
 async def reached(states, *expected):
     """Wait until one of these states comes; return it."""
-    async for state in states:
-        if state in expected:
-            return state
-    raise AssertionError("it has ended")
+    while (state := await following(states)) not in expected:
+        pass
+    return state
 
 
 async def test_states_come_as_they_change_and_end(place, client):
@@ -28,20 +34,20 @@ async def test_states_come_as_they_change_and_end(place, client):
     device = await client.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(SPEC)
     async with aclosing(subscription.states()) as states:
-        assert await anext(states) is State.EXACT
+        assert await following(states) is State.EXACT
         await device.move(14.9, 35.5)
-        assert await anext(states) is State.STALE
-        assert await anext(states) is State.EXACT
+        assert await following(states) is State.STALE
+        assert await following(states) is State.EXACT
         await place.stop()
-        assert await anext(states) is State.OFFLINE
+        assert await following(states) is State.OFFLINE
         await device.move(14.1, 35.5)
-        assert await anext(states) is State.OFFLINE_STALE
+        assert await following(states) is State.OFFLINE_STALE
         await place.start()
         assert await reached(states, State.EXACT)
         await subscription.unsubscribe()
-        assert await anext(states) is State.ENDED
+        assert await following(states) is State.ENDED
         with pytest.raises(StopAsyncIteration):
-            await anext(states)
+            await following(states)
     assert not device._session.state_watchers, "nobody is left who watches"
 
 
@@ -50,12 +56,12 @@ async def test_a_slow_reader_gets_the_latest(client):
     device = await client.attach("d", lon=14.5, lat=35.5)
     subscription = await device.subscribe(SPEC)
     async with aclosing(subscription.states()) as states:
-        assert await anext(states) is State.EXACT
+        assert await following(states) is State.EXACT
         for step in range(5):
             await device.move(14.1 + 0.17 * step, 35.5)
             await client.sync()
         assert subscription.state is State.EXACT
-        waiting = asyncio.ensure_future(anext(states))
+        waiting = asyncio.create_task(following(states))
         await client.sync()
         assert not waiting.done(), "it has seen EXACT, and that is what it is"
         await device.detach()
@@ -68,20 +74,28 @@ async def test_a_state_that_changes_by_time_alone(client, proxy, far):
     await client.publisher().publish(row(40, start=14.6))
     subscription = await (await far.attach("d", lon=14.5, lat=35.5)).subscribe(SPEC)
     async with aclosing(subscription.states()) as states:
-        assert await anext(states) is State.EXACT
+        assert await following(states) is State.EXACT
         proxy.stall()
         # Its report is due, and then nobody has responded for seconds.
-        assert await anext(states) is State.STALE
-        assert await anext(states) is State.OFFLINE_STALE
+        assert await following(states) is State.STALE
+        assert await following(states) is State.OFFLINE_STALE
         proxy.resume()
         assert await reached(states, State.EXACT)
         assert await is_exact(far, subscription, 14.5)
 
 
-@pytest.mark.parametrize("is_fleet", [False, True])
-async def test_a_frozen_server_is_noticed_while_a_response_is_due(tmp_path, is_fleet):
+@pytest.fixture
+async def server(tmp_path, request):
+    """A process of its own, which can be stopped."""
     server = ServerProcess(tmp_path, virtual_time=False)
+    server.lease_ms = getattr(request, "param", server.lease_ms)
     await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.mark.parametrize("is_fleet", [False, True])
+async def test_a_frozen_server_is_noticed_while_a_response_is_due(server, is_fleet):
     async with nearcast.connect(server.target) as client, client.fleet() as fleet:
         await client.publisher().publish(row(100))
         attach = fleet.attach if is_fleet else client.attach
@@ -89,11 +103,11 @@ async def test_a_frozen_server_is_noticed_while_a_response_is_due(tmp_path, is_f
         other = await attach("other", lon=14.5, lat=35.5)
         subscription, others = await device.subscribe(SPEC), await other.subscribe(SPEC)
         async with aclosing(subscription.states()) as states:
-            assert await anext(states) is State.EXACT
+            assert await following(states) is State.EXACT
             server.pause()
             await device.move(14.9, 35.5)
-            assert await anext(states) is State.STALE
-            assert await anext(states) is State.OFFLINE_STALE
+            assert await following(states) is State.STALE
+            assert await following(states) is State.OFFLINE_STALE
             assert device._session.is_online, "the stream is the same"
             # What shares the stream knows it, too; what has nothing due on its own stream does not.
             assert others.state is (State.OFFLINE if is_fleet else State.EXACT)
@@ -106,19 +120,16 @@ async def test_a_frozen_server_is_noticed_while_a_response_is_due(tmp_path, is_f
             server.pause()
             ending = asyncio.create_task(others.unsubscribe())
             if is_fleet:
-                assert await anext(states) is State.OFFLINE
+                assert await following(states) is State.OFFLINE
                 server.go_on()
-                assert await anext(states) is State.EXACT
+                assert await following(states) is State.EXACT
             server.go_on()
             await ending
-    await server.stop()
 
 
-async def test_a_server_that_vanishes_is_noticed_at_the_next_sign_of_life(tmp_path):
+@pytest.mark.parametrize("server", [1_500], indirect=True)
+async def test_a_server_that_vanishes_is_noticed_at_the_next_sign_of_life(server):
     """Nothing is due: the ping that renews the lease is what the server leaves without a response."""
-    server = ServerProcess(tmp_path, virtual_time=False)
-    server.lease_ms = 1_500
-    await server.start()
     async with nearcast.connect(server.target) as client:
         await client.publisher().publish(row(100))
         device = await client.attach("d", lon=14.5, lat=35.5)
@@ -129,7 +140,6 @@ async def test_a_server_that_vanishes_is_noticed_at_the_next_sign_of_life(tmp_pa
             assert device.counters.reports == 0
             server.go_on()
             assert await reached(states, State.EXACT)
-    await server.stop()
 
 
 async def test_an_app_that_was_held_up_itself_blames_nobody(client):
@@ -143,6 +153,7 @@ async def test_an_app_that_was_held_up_itself_blames_nobody(client):
     assert session.is_response_due
     timer = watch._timer
     watch._requested_s["d"] -= 60.0
+    watch._arrived_s -= 60.0
     watch._timer = asyncio.get_running_loop().call_at(timer.when() - 60.0, lambda: None)
     timer.cancel()
     watch._look()
@@ -161,13 +172,13 @@ async def test_a_standing_result_that_is_short_is_stale_until_it_is_refilled(cli
     )
     subscription = await (await far.attach("d", lon=14.5, lat=35.5)).subscribe(spec)
     async with aclosing(subscription.states()) as states:
-        assert await anext(states) is State.EXACT
+        assert await following(states) is State.EXACT
         assert len(subscription.results()) == 3
         proxy.stall()
-        assert await anext(states) is State.STALE
+        assert await following(states) is State.STALE
         assert len(subscription.results()) == 2
         proxy.resume()
-        assert await anext(states) is State.EXACT
+        assert await following(states) is State.EXACT
         assert len(subscription.results()) == 3
 
 

@@ -20,6 +20,17 @@ HERE = {"lon": 14.5, "lat": 35.5}
 State = SubscriptionState
 
 
+@pytest.fixture
+async def signed(tmp_path):
+    """A server that takes signed tokens alone."""
+    place = Place(tmp_path / "store.db", jwks=str(keys_in(tmp_path)))
+    await place.start()
+    try:
+        yield place
+    finally:
+        await place.stop()
+
+
 async def ended(iterator):
     """Return what an iterator yields until its end."""
     return [one async for one in iterator]
@@ -66,14 +77,12 @@ async def test_one_that_asks_takes_over(place, client, is_fleet):
             place.server.coordinator.check()
 
 
-async def test_the_devices_own_token_takes_over_and_a_gateways_does_not(tmp_path):
-    place = Place(tmp_path / "store.db", jwks=str(keys_in(tmp_path)))
-    await place.start()
+async def test_the_devices_own_token_takes_over_and_a_gateways_does_not(signed):
     own, gateway = token("d", "device"), token("g", "gateway")
     async with (
-        nearcast.connect(place.target, token=own) as first,
-        nearcast.connect(place.target, token=gateway) as second,
-        nearcast.connect(place.target, token=own) as third,
+        nearcast.connect(signed.target, token=own) as first,
+        nearcast.connect(signed.target, token=gateway) as second,
+        nearcast.connect(signed.target, token=own) as third,
     ):
         old = await first.attach("d", **HERE)
         subscription = await old.subscribe(SPEC)
@@ -81,37 +90,34 @@ async def test_the_devices_own_token_takes_over_and_a_gateways_does_not(tmp_path
         with pytest.raises(RefusedError) as refused:
             await second.attach("d", **HERE, wait_s=0)
         assert refused.value.reason is Reason.DEVICE_IN_USE
-        assert refused.value.retry_after_ms == place.server.coordinator.limits.dead_connection_ms
+        assert refused.value.retry_after_ms == signed.server.coordinator.limits.dead_connection_ms
         assert old._session._nonce.hex() not in str(refused.value)
         await third.attach("d", **HERE)
         assert await is_superseded(old, subscription, states)
-    await place.stop()
 
 
-async def test_who_was_replaced_while_away_does_not_take_it_back(tmp_path):
-    """It reconnects by itself: that is nobody who asks, though it shows the device's token."""
-    place = Place(tmp_path / "store.db", jwks=str(keys_in(tmp_path)))
-    await place.start()
-    own = token("d", "device")
+@pytest.mark.parametrize("has_asked", [False, True])
+async def test_who_was_replaced_while_away_does_not_take_it_back(signed, has_asked):
+    """It reconnects by itself, which asks for nothing, whatever it asked for when it began."""
+    own = token("g", "gateway") if has_asked else token("d", "device")
     async with (
-        nearcast.connect(place.target, token=own) as first,
-        nearcast.connect(place.target, token=own) as second,
+        nearcast.connect(signed.target, token=own) as first,
+        nearcast.connect(signed.target, token=own) as second,
     ):
-        old = await first.attach("d", **HERE)
+        old = await first.attach("d", **HERE, take_over=has_asked)
         subscription = await old.subscribe(SPEC)
-        await place.stop()
+        await signed.stop()
         await until(lambda: subscription.state in {State.OFFLINE, State.OFFLINE_STALE})
         stream = old._stream
         stream._channel._target, target = "127.0.0.1:9", stream._channel._target
         await first.network_changed()
-        await place.start()
+        await signed.start()
         new = await second.attach("d", **HERE)
         stream._channel._target = target
         await first.network_changed()
         await until(lambda: subscription.state is State.ENDED)
         assert subscription.error.reason is Reason.DEVICE_IN_USE
         await new.subscribe(SPEC)
-    await place.stop()
 
 
 async def test_one_that_does_not_ask_waits_and_says_so(place, client, caplog):
