@@ -43,7 +43,7 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     from server.monitoring.logs import begin_logging  # noqa: PLC0415
 
     given = {name: value for name, value in flags.items() if value not in (None, ())}
-    if "area" in given and Path(given["area"]).is_dir():
+    if os.path.isdir(given.get("area", "")):  # noqa: PTH112 - what no path can be is none
         given["area"] = _area_of(Path(given["area"]))
     settings = read_settings(given, config)
     begin_logging(settings.log_level, settings.log_format)

@@ -90,7 +90,7 @@ def commands_in(help_text) -> set[str]:
 def test_with_the_sdk_alone_there_are_the_commands_that_it_can_run(sdk):
     done = run(sdk, "--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert commands_in(done.stdout) == {"status", "inspect"}
+    assert commands_in(done.stdout) == {"forget", "inspect", "status"}
     for extra in ("server", "simulator"):
         assert f"Not installed (pip install '.[{extra}]' in a checkout of nearcast)" in done.stdout
 
@@ -155,7 +155,7 @@ def test_with_the_servers_packages_its_commands_run(server, tmp_path):
 def test_what_tells_an_extra_comes_with_it_and_not_with_a_smaller_one():
     extras = PYPROJECT["project"]["optional-dependencies"]
     server = needed(PYPROJECT["project"]["dependencies"]) | needed(extras["server"])
-    simulator = server | needed(extras["simulator"]) | needed(extras["expressions"])
+    simulator = server | needed(extras["simulator"])
     found = packages_distributions()
     for package in group.PACKAGES["server"]:
         assert {normal(one) for one in found[package]} <= {normal(one) for one in server}
