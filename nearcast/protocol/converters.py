@@ -93,12 +93,12 @@ def retract_request(
     ids: Iterable[int], key: str | None, keys: Iterable[str] | None
 ) -> publisher_service_pb2.RetractRequest:
     """Write what is to be retracted."""
-    limit = "an id, as publish returned it"
+    limit = "the id of an object, as publish returned it"
     wanted = []
     for i, one in enumerate(ids):
         field = f"ids[{i}]"
         if isinstance(one, str):
-            raise invalid(field, one, f"an id; a key is given as key={one!r}")
+            raise invalid(field, one, f"{limit}; a key is given as key={one!r}")
         wanted.append(whole_number(one, field, 1, limit))
     if isinstance(keys, str | bytes) or not isinstance(keys, Iterable | None):
         raise invalid("keys", keys, "several texts; one is given as key=")

@@ -127,13 +127,20 @@ async def test_objects_are_retracted_by_ids_and_by_keys(place, client):
     assert not alive(place)
 
 
+ID = "the id of an object, as publish returned it"
+
+
 @pytest.mark.parametrize(
     ("ids", "named", "text"),
     [
-        (("bakery-1",), {}, "ids[0] is 'bakery-1', must be an id; a key is given as key='bakery-1'"),
-        ((1, None), {}, "ids[1] is None, must be an id, as publish returned it"),
-        ((True,), {}, "ids[0] is True, must be an id, as publish returned it"),
-        ((2**63,), {}, f"ids[0] is {2**63}, must be an id, as publish returned it"),
+        (
+            ("bakery-1",),
+            {},
+            f"ids[0] is 'bakery-1', must be {ID}; a key is given as key='bakery-1'",
+        ),
+        ((1, None), {}, "ids[1] is None, must be the id of an object, as publish returned it"),
+        ((True,), {}, "ids[0] is True, must be the id of an object, as publish returned it"),
+        ((2**63,), {}, f"ids[0] is {2**63}, must be the id of an object, as publish returned it"),
         ((), {"keys": "bakery-1"}, "keys is 'bakery-1', must be several texts; one is given as key="),
         ((), {"keys": 7}, "keys is 7, must be several texts; one is given as key="),
         ((), {"key": 7}, "keys[0] is 7, must be a text of 1 to 128 printable characters"),
