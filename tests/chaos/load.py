@@ -160,14 +160,15 @@ class Load:
             await asyncio.sleep(0.02)
 
     async def _subscribe(self) -> None:
-        """Begin and end subscriptions, seldom delete a device, several at a time."""
+        """Begin and end subscriptions, delete a device at first and then seldom, several at a time."""
         under_way: set[asyncio.Task[None]] = set()
+        has_deleted = False
         while self._running:
             member = self._chance.choice([one for group in self._crowd.awake for one in group.members])
             if not member.is_busy:
                 change = self._chance.choice((self._crowd.subscribe, self._crowd.unsubscribe))
-                if self._chance.random() < _DELETED_SHARE:
-                    change = self._delete
+                if self._chance.random() < _DELETED_SHARE or not has_deleted:
+                    change, has_deleted = self._delete, True
                 member.is_busy = True
                 task = asyncio.create_task(self._change(change(member), member))
                 under_way.add(task)
