@@ -221,6 +221,8 @@ class DeliveryRule(RuleBasedStateMachine):
         is_another = other is not None and other is not app
         if is_another and self.is_refused(command):
             return
+        if state is None:  # the server has forgotten that it ever was there
+            self.took_over_ms.pop(name, None)
         self.note_take_over(name, app, is_another=is_another)
         if kind == "future":
             app.memory = Memory(version)  # whatever it holds is of another life

@@ -195,7 +195,7 @@ class Model:
                 return
         raise AssertionError(f"{command} was answered with what never was best")
 
-    def recover(self, found: Mapping[int, LiveObject], now_ms: int) -> int:
+    def recover(self, found: Mapping[int, LiveObject], now_ms: int, latest_id: int) -> int:
         """Go on from what a killed server has left: all that was answered, and some of what was not.
 
         Commands become durable in order, so this must be what some of them, from the first on, have left.
@@ -208,8 +208,9 @@ class Model:
         self.settle()
         contents = {item.payload: item.created_ms for item in found.values()}
         count = 0
-        while (now_ms, contents) != (
+        while (now_ms, latest_id, contents) != (
             self.now_ms,
+            self.state.latest_id,  # what was published and retracted by its key has left nothing else
             {payload: created_ms for payload, (_, created_ms) in self.state.objects.items()},
         ):
             assert self.submitted, "what the store holds never was, or what was answered is lost"

@@ -170,7 +170,9 @@ class World:
         given = [one.command.table for one in self.model.submitted if isinstance(one.command, c.SetIdf)]
         assert table in [*self.tables.values(), *given], "what is in force was never given"
         self.tables[generation] = table
-        unanswered_count = self.model.recover(self.server.objects(), self.server.now_ms)
+        unanswered_count = self.model.recover(
+            self.server.objects(), self.server.now_ms, self.server.latest_id
+        )
         self.seen["commands that were durable and never answered"] += unanswered_count
 
     # -- who there is ----------------------------------------------------------------------------
