@@ -71,26 +71,20 @@ def require_action(principal: Principal, action: Action) -> None:
 
 def require_device(principal: Principal, device_id: str) -> None:
     """Raise RefusalError (PERMISSION_DENIED) unless a caller may speak for a device of its tenant."""
-    if Role.GATEWAY not in principal.roles and device_id != principal.qualified(principal.id):
-        raise RefusalError(
-            Reason.PERMISSION_DENIED,
-            "hello.device_id",
-            repr(principal.local(device_id)),
-            f"{principal.id!r}, the device of the token",
-        )
+    if Role.GATEWAY not in principal.roles:
+        _require_own_id(principal, device_id, "hello.device_id")
 
 
 def require_forgettable(principal: Principal, device_id: str) -> None:
     """Raise RefusalError (PERMISSION_DENIED) unless a caller may delete what is kept of a device."""
-    if principal.roles & {Role.GATEWAY, Role.OPERATOR}:
-        return
+    if not principal.roles & {Role.GATEWAY, Role.OPERATOR}:
+        _require_own_id(principal, device_id, "device_id")
+
+
+def _require_own_id(principal: Principal, device_id: str, field: str) -> None:
     if device_id != principal.qualified(principal.id):
-        raise RefusalError(
-            Reason.PERMISSION_DENIED,
-            "device_id",
-            repr(principal.local(device_id)),
-            f"{principal.id!r}, the device of the token",
-        )
+        shown, limit = repr(principal.local(device_id)), f"{principal.id!r}, the device of the token"
+        raise RefusalError(Reason.PERMISSION_DENIED, field, shown, limit)
 
 
 def is_own_device(principal: Principal, device_id: str) -> bool:
