@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
 UNKNOWN = "unknown"
 """Of a copy of the source that is not installed."""
+_DISTRIBUTIONS = ("nearcast", "nearcast-sdk")
+"""The whole project, and the SDK alone."""
 
 
 def installed_version() -> str:
     """Return the version that is installed."""
-    try:
-        return version("nearcast")
-    except PackageNotFoundError:
-        return UNKNOWN
+    for distribution in _DISTRIBUTIONS:
+        with suppress(PackageNotFoundError):
+            return version(distribution)
+    return UNKNOWN

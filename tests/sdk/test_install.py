@@ -43,6 +43,18 @@ def test_it_runs_by_itself(installed):
     subprocess.run([sys.executable, "-c", code, str(installed)], check=True, cwd=installed)
 
 
+def test_it_knows_its_version(installed):
+    """Without the project's own distribution on the path."""
+    path = installed / "nearcast" / "version.py"
+    code = "import runpy, sys; print(runpy.run_path(sys.argv[1])['installed_version']())"
+    variables = {"PYTHONPATH": str(installed)}
+    command = [sys.executable, "-S", "-c", code, str(path)]
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=variables, cwd=installed
+    )
+    assert done.stdout.strip() == declared(ROOT / "nearcast" / "pyproject.toml")["version"]
+
+
 def test_it_brings_no_command_and_no_other_room(installed):
     names = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert names == {"nearcast", "safe_region"}
