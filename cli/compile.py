@@ -59,6 +59,7 @@ def compile_(
     )
     from safe_region.jit.cache import CACHE_FOLDER  # noqa: PLC0415
     from server.runtime.warmup import IndexNames, compile_kernels  # noqa: PLC0415
+    from server.transport.wire_walk import warm_up_walk  # noqa: PLC0415
 
     names = IndexNames(
         _chosen(object_indexes, list(OBJECT_INDEXES), DEFAULT_OBJECT_INDEX),
@@ -68,7 +69,7 @@ def compile_(
     )
     began_s = time.monotonic()
     with bars() as progress:
-        count = compile_kernels(names, lambda done, total: progress(COMPILING, done, total))
+        count = compile_kernels(names, lambda done, total: progress(COMPILING, done, total), warm_up_walk)
     click.echo(f"{count} kernels compiled in {time.monotonic() - began_s:.0f} s: {CACHE_FOLDER}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import grpc
@@ -14,10 +14,13 @@ from nearcast.protocol.converters import new_object_message, objects_listed, ret
 from nearcast.transport.calls import UnsentError, patiently, refusal
 from nearcast.transport.channel import STREAM_METADATA, Channel
 from nearcast.transport.publish_stream import PublishStream
-from nearcast.v1 import publisher_service_pb2
+from nearcast.v1 import objects_pb2, publisher_service_pb2
 
 _OBJECTS_MAX = 1000
 """Objects in one request, the server's default limit: a longer list goes in several."""
+
+_REQUEST_BYTES_MAX = 4_000_000
+"""Bytes of objects in one request, a little less than the server takes."""
 
 _TRIES_MAX = 5
 """How often a request whose objects all have keys is sent again after a broken stream."""
@@ -40,9 +43,9 @@ class Publisher:
     async def publish(self, objects: GeoObject | Iterable[GeoObject]) -> list[int]:
         """Post objects; return their ids in order, once they are on the server's disk.
 
-        Up to 1,000 objects are accepted or refused together; a longer list goes in several requests,
-        each on its own. Many tasks may publish at once: their requests go out as they come, and those
-        that meet in the server share the cost of a commit.
+        Up to 1,000 objects, of 4 MB at most, are accepted or refused together; a longer list goes in
+        several requests, each on its own. Many tasks may publish at once: their requests go out as they
+        come, and those that meet in the server share the cost of a commit.
 
         If the connection breaks before the answer, a request is sent again when all its objects have
         keys, which makes that safe. A request that comes too early (`Reason.RATE_LIMITED`) is sent again
@@ -61,8 +64,7 @@ class Publisher:
         new = objects_listed(objects)
         messages = [new_object_message(one, f"objects[{i}]") for i, one in enumerate(new)]
         ids: list[int] = []
-        for start in range(0, max(len(messages), 1), _OBJECTS_MAX):
-            chunk = messages[start : start + _OBJECTS_MAX]
+        for chunk in _requests_of(messages):
             request = publisher_service_pb2.PublishRequest(objects=chunk)
             repeatable = all(message.key for message in chunk)
             ids += await self._request(request, _TRIES_MAX if repeatable else 1)
@@ -167,6 +169,23 @@ class Publisher:
         if self._stream is not None:
             self._stream.cancel()
             self._stream = None
+
+
+_Objects = list[objects_pb2.NewObject]
+
+
+def _requests_of(messages: Sequence[objects_pb2.NewObject]) -> Iterator[_Objects]:
+    """Yield the objects of each request; none are a request, too, which is refused."""
+    chunk: _Objects = []
+    size = 0
+    for message in messages:
+        more = message.ByteSize()
+        if chunk and (len(chunk) == _OBJECTS_MAX or size + more > _REQUEST_BYTES_MAX):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(message)
+        size += more
+    yield chunk
 
 
 def _require_wanted() -> None:

@@ -112,7 +112,9 @@ class Limits:
     """Calls and streams that are open, of all callers; beyond, calls are refused."""
     connections_max: int = 16_384
     """Connections of all callers; beyond, they are closed."""
-    message_bytes_max: int = 32 * 1024 * 1024
-    """Of one gRPC message: a full request of objects with full payloads fits."""
-    request_bytes_max: int = 1024 * 1024
-    """The same of who is a device and nothing else: to parse one takes a millisecond or two."""
+    message_bytes_max: int = 4 * 1024 * 1024
+    """Of one message, of whatever method: what needs more goes in several."""
+    fleet_bytes_max: int = 1024 * 1024
+    """Of what a gateway says for its devices at once, and of a request to retract."""
+    request_bytes_max: int = 64 * 1024
+    """Of what a device says, and of a search. An expression of 64 clauses has some 40 KiB."""

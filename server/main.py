@@ -39,6 +39,7 @@ from server.runtime.warmup import logged, ready_kernels
 from server.settings import ServerSettings
 from server.store import SqliteStore
 from server.transport import Listener
+from server.transport.wire_walk import warm_up_walk
 
 if TYPE_CHECKING:
     from server.bridge.feeds import Given, Taken
@@ -182,7 +183,7 @@ class Server:
 
     def _warm_up(self) -> None:
         options = self.coordinator.matching.engine.options
-        count = ready_kernels(self._frame, options, self._on_compiling)
+        count = ready_kernels(self._frame, options, self._on_compiling, warm_up_walk)
         self._readings.kernels_compiled = count
 
     def _recover(self) -> Mapping[str, str]:

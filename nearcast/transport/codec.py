@@ -26,10 +26,23 @@ class Codec:
     """Takes a message, and the device of the stream if it has only one."""
 
 
+_MESSAGE_BYTES_MAX = 900_000
+"""Bytes of entries in one message of a fleet, a little less than the server takes."""
+
+
 def _pack_fleet(requests: Sequence[Waiting]) -> Iterable[Any]:
-    entry = device_service_pb2.AttachFleetRequest.Entry
-    entries = [entry(device_id=device_id, request=request) for device_id, request in requests]
-    return (device_service_pb2.AttachFleetRequest(entries=entries),)
+    message = device_service_pb2.AttachFleetRequest
+    entries: list[device_service_pb2.AttachFleetRequest.Entry] = []
+    size = 0
+    for device_id, request in requests:
+        entry = message.Entry(device_id=device_id, request=request)
+        more = entry.ByteSize()
+        if entries and size + more > _MESSAGE_BYTES_MAX:
+            yield message(entries=entries)
+            entries, size = [], 0
+        entries.append(entry)
+        size += more
+    yield message(entries=entries)
 
 
 SINGLE = Codec(

@@ -15,7 +15,7 @@ from pathlib import Path
 import numba
 from platformdirs import user_cache_path
 
-_ROOMS = ("safe_region", "index", "engine", "simulator", "bench")
+_ROOMS = ("safe_region", "index", "engine", "server", "simulator", "bench")
 _NAMES = ("*kernels.py", "layout.py", "closeness.py")
 
 

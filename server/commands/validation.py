@@ -147,6 +147,10 @@ def checked_report(report: Report, limits: Limits) -> Report:
     if not 1 <= report.sequence <= _VERSION_MAX:
         limit = f"1 to {_VERSION_MAX}"
         raise RefusalError(Reason.INVALID_FIELD, "report.sequence", report.sequence, limit)
+    ids = report.subscription_ids
+    if len(ids) > 1 and (len(ids) > limits.subscriptions_per_device_max or len(set(ids)) < len(ids)):
+        limit = f"at most {limits.subscriptions_per_device_max}, each once"
+        raise RefusalError(Reason.INVALID_FIELD, "subscription_ids", f"{len(ids)} ids", limit)
     checked_place(report.place, limits)
     return report
 

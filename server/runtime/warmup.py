@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -46,9 +46,19 @@ _LOG_S = 5.0
 _log = logging.getLogger(__name__)
 
 
-def ready_kernels(frame: Frame, options: EngineOptions, report: Report) -> int:
-    """Have all kernels loaded that an engine needs; return how many had to be compiled."""
-    return compile_ahead(lambda: warm_up(frame, options), report)
+def ready_kernels(
+    frame: Frame, options: EngineOptions, report: Report, others: Callable[[], object]
+) -> int:
+    """Have all kernels loaded that an engine needs, and those that `others` calls.
+
+    Returns how many had to be compiled.
+    """
+
+    def run() -> None:
+        others()
+        warm_up(frame, options)
+
+    return compile_ahead(run, report)
 
 
 class IndexNames(NamedTuple):
@@ -60,7 +70,7 @@ class IndexNames(NamedTuple):
     moving: Sequence[str]
 
 
-def compile_kernels(names: IndexNames, report: Report) -> int:
+def compile_kernels(names: IndexNames, report: Report, others: Callable[[], object]) -> int:
     """Have all kernels on disk that servers with these indexes need; return how many there were not.
 
     Parameters
@@ -69,9 +79,12 @@ def compile_kernels(names: IndexNames, report: Report) -> int:
         Those of the indexes.
     report
         Is told how far it is, if anything has to be compiled.
+    others
+        Calls kernels that are no index's.
     """
 
     def run() -> None:
+        others()
         for number in range(max(map(len, names))):
             warm_up(Frame.of(_SOMEWHERE), _options(*(some[number % len(some)] for some in names)))
 

@@ -27,6 +27,7 @@ from server.transport.first_message import FirstMessages
 from server.transport.report_timer import follow
 from server.transport.specs import spec_from
 from server.transport.stream_sender import StreamSender
+from server.transport.wire_walk import UnreadableError, address_of
 
 _RECOVERY_S = 5.0
 """How long a stream waits for a server that recovers. To refuse thousands, who try again and again, would
@@ -34,6 +35,14 @@ keep it from recovering, and they would come back by their backoff, seconds afte
 
 _HALF_CLOSE_S = 5.0
 """How long a stream that is refused waits for its client to half-close."""
+
+
+_REQUEST = device_service_pb2.AttachRequest
+_COMMANDS = {
+    _REQUEST.SUBSCRIBE_FIELD_NUMBER: RefusedCommand.SUBSCRIBE,
+    _REQUEST.REPORT_FIELD_NUMBER: RefusedCommand.REPORT,
+}
+"""Commands that may be long, by the number of their field."""
 
 
 _Write = Callable[[Sequence[tuple[str, Event]]], Awaitable[None]]
@@ -203,7 +212,9 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 request = await context.read()
                 continue
             if isinstance(request, RefusalError):
-                raise request
+                self._reject_unread(sender.outbox, device_id, request)
+                request = await context.read()
+                continue
             if device_id is None:
                 device_id = caller.qualified(request.hello.device_id)
                 await self._admit(sender, context, device_id, request)
@@ -265,6 +276,20 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             await sender.write_now(device_id, Rejection(*_address(request), error))
             await _await_half_close(context)
             raise
+
+    def _reject_unread(self, outbox: Outbox, device_id: str | None, error: RefusalError) -> None:
+        """Tell a device that a command breaks a bound on its bytes, if it can be told which.
+
+        Raises
+        ------
+        RefusalError
+            If it cannot: the stream ends.
+        """
+        address = address_of(error.head) if isinstance(error, UnreadableError) else None
+        if device_id is None or address is None or address.field not in _COMMANDS:
+            raise error
+        command = _COMMANDS[address.field]
+        self._coordinator.reject(outbox, device_id, address.number, command, error)
 
     def _require_hello(self, request: device_service_pb2.AttachRequest) -> None:
         if not request.HasField("hello"):

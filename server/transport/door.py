@@ -19,7 +19,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from nearcast.v1 import control_service_pb2, device_service_pb2, publisher_service_pb2
 from server.errors import Reason, RefusalError
 from server.identity.authenticator import Authenticator
-from server.principal import Principal, Role
+from server.principal import Principal
 from server.rules import Action, require_action
 from server.transport.admission import Admission, Context
 
@@ -78,12 +78,6 @@ _principal: ContextVar[Principal] = ContextVar("principal")
 def principal() -> Principal:
     """Return who began the call that is under way."""
     return _principal.get()
-
-
-def is_for_many() -> bool:
-    """Whether the call under way is of a gateway, publisher or operator, whose requests may be large."""
-    caller = _principal.get(None)
-    return caller is not None and caller.roles != {Role.DEVICE}
 
 
 class Door(grpc.aio.ServerInterceptor):

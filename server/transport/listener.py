@@ -136,7 +136,7 @@ class Listener:
         interceptors = (
             _Beginnings(command_loop.gc_control),
             Door(authenticator, admission),
-            Parsing(admission, limits.request_bytes_max),
+            Parsing(admission, limits),
         )
         self._server = grpc.aio.server(
             options=options, interceptors=interceptors, maximum_concurrent_rpcs=limits.streams_max

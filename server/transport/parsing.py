@@ -1,8 +1,11 @@
-"""Requests that cannot be parsed, or are too large to be: refused like any other, and counted.
+"""Requests that cannot be parsed, or break a bound on their bytes: refused like any other, and counted.
 
 Left to itself gRPC ends such a call with UNKNOWN and logs a traceback for each, whoever sends them. Here
 a deserializer returns the refusal in place of a request, for every method of every service, and the call
-ends with INVALID_ARGUMENT.
+ends with INVALID_ARGUMENT. Streams may tell the refusal in the stream and go on.
+
+Messages are parsed on the event loop: protobuf holds the interpreter while it does, so that a thread
+would hold up the loop as long. What is parsed has passed the bounds of its method.
 """
 
 from __future__ import annotations
@@ -13,16 +16,29 @@ from contextlib import aclosing
 from typing import Any
 
 import grpc
+from google.protobuf.descriptor_pool import Default
 from google.protobuf.message import DecodeError
 
-from server.errors import Reason, RefusalError
+from server.errors import RefusalError
+from server.limits import Limits
 from server.transport.admission import Admission, Context
-from server.transport.door import OPEN, is_for_many
+from server.transport.door import OPEN
 from server.transport.first_message import FirstMessages
+from server.transport.wire_walk import (
+    NOT_PARSABLE,
+    PARSABLE,
+    MessageTypes,
+    UnreadableError,
+    Walker,
+    address_of,
+)
 
 
 class _Parsed:
-    """The requests of a stream; raises the refusal of one that cannot be parsed."""
+    """The requests of a stream; raises the refusal of one that cannot be parsed.
+
+    One that breaks a bound, and of which it can be told which it is, is handed on as its refusal.
+    """
 
     def __init__(self, requests: AsyncIterator[Any]) -> None:
         self._requests = requests
@@ -32,7 +48,7 @@ class _Parsed:
 
     async def __anext__(self) -> Any:  # noqa: ANN401 - a message of whatever type
         request = await anext(self._requests)
-        if isinstance(request, RefusalError):
+        if isinstance(request, RefusalError) and not _is_addressed(request):
             raise request
         return request
 
@@ -47,13 +63,13 @@ class Parsing(grpc.aio.ServerInterceptor):
     ----------
     admission
         Refuses and counts.
-    bytes_max
-        Of a request of who is a device and nothing else, or of who need not say who he is.
+    limits
+        What bounds of messages follow from.
     """
 
-    def __init__(self, admission: Admission, bytes_max: int) -> None:
+    def __init__(self, admission: Admission, limits: Limits) -> None:
         self._admission = admission
-        self._bytes_max = bytes_max
+        self._types = MessageTypes(limits)
         self._handlers: dict[str, Any] = {}  # by method, of those that exist
         self._first_messages = FirstMessages()
 
@@ -72,7 +88,7 @@ class Parsing(grpc.aio.ServerInterceptor):
         return self._handlers[method]
 
     def _guarded(self, handler: Any, method: str) -> Any:  # noqa: ANN401
-        parse = self._forgiving(handler.request_deserializer)
+        parse = self._forgiving(handler.request_deserializer, self._walker(method))
         if not handler.request_streaming:
             act = self._single(handler.unary_stream or handler.unary_unary, is_open=method in OPEN)
             return grpc.stream_stream_rpc_method_handler(act, parse, handler.response_serializer)
@@ -80,21 +96,28 @@ class Parsing(grpc.aio.ServerInterceptor):
         act = getattr(handler, kind)
         if inspect.isasyncgenfunction(act):
             act = self._yielding(act)
+        elif not handler.response_streaming:
+            act = self._answering(act)
         return handler._replace(request_deserializer=parse, **{kind: act})
 
-    def _forgiving(self, deserializer: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-        counters, bytes_max = self._admission.counters, self._bytes_max
+    def _walker(self, method: str) -> Walker:
+        _, service, name = method.split("/")
+        found = Default().FindServiceByName(service).methods_by_name[name]
+        return self._types.walker(found.input_type, name)
+
+    def _forgiving(self, deserializer: Callable[[bytes], Any], walker: Walker) -> Callable[[bytes], Any]:
+        counters = self._admission.counters
 
         def parse(data: bytes) -> Any:  # noqa: ANN401
-            # To parse all that gRPC takes would hold everybody up: only who serves many may ask for it.
-            if len(data) > bytes_max and not is_for_many():
-                counters.requests_unparsable += 1
-                return _refused(f"{len(data)} bytes", f"at most {bytes_max} bytes")
             try:
+                walker.verify(data)
                 return deserializer(data)
+            except UnreadableError as error:
+                counters.requests_unparsable += 1
+                return error.with_traceback(None)
             except DecodeError:
                 counters.requests_unparsable += 1
-                return _refused("not parsable", "a message of the type that the method takes")
+                return UnreadableError("request", NOT_PARSABLE, PARSABLE)
 
         return parse
 
@@ -117,6 +140,17 @@ class Parsing(grpc.aio.ServerInterceptor):
 
         return answer
 
+    def _answering(self, act: Callable[[Any, Context], Awaitable[Any]]) -> Any:  # noqa: ANN401
+        """Return what carries out a method of many requests and one answer."""
+
+        async def answer(requests: AsyncIterator[Any], context: Context) -> Any:  # noqa: ANN401
+            try:
+                return await act(_Parsed(requests), context)
+            except RefusalError as error:
+                await self._admission.refuse(context, error)
+
+        return answer
+
     def _yielding(
         self,
         act: Callable[[Any, Context], AsyncGenerator[Any, None]],
@@ -132,5 +166,6 @@ class Parsing(grpc.aio.ServerInterceptor):
         return answer
 
 
-def _refused(shown: str, limit: str) -> RefusalError:
-    return RefusalError(Reason.INVALID_FIELD, "request", shown, limit)
+def _is_addressed(error: RefusalError) -> bool:
+    """Whether it can be told which request of its stream is refused."""
+    return isinstance(error, UnreadableError) and address_of(error.head) is not None

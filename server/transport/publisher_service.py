@@ -18,8 +18,10 @@ from server.transport.door import principal
 from server.transport.expiry import ending
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
 from server.transport.status import error_message, go_away_message
+from server.transport.wire_walk import UnreadableError, address_of
 
 _ACCEPTED = (("nearcast-accepted", "1"),)
+_SEQUENCE = publisher_service_pb2.PublishRequest.SEQUENCE_FIELD_NUMBER
 
 
 class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
@@ -96,12 +98,23 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     ) -> None:
         try:
             async for message in _until(requests.stop_reading, messages):
+                if isinstance(message, UnreadableError):
+                    await self._refuse(message, requests)
+                    continue
                 size = len(message.objects)
                 if await requests.admit(size):
                     ids = await self._submitted(message, caller)
                     requests.enqueue(PendingRequest(message.sequence, size, ids))
         finally:
             requests.end()
+
+    async def _refuse(self, error: UnreadableError, requests: PublishRequests) -> None:
+        """Answer a request that breaks a bound, and go on; end the stream if it has no number."""
+        address = address_of(error.head)
+        if address is None or address.field != _SEQUENCE:
+            raise error
+        if await requests.admit(0):
+            requests.enqueue(PendingRequest(address.number, 0, error))
 
     async def _submitted(
         self, message: publisher_service_pb2.PublishRequest, caller: Principal

@@ -60,6 +60,7 @@ def test_what_devices_are_told_are_limits_of_the_server():
         "batch_max",
         "batch_rows_max",
         "message_bytes_max",
+        "fleet_bytes_max",
         "request_bytes_max",
         "publisher_objects_max",
         "tenant_objects_max",
@@ -71,8 +72,7 @@ def test_what_devices_are_told_are_limits_of_the_server():
     assert Limits().objects_per_request_max == _OBJECTS_MAX
 
 
-def test_a_full_request_fits_into_a_message():
+def test_the_largest_object_fits_into_a_message():
     limits = Limits()
-    payloads = limits.objects_per_request_max * limits.payload_bytes_max
-    keywords = limits.objects_per_request_max * limits.object_keywords_max * limits.keyword_length_max * 4
-    assert payloads + keywords < limits.message_bytes_max
+    keywords = limits.object_keywords_max * limits.keyword_length_max * 4
+    assert limits.payload_bytes_max + keywords < limits.message_bytes_max
