@@ -5,7 +5,7 @@ A plan is valid; once its mutations are on disk it cannot fail.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ class Touches(NamedTuple):
     object_ids: frozenset[int] = frozenset()
     device_ids: frozenset[str] = frozenset()
     """Devices whose session or subscriptions it changes."""
+    begun: frozenset[tuple[str, int | str]] = frozenset()
+    """Subscriptions that it begins and that are not there yet: device, and number or name."""
     everything: bool = False
     """Whether it must be the last of its batch."""
     new_window: bool = False
@@ -32,14 +34,27 @@ _NOTHING = Touches()
 
 
 class Touched:
-    """What the plans of a batch touch together. Operations: O(what one plan touches)."""
+    """What the plans of a batch touch together. Operations: O(what one plan touches).
 
-    __slots__ = ("_device_ids", "_keys", "_new_window", "_object_ids", "everything")
+    A device may begin several subscriptions in one batch: that touches nothing else of it.
+    """
+
+    __slots__ = (
+        "_beginning_ids",
+        "_begun",
+        "_device_ids",
+        "_keys",
+        "_new_window",
+        "_object_ids",
+        "everything",
+    )
 
     def __init__(self) -> None:
         self._keys: set[str] = set()
         self._object_ids: set[int] = set()
         self._device_ids: set[str] = set()
+        self._begun: set[tuple[str, int | str]] = set()
+        self._beginning_ids: set[str] = set()
         self._new_window = False
         self.everything = False
 
@@ -48,6 +63,8 @@ class Touched:
         self._keys |= touches.keys
         self._object_ids |= touches.object_ids
         self._device_ids |= touches.device_ids
+        self._begun |= touches.begun
+        self._beginning_ids.update(device_id for device_id, _ in touches.begun)
         self._new_window |= touches.new_window
         self.everything |= touches.everything
 
@@ -61,17 +78,46 @@ class Touched:
             self._keys.isdisjoint(touches.keys)
             and self._object_ids.isdisjoint(touches.object_ids)
             and self._device_ids.isdisjoint(touches.device_ids)
+            and self._beginning_ids.isdisjoint(touches.device_ids)
+            and self._begun.isdisjoint(touches.begun)
+            and self._device_ids.isdisjoint(device_id for device_id, _ in touches.begun)
             and not (self._new_window and touches.new_window)
         )
 
 
 class Publication(NamedTuple):
-    """What a publish command comes to; all those of a batch are carried out as one."""
+    """What a publish command comes to; those of a batch are carried out together."""
 
     fresh: Sequence[LiveObject]
     replaced: Sequence[int]
+    """For each of them, the id of the object in whose place it comes; 0 for none."""
     ids: list[int]
     """Of all that were asked for: the reply."""
+
+
+def slices(
+    publications: Iterable[Publication], count_max: int
+) -> Iterator[tuple[list[LiveObject], list[int]]]:
+    """Yield the objects of publications, in order, so many at a time, and the ids of those replaced."""
+    fresh: list[LiveObject] = []
+    replaced: list[int] = []
+    for publication in publications:
+        for item, old_id in zip(publication.fresh, publication.replaced, strict=True):
+            fresh.append(item)
+            if old_id:
+                replaced.append(old_id)
+            if len(fresh) >= count_max:
+                yield fresh, replaced
+                fresh, replaced = [], []
+    if fresh:
+        yield fresh, replaced
+
+
+class Later:
+    """Stands for a command that has to wait for another one of its batch: it comes in the next."""
+
+
+LATER = Later()
 
 
 @dataclass(slots=True)

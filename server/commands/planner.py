@@ -7,7 +7,8 @@ Every durable command goes through three steps, so that what is acknowledged is 
     commit     makes the mutations of a batch durable (the caller)
     apply      changes engine and sessions and gives the reply; cannot fail (`Batch.apply`)
 
-Plans of one batch do not touch the same things (`Touches`): a batch ends before the first that does.
+Plans of one batch do not touch the same things (`Touches`): what does waits for the next batch, and so
+does all that its device, or its publisher, has asked behind it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from server.commands import command as c
 from server.commands.acceptor import attached_session, checked_spec, require_covered
 from server.commands.forgetting import plan_forget
-from server.commands.plan import Plan, Touched, Touches
+from server.commands.plan import LATER, Later, Plan, Touched, Touches
 from server.commands.publication_planner import PublicationPlanner
 from server.commands.retraction import plan_retract
 from server.commands.validation import checked_name, checked_place, checked_subscription_id
@@ -26,6 +27,7 @@ from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs import kind_of_spec
 from server.errors import Reason, RefusalError
+from server.principal import ANYBODY, Principal
 from server.rules import require_room
 from server.session import Session
 from server.store.mutations import (
@@ -38,6 +40,9 @@ from server.store.mutations import (
 
 Decision = Plan | RefusalError | None
 """None stands for a command that needs no disk, which is accepted when it is its turn."""
+
+_BARRIERS = (c.Sync, c.AdvanceClock, c.SetIdf)
+"""Commands that come behind all that came before."""
 
 _NOTHING = Touches()
 
@@ -57,37 +62,45 @@ class Planner:
         """Objects and subscriptions that the batch adds, by what and whose: quotas count them."""
         self._publications = PublicationPlanner(coordinator, self._planned)
 
-    def plan_batch(self, commands: Sequence[c.Command]) -> list[Decision]:
-        """Decide on as many commands as can be applied together, from the first on; at least one.
+    def plan_batch(self, commands: Sequence[c.Command]) -> list[Decision | Later]:
+        """Decide on the commands that can be applied together, the first among them; `LATER` on others.
 
         A batch ends, too, where its mutations would keep those behind it waiting for long.
         """
         self._planned.clear()
-        found: list[Decision] = []
-        touched = Touched()
+        found: list[Decision | Later] = []
+        touched, waiting = Touched(), _Waiting()
         mutation_count = 0
+        rows_max = self._coordinator.limits.batch_rows_max
         for command in commands:
-            if not isinstance(command, c.DurableCommand):
-                if isinstance(command, c.DeviceCommand):
-                    touched.add_device(command.device_id)
-                found.append(None)
-                continue
-            if not touched.is_disjoint(_named(command)):
-                break  # what comes before it may decide whether it is valid
-            try:
-                plan = self.plan(command)
-            except RefusalError as error:
-                found.append(error.with_traceback(None))  # which would hold `found`, a cycle
-                continue
-            if not touched.is_disjoint(plan.touches):
-                self.give_back([plan])
-                break
-            found.append(plan)
-            touched.add(plan.touches)
-            mutation_count += len(plan.mutations)
-            if touched.everything or mutation_count >= self._coordinator.limits.batch_rows_max:
-                break
+            is_full = touched.everything or mutation_count >= rows_max
+            decision = LATER if is_full else self._decided(command, touched, waiting)
+            found.append(decision)
+            if isinstance(decision, Later):
+                waiting.add(command)
+            elif isinstance(decision, Plan):
+                touched.add(decision.touches)
+                mutation_count += len(decision.mutations)
         return found
+
+    def _decided(self, command: c.Command, touched: Touched, waiting: _Waiting) -> Decision | Later:
+        """Decide on a command behind others."""
+        if waiting.is_before(command):
+            return LATER
+        if not isinstance(command, c.DurableCommand):
+            if isinstance(command, c.DeviceCommand):
+                touched.add_device(command.device_id)
+            return None
+        if not touched.is_disjoint(_named(command)):
+            return LATER  # what comes before it may decide whether it is valid
+        try:
+            plan = self.plan(command)
+        except RefusalError as error:
+            return error.with_traceback(None)  # which would hold its frames, a cycle
+        if not touched.is_disjoint(plan.touches):
+            self.give_back([plan])
+            return LATER
+        return plan
 
     def give_back(self, decisions: Sequence[Decision]) -> None:
         """Give back the ids of objects that are not published after all: ids are without gaps."""
@@ -163,11 +176,13 @@ class Planner:
         require_covered(kind.needs_exact_positions(spec), place.margin_m)
         count_max = limits.subscriptions_per_device_max
         handle = session.handles.get(number)
-        if handle is None and len(session.handles) >= count_max:
+        of_device = "device", command.device_id
+        count = len(session.handles) + self._planned[of_device]
+        if handle is None and count >= count_max:
             raise RefusalError(
                 Reason.TOO_MANY,
                 "subscription_id",
-                f"subscription {len(session.handles) + 1} of the device",
+                f"subscription {count + 1} of the device",
                 f"at most {count_max} subscriptions a device",
             )
         if handle is None:
@@ -184,6 +199,7 @@ class Planner:
             )
         name = self._checked_name(command, session)
         self._planned["subscriptions", principal.tenant] += handle is None
+        self._planned[of_device] += handle is None
         is_known = (
             handle is not None
             and coordinator.matching.spec(handle) == spec
@@ -194,7 +210,8 @@ class Planner:
         def apply(batch: EvaluationBatch) -> None:
             coordinator.subscribe(session, number, spec, place, batch, name)
 
-        touches = _device(command)._replace(new_window=brings_window)
+        touches = _named(command) if handle is None else _device(command)
+        touches = touches._replace(new_window=brings_window)
         return Plan(apply, () if is_known else (row,), touches)
 
     def _checked_name(self, command: c.Subscribe, session: Session) -> str:
@@ -229,6 +246,41 @@ class Planner:
             )
 
 
+class _Waiting:
+    """Whose commands wait for the next batch: what they have asked behind those waits, too."""
+
+    def __init__(self) -> None:
+        self._owners: set[str] = set()
+        self._device_ids: set[str] = set()
+        self._any = False
+
+    def add(self, command: c.Command) -> None:
+        """Note a command that waits."""
+        self._any = True
+        if isinstance(command, c.Forget):
+            self._device_ids.update(command.device_ids)
+        elif isinstance(command, c.DeviceCommand | c.ForgetDevice):
+            self._device_ids.add(command.device_id)
+        else:
+            self._owners.add(_owner(command))
+
+    def is_before(self, command: c.Command) -> bool:
+        """Whether a command has to wait because of those."""
+        if not self._any:
+            return False
+        if isinstance(command, c.Forget):
+            return not self._device_ids.isdisjoint(command.device_ids)
+        if isinstance(command, c.DeviceCommand | c.ForgetDevice):
+            return command.device_id in self._device_ids
+        return isinstance(command, _BARRIERS) or _owner(command) in self._owners
+
+
+def _owner(command: c.Command) -> str:
+    """Return who asks; what the server asks itself is anybody's."""
+    principal: Principal = getattr(command, "principal", ANYBODY)
+    return principal.owner
+
+
 def _device(command: c.DeviceCommand) -> Touches:
     """Return what a command that changes a device's session or subscriptions touches."""
     return Touches(device_ids=frozenset({command.device_id}))
@@ -236,6 +288,10 @@ def _device(command: c.DeviceCommand) -> Touches:
 
 def _named(command: c.DurableCommand) -> Touches:
     """Return what a command names, of which the state when it is planned decides whether it is valid."""
+    if isinstance(command, c.Subscribe):
+        device_id = command.device_id
+        named = {(device_id, command.name)} if command.name else set()
+        return Touches(begun=frozenset({(device_id, command.subscription_id), *named}))
     if isinstance(command, c.DeviceCommand):
         return _device(command)
     return Touches(keys=frozenset(command.keys)) if isinstance(command, c.Retract) else _NOTHING

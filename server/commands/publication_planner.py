@@ -46,9 +46,8 @@ class PublicationPlanner:
         now_ms = coordinator.matching.now_ms
         ids: list[int] = []
         fresh: list[LiveObject] = []
-        replaced: list[int] = []
         known_ids: list[int] = []
-        wanted: list[tuple[int, NewObject]] = []
+        wanted: list[tuple[int, NewObject, int]] = []
         principal = command.principal
         checked = [
             _qualified(new, principal)
@@ -63,15 +62,15 @@ class PublicationPlanner:
                 if old.equals(new):
                     ids.append(old_id)
                     continue
-                replaced.append(old_id)
-            wanted.append((len(ids), new))
+            wanted.append((len(ids), new, old_id or 0))
             ids.append(_TO_COME)
-        self._require_room(principal, len(wanted) - len(replaced))
-        for place, new in wanted:
+        replaced = [old_id for _, _, old_id in wanted]
+        self._require_room(principal, replaced.count(0))
+        for place, new, _ in wanted:
             item = self._accepted(new, now_ms, principal.owner)
             fresh.append(item)
             ids[place] = item.object_id
-        mutations: list[Mutation] = [DeleteObject(old_id) for old_id in replaced]
+        mutations: list[Mutation] = [DeleteObject(old_id) for old_id in replaced if old_id]
         mutations += [PutObject(item) for item in fresh]
         keys = frozenset(new.key for new in checked if new.key)
         return Plan(
@@ -105,7 +104,7 @@ class PublicationPlanner:
             lambda _: coordinator.retract(ids) if ids else None,
             tuple(mutations),
             touches,
-            Publication(fresh, [], []),
+            Publication(fresh, [0] * len(fresh), []),
         )
 
     def _is_owned(self, object_id: int) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from engine import EngineOptions
 from safe_region.frame import Frame
+from server.core.dear_subscriptions import DearSubscriptions
 from server.core.delta_router import DeltaRouter
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.location_requests import LocationRequests
@@ -88,6 +89,7 @@ class Coordinator:
         self.untold_count = 0
         """How much waits to be told at the outlet: set by whoever drives this."""
         self.location_requests = LocationRequests()
+        self.dear = DearSubscriptions()
         self.id_of_key: dict[str, int] = {}
         self.subscription_counts: Counter[str] = Counter()
         """Subscriptions by tenant."""
@@ -299,6 +301,7 @@ class Coordinator:
         handle = self.router.unbind(session, subscription_id)
         self.subscription_counts[tenant_of(session.device_id)] -= 1
         self.location_requests.answered([handle])
+        self.dear.forget(handle)
         self.matching.unsubscribe(handle)
 
     def report(
@@ -336,7 +339,9 @@ class Coordinator:
         if batch:
             began_us = now_us()
             self.location_requests.answered(batch.places)
-            self._route(self.matching.evaluate(batch, retrieved))
+            deltas = self.matching.evaluate(batch, retrieved)
+            self.dear.note(deltas)
+            self._route(deltas)
             measures = self.counters.measures
             measures.evaluation_subscriptions.note(len(batch))
             measures.evaluation_us.note(now_us() - began_us)

@@ -10,7 +10,7 @@ from server.identity.keys import read_keys
 from server.identity.tokens import TokenPolicy, TokenVerifier
 from server.identity.watched_file import WatchedFiles
 from server.principal import Role
-from server.quotas import Quota
+from server.quotas import Accounts, Quota
 from server.settings import ServerSettings
 
 _DEVICE_STREAMS_MAX = 8
@@ -18,6 +18,10 @@ _DEVICE_STREAMS_MAX = 8
 
 _STREAMS_MAX = 10_000
 """Of any other caller: a gateway may have a stream for each of its devices."""
+
+
+_WEIGHT_OF_MANY = 8.0
+"""Turns for each one of a device, where several callers wait: it speaks for many."""
 
 
 class Identity(NamedTuple):
@@ -42,12 +46,19 @@ def identity_of(settings: ServerSettings) -> Identity:
             settings.token_audience, settings.token_issuer, settings.token_skew_s, settings.tenants
         )
         quotas = {
-            Role.DEVICE: Quota(settings.device_rate, _DEVICE_STREAMS_MAX),
-            Role.GATEWAY: Quota(settings.gateway_rate, _STREAMS_MAX),
-            Role.PUBLISHER: Quota(settings.publisher_rate, _STREAMS_MAX),
-            Role.OPERATOR: Quota(settings.operator_rate, _STREAMS_MAX),
+            Role.DEVICE: Quota(settings.device_rate, _DEVICE_STREAMS_MAX, settings.device_share),
+            Role.GATEWAY: Quota(
+                settings.gateway_rate, _STREAMS_MAX, settings.gateway_share, _WEIGHT_OF_MANY
+            ),
+            Role.PUBLISHER: Quota(
+                settings.publisher_rate, _STREAMS_MAX, settings.publisher_share, _WEIGHT_OF_MANY
+            ),
+            Role.OPERATOR: Quota(
+                settings.operator_rate, _STREAMS_MAX, settings.operator_share, _WEIGHT_OF_MANY
+            ),
         }
-        verifier = TokenVerifier(WatchedFiles([path], lambda: read_keys(path)), policy, quotas)
+        keys = WatchedFiles([path], lambda: read_keys(path))
+        verifier = TokenVerifier(keys, policy, quotas, accounts=Accounts(settings.tenant_share))
     certificates = None
     if settings.tls_certificate is not None and settings.tls_key is not None:
         certificates = watched_certificates(

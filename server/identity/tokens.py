@@ -64,6 +64,8 @@ class TokenVerifier:
         What callers may use, by role.
     clock
         Seconds since 1970.
+    accounts
+        Those of callers.
     """
 
     def __init__(
@@ -72,12 +74,13 @@ class TokenVerifier:
         policy: TokenPolicy,
         quotas: Quotas,
         clock: Callable[[], float] = time.time,
+        accounts: Accounts | None = None,
     ) -> None:
         self._keys = keys
         self._policy = policy
         self._quotas = quotas
         self._clock = clock
-        self._accounts = Accounts()
+        self.accounts = accounts or Accounts()
         self._generation = keys.generation
         self._kept: LruCache[bytes, Principal] = LruCache(_KEPT_MAX)
 
@@ -148,7 +151,7 @@ class TokenVerifier:
         if not is_number or not 0 < expires_s < _TIME_MAX_S:  # false for NaN, too
             raise _wrong("token.exp", "no time", "seconds since 1970")
         quota = max((self._quotas.get(role, Quota()) for role in roles), key=_width)
-        account = self._accounts.account(f"{tenant}\0{name}", quota)
+        account = self.accounts.account(tenant, name, quota)
         return Principal(name, roles, tenant, float(expires_s) + self._policy.skew_s, account)
 
 

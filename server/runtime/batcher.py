@@ -14,15 +14,21 @@ from typing import NamedTuple, cast
 
 from server.commands import command as c
 from server.commands.acceptor import Accepted, Acceptor
+from server.commands.costs import Costs
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.matching_service import Retrieved
 from server.errors import RefusalError
 from server.measures import timed
+from server.runtime.charges import Charges, now_us
 from server.runtime.command_queue import CommandQueue, Entry
 
 _PORTION = 192
-"""Commands in a portion, at most."""
+_PORTION_US = 5_000.0
+"""Commands in a portion, at most, and what they may cost: so long is the event loop held up."""
+
+RUN_US = 50_000.0
+"""What is carried out before commands that need the disk have their turn."""
 
 _PORTION_MIN = 24
 """Evaluations that take two milliseconds: fewer are not worth the quarter of one that beginning costs.
@@ -37,8 +43,8 @@ class _Portion(NamedTuple):
     """Commands that were accepted; what they ask for is being looked up, if that is enough."""
 
     accepted: Accepted
+    entries: list[Entry]
     device_ids: set[str]
-    size: int
     retrieving: asyncio.Future[Retrieved] | None
 
 
@@ -53,19 +59,27 @@ class Batcher:
         Where commands are taken from.
     on_taken
         Called when some were taken: there is room again.
+    costs
+        Follow what commands take.
     """
 
     def __init__(
-        self, coordinator: Coordinator, queue: CommandQueue, on_taken: Callable[[], None]
+        self,
+        coordinator: Coordinator,
+        queue: CommandQueue,
+        on_taken: Callable[[], None],
+        costs: Costs | None = None,
     ) -> None:
         self._coordinator = coordinator
+        self._costs = costs or Costs(coordinator)
+        self._charges = Charges()
         self._acceptor = Acceptor(coordinator)
         self._queue = queue
         self._on_taken = on_taken
         self._kernels = ThreadPoolExecutor(1, thread_name_prefix="kernels")
 
     async def run(self) -> None:
-        """Carry out what waits and what arrives meanwhile, about `Limits.batch_max` commands at most.
+        """Carry out what waits and what arrives meanwhile, until others should have their turn.
 
         Of a flood, in which reports give way to later ones, two portions at most: reading comes first.
         """
@@ -73,14 +87,17 @@ class Batcher:
         superseded, waiting = counters.reports_superseded, self._queue.volatile_count
         # Half of them, if that is enough, so that there is a portion to follow.
         portion = self._begin(waiting if waiting < 2 * _PORTION_MIN else waiting // 2)
-        begun = 0
+        begun, cost_us = 0, 0.0
         while portion is not None:
-            begun += portion.size
+            begun += len(portion.entries)
+            cost_us += sum(entry.cost_us for entry in portion.entries)
             retrieved = None if portion.retrieving is None else await portion.retrieving
             if counters.reports_superseded > superseded:
                 count_max = min(waiting, 2 * _PORTION)
-            following = self._follow(portion, count_max - begun)
+            following = self._follow(portion, count_max - begun) if cost_us < RUN_US else None
+            began_us = now_us()
             self._acceptor.finish(portion.accepted, retrieved)
+            self._charges.carried_out(portion.entries, now_us() - began_us, self._costs.evaluation)
             portion = following
 
     def accept(self, entries: Iterable[Entry], accepted: Accepted) -> None:
@@ -124,20 +141,20 @@ class Batcher:
     def _begin(self, count: int, under_way: set[str] | None = None) -> _Portion | None:
         """Take a portion, and let objects be looked up for it.
 
-        It ends before the first command of a device of which another is under way, which comes first.
+        A device of which another command is under way comes later.
         """
-        device_ids: set[str] = set()
-        size = 0
-        for command in self._queue.volatile(min(count, _PORTION)):
-            if isinstance(command, c.DeviceCommand) and not isinstance(command, _ANY_TIME):
-                if under_way and command.device_id in under_way:
-                    break
-                device_ids.add(command.device_id)
-            size += 1
-        if not size:
+        is_ready = None
+        if under_way:
+
+            def is_ready(entry: Entry) -> bool:
+                return _ordered_id(entry) not in under_way
+
+        entries = self._queue.take_volatile(min(count, _PORTION), _PORTION_US, is_ready)
+        if not entries:
             return None
+        device_ids = {_ordered_id(entry) for entry in entries} - {""}
         accepted = Accepted()
-        self.accept(self._queue.take_volatile(size), accepted)
+        self.accept(entries, accepted)
         self._coordinator.matching.resume(accepted.evaluation)
         self._on_taken()
         retrieving = None
@@ -145,4 +162,12 @@ class Batcher:
             retrieving = asyncio.get_running_loop().run_in_executor(
                 self._kernels, self._retrieve, accepted.evaluation
             )
-        return _Portion(accepted, device_ids, size, retrieving)
+        return _Portion(accepted, entries, device_ids, retrieving)
+
+
+def _ordered_id(entry: Entry) -> str:
+    """Return the device whose commands come one after the other; empty for none."""
+    command = entry.command
+    if isinstance(command, c.DeviceCommand) and not isinstance(command, _ANY_TIME):
+        return command.device_id
+    return ""

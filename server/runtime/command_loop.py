@@ -18,7 +18,8 @@ from typing import Any
 from safe_region.steady_clock import steady_clock_ms
 from server.commands import command as c
 from server.commands.acceptor import Accepted
-from server.commands.plan import Plan, Publication
+from server.commands.costs import Costs
+from server.commands.plan import LATER, Later, Plan, Publication, slices
 from server.commands.planner import Decision, Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
@@ -28,7 +29,8 @@ from server.measures import timed
 from server.model import LiveObject
 from server.object_traces import ObjectTraces
 from server.runtime.batcher import Batcher
-from server.runtime.command_queue import CommandQueue, Entry
+from server.runtime.charges import Charges, now_us
+from server.runtime.command_queue import CommandQueue, Entry, principal_of
 from server.runtime.gc_control import GcControl
 from server.runtime.lifecycle import ServerState, require_serving
 from server.runtime.retention import Retention
@@ -54,6 +56,12 @@ _READ_ON_TURNS = 4
 """How often a flood is read on at most, and for how many turns of the event loop, before what waits is
 carried out: while reports give way to later ones, each that is read is one evaluation less. Without it a
 third less was accepted. Turns, not milliseconds: an idle stream holds up nothing."""
+
+_BATCH_US = 12_000.0
+"""What a batch for the disk may cost: whoever comes next waits for it, and for its commit."""
+
+_SLICE_US = 4_000.0
+"""What is published at a time before what needs no disk goes on."""
 
 _LATE_MAX = 5_000
 """Mutations nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
@@ -95,12 +103,15 @@ class CommandLoop:
         self._store = store
         self._clock = clock
         self._steady_clock = steady_clock
-        self._queue = CommandQueue(coordinator.counters)
+        self._costs = Costs(coordinator)
+        self._charges = Charges()
+        self._queue = CommandQueue(
+            coordinator.counters, coordinator.limits.queue_max, self._costs.of, self._charges.taken_on
+        )
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
-        self._room.set()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._batcher = Batcher(coordinator, self._queue, self._let_in)
+        self._batcher = Batcher(coordinator, self._queue, self._let_in, self._costs)
         self.gc_control = GcControl()
         self.traces: ObjectTraces | None = None
         """Follows objects, if any are to be followed: set by whoever starts the server."""
@@ -154,27 +165,25 @@ class CommandLoop:
 
     def try_enqueue(self, command: c.DeviceCommand) -> bool:
         """Submit a device's command if there is room; return whether there was."""
-        if not self._room.is_set():
+        if not self._queue.has_room(command.outbox.principal.account):
             return False
         self._enqueue(command, None)
         return True
 
     def enqueue_detach(self, command: c.Detach) -> None:
         """Submit without waiting for room: for clean-up, which must not be cancelled."""
-        self._queue.put(command)
-        self._arrived.set()
+        self._enqueue(command, None)
 
     async def _put(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
-        while not self._room.is_set():  # others that waited may have taken the room
-            await self._room.wait()
+        account = principal_of(command).account
+        while not self._queue.has_room(account):
+            self._room.clear()
+            await self._room.wait()  # until something was taken, whoever's it was
         self._enqueue(command, future)
 
     def _enqueue(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
-        if not self._queue.put(command, future):
-            return
-        self._arrived.set()
-        if len(self._queue) >= self.coordinator.limits.queue_max:
-            self._room.clear()
+        if self._queue.put(command, future):
+            self._arrived.set()
 
     async def answered(self) -> None:
         """Wait until devices that have been asked where they are have answered, or are given up."""
@@ -296,12 +305,17 @@ class CommandLoop:
     async def _run_batch(self) -> None:
         """Carry out what waits: first what needs no disk, then a batch that does."""
         await self._batcher.run()
-        decisions = self._planner.plan_batch(self._queue.durable(self.coordinator.limits.batch_max))
-        entries = self._queue.take_durable(len(decisions))
+        taken = self._queue.take_durable(self.coordinator.limits.batch_max, _BATCH_US)
+        if not taken:
+            return
+        began_us = now_us()
+        entries, decisions, later = self._planned(taken)
+        self._queue.put_back(later)
         self._let_in()
         if self.traces is not None:
             self.traces.begin_commit()
         mutations = [one for plan in decisions if isinstance(plan, Plan) for one in plan.mutations]
+        took_us = now_us() - began_us
         if mutations:
             try:
                 await self._commit(mutations)
@@ -310,16 +324,25 @@ class CommandLoop:
                 self.gc_control.suspect()
                 self._planner.give_back(decisions)
                 decisions = [_unless_durable(plan) for plan in decisions]
-        self._apply(entries, decisions)
+        took_us += await self._apply(entries, decisions)
+        self._charges.carried_out(entries, took_us, self._costs.publication)
         self._queue.done(entries)
 
-    def _apply(self, entries: Sequence[Entry], decisions: Sequence[Decision]) -> None:
-        """Apply plans, which are on disk, then what needed no disk; answer.
+    def _planned(self, taken: Sequence[Entry]) -> tuple[list[Entry], list[Decision], list[Entry]]:
+        """Return what a batch consists of, what was decided about it, and what has to wait."""
+        found = self._planner.plan_batch([entry.command for entry in taken])
+        entries = [entry for entry, plan in zip(taken, found, strict=True) if plan is not LATER]
+        later = [entry for entry, plan in zip(taken, found, strict=True) if plan is LATER]
+        return entries, [plan for plan in found if not isinstance(plan, Later)], later
 
-        Plans of a batch do not touch the same things, so all publications are carried out as one, before
-        anything is evaluated: a device that says hello is told nothing between welcome and snapshot. What
-        touches everything, the last of its batch, comes behind all of it.
+    async def _apply(self, entries: Sequence[Entry], decisions: Sequence[Decision]) -> float:
+        """Apply plans, which are on disk, then what needed no disk; answer. Returns how long it took.
+
+        Plans of a batch do not touch the same things, so all publications are carried out together,
+        before anything is evaluated: a device that says hello is told nothing between welcome and
+        snapshot. What touches everything, the last of its batch, comes behind all of it.
         """
+        began_us = now_us()
         accepted = Accepted()
         replies: list[tuple[Entry, object]] = []
         publications = []
@@ -333,8 +356,7 @@ class CommandLoop:
         if self.traces is not None:
             for entry, plan in zip(entries, decisions, strict=True):
                 self.traces.committed(entry.command, _fresh(plan))
-        if publications:
-            self._publish(publications)
+        paused_us = await self._publish(publications) if publications else 0.0
         volatile = (entry for entry, plan in zip(entries, decisions, strict=True) if plan is None)
         self._batcher.accept(volatile, accepted)
         self._batcher.finish(accepted)
@@ -346,16 +368,29 @@ class CommandLoop:
         for entry, reply in replies:
             if entry.answer is not None and not entry.answer.done():
                 entry.answer.set_result(reply)
+        return now_us() - began_us - paused_us
 
-    def _publish(self, publications: Sequence[Publication]) -> None:
-        fresh = [item for one in publications for item in one.fresh]
-        self.coordinator.publish(fresh, [old for one in publications for old in one.replaced])
+    async def _publish(self, publications: Sequence[Publication]) -> float:
+        """Carry out publications in slices, between which what needs no disk goes on.
+
+        Returns how long others were carried out.
+        """
+        paused_us = 0.0
+        count_max = max(1, int(_SLICE_US / self._costs.object_us))
+        for i, (fresh, replaced) in enumerate(slices(publications, count_max)):
+            if i:
+                pause_us = now_us()
+                await asyncio.sleep(0)
+                await self._batcher.run()
+                paused_us += now_us() - pause_us
+            self.coordinator.publish(fresh, replaced)
         if self.traces is not None:
             self.traces.matched()
+        return paused_us
 
     def _let_in(self) -> None:
-        if len(self._queue) < self.coordinator.limits.queue_max:
-            self._room.set()
+        """Let those look again who wait for room."""
+        self._room.set()
 
     async def _clean(self, until_ms: int | None = None) -> None:
         try:

@@ -23,7 +23,7 @@ from safe_region.frame import Area, Frame
 from safe_region.idf import IdfError, IdfTable
 from server.commands import command as c
 from server.commands.acceptor import Accepted, Acceptor
-from server.commands.plan import Plan
+from server.commands.plan import Plan, slices
 from server.commands.planner import Planner
 from server.commands.validation import checked_report
 from server.core.coordinator import Coordinator
@@ -155,7 +155,8 @@ class Server:
         batch = EvaluationBatch()
         decision.apply(batch)
         if decision.publication is not None:
-            coordinator.publish(decision.publication.fresh, decision.publication.replaced)
+            for fresh, replaced in slices([decision.publication], 2):
+                coordinator.publish(fresh, replaced)
         coordinator.evaluate(batch)
         while coordinator.reweigh():
             pass

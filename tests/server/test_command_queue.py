@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from server.commands import command as c
 from server.counters import Counters
 from server.model import Place, TopK
-from server.runtime.command_queue import CommandQueue
+from server.principal import Principal, Role
+from server.quotas import Account, Quota
+from server.runtime.command_queue import CALLER_MAX, CommandQueue
 from server.session import Outbox
 
 LINE, OTHER_LINE = Outbox(), Outbox()
@@ -34,8 +36,20 @@ def queue(counters):
     return CommandQueue(counters)
 
 
+def volatile(queue):
+    """What waits of a single caller in the volatile lane."""
+    return [entry.command for entry in queue._volatile.of(LINE.principal.account)]
+
+
+def durable(queue, count=1000):
+    """What may be taken next of the durable lane."""
+    entries = queue.take_durable(count)
+    queue.put_back(entries)
+    return [entry.command for entry in entries]
+
+
 def waiting(queue):
-    return queue.volatile(1000), queue.durable(1000)
+    return volatile(queue), durable(queue)
 
 
 def test_a_report_takes_the_place_of_the_one_before(queue, counters):
@@ -62,7 +76,7 @@ def test_a_report_takes_the_place_of_the_one_before(queue, counters):
 def test_reports_that_say_something_else_both_wait(queue, counters, after):
     queue.put(report(1))
     queue.put(after)
-    assert queue.volatile(10) == [report(1), after]
+    assert volatile(queue) == [report(1), after]
     assert counters.reports_superseded == 0
 
 
@@ -71,11 +85,11 @@ def test_what_was_taken_is_gone(queue):
     queue.take_volatile(1)
     queue.put(report(2))
     queue.put(report(3))
-    assert queue.volatile(10) == [report(3)]
+    assert volatile(queue) == [report(3)]
     queue.put(report(4, subscription_ids=(5,)))
     queue.take_volatile(1)  # of the two reports of the device, not the last
     queue.put(report(5, subscription_ids=(5,)))
-    assert queue.volatile(10) == [report(5, subscription_ids=(5,))]
+    assert volatile(queue) == [report(5, subscription_ids=(5,))]
 
 
 def test_what_needs_no_disk_waits_in_the_volatile_lane(queue):
@@ -93,7 +107,7 @@ def test_a_search_waits_for_nobody(queue):
     queue.put(c.Unsubscribe(LINE, "d", 1))
     search = c.Search(TopK(("sushi",), 3, 0.5), 14.5, 35.5)
     queue.put(search)
-    assert queue.volatile(10) == [search]
+    assert volatile(queue) == [search]
 
 
 @pytest.mark.parametrize(
@@ -135,9 +149,73 @@ def test_a_barrier_is_behind_what_was_there_before(queue):
     sync, publish = c.Sync(), c.Publish(())
     for command in (publish, report(1), sync, report(1, "other")):
         queue.put(command)
-    assert queue.durable(10) == [publish]
+    assert durable(queue) == [publish]
     queue.take_volatile(1)
-    assert queue.durable(10) == [publish, sync], "what came later is of no concern"
+    assert durable(queue) == [publish, sync], "what came later is of no concern"
+
+
+def test_a_barrier_waits_for_what_others_have_asked_before(queue):
+    """And for nothing that came behind it, however long its own caller's queue is."""
+    ours, theirs = caller("ours"), caller("theirs")
+    before = [c.Publish((), theirs) for _ in range(3)]
+    sync, after = c.Sync(ours), c.Publish((), theirs)
+    for command in (*before, sync, after, c.Publish((), ours)):
+        queue.put(command)
+    taken = []
+    for _ in range(3):
+        assert sync not in taken
+        entries = queue.take_durable(1)
+        taken += [entry.command for entry in entries]
+        queue.done(entries)
+    assert taken == before
+    assert sync in durable(queue)
+    returned = queue.take_durable(1)
+    assert returned[0].command in (sync, after)
+    queue.put_back(returned)
+    assert sync in durable(queue)
+
+
+def test_a_callers_last_command_waits_for_what_it_asked_before(queue):
+    """Also if that was put back."""
+    ours, theirs = caller("ours"), caller("theirs")
+    queue.put(c.Publish((), theirs))
+    queue.put(c.Sync(ours))
+    taken = queue.take_durable(1)
+    queue.put_back(taken)
+    assert [type(one) for one in durable(queue, 1)] == [c.Publish]
+
+
+def test_callers_take_turns(queue):
+    flood, honest = caller("flood"), caller("honest")
+    for _ in range(1000):
+        queue.put(c.Publish((), flood))
+    queue.put(c.Publish((), honest))
+    taken = queue.take_durable(1000, cost_max_us=2000.0)
+    assert honest in [entry.command.principal for entry in taken]
+
+
+def test_what_one_caller_has_waiting_is_bounded_and_others_have_room():
+    queue = CommandQueue(Counters(), count_max=12_000)
+    flood, second, honest = caller("flood"), caller("second"), caller("honest")
+    while queue.has_room(flood.account):
+        queue.put(c.Publish((), flood))
+    assert len(queue) == CALLER_MAX
+    while queue.has_room(second.account):
+        queue.put(c.Publish((), second))
+    assert len(queue) == 12_000
+    count = 0
+    while queue.has_room(honest.account):
+        queue.put(c.Publish((), honest))
+        count += 1
+    assert 1 <= count < 100
+    queue.done(queue.take_durable(5_000))
+    assert queue.has_room(second.account)
+
+
+def caller(name):
+    """Return a caller with an account of its own."""
+    account = Account(Quota(operations_per_s=1e9), name=name)
+    return Principal(name, frozenset({Role.PUBLISHER, Role.OPERATOR}), account=account)
 
 
 devices = st.sampled_from("abc")
@@ -165,9 +243,9 @@ class Driver:
             self.put.append(what(len(self.put) + 1))
             queue.put(self.put[-1])
         elif kind == "volatile":
-            self.taken += [entry.command for entry in queue.take_volatile(len(queue.volatile(what)))]
+            self.taken += [entry.command for entry in queue.take_volatile(what)]
         elif kind == "durable" and not self.under_way:
-            self.under_way = queue.take_durable(len(queue.durable(what)))
+            self.under_way = queue.take_durable(what)
             self.taken += [entry.command for entry in self.under_way]
         elif kind == "done":
             queue.done(self.under_way)

@@ -8,7 +8,7 @@ import pytest
 
 from safe_region.frame import Area, Frame
 from server.commands import command as c
-from server.commands.plan import Plan
+from server.commands.plan import LATER, Plan, slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
@@ -40,8 +40,13 @@ def planner(coordinator):
 def carried_out(coordinator, planner, *commands):
     """Plan and apply a batch without a store; return the replies."""
     plans = planner.plan_batch(commands)
-    assert len(plans) == len(commands)
+    assert LATER not in plans
     return applied(coordinator, plans)
+
+
+def together(planner, *commands):
+    """Return how many commands make a batch."""
+    return sum(plan is not LATER for plan in planner.plan_batch(commands))
 
 
 def applied(coordinator, plans):
@@ -51,7 +56,8 @@ def applied(coordinator, plans):
         assert isinstance(plan, Plan)
         replies.append(plan.apply(batch))
         if plan.publication is not None:
-            coordinator.publish(plan.publication.fresh, plan.publication.replaced)
+            for fresh, replaced in slices([plan.publication], 2):
+                coordinator.publish(fresh, replaced)
     coordinator.evaluate(batch)
     return replies
 
@@ -65,7 +71,7 @@ def attached(coordinator, device_id):
 
 @pytest.mark.parametrize("key", ["everything", "device", "1", "()", "keys"])
 def test_no_key_of_a_publisher_closes_a_batch(planner, key):
-    assert len(planner.plan_batch([publish(key), publish("other"), publish("third")])) == 3
+    assert together(planner, publish(key), publish("other"), publish("third")) == 3
 
 
 def test_what_a_key_is_called_like_is_not_touched(coordinator, planner):
@@ -78,34 +84,34 @@ def test_what_a_key_is_called_like_is_not_touched(coordinator, planner):
         c.Retract((object_id,)),
         publish("('device', '1')"),
     ]
-    assert len(planner.plan_batch(commands)) == 3
+    assert together(planner, *commands) == 3
 
 
 def test_a_batch_ends_before_what_it_touches_already(coordinator, planner):
     line = attached(coordinator, "d")
     ((object_id,),) = carried_out(coordinator, planner, publish("a"))
-    assert len(planner.plan_batch([publish("b"), publish("b", b"other")])) == 1
-    assert len(planner.plan_batch([publish("a", b"other"), c.Retract((object_id,))])) == 1
-    assert len(planner.plan_batch([c.Retract((object_id,)), publish("a", b"other")])) == 1
+    assert together(planner, publish("b"), publish("b", b"other")) == 1
+    assert together(planner, publish("a", b"other"), c.Retract((object_id,))) == 1
+    assert together(planner, c.Retract((object_id,)), publish("a", b"other")) == 1
     subscribe = c.Subscribe(line, "d", 1, SUSHI, HERE)
-    assert len(planner.plan_batch([subscribe, c.Forget(("d",))])) == 1
-    assert len(planner.plan_batch([subscribe, c.ForgetDevice("d")])) == 1
-    assert len(planner.plan_batch([c.ForgetDevice("d"), subscribe])) == 1
-    assert len(planner.plan_batch([c.ForgetDevice("d"), c.ForgetDevice("e"), publish("b")])) == 3
-    assert len(planner.plan_batch([c.AdvanceClock(1), publish("b")])) == 1
+    assert together(planner, subscribe, c.Forget(("d",))) == 1
+    assert together(planner, subscribe, c.ForgetDevice("d")) == 1
+    assert together(planner, c.ForgetDevice("d"), subscribe) == 1
+    assert together(planner, c.ForgetDevice("d"), c.ForgetDevice("e"), publish("b")) == 3
+    assert together(planner, c.AdvanceClock(1), publish("b")) == 1
 
 
 def test_a_key_is_of_what_was_published_before_in_the_queue(coordinator, planner):
     """Whatever shares a batch: a retraction by key sees what came before it, and nothing behind."""
     retract = c.Retract((), keys=("a",))
-    assert len(planner.plan_batch([publish("a"), retract])) == 1
+    assert together(planner, publish("a"), retract) == 1
     planner.give_back(planner.plan_batch([publish("b")]))
     ((first,),) = carried_out(coordinator, planner, publish("a"))
-    assert len(planner.plan_batch([publish("a", b"other"), retract])) == 1
-    assert len(planner.plan_batch([retract, publish("a", b"other")])) == 1
-    assert len(planner.plan_batch([retract, retract])) == 1
-    assert len(planner.plan_batch([retract, c.Retract((first,))])) == 1
-    assert len(planner.plan_batch([retract, c.Retract((), keys=("b",)), publish("c")])) == 3
+    assert together(planner, publish("a", b"other"), retract) == 1
+    assert together(planner, retract, publish("a", b"other")) == 1
+    assert together(planner, retract, retract) == 1
+    assert together(planner, retract, c.Retract((first,))) == 1
+    assert together(planner, retract, c.Retract((), keys=("b",)), publish("c")) == 3
     carried_out(coordinator, planner, retract)
     (refused,) = planner.plan_batch([retract])
     assert (refused.reason, refused.field) == (Reason.UNKNOWN_OBJECT, "keys[0]")
@@ -156,7 +162,8 @@ def test_what_is_published_again_is_not_taken_back_in_the_same_batch(coordinator
     commands = [c.Retract((object_id,)), publish("a")]
     replies = []
     while len(replies) < len(commands):
-        plans = planner.plan_batch(commands[len(replies) :])
+        found = planner.plan_batch(commands[len(replies) :])
+        plans = [plan for plan in found if plan is not LATER]
         assert not any(isinstance(plan, RefusalError) for plan in plans)
         replies += applied(coordinator, plans)
     (again,) = replies[1]
@@ -172,8 +179,8 @@ def test_what_needs_no_disk_is_behind_what_its_device_asked_before_and_ahead_of_
     plan, nothing = planner.plan_batch([subscribe, ping])
     assert isinstance(plan, Plan)
     assert nothing is None
-    assert planner.plan_batch([ping, subscribe]) == [None]
-    assert len(planner.plan_batch([c.Ping(line, "other", 1), subscribe])) == 2
+    assert planner.plan_batch([ping, subscribe]) == [None, LATER]
+    assert together(planner, c.Ping(line, "other", 1), subscribe) == 2
 
 
 def test_what_is_subscribed_to_already_is_not_written_again(coordinator, planner):
@@ -192,4 +199,50 @@ def test_two_subscribes_of_one_number_do_not_share_a_batch(coordinator, planner)
         c.Subscribe(line, "d", 1, SUSHI, HERE),
         c.Subscribe(line, "d", 1, TopK(("tofu",), 3, 0.5), HERE),
     ]
-    assert len(planner.plan_batch(commands)) == 1
+    assert together(planner, *commands) == 1
+
+
+def test_a_device_begins_many_subscriptions_in_one_batch(coordinator, planner):
+    line = attached(coordinator, "d")
+    limits = replace(coordinator.limits, subscriptions_per_device_max=5)
+    coordinator.limits = limits
+    commands = [c.Subscribe(line, "d", number, SUSHI, HERE, f"name {number}") for number in range(1, 8)]
+    plans = planner.plan_batch(commands)
+    assert [isinstance(plan, Plan) for plan in plans] == 5 * [True] + 2 * [False]
+    assert {plan.reason for plan in plans[5:]} == {Reason.TOO_MANY}
+    applied(coordinator, plans[:5])
+    assert sorted(coordinator.sessions.get("d").handles) == [1, 2, 3, 4, 5]
+    coordinator.check()
+
+
+def test_of_one_name_there_is_one_subscription_a_batch(coordinator, planner):
+    line = attached(coordinator, "d")
+    one = c.Subscribe(line, "d", 1, SUSHI, HERE, "lunch")
+    other = c.Subscribe(line, "d", 2, SUSHI, HERE, "lunch")
+    plan, later = planner.plan_batch([one, other])
+    assert later is LATER
+    applied(coordinator, [plan])
+    (refused,) = planner.plan_batch([other])
+    assert refused.reason is Reason.SUBSCRIPTION_EXISTS
+    end, again = c.Unsubscribe(line, "d", 1), c.Subscribe(line, "d", 3, SUSHI, HERE, "lunch")
+    assert together(planner, end, again) == 1
+    assert together(planner, replace(one, name="dinner"), again) == 1
+
+
+def test_what_waits_is_overtaken_by_nothing_of_its_device_or_publisher(coordinator, planner):
+    line = attached(coordinator, "d")
+    end, subscribe = c.Unsubscribe(line, "d", 1), c.Subscribe(line, "d", 2, SUSHI, HERE)
+    shop, other = (Principal(name, frozenset({Role.PUBLISHER})) for name in ("shop", "other"))
+    first, second = replace(publish("a"), principal=shop), replace(publish("a"), principal=other)
+    third = replace(publish("b"), principal=other)
+    ping = c.Ping(line, "d", 1)
+    found = planner.plan_batch([ping, first, end, second, subscribe, third, ping, publish("c"), c.Sync()])
+    waits = [plan is LATER for plan in found]
+    assert waits == [False, False, True, True, True, True, True, False, True]
+
+
+def test_a_barrier_does_not_overtake_what_waits(planner):
+    found = planner.plan_batch([publish("a"), publish("a", b"other"), c.Sync(), publish("b")])
+    assert [plan is LATER for plan in found] == [False, True, True, True]
+    found = planner.plan_batch([publish("a"), c.Sync(), publish("b")])
+    assert LATER not in found

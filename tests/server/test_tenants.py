@@ -13,6 +13,7 @@ from safe_region.region import RegionMode
 from safe_region.scoring import Similarity
 from server.commands import command as c
 from server.commands.acceptor import Accepted, Acceptor
+from server.commands.plan import slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
@@ -75,7 +76,8 @@ class Served:
         batch = EvaluationBatch()
         reply = plan.apply(batch)
         if plan.publication is not None:
-            self.coordinator.publish(plan.publication.fresh, plan.publication.replaced)
+            for fresh, replaced in slices([plan.publication], 2):
+                self.coordinator.publish(fresh, replaced)
         self.coordinator.evaluate(batch)
         while self.coordinator.reweigh():
             pass

@@ -25,6 +25,7 @@ from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
 from safe_region.frame import Area, Frame
 from server.commands import command as c
 from server.commands.acceptor import Accepted, Acceptor
+from server.commands.plan import slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
@@ -174,7 +175,8 @@ class DeliveryRule(RuleBasedStateMachine):
         else:
             reply = plan.apply(accepted.evaluation)
             if plan.publication is not None:
-                coordinator.publish(plan.publication.fresh, plan.publication.replaced)
+                for fresh, replaced in slices([plan.publication], 2):
+                    coordinator.publish(fresh, replaced)
         self.acceptor.finish(accepted)
         return reply
 

@@ -183,7 +183,7 @@ async def test_a_device_hears_which_command_was_too_large_and_goes_on(stubs):
     call.cancel()
 
 
-@pytest.mark.parametrize("ids", [[1, 1], list(range(1, 66))])
+@pytest.mark.parametrize("ids", [[1, 1], [1, 2, 3, 1]])
 async def test_a_report_names_each_subscription_once(stubs, ids):
     call = await attached(stubs)
     await call.write(Attach(subscribe=subscribe(1, a_spec())))

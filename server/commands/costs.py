@@ -1,0 +1,121 @@
+"""What commands cost: estimated from their shape before they run, corrected by what they took.
+
+Estimates decide how turns are taken and how large a slice of the event loop is. They are right within a
+small factor, which follows what is measured. What a subscription has shown to cost beyond others is
+remembered (`server/core/dear_subscriptions.py`).
+
+Operations: O(subscriptions of the report) an estimate, O(1) a correction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from safe_region.earth import Polygon
+from server.commands import command as c
+from server.core.coordinator import Coordinator
+from server.core.dear_subscriptions import CHANGE_US
+from server.model import Boolean, Spec, TopK
+
+_EVALUATION_US = 60.0
+"""An evaluation of a top-k subscription, its delta made, routed and encoded."""
+_OBJECT_US = 40.0
+"""An object published: validated, planned, matched, applied."""
+_CLAUSE_US = 2.0
+_KEYWORD_US = 1.0
+_CORNER_US = 0.5
+_SMALL_US = 10.0
+"""Acks, pings and the like."""
+_SMOOTHING = 0.1
+_FACTOR_MIN, _FACTOR_MAX = 0.25, 16.0
+
+
+class Factor:
+    """How much more something takes than was estimated, smoothed."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 1.0
+
+    def note(self, estimated_us: float, took_us: float) -> None:
+        """Note what was estimated, with this factor in it, and what it took. O(1)."""
+        if estimated_us <= 0.0:
+            return
+        found = self.value * took_us / estimated_us
+        found = min(max(found, _FACTOR_MIN), _FACTOR_MAX)
+        self.value += _SMOOTHING * (found - self.value)
+
+
+class Costs:
+    """Estimates commands, in microseconds of the event loop.
+
+    Parameters
+    ----------
+    coordinator
+        What is there.
+    """
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._sessions = coordinator.sessions
+        self._dear = coordinator.dear
+        self.evaluation = Factor()
+        self.publication = Factor()
+
+    @property
+    def object_us(self) -> float:
+        """Return what an object takes that is published."""
+        return self.publication.value * _OBJECT_US
+
+    def of(self, command: c.Command) -> float:
+        """Return what a command may cost."""
+        found = self._published(command)
+        return self._asked(command) if found is None else found
+
+    def _published(self, command: c.Command) -> float | None:
+        """Return what a command about objects may cost; None if it is no such command."""
+        match command:
+            case c.Publish() | c.TakeIn():
+                return self.object_us * max(1, len(command.objects))
+            case c.Retract():
+                return _SMALL_US * max(1, len(command.ids) + len(command.keys))
+            case _:
+                return None
+
+    def _asked(self, command: c.Command) -> float:
+        """Return what a command of a device, or a question, may cost."""
+        match command:
+            case c.Report():
+                return self._report(command)
+            case c.Hello():
+                session = self._sessions.get(command.device_id)
+                handles = () if session is None else session.handles.values()
+                return _EVALUATION_US + self._evaluations(handles)
+            case c.Search() | c.Subscribe():
+                return self.evaluation.value * (_EVALUATION_US + _shape_us(command.spec))
+            case c.Inspect() | c.ForgetDevice():
+                return 10.0 * _EVALUATION_US
+            case _:
+                return _SMALL_US
+
+    def _report(self, report: c.Report) -> float:
+        if not self._dear or report.session is None:
+            return self.evaluation.value * _EVALUATION_US * max(1, len(report.subscription_ids))
+        handles = report.session.handles
+        known = [handles[one] for one in report.subscription_ids if one in handles]
+        return _SMALL_US + self._evaluations(known)
+
+    def _evaluations(self, handles: Iterable[int]) -> float:
+        dear = self._dear
+        return self.evaluation.value * sum(_EVALUATION_US + dear.get(one) for one in handles)
+
+
+def _shape_us(spec: Spec) -> float:
+    """Return what the shape of a spec adds to an evaluation."""
+    if isinstance(spec, TopK):
+        return CHANGE_US * spec.k
+    if not isinstance(spec, Boolean):
+        return 0.0
+    words = sum(len(one.required) + len(one.excluded) for one in spec.clauses)
+    corners = len(spec.range.outer) if isinstance(spec.range, Polygon) else 0
+    return _CLAUSE_US * len(spec.clauses) + _KEYWORD_US * words + _CORNER_US * corners

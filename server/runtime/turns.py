@@ -1,0 +1,200 @@
+"""Turns: who waits, and who is next. One caller's flood does not stand before another's first command.
+
+Tenants take turns, and within a tenant its callers: deficit round robin (Shreedhar and Varghese, 1996) by
+what commands are estimated to cost. A caller that has had its share waits until the others have had
+theirs. What one caller asks stays in order. One that is alone has all turns.
+
+Operations: O(1) a command put or taken, but when all are in debt: then O(callers that wait), once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from server.quotas import Account
+
+QUANTUM_US = 500.0
+"""What a caller of weight 1 has in a turn: a handful of reports."""
+
+_TENANT_QUANTUM_US = 4_000.0
+"""What a tenant has: some of its callers have their turns in it."""
+
+
+class Waiting(Protocol):
+    """What waits."""
+
+    cost_us: float
+    account: Account
+    tenant: str
+    is_taken: bool
+
+
+_Item = TypeVar("_Item", bound=Waiting)
+
+
+class _Turn:
+    """Who takes turns: what is left of the present one, and what is given for the next."""
+
+    __slots__ = ("credit_us", "quantum_us")
+
+    def __init__(self, quantum_us: float) -> None:
+        self.quantum_us = self.credit_us = quantum_us
+
+
+class _Flow(_Turn, Generic[_Item]):
+    """What one caller has waiting."""
+
+    __slots__ = ("account", "items", "tenant")
+
+    def __init__(self, account: Account, tenant: _Tenant[_Item]) -> None:
+        super().__init__(QUANTUM_US * account.weight)
+        self.account = account
+        self.tenant = tenant
+        self.items: deque[_Item] = deque()
+
+
+class _Tenant(_Turn, Generic[_Item]):
+    """The callers of a tenant that wait."""
+
+    __slots__ = ("flows", "name")
+
+    def __init__(self, name: str) -> None:
+        super().__init__(_TENANT_QUANTUM_US)
+        self.name = name
+        self.flows: deque[_Flow[_Item]] = deque()
+
+
+_Taker = TypeVar("_Taker", bound=_Turn)
+
+
+class Turns(Generic[_Item]):
+    """A queue of many callers."""
+
+    def __init__(self) -> None:
+        self._tenants: dict[str, _Tenant[_Item]] = {}
+        self._flows: dict[Account, _Flow[_Item]] = {}
+        self._ring: deque[_Tenant[_Item]] = deque()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def caller_count(self) -> int:
+        """How many callers wait."""
+        return len(self._flows)
+
+    def put(self, item: _Item) -> None:
+        """Append what a caller asks."""
+        self._count += 1
+        flow = self._flows.get(item.account)
+        if flow is None:
+            flow = self._begun(item)
+        flow.items.append(item)
+
+    def put_back(self, items: Sequence[_Item]) -> None:
+        """Put back what was taken last, oldest first: it is as if it had not been taken."""
+        for item in reversed(items):
+            self._count += 1
+            item.is_taken = False
+            flow = self._flows.get(item.account)
+            if flow is None:
+                flow = self._begun(item)
+            flow.items.appendleft(item)
+            for one in (flow, flow.tenant):
+                one.credit_us = min(one.quantum_us, one.credit_us + item.cost_us)
+
+    def of(self, account: Account) -> Sequence[_Item]:
+        """Return what one caller has waiting, oldest first."""
+        flow = self._flows.get(account)
+        return () if flow is None else flow.items
+
+    def take(
+        self,
+        count_max: int,
+        cost_max_us: float = math.inf,
+        is_ready: Callable[[_Item], bool] | None = None,
+    ) -> list[_Item]:
+        """Take what is next, in turns.
+
+        Parameters
+        ----------
+        count_max
+            How much at most.
+        cost_max_us
+            Of all that is taken; the last may go beyond.
+        is_ready
+            Whether something may be taken now. If not, its caller's turn is over for this time.
+        """
+        taken: list[_Item] = []
+        cost_us = 0.0
+        aside: list[_Flow[_Item]] = []
+        while self._ring and len(taken) < count_max and cost_us < cost_max_us:
+            tenant = _next(self._ring)
+            flow = _next(tenant.flows)
+            item = flow.items[0]
+            if is_ready is not None and not is_ready(item):
+                aside.append(flow)
+                self._leave(flow)
+                continue
+            flow.items.popleft()
+            item.is_taken = True
+            self._count -= 1
+            cost_us += item.cost_us
+            if len(tenant.flows) > 1:  # who is alone runs into no debt
+                flow.credit_us -= item.cost_us
+            if len(self._ring) > 1:
+                tenant.credit_us -= item.cost_us
+            taken.append(item)
+            if not flow.items:
+                self._leave(flow)
+                del self._flows[flow.account]
+        for flow in aside:
+            self._enter(flow)
+        return taken
+
+    def _begun(self, item: _Item) -> _Flow[_Item]:
+        """Let a caller take turns."""
+        tenant = self._tenants.get(item.tenant)
+        if tenant is None:
+            tenant = self._tenants[item.tenant] = _Tenant(item.tenant)
+        flow = self._flows[item.account] = _Flow(item.account, tenant)
+        self._enter(flow)
+        return flow
+
+    def _enter(self, flow: _Flow[_Item]) -> None:
+        tenant = flow.tenant
+        if not tenant.flows:
+            self._tenants[tenant.name] = tenant
+            self._ring.append(tenant)
+        tenant.flows.append(flow)
+
+    def _leave(self, flow: _Flow[_Item]) -> None:
+        """Take out the caller whose turn it is."""
+        tenant = flow.tenant
+        tenant.flows.popleft()
+        if not tenant.flows:
+            self._ring.popleft()
+            del self._tenants[tenant.name]
+
+
+def _next(ring: deque[_Taker]) -> _Taker:
+    """Return whose turn it is, at the front of its ring."""
+    first = ring[0]
+    if first.credit_us > 0.0 or len(ring) == 1:
+        return first
+    for _ in range(len(ring)):
+        ring[0].credit_us += ring[0].quantum_us
+        ring.rotate(-1)
+        if ring[0].credit_us > 0.0:
+            return ring[0]
+    # All are in debt: as many rounds at once as it takes until somebody is not.
+    rounds = min(math.floor(-one.credit_us / one.quantum_us) for one in ring) + 1
+    for one in ring:
+        one.credit_us += rounds * one.quantum_us
+    while ring[0].credit_us <= 0.0:
+        ring.rotate(-1)
+    return ring[0]
