@@ -46,10 +46,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_DRAIN_S = 5.0
-"""How long a stopping server waits for streams to end: a stalled device does not hold it up."""
+_PATIENCE_S = 2.0
+"""How long a stopping server carries out what was accepted; what waits then is refused."""
 
-_GRACE_S = 1.0
+_DRAIN_S = 4.0
+"""How long it waits for streams to end: a stalled device does not hold it up."""
+
+_GRACE_S = 0.5
 """How long it then lets calls finish."""
 
 _SWITCH_S = 0.0002
@@ -154,7 +157,11 @@ class Server:
             self._command_loop.state = ServerState.RECOVERING
             self._readings = self._monitoring.begin(self._command_loop)
             self._listener = Listener(
-                self._command_loop, identity.authenticator, settings.keepalive_ms, self._readings
+                self._command_loop,
+                identity.authenticator,
+                settings.keepalive_ms,
+                self._readings,
+                reflects=settings.reflection,
             )
             self.port = await self._listener.start(settings.host, settings.port, identity.certificates)
             try:
@@ -220,7 +227,7 @@ class Server:
         for task in self._bridge:
             task.cancel()
         await asyncio.gather(*self._bridge, return_exceptions=True)
-        self._command_loop.drain()
+        self._command_loop.drain(_PATIENCE_S)
         await self._listener.drain(_DRAIN_S)
         await self._listener.stop(_GRACE_S)
         self._command_loop.stop()

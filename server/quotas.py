@@ -21,6 +21,9 @@ BURST_S = 10.0
 _STREAM_RETRY_MS = 1_000
 """When to try again for a stream: one of the caller's own has to end first."""
 
+_FIRST_ANSWER_BYTES = 4 * 1024 * 1024
+"""What the first answer of a caller is taken to have."""
+
 _US_PER_S = 1_000_000.0
 
 _WINDOW_S = 10.0
@@ -38,6 +41,8 @@ class Quota:
     streams_max: float = math.inf
     time_share: float = math.inf
     """Of the time of the event loop."""
+    calls_max: float = math.inf
+    """Calls under way, beside streams."""
     weight: float = 1.0
     """How many turns it has for each one of a device, where several wait."""
 
@@ -100,6 +105,8 @@ class Account:
         "_time",
         "_usage_us",
         "_window",
+        "answer_bytes",
+        "call_count",
         "is_limited",
         "name",
         "quota",
@@ -125,8 +132,11 @@ class Account:
         self._time = Bucket(quota.time_share * _US_PER_S, clock)
         self.is_limited = self._operations.is_limited or self._time.is_limited
         self.stream_count = 0
+        self.call_count = 0
         self.unread_bytes = 0
         """Of answers to calls that are not written yet."""
+        self.answer_bytes = _FIRST_ANSWER_BYTES
+        """Of the last one."""
         self.used_us = 0.0
         """Time of the event loop, in all."""
         self._window = 0.0
@@ -205,6 +215,28 @@ class Account:
     def end_stream(self) -> None:
         """Note that a stream has ended."""
         self.stream_count -= 1
+
+    def begin_call(self) -> None:
+        """Note that a call begins; `end_call` is to be called.
+
+        Raises
+        ------
+        RefusalError
+            RATE_LIMITED, if there are too many.
+        """
+        if self.call_count >= self.quota.calls_max:
+            raise RefusalError(
+                Reason.RATE_LIMITED,
+                "calls",
+                f"{self.call_count + 1} of the caller at once",
+                f"at most {self.quota.calls_max:g}",
+                retry_after_ms=_STREAM_RETRY_MS,
+            )
+        self.call_count += 1
+
+    def end_call(self) -> None:
+        """Note that a call has ended."""
+        self.call_count -= 1
 
 
 def _too_early(field: str, limit: str, wait_s: float) -> RefusalError:

@@ -234,6 +234,9 @@ class ServerSettings(BaseSettings):
     insecure: bool = Field(
         False, description="Listen beyond this machine although there are no TLS or no tokens."
     )
+    reflection: bool = Field(
+        False, description="Let clients ask which services and messages there are, as grpcurl does."
+    )
     metrics_port: int | None = Field(
         None,
         ge=0,

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from server.errors import Reason, RefusalError
 from server.identity.tokens import TokenVerifier
 from server.principal import ANYBODY, Principal
+from server.quotas import Account
 
 
 class Authenticator:
@@ -24,6 +25,11 @@ class Authenticator:
     def __init__(self, static_tokens: Iterable[str] = (), verifier: TokenVerifier | None = None) -> None:
         self._static = [token.encode() for token in static_tokens]
         self._verifier = verifier
+
+    @property
+    def accounts(self) -> list[Account]:
+        """Those of callers that have shown signed tokens and are still there."""
+        return [] if self._verifier is None else self._verifier.accounts.all()
 
     @property
     def is_open(self) -> bool:

@@ -16,6 +16,9 @@ from server.settings import ServerSettings
 _DEVICE_STREAMS_MAX = 8
 """A phone has one, and another while it changes networks."""
 
+_DEVICE_CALLS_MAX = 64
+"""Searches and the like that it may have asked at once."""
+
 _STREAMS_MAX = 10_000
 """Of any other caller: a gateway may have a stream for each of its devices."""
 
@@ -29,6 +32,11 @@ class Identity(NamedTuple):
 
     authenticator: Authenticator
     certificates: WatchedFiles[Certificates] | None
+
+
+def _quota_of_many(rate: float, share: float) -> Quota:
+    """Return what a caller may use that speaks for many."""
+    return Quota(rate, _STREAMS_MAX, share, _STREAMS_MAX, _WEIGHT_OF_MANY)
 
 
 def identity_of(settings: ServerSettings) -> Identity:
@@ -46,16 +54,12 @@ def identity_of(settings: ServerSettings) -> Identity:
             settings.token_audience, settings.token_issuer, settings.token_skew_s, settings.tenants
         )
         quotas = {
-            Role.DEVICE: Quota(settings.device_rate, _DEVICE_STREAMS_MAX, settings.device_share),
-            Role.GATEWAY: Quota(
-                settings.gateway_rate, _STREAMS_MAX, settings.gateway_share, _WEIGHT_OF_MANY
+            Role.DEVICE: Quota(
+                settings.device_rate, _DEVICE_STREAMS_MAX, settings.device_share, _DEVICE_CALLS_MAX
             ),
-            Role.PUBLISHER: Quota(
-                settings.publisher_rate, _STREAMS_MAX, settings.publisher_share, _WEIGHT_OF_MANY
-            ),
-            Role.OPERATOR: Quota(
-                settings.operator_rate, _STREAMS_MAX, settings.operator_share, _WEIGHT_OF_MANY
-            ),
+            Role.GATEWAY: _quota_of_many(settings.gateway_rate, settings.gateway_share),
+            Role.PUBLISHER: _quota_of_many(settings.publisher_rate, settings.publisher_share),
+            Role.OPERATOR: _quota_of_many(settings.operator_rate, settings.operator_share),
         }
         keys = WatchedFiles([path], lambda: read_keys(path))
         verifier = TokenVerifier(keys, policy, quotas, accounts=Accounts(settings.tenant_share))

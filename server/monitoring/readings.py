@@ -16,6 +16,7 @@ from typing import NamedTuple
 from engine.contracts import BOOLEAN, STANDING, TOP_K
 from safe_region.jit.dispatchers import Kernel
 from server.distribution import Classes, Distribution
+from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
 from server.session import Outbox
@@ -54,6 +55,8 @@ class Readings:
         self._files = (store, store.with_name(f"{store.name}-wal"))
         self.outboxes: Callable[[], Iterable[Outbox]] = tuple
         """Those of all streams: set by whoever has them."""
+        self.accounts: Callable[[], list[Account]] = list
+        """Those of callers: set by whoever knows them."""
         self.kernels_compiled = 0
         """How many had to be compiled before the server could serve: set by whoever did it."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -118,6 +119,8 @@ class CommandLoop:
         self.state = ServerState.SERVING
         """Whether commands are taken: set by whoever starts and stops the server."""
         self._stopping = False
+        self._is_impatient = False
+        # Whether a server that stops has waited long enough for what was accepted.
         self._sync_waiters: list[
             tuple[int, asyncio.Future[None]]
         ] = []  # who waits for answers up to a number
@@ -202,6 +205,8 @@ class CommandLoop:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), self._rest_s())
             await self._pass_time()
+            if self._is_impatient:
+                self._refuse_waiting()
             if self._queue:
                 await self._read_on()
                 await self._run_batch()
@@ -233,10 +238,37 @@ class CommandLoop:
         self.drain()
         self._stopping = True
 
-    def drain(self) -> None:
-        """Refuse new questions; what was accepted goes on."""
+    def drain(self, patience_s: float = math.inf) -> None:
+        """Refuse new questions; what was accepted goes on for a while, then it is refused, too.
+
+        Parameters
+        ----------
+        patience_s
+            For how long.
+        """
+        if self.state is not ServerState.DRAINING and patience_s < math.inf:
+            asyncio.get_running_loop().call_later(patience_s, self._lose_patience)
         self.state = ServerState.DRAINING
         self._arrived.set()
+
+    def _lose_patience(self) -> None:
+        self._is_impatient = True
+        self._arrived.set()
+
+    def _refuse_waiting(self) -> None:
+        """Tell all that wait that nothing was done. That devices have left is noted all the same."""
+        entries = self._queue.take_all()
+        error = RefusalError(Reason.DRAINING, "server", "stopping", "running; try again")
+        refused = [entry for entry in entries if not isinstance(entry.command, c.Detach)]
+        for entry in refused:
+            if entry.answer is not None and not entry.answer.done():
+                entry.answer.set_exception(error)
+        if refused:
+            _log.info("%d commands that waited were not carried out", len(refused))
+        for entry in entries:
+            if isinstance(entry.command, c.Detach):
+                self.coordinator.detach(entry.command.outbox, entry.command.device_id)
+        self._let_in()
 
     async def last_seen_ms(self, device_id: str) -> int | None:
         """Return when a device was last seen by what the store has, to the hour; None if it has nothing.

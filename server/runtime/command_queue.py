@@ -174,6 +174,13 @@ class CommandQueue:
         """Take what is next in the durable lane; `done` or `put_back` is to be called."""
         return self._taken(self._durable.take(count_max, cost_max_us, self._is_next))
 
+    def take_all(self) -> list[Entry]:
+        """Take all that waits, in no order: nothing of it is to be carried out in turn."""
+        volatile = self._taken(self._volatile.take(len(self._volatile)))
+        durable = self._taken(self._durable.take(len(self._durable)))
+        self.done(durable)
+        return [*volatile, *durable]
+
     def put_back(self, entries: Sequence[Entry]) -> None:
         """Put back what was taken of the durable lane and cannot be carried out yet, oldest first."""
         for entry in entries:

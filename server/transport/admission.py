@@ -15,6 +15,9 @@ from server.transport.status import CODES, trailing_metadata
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
+_BYTES_PER_WEIGHT = 1_000
+"""Of an answer that may be left in a cycle: a megabyte is as much as ten refusals."""
+
 _GO_AWAY_METADATA = "nearcast-go-away"
 
 
@@ -43,6 +46,10 @@ class Admission:
     def require_serving(self) -> None:
         """Raise RefusalError unless commands are taken now."""
         require_serving(self._command_loop.state)
+
+    def suspect_cancelled(self, size: int) -> None:
+        """Note that a call was broken off, which leaves cycles, and how large its answer may be."""
+        self._command_loop.gc_control.suspect(1 + size // _BYTES_PER_WEIGHT)
 
     def note(self, error: RefusalError) -> None:
         """Count a refusal, and let go of where it was raised, which may hold it in turn."""

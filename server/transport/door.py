@@ -68,6 +68,16 @@ ACTIONS: dict[str, Action] = {
 OPEN = frozenset(_methods(health_pb2.DESCRIPTOR, "Health", {"Check": Action.REFLECT}))
 """What nobody needs a token for: load balancers have none."""
 
+SERVICES = tuple(
+    descriptor.services_by_name[name].full_name
+    for descriptor, name in (
+        (device_service_pb2.DESCRIPTOR, "DeviceService"),
+        (publisher_service_pb2.DESCRIPTOR, "PublisherService"),
+        (control_service_pb2.DESCRIPTOR, "ControlService"),
+    )
+)
+"""Those that know of callers themselves; all others are libraries'."""
+
 _HELD_S = 0.25
 _HELD_MAX = 1_000
 """How long calls are held of callers that ask for too much, and of how many at most."""

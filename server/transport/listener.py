@@ -14,13 +14,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
-from nearcast.v1 import (
-    control_service_pb2,
-    control_service_pb2_grpc,
-    device_service_pb2,
-    publisher_service_pb2,
-    publisher_service_pb2_grpc,
-)
+from nearcast.v1 import control_service_pb2_grpc, publisher_service_pb2_grpc
 from server.identity.authenticator import Authenticator
 from server.identity.certificates import Certificates
 from server.identity.watched_file import WatchedFiles
@@ -32,24 +26,21 @@ from server.transport.admission import Admission
 from server.transport.control_service import ControlServicer
 from server.transport.credentials import credentials_of
 from server.transport.device_service import DeviceServicer, device_handler
-from server.transport.door import Door
+from server.transport.door import SERVICES, Door
 from server.transport.parsing import Parsing
 from server.transport.publisher_service import PublisherServicer
 
 _HANDSHAKE_MS = 10_000
 """How long a connection may take to say what it is: TLS, then HTTP/2."""
 
+_IDLE_MS = 60_000
+"""How long a connection may stay that carries no call: another one is made when there is one."""
+
 _PING_INTERVAL_MIN_MS = 10_000
 """How often a client may ping. gRPC's default of five minutes would hang up on a careful one."""
 
 _STREAMS_MAX = 1_000_000
 """HTTP/2 streams a connection: a gateway may carry each of its devices on one."""
-
-SERVICES = (
-    device_service_pb2.DESCRIPTOR.services_by_name["DeviceService"].full_name,
-    publisher_service_pb2.DESCRIPTOR.services_by_name["PublisherService"].full_name,
-    control_service_pb2.DESCRIPTOR.services_by_name["ControlService"].full_name,
-)
 
 
 class PortError(Exception):
@@ -106,6 +97,8 @@ class Listener:
         Between signs of life on a quiet connection; one that gives none is closed, its devices detached.
     readings
         What `Status` tells.
+    reflects
+        Whether clients may ask which services there are.
     """
 
     def __init__(
@@ -114,6 +107,8 @@ class Listener:
         authenticator: Authenticator,
         keepalive_ms: int,
         readings: Readings,
+        *,
+        reflects: bool = False,
     ) -> None:
         self._command_loop = command_loop
         limits = command_loop.coordinator.limits
@@ -130,6 +125,7 @@ class Listener:
             ("grpc.max_receive_message_length", limits.message_bytes_max),
             ("grpc.max_allowed_incoming_connections", limits.connections_max),
             ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
+            ("grpc.max_connection_idle_ms", _IDLE_MS),
             ("grpc.max_send_message_length", -1),
         ]
         admission = Admission(command_loop)
@@ -143,17 +139,19 @@ class Listener:
         )
         self._devices = DeviceServicer(command_loop, admission)
         readings.outboxes = self._devices.outboxes
+        readings.accounts = lambda: authenticator.accounts
         self._publishers = PublisherServicer(command_loop, admission)
         self._health = health.aio.HealthServicer()
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflected = reflection.aio.ReflectionServicer(names)
         self._server.add_generic_rpc_handlers((device_handler(self._devices),))
         publisher_service_pb2_grpc.add_PublisherServiceServicer_to_server(self._publishers, self._server)
         control_service_pb2_grpc.add_ControlServiceServicer_to_server(
             ControlServicer(command_loop, admission, self._devices, readings), self._server
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflected, self._server)
+        if reflects:
+            reflected = reflection.aio.ReflectionServicer(names)
+            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflected, self._server)
 
     async def start(self, host: str, port: int, tls: WatchedFiles[Certificates] | None = None) -> int:
         """Listen; return the port (the one chosen, if `port` is 0). Health says NOT_SERVING.

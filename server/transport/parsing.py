@@ -10,9 +10,10 @@ would hold up the loop as long. What is parsed has passed the bounds of its meth
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import grpc
@@ -21,8 +22,11 @@ from google.protobuf.message import DecodeError
 
 from server.errors import RefusalError
 from server.limits import Limits
+from server.quotas import UNLIMITED, Account
 from server.transport.admission import Admission, Context
-from server.transport.door import OPEN
+from server.transport.answers import Answers
+from server.transport.door import OPEN, SERVICES, principal
+from server.transport.expiry import ending
 from server.transport.first_message import FirstMessages
 from server.transport.wire_walk import (
     NOT_PARSABLE,
@@ -72,6 +76,7 @@ class Parsing(grpc.aio.ServerInterceptor):
         self._types = MessageTypes(limits)
         self._handlers: dict[str, Any] = {}  # by method, of those that exist
         self._first_messages = FirstMessages()
+        self._answers = Answers()
 
     async def intercept_service(
         self,
@@ -90,12 +95,16 @@ class Parsing(grpc.aio.ServerInterceptor):
     def _guarded(self, handler: Any, method: str) -> Any:  # noqa: ANN401
         parse = self._forgiving(handler.request_deserializer, self._walker(method))
         if not handler.request_streaming:
-            act = self._single(handler.unary_stream or handler.unary_unary, is_open=method in OPEN)
-            return grpc.stream_stream_rpc_method_handler(act, parse, handler.response_serializer)
+            if handler.response_streaming:
+                act = self._watching(handler.unary_stream)
+                return grpc.stream_stream_rpc_method_handler(act, parse, handler.response_serializer)
+            serialize = handler.response_serializer
+            act = self._single(handler.unary_unary, serialize, is_open=method in OPEN)
+            return grpc.stream_stream_rpc_method_handler(act, parse)
         kind = "stream_stream" if handler.response_streaming else "stream_unary"
         act = getattr(handler, kind)
         if inspect.isasyncgenfunction(act):
-            act = self._yielding(act)
+            act = self._yielding(act, is_foreign=method.split("/")[1] not in SERVICES)
         elif not handler.response_streaming:
             act = self._answering(act)
         return handler._replace(request_deserializer=parse, **{kind: act})
@@ -121,24 +130,77 @@ class Parsing(grpc.aio.ServerInterceptor):
 
         return parse
 
-    def _single(self, act: Callable[[Any, Context], Any], *, is_open: bool) -> Any:  # noqa: ANN401
+    def _single(
+        self,
+        act: Callable[[Any, Context], Awaitable[Any]],
+        serialize: Callable[[Any], bytes],
+        *,
+        is_open: bool,
+    ) -> Any:  # noqa: ANN401
         """Return what carries out a method of one request: on the wire it is a stream of one."""
 
         async def answer(_requests: object, context: Context) -> None:
+            account = UNLIMITED if is_open else principal().account
             try:
-                request = await self._first_messages.read_one(context, is_open=is_open)
-                if isinstance(request, RefusalError):
-                    raise request
+                account.begin_call()
             except RefusalError as error:
                 await self._admission.refuse(context, error)
-            if not inspect.isasyncgenfunction(act):
-                await context.write(await act(request, context))
-                return
-            async with aclosing(act(request, context)) as answers:
-                async for response in answers:
-                    await context.write(response)
+            try:
+                request = await self._first(context, is_open=is_open)
+                async with self._answers.room(account) as room:
+                    data = serialize(await act(request, context))
+                    account.answer_bytes = len(data)
+                    self._answers.resize(account, room, len(data))
+                    await context.write(data)
+            except RefusalError as error:
+                await self._admission.refuse(context, error)
+            except asyncio.CancelledError:
+                self._admission.suspect_cancelled(account.answer_bytes)
+                raise
+            finally:
+                account.end_call()
 
         return answer
+
+    async def _first(self, context: Context, *, is_open: bool = False) -> Any:  # noqa: ANN401
+        """Return the request of a call. Raises RefusalError if it is none."""
+        request = await self._first_messages.read_one(context, is_open=is_open)
+        if isinstance(request, RefusalError):
+            raise request
+        return request
+
+    def _watching(self, act: Callable[[Any, Context], Awaitable[None]]) -> Any:  # noqa: ANN401
+        """Return what carries out a method of one request that writes many answers."""
+
+        async def answer(_requests: object, context: Context) -> None:
+            async with self._carried(context):
+                await act(await self._first(context), context)
+
+        return answer
+
+    @asynccontextmanager
+    async def _carried(self, context: Context) -> AsyncIterator[Account]:
+        """Let a stream of a service that knows nothing of callers be one of its caller.
+
+        It counts, and it ends with the token that it began with.
+        """
+        caller, task = principal(), asyncio.current_task()
+        ended: list[RefusalError] = []
+        try:
+            caller.account.begin_stream()
+        except RefusalError as error:
+            await self._admission.refuse(context, error)
+        try:
+            with ending(caller, ended.append, task.cancel if task else _nobody):
+                yield caller.account
+        except RefusalError as error:
+            await self._admission.refuse(context, error)
+        except asyncio.CancelledError:
+            if not ended or (task is not None and task.uncancel()):
+                raise
+            await self._admission.refuse(context, ended[0])
+        finally:
+            caller.account.end_stream()
 
     def _answering(self, act: Callable[[Any, Context], Awaitable[Any]]) -> Any:  # noqa: ANN401
         """Return what carries out a method of many requests and one answer."""
@@ -152,9 +214,10 @@ class Parsing(grpc.aio.ServerInterceptor):
         return answer
 
     def _yielding(
-        self,
-        act: Callable[[Any, Context], AsyncGenerator[Any, None]],
+        self, act: Callable[[Any, Context], AsyncGenerator[Any, None]], *, is_foreign: bool
     ) -> Any:  # noqa: ANN401
+        """Return what carries out a method of many requests and many answers."""
+
         async def answer(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
             try:
                 async with aclosing(act(_Parsed(requests), context)) as answers:
@@ -163,7 +226,26 @@ class Parsing(grpc.aio.ServerInterceptor):
             except RefusalError as error:
                 await self._admission.refuse(context, error)
 
-        return answer
+        async def carry(requests: AsyncIterator[Any], context: Context) -> None:
+            async with self._carried(context) as account:
+                paced = _paced(_Parsed(requests), account)
+                async with aclosing(act(paced, context)) as answers:
+                    async for response in answers:
+                        await context.write(response)
+
+        return carry if is_foreign else answer
+
+
+async def _paced(requests: AsyncIterator[Any], account: Account) -> AsyncIterator[Any]:
+    """Yield requests no faster than their caller may ask."""
+    async for request in requests:
+        while wait_s := account.take(1):  # noqa: ASYNC110 - time has no event
+            await asyncio.sleep(wait_s)
+        yield request
+
+
+def _nobody() -> None:
+    """Stand for a task where there is none."""
 
 
 def _is_addressed(error: RefusalError) -> bool:

@@ -20,7 +20,7 @@ AREA = "14,35,15,36"
 
 def settings(**flags):
     # A fixed b, so that tests can say what is held.
-    defaults = {"area": AREA, "store": ":memory:", "port": 0, "buffer_extra": 8}
+    defaults = {"area": AREA, "store": ":memory:", "port": 0, "buffer_extra": 8, "reflection": True}
     return load_settings({**defaults, **flags})
 
 
