@@ -130,7 +130,8 @@ class Account:
         self.weight = quota.weight
         self._operations = Bucket(quota.operations_per_s, clock)
         self._time = Bucket(quota.time_share * _US_PER_S, clock)
-        self.is_limited = self._operations.is_limited or self._time.is_limited
+        is_limited = self._operations.is_limited or self._time.is_limited
+        self.is_limited = is_limited or (tenant is not None and tenant.is_limited)
         self.stream_count = 0
         self.call_count = 0
         self.unread_bytes = 0
@@ -255,9 +256,14 @@ class Accounts:
     ----------
     tenant_share
         Of the event loop's time, of each tenant.
+    clock
+        Monotonic seconds.
     """
 
-    def __init__(self, tenant_share: float = math.inf) -> None:
+    def __init__(
+        self, tenant_share: float = math.inf, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
         self._accounts: WeakValueDictionary[tuple[str, str, Quota], Account] = WeakValueDictionary()
         self._tenant_quota = Quota(time_share=tenant_share)
         self.tenants: dict[str, Account] = {}
@@ -270,8 +276,8 @@ class Accounts:
         if found is None:
             shared = self.tenants.get(tenant)
             if shared is None:
-                shared = self.tenants[tenant] = Account(self._tenant_quota, name=tenant)
-            found = self._accounts[key] = Account(quota, name=name, tenant=shared)
+                shared = self.tenants[tenant] = Account(self._tenant_quota, self._clock, tenant)
+            found = self._accounts[key] = Account(quota, self._clock, name, shared)
         return found
 
     def all(self) -> list[Account]:

@@ -14,6 +14,7 @@ from server.errors import Reason, RefusalError, StoreError
 from server.limits import Limits
 from server.model import NewObject, Place, TopK
 from server.runtime.command_loop import _AHEAD_MS, _LATE_MAX, CommandLoop
+from server.runtime.lifecycle import ServerState
 from server.session import Outbox, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
 from tests.support.stored import ids_of, subscriptions_of
@@ -622,3 +623,44 @@ async def test_nobody_is_told_the_time_from_before_a_leap(tmp_path, is_start):
     loop.stop()
     await running
     store.close()
+
+
+async def test_stopping_does_not_wait_for_all_that_waits(held):
+    """What is under way is done; what has waited for too long is told that nothing was done."""
+    publishing = await held.hold(c.Publish((an_object(),)))
+    waiting = [asyncio.create_task(held.loop.execute(c.Publish((an_object(),)))) for _ in range(40)]
+    await held.rest()
+    held.loop.drain(0.0)
+    await held.rest()
+    held.disk.go_on.set()
+    (object_id,) = await publishing
+    answers = await asyncio.gather(*waiting, return_exceptions=True)
+    assert {one.reason for one in answers} == {Reason.DRAINING}
+    assert ids_on_disk(held.loop)[-1] == object_id, "and ids are without gaps"
+    held.loop.state = ServerState.SERVING
+    held.loop._is_impatient = False
+
+
+async def test_a_publication_is_carried_out_in_slices_between_which_others_go_on(held, monkeypatch):
+    monkeypatch.setattr("server.runtime.command_loop._SLICE_US", 200.0)
+    sizes = []
+    publish = held.coordinator.publish
+
+    def noted(fresh, replaced):
+        sizes.append(len(fresh))
+        publish(fresh, replaced)
+
+    monkeypatch.setattr(held.coordinator, "publish", noted)
+    await held.subscribe(1)
+    publishing = await held.hold(c.Publish(tuple(an_object(f"key {i % 50}") for i in range(50))))
+    held.disk.go_on.set()
+    ids = await publishing
+    assert sum(sizes) == 50
+    assert max(sizes) <= 200.0 / held.loop._costs.object_us + 1
+    again = await held.loop.execute(
+        c.Publish(tuple(an_object(f"key {i}", payload=b"other") for i in range(50)))
+    )
+    assert sum(sizes) == 100
+    live = list(held.coordinator.matching.objects)
+    assert not set(ids) & set(live)
+    assert set(again) <= set(live)
