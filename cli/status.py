@@ -14,7 +14,7 @@ from cli.failures import reported
 from cli.target_options import AskingCommand, Target, access_options, server_option
 
 if TYPE_CHECKING:
-    from nearcast import ServerStatus
+    from nearcast import CallerUsage, ServerStatus
 
 
 @click.command(cls=AskingCommand, epilog="Example: nearcast status --server example.org --tls")
@@ -41,6 +41,10 @@ async def _ask(target: Target) -> ServerStatus:
         return await client.status()
 
 
+def _name(caller: CallerUsage) -> str:
+    return f"{caller.tenant}/{caller.id}" if caller.tenant else caller.id
+
+
 def _plain(found: ServerStatus) -> dict[str, object]:
     return asdict(found) | {"state": found.state.name}
 
@@ -54,6 +58,9 @@ def _table(found: ServerStatus, *, everything: bool) -> str:
     parts.append(("since the start", dict(counters)))
     if everything:
         parts.append(("limits", found.limits))
+    if found.callers:
+        shares = {_name(one): 100.0 * one.time_share for one in found.callers}
+        parts.append(("callers, % of the server's time", shares))
     width = max(len(name) for _, part in parts for name in part)
     lines = [f"{found.state.name}, server time {when}"]
     for title, part in parts:

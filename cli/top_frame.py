@@ -47,6 +47,9 @@ _STATES = {"IN_SYNC": "green", "CATCHING_UP": "red", "DETACHED": "yellow", "PARK
 _STEPS = " ▁▂▃▄▅▆▇█"
 _BAR_WIDTH = 24
 _REMEMBERED = 32
+_CALLERS_MAX = 5
+_MUCH = 0.25
+"""Share of the server's time from which on a caller is shown in red."""
 
 
 class Sample(NamedTuple):
@@ -108,6 +111,8 @@ class History:
             Panel(_named(status.gauges, "subscriptions_by_kind", 1.0), title="objects, subscriptions"),
             Panel(_named(status.gauges, "memory_bytes", 1e6), title="MB"),
         )
+        if status.callers:
+            panels.add_row(Panel(_callers(status), title="callers: time of the server, open, not read"))
         return Group(_head(target, status), panels)
 
     def _rates_table(self) -> Table:
@@ -157,6 +162,18 @@ def _queues(gauges: Mapping[str, int]) -> Table:
     table = _grid()
     for title, name in _QUEUES.items():
         table.add_row(title, f"{gauges.get(name, 0):,}", "")
+    return table
+
+
+def _callers(status: ServerStatus) -> Table:
+    """Return who has used most of the server's time lately."""
+    table = _grid()
+    table.add_column(justify="right")
+    for one in status.callers[:_CALLERS_MAX]:
+        name = f"{one.tenant}/{one.id}" if one.tenant else one.id
+        opened = f"{one.stream_count} streams, {one.call_count} calls"
+        share = Text(f"{one.time_share:.1%}", "red" if one.time_share > _MUCH else "")
+        table.add_row(name, share, opened, f"{one.unread_bytes / 1e6:,.1f} MB")
     return table
 
 

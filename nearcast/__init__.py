@@ -15,6 +15,7 @@ from nearcast.errors import ClosedError, NearcastError, Reason, RefusedError, Un
 from nearcast.geofence import Geofence
 from nearcast.model import (
     Boolean,
+    CallerUsage,
     Change,
     ChangeKind,
     ChangeReason,
@@ -42,6 +43,7 @@ from safe_region.scoring import Similarity
 __all__ = [
     "Boolean",
     "Bounds",
+    "CallerUsage",
     "Change",
     "ChangeKind",
     "ChangeReason",

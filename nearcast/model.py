@@ -298,6 +298,33 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
+class CallerUsage:
+    """What one caller has used of a server, and what it has open.
+
+    Parameters
+    ----------
+    tenant, id
+        Whose token it is; an empty tenant is the default one.
+    time_share
+        Of the time of the server's event loop in the last seconds.
+    time_us
+        The same in all, microseconds.
+    stream_count, call_count
+        What is open.
+    unread_bytes
+        Of answers that it has not read.
+    """
+
+    tenant: str
+    id: str
+    time_share: float
+    time_us: int
+    stream_count: int
+    call_count: int
+    unread_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class ServerStatus:
     """What a server tells of itself; docs/protocol.md has the names.
 
@@ -315,6 +342,8 @@ class ServerStatus:
         What it accepts and keeps.
     distributions
         How long things took and how much was done at once, since it began.
+    callers
+        Those that have used most of its time in the last seconds, most first.
     """
 
     state: ServerState
@@ -323,6 +352,7 @@ class ServerStatus:
     counters: dict[str, int]
     limits: dict[str, float]
     distributions: dict[str, Distribution] = field(default_factory=dict)
+    callers: tuple[CallerUsage, ...] = ()
 
 
 @dataclass(slots=True)

@@ -131,7 +131,7 @@ class Account:
         self._operations = Bucket(quota.operations_per_s, clock)
         self._time = Bucket(quota.time_share * _US_PER_S, clock)
         is_limited = self._operations.is_limited or self._time.is_limited
-        self.is_limited = is_limited or (tenant is not None and tenant.is_limited)
+        self.is_limited: bool = is_limited or (tenant is not None and tenant.is_limited)
         self.stream_count = 0
         self.call_count = 0
         self.unread_bytes = 0
@@ -184,6 +184,11 @@ class Account:
         self._time.take(cost_us)
         if self.tenant is not None:
             self.tenant.charge(cost_us, now_s)
+
+    @property
+    def lately_us(self) -> float:
+        """Time of the event loop in the last seconds, ten at most."""
+        return self._usage_us
 
     def share(self, now_s: float) -> float:
         """Return which share of the event loop's time was used lately."""

@@ -8,7 +8,7 @@ from itertools import islice
 
 from nearcast.errors import NearcastError, invalid
 from nearcast.milliseconds import DURATION_S_MIN, TTL_S_MAX
-from nearcast.model import Distribution, GeoObject, LiveObject, ServerState, ServerStatus
+from nearcast.model import CallerUsage, Distribution, GeoObject, LiveObject, ServerState, ServerStatus
 from nearcast.protocol.names import checked_name
 from nearcast.protocol.shapes import area_from, area_message, listed, number, position_message
 from nearcast.v1 import control_service_pb2, geometry_pb2, objects_pb2, publisher_service_pb2
@@ -170,4 +170,17 @@ def server_status(response: control_service_pb2.StatusResponse) -> ServerStatus:
             name: Distribution(tuple(one.bounds), tuple(one.counts), one.total)
             for name, one in response.distributions.items()
         },
+        tuple(_caller_usage(one) for one in response.callers),
+    )
+
+
+def _caller_usage(message: control_service_pb2.CallerUsage) -> CallerUsage:
+    return CallerUsage(
+        message.tenant,
+        message.id,
+        message.time_share,
+        message.time_us,
+        message.stream_count,
+        message.call_count,
+        message.unread_bytes,
     )

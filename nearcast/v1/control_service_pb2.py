@@ -27,7 +27,7 @@ from nearcast.v1 import objects_pb2 as nearcast_dot_v1_dot_objects__pb2
 from nearcast.v1 import subscriptions_pb2 as nearcast_dot_v1_dot_subscriptions__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!nearcast/v1/control_service.proto\x12\x0bnearcast.v1\x1a\x1anearcast/v1/geometry.proto\x1a\x19nearcast/v1/objects.proto\x1a\x1fnearcast/v1/subscriptions.proto\"\xa9\x01\n\rSetIdfRequest\x12\x38\n\x07weights\x18\x01 \x03(\x0b\x32\'.nearcast.v1.SetIdfRequest.WeightsEntry\x12\x1b\n\x0eunknown_weight\x18\x02 \x01(\x01H\x00\x88\x01\x01\x1a.\n\x0cWeightsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x11\n\x0f_unknown_weight\"$\n\x0eSetIdfResponse\x12\x12\n\ngeneration\x18\x01 \x01(\x03\"\r\n\x0bSyncRequest\"\x1f\n\x0cSyncResponse\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"&\n\x13\x41\x64vanceClockRequest\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"\'\n\x14\x41\x64vanceClockResponse\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"\x0f\n\rStatusRequest\"\xa0\x04\n\x0eStatusResponse\x12\'\n\x05state\x18\x01 \x01(\x0e\x32\x18.nearcast.v1.ServerState\x12\x0f\n\x07time_ms\x18\x02 \x01(\x03\x12\x37\n\x06gauges\x18\x03 \x03(\x0b\x32\'.nearcast.v1.StatusResponse.GaugesEntry\x12;\n\x08\x63ounters\x18\x04 \x03(\x0b\x32).nearcast.v1.StatusResponse.CountersEntry\x12\x37\n\x06limits\x18\x05 \x03(\x0b\x32\'.nearcast.v1.StatusResponse.LimitsEntry\x12\x45\n\rdistributions\x18\x06 \x03(\x0b\x32..nearcast.v1.StatusResponse.DistributionsEntry\x1a-\n\x0bGaugesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a/\n\rCountersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1aO\n\x12\x44istributionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12(\n\x05value\x18\x02 \x01(\x0b\x32\x19.nearcast.v1.Distribution:\x02\x38\x01\"=\n\x0c\x44istribution\x12\x0e\n\x06\x62ounds\x18\x01 \x03(\x01\x12\x0e\n\x06\x63ounts\x18\x02 \x03(\x03\x12\r\n\x05total\x18\x03 \x01(\x03\"\x95\x01\n\x0eInspectRequest\x12\x13\n\tdevice_id\x18\x01 \x01(\tH\x00\x12\x38\n\x0csubscription\x18\x02 \x01(\x0b\x32 .nearcast.v1.SubscriptionSubjectH\x00\x12\x13\n\tobject_id\x18\x03 \x01(\x03H\x00\x12\x14\n\nobject_key\x18\x04 \x01(\tH\x00\x42\t\n\x07subject\"h\n\x13SubscriptionSubject\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x17\n\x0fsubscription_id\x18\x02 \x01(\x05\x12\x11\n\tobject_id\x18\x03 \x01(\x03\x12\x12\n\nobject_key\x18\x04 \x01(\t\"\xc7\x01\n\x0fInspectResponse\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\x12.\n\x06\x64\x65vice\x18\x02 \x01(\x0b\x32\x1c.nearcast.v1.InspectedDeviceH\x00\x12:\n\x0csubscription\x18\x03 \x01(\x0b\x32\".nearcast.v1.InspectedSubscriptionH\x00\x12.\n\x06object\x18\x04 \x01(\x0b\x32\x1c.nearcast.v1.InspectedObjectH\x00\x42\x07\n\x05\x66ound\"\x82\x02\n\x0fInspectedDevice\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0e\x32\x18.nearcast.v1.DeviceState\x12\x0f\n\x07version\x18\x03 \x01(\x03\x12\x12\n\nkept_count\x18\x04 \x01(\x05\x12\x15\n\rwaiting_count\x18\x05 \x01(\x05\x12\x17\n\x0freport_sequence\x18\x06 \x01(\x03\x12\x11\n\tsilent_ms\x18\x07 \x01(\x03\x12\x10\n\x08lease_ms\x18\x08 \x01(\x03\x12\x39\n\rsubscriptions\x18\t \x03(\x0b\x32\".nearcast.v1.InspectedSubscription\"\x97\x03\n\x15InspectedSubscription\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x17\n\x0fsubscription_id\x18\x02 \x01(\x05\x12+\n\x04spec\x18\x03 \x01(\x0b\x32\x1d.nearcast.v1.SubscriptionSpec\x12\r\n\x05\x61wake\x18\x04 \x01(\x08\x12\x0f\n\x07pending\x18\x05 \x01(\x08\x12\"\n\x06\x61nchor\x18\x06 \x01(\x0b\x32\x12.nearcast.v1.Point\x12#\n\x05reach\x18\x07 \x01(\x0b\x32\x12.nearcast.v1.ReachH\x00\x12#\n\x05slack\x18\x08 \x01(\x0b\x32\x12.nearcast.v1.SlackH\x00\x12%\n\x04held\x18\t \x03(\x0b\x32\x17.nearcast.v1.HeldObject\x12)\n\tjudgement\x18\n \x01(\x0b\x32\x16.nearcast.v1.Judgement\x12\x0c\n\x04name\x18\x0b \x01(\t\x12.\n\x0f\x61nchor_position\x18\x0c \x01(\x0b\x32\x15.nearcast.v1.PositionB\x07\n\x05\x62ound\"\x94\x01\n\nHeldObject\x12\x11\n\tobject_id\x18\x01 \x01(\x03\x12\x0c\n\x04rank\x18\x02 \x01(\x05\x12\x10\n\x08length_m\x18\x03 \x01(\x01\x12\x0b\n\x03r_m\x18\x04 \x01(\x01\x12\x0b\n\x03key\x18\x05 \x01(\t\x12\x10\n\x08keywords\x18\x06 \x03(\t\x12\'\n\x08position\x18\x07 \x01(\x0b\x32\x15.nearcast.v1.Position\"r\n\tJudgement\x12\x11\n\tobject_id\x18\x01 \x01(\x03\x12%\n\x07verdict\x18\x02 \x01(\x0e\x32\x14.nearcast.v1.Verdict\x12\x0c\n\x04rank\x18\x03 \x01(\x05\x12\x10\n\x08length_m\x18\x04 \x01(\x01\x12\x0b\n\x03r_m\x18\x05 \x01(\x01\"\x89\x01\n\x0fInspectedObject\x12#\n\x06object\x18\x01 \x01(\x0b\x32\x13.nearcast.v1.Object\x12\x15\n\rpayload_bytes\x18\x02 \x01(\x05\x12\x14\n\x0cholder_count\x18\x03 \x01(\x05\x12$\n\x07holders\x18\x04 \x03(\x0b\x32\x13.nearcast.v1.Holder\"4\n\x06Holder\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x17\n\x0fsubscription_id\x18\x02 \x01(\x05*}\n\x0bServerState\x12\x1c\n\x18SERVER_STATE_UNSPECIFIED\x10\x00\x12\x1b\n\x17SERVER_STATE_RECOVERING\x10\x01\x12\x18\n\x14SERVER_STATE_SERVING\x10\x02\x12\x19\n\x15SERVER_STATE_DRAINING\x10\x03*\x97\x01\n\x0b\x44\x65viceState\x12\x1c\n\x18\x44\x45VICE_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x44\x45VICE_STATE_IN_SYNC\x10\x01\x12\x1c\n\x18\x44\x45VICE_STATE_CATCHING_UP\x10\x02\x12\x19\n\x15\x44\x45VICE_STATE_DETACHED\x10\x03\x12\x17\n\x13\x44\x45VICE_STATE_PARKED\x10\x04*\xd3\x02\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x10\n\x0cVERDICT_HELD\x10\x01\x12\x1a\n\x16VERDICT_UNKNOWN_OBJECT\x10\x02\x12\x10\n\x0cVERDICT_GONE\x10\x03\x12\x12\n\x0eVERDICT_PARKED\x10\x04\x12\x1d\n\x19VERDICT_NO_COMMON_KEYWORD\x10\x05\x12\x15\n\x11VERDICT_NO_CLAUSE\x10\x06\x12\x19\n\x15VERDICT_OUT_OF_WINDOW\x10\x07\x12\x13\n\x0fVERDICT_PENDING\x10\x08\x12\x18\n\x14VERDICT_BEYOND_REACH\x10\t\x12\x12\n\x0eVERDICT_BEATEN\x10\n\x12\x17\n\x13VERDICT_NOT_AMONG_K\x10\x0b\x12\x18\n\x14VERDICT_OUT_OF_RANGE\x10\x0c\x12\x14\n\x10VERDICT_TOO_MANY\x10\r2\xf0\x02\n\x0e\x43ontrolService\x12;\n\x04Sync\x12\x18.nearcast.v1.SyncRequest\x1a\x19.nearcast.v1.SyncResponse\x12S\n\x0c\x41\x64vanceClock\x12 .nearcast.v1.AdvanceClockRequest\x1a!.nearcast.v1.AdvanceClockResponse\x12\x43\n\x06SetIdf\x12\x1a.nearcast.v1.SetIdfRequest\x1a\x1b.nearcast.v1.SetIdfResponse(\x01\x12\x41\n\x06Status\x12\x1a.nearcast.v1.StatusRequest\x1a\x1b.nearcast.v1.StatusResponse\x12\x44\n\x07Inspect\x12\x1b.nearcast.v1.InspectRequest\x1a\x1c.nearcast.v1.InspectResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!nearcast/v1/control_service.proto\x12\x0bnearcast.v1\x1a\x1anearcast/v1/geometry.proto\x1a\x19nearcast/v1/objects.proto\x1a\x1fnearcast/v1/subscriptions.proto\"\xa9\x01\n\rSetIdfRequest\x12\x38\n\x07weights\x18\x01 \x03(\x0b\x32\'.nearcast.v1.SetIdfRequest.WeightsEntry\x12\x1b\n\x0eunknown_weight\x18\x02 \x01(\x01H\x00\x88\x01\x01\x1a.\n\x0cWeightsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x11\n\x0f_unknown_weight\"$\n\x0eSetIdfResponse\x12\x12\n\ngeneration\x18\x01 \x01(\x03\"\r\n\x0bSyncRequest\"\x1f\n\x0cSyncResponse\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"&\n\x13\x41\x64vanceClockRequest\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"\'\n\x14\x41\x64vanceClockResponse\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\"\x0f\n\rStatusRequest\"\xcb\x04\n\x0eStatusResponse\x12\'\n\x05state\x18\x01 \x01(\x0e\x32\x18.nearcast.v1.ServerState\x12\x0f\n\x07time_ms\x18\x02 \x01(\x03\x12\x37\n\x06gauges\x18\x03 \x03(\x0b\x32\'.nearcast.v1.StatusResponse.GaugesEntry\x12;\n\x08\x63ounters\x18\x04 \x03(\x0b\x32).nearcast.v1.StatusResponse.CountersEntry\x12\x37\n\x06limits\x18\x05 \x03(\x0b\x32\'.nearcast.v1.StatusResponse.LimitsEntry\x12\x45\n\rdistributions\x18\x06 \x03(\x0b\x32..nearcast.v1.StatusResponse.DistributionsEntry\x12)\n\x07\x63\x61llers\x18\x07 \x03(\x0b\x32\x18.nearcast.v1.CallerUsage\x1a-\n\x0bGaugesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a/\n\rCountersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1aO\n\x12\x44istributionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12(\n\x05value\x18\x02 \x01(\x0b\x32\x19.nearcast.v1.Distribution:\x02\x38\x01\"\x8e\x01\n\x0b\x43\x61llerUsage\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\x12\n\ntime_share\x18\x03 \x01(\x01\x12\x0f\n\x07time_us\x18\x04 \x01(\x03\x12\x14\n\x0cstream_count\x18\x05 \x01(\x05\x12\x12\n\ncall_count\x18\x06 \x01(\x05\x12\x14\n\x0cunread_bytes\x18\x07 \x01(\x03\"=\n\x0c\x44istribution\x12\x0e\n\x06\x62ounds\x18\x01 \x03(\x01\x12\x0e\n\x06\x63ounts\x18\x02 \x03(\x03\x12\r\n\x05total\x18\x03 \x01(\x03\"\x95\x01\n\x0eInspectRequest\x12\x13\n\tdevice_id\x18\x01 \x01(\tH\x00\x12\x38\n\x0csubscription\x18\x02 \x01(\x0b\x32 .nearcast.v1.SubscriptionSubjectH\x00\x12\x13\n\tobject_id\x18\x03 \x01(\x03H\x00\x12\x14\n\nobject_key\x18\x04 \x01(\tH\x00\x42\t\n\x07subject\"h\n\x13SubscriptionSubject\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x17\n\x0fsubscription_id\x18\x02 \x01(\x05\x12\x11\n\tobject_id\x18\x03 \x01(\x03\x12\x12\n\nobject_key\x18\x04 \x01(\t\"\xc7\x01\n\x0fInspectResponse\x12\x0f\n\x07time_ms\x18\x01 \x01(\x03\x12.\n\x06\x64\x65vice\x18\x02 \x01(\x0b\x32\x1c.nearcast.v1.InspectedDeviceH\x00\x12:\n\x0csubscription\x18\x03 \x01(\x0b\x32\".nearcast.v1.InspectedSubscriptionH\x00\x12.\n\x06object\x18\x04 \x01(\x0b\x32\x1c.nearcast.v1.InspectedObjectH\x00\x42\x07\n\x05\x66ound\"\x82\x02\n\x0fInspectedDevice\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0e\x32\x18.nearcast.v1.DeviceState\x12\x0f\n\x07version\x18\x03 \x01(\x03\x12\x12\n\nkept_count\x18\x04 \x01(\x05\x12\x15\n\rwaiting_count\x18\x05 \x01(\x05\x12\x17\n\x0freport_sequence\x18\x06 \x01(\x03\x12\x11\n\tsilent_ms\x18\x07 \x01(\x03\x12\x10\n\x08lease_ms\x18\x08 \x01(\x03\x12\x39\n\rsubscriptions\x18\t \x03(\x0b\x32\".nearcast.v1.InspectedSubscription\"\x97\x03\n\x15InspectedSubscription\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x17\n\x0fsubscription_id\x18\x02 \x01(\x05\x12+\n\x04spec\x18\x03 \x01(\x0b\x32\x1d.nearcast.v1.SubscriptionSpec\x12\r\n\x05\x61wake\x18\x04 \x01(\x08\x12\x0f\n\x07pending\x18\x05 \x01(\x08\x12\"\n\x06\x61nchor\x18\x06 \x01(\x0b\x32\x12.nearcast.v1.Point\x12#\n\x05reach\x18\x07 \x01(\x0b\x32\x12.nearcast.v1.ReachH\x00\x12#\n\x05slack\x18\x08 \x01(\x0b\x32\x12.nearcast.v1.SlackH\x00\x12%\n\x04held\x18\t \x03(\x0b\x32\x17.nearcast.v1.HeldObject\x12)\n\tjudgement\x18\n \x01(\x0b\x32\x16.nearcast.v1.Judgement\x12\x0c\n\x04name\x18\x0b \x01(\t\x12.\n\x0f\x61nchor_position\x18\x0c \x01(\x0b\x32\x15.nearcast.v1.PositionB\x07\n\x05\x62ound\"\x94\x01\n\nHeldObject\x12\x11\n\tobject_id\x18\x01 \x01(\x03\x12\x0c\n\x04rank\x18\x02 \x01(\x05\x12\x10\n\x08length_m\x18\x03 \x01(\x01\x12\x0b\n\x03r_m\x18\x04 \x01(\x01\x12\x0b\n\x03key\x18\x05 \x01(\t\x12\x10\n\x08keywords\x18\x06 \x03(\t\x12\'\n\x08position\x18\x07 \x01(\x0b\x32\x15.nearcast.v1.Position\"r\n\tJudgement\x12\x11\n\tobject_id\x18\x01 \x01(\x03\x12%\n\x07verdict\x18\x02 \x01(\x0e\x32\x14.nearcast.v1.Verdict\x12\x0c\n\x04rank\x18\x03 \x01(\x05\x12\x10\n\x08length_m\x18\x04 \x01(\x01\x12\x0b\n\x03r_m\x18\x05 \x01(\x01\"\x89\x01\n\x0fInspectedObject\x12#\n\x06object\x18\x01 \x01(\x0b\x32\x13.nearcast.v1.Object\x12\x15\n\rpayload_bytes\x18\x02 \x01(\x05\x12\x14\n\x0cholder_count\x18\x03 \x01(\x05\x12$\n\x07holders\x18\x04 \x03(\x0b\x32\x13.nearcast.v1.Holder\"4\n\x06Holder\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x17\n\x0fsubscription_id\x18\x02 \x01(\x05*}\n\x0bServerState\x12\x1c\n\x18SERVER_STATE_UNSPECIFIED\x10\x00\x12\x1b\n\x17SERVER_STATE_RECOVERING\x10\x01\x12\x18\n\x14SERVER_STATE_SERVING\x10\x02\x12\x19\n\x15SERVER_STATE_DRAINING\x10\x03*\x97\x01\n\x0b\x44\x65viceState\x12\x1c\n\x18\x44\x45VICE_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x44\x45VICE_STATE_IN_SYNC\x10\x01\x12\x1c\n\x18\x44\x45VICE_STATE_CATCHING_UP\x10\x02\x12\x19\n\x15\x44\x45VICE_STATE_DETACHED\x10\x03\x12\x17\n\x13\x44\x45VICE_STATE_PARKED\x10\x04*\xd3\x02\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x10\n\x0cVERDICT_HELD\x10\x01\x12\x1a\n\x16VERDICT_UNKNOWN_OBJECT\x10\x02\x12\x10\n\x0cVERDICT_GONE\x10\x03\x12\x12\n\x0eVERDICT_PARKED\x10\x04\x12\x1d\n\x19VERDICT_NO_COMMON_KEYWORD\x10\x05\x12\x15\n\x11VERDICT_NO_CLAUSE\x10\x06\x12\x19\n\x15VERDICT_OUT_OF_WINDOW\x10\x07\x12\x13\n\x0fVERDICT_PENDING\x10\x08\x12\x18\n\x14VERDICT_BEYOND_REACH\x10\t\x12\x12\n\x0eVERDICT_BEATEN\x10\n\x12\x17\n\x13VERDICT_NOT_AMONG_K\x10\x0b\x12\x18\n\x14VERDICT_OUT_OF_RANGE\x10\x0c\x12\x14\n\x10VERDICT_TOO_MANY\x10\r2\xf0\x02\n\x0e\x43ontrolService\x12;\n\x04Sync\x12\x18.nearcast.v1.SyncRequest\x1a\x19.nearcast.v1.SyncResponse\x12S\n\x0c\x41\x64vanceClock\x12 .nearcast.v1.AdvanceClockRequest\x1a!.nearcast.v1.AdvanceClockResponse\x12\x43\n\x06SetIdf\x12\x1a.nearcast.v1.SetIdfRequest\x1a\x1b.nearcast.v1.SetIdfResponse(\x01\x12\x41\n\x06Status\x12\x1a.nearcast.v1.StatusRequest\x1a\x1b.nearcast.v1.StatusResponse\x12\x44\n\x07Inspect\x12\x1b.nearcast.v1.InspectRequest\x1a\x1c.nearcast.v1.InspectResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,12 +44,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATUSRESPONSE_LIMITSENTRY']._serialized_options = b'8\001'
   _globals['_STATUSRESPONSE_DISTRIBUTIONSENTRY']._loaded_options = None
   _globals['_STATUSRESPONSE_DISTRIBUTIONSENTRY']._serialized_options = b'8\001'
-  _globals['_SERVERSTATE']._serialized_start=2696
-  _globals['_SERVERSTATE']._serialized_end=2821
-  _globals['_DEVICESTATE']._serialized_start=2824
-  _globals['_DEVICESTATE']._serialized_end=2975
-  _globals['_VERDICT']._serialized_start=2978
-  _globals['_VERDICT']._serialized_end=3317
+  _globals['_SERVERSTATE']._serialized_start=2884
+  _globals['_SERVERSTATE']._serialized_end=3009
+  _globals['_DEVICESTATE']._serialized_start=3012
+  _globals['_DEVICESTATE']._serialized_end=3163
+  _globals['_VERDICT']._serialized_start=3166
+  _globals['_VERDICT']._serialized_end=3505
   _globals['_SETIDFREQUEST']._serialized_start=139
   _globals['_SETIDFREQUEST']._serialized_end=308
   _globals['_SETIDFREQUEST_WEIGHTSENTRY']._serialized_start=243
@@ -67,35 +67,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATUSREQUEST']._serialized_start=477
   _globals['_STATUSREQUEST']._serialized_end=492
   _globals['_STATUSRESPONSE']._serialized_start=495
-  _globals['_STATUSRESPONSE']._serialized_end=1039
-  _globals['_STATUSRESPONSE_GAUGESENTRY']._serialized_start=817
-  _globals['_STATUSRESPONSE_GAUGESENTRY']._serialized_end=862
-  _globals['_STATUSRESPONSE_COUNTERSENTRY']._serialized_start=864
-  _globals['_STATUSRESPONSE_COUNTERSENTRY']._serialized_end=911
-  _globals['_STATUSRESPONSE_LIMITSENTRY']._serialized_start=913
-  _globals['_STATUSRESPONSE_LIMITSENTRY']._serialized_end=958
-  _globals['_STATUSRESPONSE_DISTRIBUTIONSENTRY']._serialized_start=960
-  _globals['_STATUSRESPONSE_DISTRIBUTIONSENTRY']._serialized_end=1039
-  _globals['_DISTRIBUTION']._serialized_start=1041
-  _globals['_DISTRIBUTION']._serialized_end=1102
-  _globals['_INSPECTREQUEST']._serialized_start=1105
-  _globals['_INSPECTREQUEST']._serialized_end=1254
-  _globals['_SUBSCRIPTIONSUBJECT']._serialized_start=1256
-  _globals['_SUBSCRIPTIONSUBJECT']._serialized_end=1360
-  _globals['_INSPECTRESPONSE']._serialized_start=1363
-  _globals['_INSPECTRESPONSE']._serialized_end=1562
-  _globals['_INSPECTEDDEVICE']._serialized_start=1565
-  _globals['_INSPECTEDDEVICE']._serialized_end=1823
-  _globals['_INSPECTEDSUBSCRIPTION']._serialized_start=1826
-  _globals['_INSPECTEDSUBSCRIPTION']._serialized_end=2233
-  _globals['_HELDOBJECT']._serialized_start=2236
-  _globals['_HELDOBJECT']._serialized_end=2384
-  _globals['_JUDGEMENT']._serialized_start=2386
-  _globals['_JUDGEMENT']._serialized_end=2500
-  _globals['_INSPECTEDOBJECT']._serialized_start=2503
-  _globals['_INSPECTEDOBJECT']._serialized_end=2640
-  _globals['_HOLDER']._serialized_start=2642
-  _globals['_HOLDER']._serialized_end=2694
-  _globals['_CONTROLSERVICE']._serialized_start=3320
-  _globals['_CONTROLSERVICE']._serialized_end=3688
+  _globals['_STATUSRESPONSE']._serialized_end=1082
+  _globals['_STATUSRESPONSE_GAUGESENTRY']._serialized_start=860
+  _globals['_STATUSRESPONSE_GAUGESENTRY']._serialized_end=905
+  _globals['_STATUSRESPONSE_COUNTERSENTRY']._serialized_start=907
+  _globals['_STATUSRESPONSE_COUNTERSENTRY']._serialized_end=954
+  _globals['_STATUSRESPONSE_LIMITSENTRY']._serialized_start=956
+  _globals['_STATUSRESPONSE_LIMITSENTRY']._serialized_end=1001
+  _globals['_STATUSRESPONSE_DISTRIBUTIONSENTRY']._serialized_start=1003
+  _globals['_STATUSRESPONSE_DISTRIBUTIONSENTRY']._serialized_end=1082
+  _globals['_CALLERUSAGE']._serialized_start=1085
+  _globals['_CALLERUSAGE']._serialized_end=1227
+  _globals['_DISTRIBUTION']._serialized_start=1229
+  _globals['_DISTRIBUTION']._serialized_end=1290
+  _globals['_INSPECTREQUEST']._serialized_start=1293
+  _globals['_INSPECTREQUEST']._serialized_end=1442
+  _globals['_SUBSCRIPTIONSUBJECT']._serialized_start=1444
+  _globals['_SUBSCRIPTIONSUBJECT']._serialized_end=1548
+  _globals['_INSPECTRESPONSE']._serialized_start=1551
+  _globals['_INSPECTRESPONSE']._serialized_end=1750
+  _globals['_INSPECTEDDEVICE']._serialized_start=1753
+  _globals['_INSPECTEDDEVICE']._serialized_end=2011
+  _globals['_INSPECTEDSUBSCRIPTION']._serialized_start=2014
+  _globals['_INSPECTEDSUBSCRIPTION']._serialized_end=2421
+  _globals['_HELDOBJECT']._serialized_start=2424
+  _globals['_HELDOBJECT']._serialized_end=2572
+  _globals['_JUDGEMENT']._serialized_start=2574
+  _globals['_JUDGEMENT']._serialized_end=2688
+  _globals['_INSPECTEDOBJECT']._serialized_start=2691
+  _globals['_INSPECTEDOBJECT']._serialized_end=2828
+  _globals['_HOLDER']._serialized_start=2830
+  _globals['_HOLDER']._serialized_end=2882
+  _globals['_CONTROLSERVICE']._serialized_start=3508
+  _globals['_CONTROLSERVICE']._serialized_end=3876
 # @@protoc_insertion_point(module_scope)

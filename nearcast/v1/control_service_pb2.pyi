@@ -113,7 +113,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("state", "time_ms", "gauges", "counters", "limits", "distributions")
+    __slots__ = ("state", "time_ms", "gauges", "counters", "limits", "distributions", "callers")
     class GaugesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -148,13 +148,33 @@ class StatusResponse(_message.Message):
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     DISTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
+    CALLERS_FIELD_NUMBER: _ClassVar[int]
     state: ServerState
     time_ms: int
     gauges: _containers.ScalarMap[str, int]
     counters: _containers.ScalarMap[str, int]
     limits: _containers.ScalarMap[str, float]
     distributions: _containers.MessageMap[str, Distribution]
-    def __init__(self, state: _Optional[_Union[ServerState, str]] = ..., time_ms: _Optional[int] = ..., gauges: _Optional[_Mapping[str, int]] = ..., counters: _Optional[_Mapping[str, int]] = ..., limits: _Optional[_Mapping[str, float]] = ..., distributions: _Optional[_Mapping[str, Distribution]] = ...) -> None: ...
+    callers: _containers.RepeatedCompositeFieldContainer[CallerUsage]
+    def __init__(self, state: _Optional[_Union[ServerState, str]] = ..., time_ms: _Optional[int] = ..., gauges: _Optional[_Mapping[str, int]] = ..., counters: _Optional[_Mapping[str, int]] = ..., limits: _Optional[_Mapping[str, float]] = ..., distributions: _Optional[_Mapping[str, Distribution]] = ..., callers: _Optional[_Iterable[_Union[CallerUsage, _Mapping]]] = ...) -> None: ...
+
+class CallerUsage(_message.Message):
+    __slots__ = ("tenant", "id", "time_share", "time_us", "stream_count", "call_count", "unread_bytes")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TIME_SHARE_FIELD_NUMBER: _ClassVar[int]
+    TIME_US_FIELD_NUMBER: _ClassVar[int]
+    STREAM_COUNT_FIELD_NUMBER: _ClassVar[int]
+    CALL_COUNT_FIELD_NUMBER: _ClassVar[int]
+    UNREAD_BYTES_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    id: str
+    time_share: float
+    time_us: int
+    stream_count: int
+    call_count: int
+    unread_bytes: int
+    def __init__(self, tenant: _Optional[str] = ..., id: _Optional[str] = ..., time_share: _Optional[float] = ..., time_us: _Optional[int] = ..., stream_count: _Optional[int] = ..., call_count: _Optional[int] = ..., unread_bytes: _Optional[int] = ...) -> None: ...
 
 class Distribution(_message.Message):
     __slots__ = ("bounds", "counts", "total")

@@ -7,6 +7,7 @@ sessions, however many there are: of more than `_SESSIONS_MAX` every n-th is loo
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import islice
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from engine.contracts import BOOLEAN, STANDING, TOP_K
 from safe_region.jit.dispatchers import Kernel
 from server.distribution import Classes, Distribution
+from server.principal import DEFAULT_TENANT
 from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
@@ -25,6 +27,20 @@ KINDS = {TOP_K: "TOP_K", BOOLEAN: "BOOLEAN", STANDING: "STANDING"}
 """Kinds of subscriptions, as the engine keeps them apart."""
 
 _SESSIONS_MAX = 10_000
+_CALLERS_MAX = 10
+_HEAVY_MAX = 64
+
+
+class Usage(NamedTuple):
+    """What a caller has used lately."""
+
+    share: float
+    """Of the event loop's time."""
+    account: Account
+
+
+def _tenant_of(account: Account) -> str:
+    return "" if account.tenant is None else account.tenant.name
 
 
 class Reading(NamedTuple):
@@ -71,6 +87,19 @@ class Readings:
             counters.named(),
             counters.measures.named() | {"silence_ms": self._silence()},
         )
+
+    def most(self, tenant: str) -> list[Usage]:
+        """Return who has used most of the event loop's time lately, most first.
+
+        Parameters
+        ----------
+        tenant
+            Whose callers; those of all for the default one.
+        """
+        of_all = tenant == DEFAULT_TENANT
+        found = self._command_loop.charges.heaviest(time.monotonic(), _HEAVY_MAX)
+        mine = [one for one in found if of_all or _tenant_of(one[1]) == tenant]
+        return [Usage(*one) for one in mine[:_CALLERS_MAX]]
 
     def _gauges(self) -> dict[str, int]:
         coordinator, loop = self._coordinator, self._command_loop

@@ -59,8 +59,8 @@ class Batcher:
         Where commands are taken from.
     on_taken
         Called when some were taken: there is room again.
-    costs
-        Follow what commands take.
+    costs, charges
+        Follow what commands take, and charge their callers.
     """
 
     def __init__(
@@ -69,10 +69,11 @@ class Batcher:
         queue: CommandQueue,
         on_taken: Callable[[], None],
         costs: Costs | None = None,
+        charges: Charges | None = None,
     ) -> None:
         self._coordinator = coordinator
         self._costs = costs or Costs(coordinator)
-        self._charges = Charges()
+        self._charges = charges or Charges()
         self._acceptor = Acceptor(coordinator)
         self._queue = queue
         self._on_taken = on_taken

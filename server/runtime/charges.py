@@ -5,14 +5,20 @@ Operations: O(1) a command.
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections.abc import Iterable
+from operator import itemgetter
 
 from server.commands.costs import Factor
-from server.quotas import UNLIMITED
+from server.quotas import UNLIMITED, Account
 from server.runtime.command_queue import Entry
 
 _NS_PER_US = 1_000
+
+_HEAVY_US = 5_000.0
+_HEAVY_MAX = 64
+"""Callers of whom operators are told: who has used as much in some seconds, and how many at most."""
 
 
 def now_us() -> float:
@@ -28,13 +34,18 @@ class Charges:
     """
 
     def __init__(self) -> None:
-        self.slices_long = 0
-        """Slices of the event loop that took longer than they should."""
+        self._heavy: dict[Account, None] = {}
+        """Callers that use much, as far as is known: the last of so many that were charged for it."""
+
+    def heaviest(self, now_s: float, count: int) -> list[tuple[float, Account]]:
+        """Return which callers have used most time lately, with their shares, most first."""
+        found = ((one.share(now_s), one) for one in self._heavy)
+        return heapq.nlargest(count, (one for one in found if one[0] > 0.0), key=itemgetter(0))
 
     def taken_on(self, entry: Entry) -> None:
         """Charge a command that waits now."""
         if entry.account is not UNLIMITED:
-            entry.account.charge(entry.cost_us, time.monotonic())
+            self._charge(entry.account, entry.cost_us, time.monotonic())
 
     def carried_out(self, entries: Iterable[Entry], took_us: float, factor: Factor) -> None:
         """Correct what was charged for commands by what they took together."""
@@ -46,4 +57,11 @@ class Charges:
         correction, now_s = took_us / estimated_us - 1.0, time.monotonic()
         for entry in charged:
             if entry.account is not UNLIMITED:
-                entry.account.charge(correction * entry.cost_us, now_s)
+                self._charge(entry.account, correction * entry.cost_us, now_s)
+
+    def _charge(self, account: Account, cost_us: float, now_s: float) -> None:
+        account.charge(cost_us, now_s)
+        if account.lately_us > _HEAVY_US and account not in self._heavy:
+            if len(self._heavy) >= _HEAVY_MAX:
+                del self._heavy[min(self._heavy, key=lambda one: one.share(now_s))]
+            self._heavy[account] = None

@@ -105,14 +105,14 @@ class CommandLoop:
         self._clock = clock
         self._steady_clock = steady_clock
         self._costs = Costs(coordinator)
-        self._charges = Charges()
+        self.charges = Charges()
         self._queue = CommandQueue(
-            coordinator.counters, coordinator.limits.queue_max, self._costs.of, self._charges.taken_on
+            coordinator.counters, coordinator.limits.queue_max, self._costs.of, self.charges.taken_on
         )
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._batcher = Batcher(coordinator, self._queue, self._let_in, self._costs)
+        self._batcher = Batcher(coordinator, self._queue, self._let_in, self._costs, self.charges)
         self.gc_control = GcControl()
         self.traces: ObjectTraces | None = None
         """Follows objects, if any are to be followed: set by whoever starts the server."""
@@ -357,7 +357,7 @@ class CommandLoop:
                 self._planner.give_back(decisions)
                 decisions = [_unless_durable(plan) for plan in decisions]
         took_us += await self._apply(entries, decisions)
-        self._charges.carried_out(entries, took_us, self._costs.publication)
+        self.charges.carried_out(entries, took_us, self._costs.publication)
         self._queue.done(entries)
 
     def _planned(self, taken: Sequence[Entry]) -> tuple[list[Entry], list[Decision], list[Entry]]:

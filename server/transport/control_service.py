@@ -12,7 +12,7 @@ from server.commands import command as c
 from server.core.inspection import InspectedDevice
 from server.distribution import Classes
 from server.errors import Reason, RefusalError
-from server.monitoring.readings import Readings
+from server.monitoring.readings import Readings, Usage
 from server.principal import DEFAULT_TENANT
 from server.runtime.command_loop import CommandLoop
 from server.transport.admission import Admission, Context
@@ -90,6 +90,7 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
             counters=reading.counters,
             limits={one.name: float(getattr(limits, one.name)) for one in fields(limits)},
             distributions={name: _distribution(one) for name, one in reading.measures.items()},
+            callers=[_usage(one) for one in self._readings.most(caller.tenant)],
         )
 
     async def Inspect(  # noqa: N802
@@ -106,6 +107,19 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
         except RefusalError as error:
             await self._admission.refuse(context, error)
         return inspect_message(found, time_ms)
+
+
+def _usage(one: Usage) -> control_service_pb2.CallerUsage:
+    account = one.account
+    return control_service_pb2.CallerUsage(
+        tenant=account.tenant.name if account.tenant is not None else "",
+        id=account.name,
+        time_share=one.share,
+        time_us=int(account.used_us),
+        stream_count=account.stream_count,
+        call_count=account.call_count,
+        unread_bytes=account.unread_bytes,
+    )
 
 
 def _distribution(classes: Classes) -> control_service_pb2.Distribution:

@@ -175,3 +175,18 @@ async def test_there_is_no_reflection_unless_it_is_asked_for():
         control = control_service_pb2.StatusRequest()
         method = "/nearcast.v1.ControlService/Status"
         await channel.unary_unary(method)(control.SerializeToString())
+
+
+async def test_operators_see_who_uses_the_server(tmp_path):
+    async with a_city(tmp_path) as city:
+        objects = [an_object(key=str(i)) for i in range(500)]
+        for tenant, name in (("", "shop"), ("acme", "store")):
+            await publish(city, token(name, "publisher", tenant=tenant), *objects)
+        await account_of(city, "shop", lambda one: one.used_us > 0)
+        status = control_service_pb2.StatusRequest()
+        found = await city.control.Status(status, metadata=bearer(token("ops", "operator")))
+        assert {(one.tenant, one.id) for one in found.callers} >= {("", "shop"), ("acme", "store")}
+        assert all(one.time_share > 0.0 and one.time_us > 0 for one in found.callers)
+        metadata = bearer(token("ops", "operator", tenant="acme"))
+        found = await city.control.Status(status, metadata=metadata)
+        assert [(one.tenant, one.id) for one in found.callers] == [("acme", "store")]
