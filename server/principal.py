@@ -20,6 +20,9 @@ _SEPARATOR = "\x1f"
 
 DEFAULT_TENANT = ""
 
+NOBODY = ""
+"""Owner of what a feed has brought, or who need not say who he is."""
+
 
 class Role(Enum):
     """What a caller may be."""

@@ -10,8 +10,8 @@ from server.commands.validation import checked_objects
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
 from server.model import LiveObject, NewObject
-from server.principal import Principal
-from server.rules import require_owner, require_room
+from server.principal import NOBODY, Principal
+from server.rules import require_room
 from server.store.mutations import DeleteObject, Mutation, PutObject, SetInlet
 
 _TO_COME = 0
@@ -53,13 +53,12 @@ class PublicationPlanner:
             _qualified(new, principal)
             for new in checked_objects(command.objects, coordinator.limits, coordinator.frame)
         ]
-        for i, new in enumerate(checked):
-            old_id = coordinator.id_of_key.get(new.key) if new.key else None
+        known = coordinator.keys.of(principal.owner)
+        for new in checked:
+            old_id = known.get(new.key) if new.key else None
             if old_id is not None:
                 known_ids.append(old_id)
-                old = coordinator.matching.objects[old_id]
-                require_owner(principal, old.owner, f"objects[{i}].key", repr(principal.local(new.key)))
-                if old.equals(new):
+                if coordinator.matching.objects[old_id].equals(new):
                     ids.append(old_id)
                     continue
             wanted.append((len(ids), new, old_id or 0))
@@ -87,15 +86,9 @@ class PublicationPlanner:
         now_ms = coordinator.matching.now_ms
         gone = frozenset(command.gone)
         new = {one.key: one for one in reversed(command.objects) if one.key not in gone}
-        known = coordinator.id_of_key
-        # Somebody else's objects of the feed's keys are in its way, and go.
-        alien = {key for key in new.keys() & known.keys() if self._is_owned(known[key])}
-        fresh = [
-            self._accepted(one, now_ms)
-            for one in reversed(new.values())
-            if one.key not in known or one.key in alien
-        ]
-        ids = [known[key] for key in sorted(alien | (gone & known.keys()))]
+        known = coordinator.keys.of(NOBODY)
+        fresh = [self._accepted(one, now_ms) for one in reversed(new.values()) if one.key not in known]
+        ids = [known[key] for key in sorted(gone & known.keys())]
         mutations: list[Mutation] = [DeleteObject(one) for one in ids]
         mutations += [PutObject(item) for item in fresh]
         mutations.append(SetInlet(command.stream, command.offset))
@@ -106,10 +99,6 @@ class PublicationPlanner:
             touches,
             Publication(fresh, [0] * len(fresh), []),
         )
-
-    def _is_owned(self, object_id: int) -> bool:
-        """Whether an object is a publisher's; those of the inlet are nobody's."""
-        return self._coordinator.matching.objects.owners([object_id]) != [""]
 
     def _require_outlet(self) -> None:
         """Refuse what the outlet would have to tell, while too much waits there."""

@@ -7,6 +7,7 @@ from server.commands.plan import Plan, Touches
 from server.commands.validation import check_named_count, checked_name
 from server.core.coordinator import Coordinator
 from server.errors import Reason, RefusalError
+from server.principal import Principal, Role
 from server.rules import is_visible, require_owner
 from server.store.mutations import DeleteObject
 
@@ -32,12 +33,29 @@ def plan_retract(coordinator: Coordinator, command: c.Retract) -> Plan:
     for i, key in enumerate(command.keys):
         field = f"keys[{i}]"
         local = checked_name(principal.local(key), field, coordinator.limits.name_length_max)
-        known_id = coordinator.id_of_key.get(key)
-        if known_id is None:
-            raise RefusalError(Reason.UNKNOWN_OBJECT, field, repr(local), "the key of a live object")
-        require_owner(principal, objects.owners([known_id])[0], field, repr(local))
-        found[known_id] = None
+        found[_known_id(coordinator, principal, key, field, local)] = None
     ids = list(found)
     mutations = tuple(DeleteObject(object_id) for object_id in ids)
     touches = Touches(frozenset(command.keys), frozenset(ids))
     return Plan(lambda _: coordinator.retract(ids), mutations, touches)
+
+
+def _known_id(coordinator: Coordinator, principal: Principal, key: str, field: str, local: str) -> int:
+    """Return the id of an object by its key: of the caller's own, or of any publisher's for an operator.
+
+    Raises
+    ------
+    RefusalError
+        If there is none, or if several publishers have the key.
+    """
+    known_id = coordinator.keys.get(principal.owner, key)
+    if known_id is not None:
+        return known_id
+    found = coordinator.keys.find(principal.tenant, key) if Role.OPERATOR in principal.roles else []
+    if not found:
+        limit = "the key of a live object that the caller has published"
+        raise RefusalError(Reason.UNKNOWN_OBJECT, field, repr(local), limit)
+    if len(found) > 1:
+        limit = f"the key of one object; {len(found)} publishers have it: name ids"
+        raise RefusalError(Reason.INVALID_FIELD, field, repr(local), limit)
+    return found[0]

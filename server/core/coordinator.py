@@ -17,6 +17,7 @@ from server.core.delta_router import DeltaRouter
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.location_requests import LocationRequests
 from server.core.matching_service import MatchingService, Retrieved
+from server.core.object_keys import ObjectKeys
 from server.core.object_table import RemovedObject
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError
@@ -90,7 +91,7 @@ class Coordinator:
         """How much waits to be told at the outlet: set by whoever drives this."""
         self.location_requests = LocationRequests()
         self.dear = DearSubscriptions()
-        self.id_of_key: dict[str, int] = {}
+        self.keys = ObjectKeys()
         self.subscription_counts: Counter[str] = Counter()
         """Subscriptions by tenant."""
         self._next_object_id = 1
@@ -105,11 +106,11 @@ class Coordinator:
             self.matching.restore_weights(found.idf.generation, found.idf.table)
         for objects in found.objects:
             self.matching.restore_objects(objects)
-            self.id_of_key.update(
-                (key, object_id)
-                for key, object_id in zip(objects.keys, objects.ids.tolist(), strict=True)
-                if key
-            )
+            for owner, key, object_id in zip(
+                objects.owners, objects.keys, objects.ids.tolist(), strict=True
+            ):
+                if key:
+                    self.keys.put(owner, key, object_id)
             expired = (DeleteObject(object_id, has_expired=True) for object_id in objects.expired)
             self.late_mutations.extend(expired)
         self.matching.begin_ids(found.next_object_id)
@@ -157,7 +158,9 @@ class Coordinator:
             self._forget_key(self.matching.objects[old_id])
         self.counters.objects_published += len(fresh)
         self.counters.objects_gone += len(replaced)
-        self.id_of_key.update({item.key: item.object_id for item in fresh if item.key})
+        for item in fresh:
+            if item.key:
+                self.keys.put(item.owner, item.key, item.object_id)
         self._route(self.matching.publish(fresh, replaced))
         self._ask_for_locations()
 
@@ -170,7 +173,7 @@ class Coordinator:
 
     def _forget_key(self, item: LiveObject | RemovedObject) -> None:
         if item.key:
-            self.id_of_key.pop(item.key, None)
+            self.keys.remove(item.owner, item.key)
 
     # -- devices ---------------------------------------------------------------------------------
 
@@ -416,6 +419,7 @@ class Coordinator:
         """Verify engine and bookkeeping. For tests."""
         self.matching.check()
         self.router.check()
-        keys = {item.key: item.object_id for item in self.matching.objects.values() if item.key}
-        if keys != self.id_of_key:
+        items = self.matching.objects.values()
+        keys = {(item.owner, item.key, item.object_id) for item in items if item.key}
+        if keys != set(self.keys) or len(keys) != len(self.keys):
             raise AssertionError("keys and objects disagree")

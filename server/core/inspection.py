@@ -24,6 +24,9 @@ from server.session import Session, State
 
 RANKS_MAX = 1_000
 """What lies behind has no rank, but for boolean subscriptions, of which all that matches is found."""
+_SHOWN_MAX = 5
+"""Ids that a refusal names."""
+
 _HOLDERS_MAX = 1_000
 
 
@@ -218,11 +221,15 @@ class Inspector:
 
     def _id_of(self, object_key: str, field: str) -> int:
         """Return the id of the live object of a key."""
-        object_id = self._coordinator.id_of_key.get(object_key)
-        if object_id is None:
-            shown = repr(self._caller.local(object_key))
+        found = self._coordinator.keys.find(self._caller.tenant, object_key)
+        shown = repr(self._caller.local(object_key))
+        if not found:
             raise RefusalError(Reason.UNKNOWN_OBJECT, field, shown, "the key of a live object")
-        return object_id
+        if len(found) > 1:
+            ids = ", ".join(map(str, found[:_SHOWN_MAX]))
+            limit = f"the key of one object; {len(found)} publishers have it: ask by id, {ids}"
+            raise RefusalError(Reason.INVALID_FIELD, field, shown, limit)
+        return found[0]
 
     def _is_there(self, object_id: int) -> bool:
         """Whether an object is alive, and the caller's to know of."""

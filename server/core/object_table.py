@@ -35,6 +35,7 @@ class RemovedObject(NamedTuple):
 
     object_id: int
     key: str
+    owner: str
 
 
 class ObjectTable(Mapping[int, LiveObject]):
@@ -101,12 +102,13 @@ class ObjectTable(Mapping[int, LiveObject]):
         slots = self._table.slots(np.array(wanted, dtype=np.int64))
         for keywords in self._dictionary.words(self._table.keyword_lists(slots)):
             self._dictionary.give_back(keywords)
+        owners = self._owners.names(slots)
         self._owners.take(slots)
-        for object_id in wanted:
+        for object_id, owner in zip(wanted, owners, strict=True):
             self._payloads.pop(object_id, None)
             self._areas.pop(object_id, None)
             self._recent.discard(object_id)
-            gone.append(RemovedObject(object_id, self._keys.pop(object_id, "")))
+            gone.append(RemovedObject(object_id, self._keys.pop(object_id, ""), owner))
         return gone
 
     def owners(self, ids: Sequence[int]) -> list[str]:

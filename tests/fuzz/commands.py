@@ -106,7 +106,7 @@ class Server:
         return (
             coordinator.matching.now_ms,
             coordinator.latest_object_id,
-            dict(coordinator.id_of_key),
+            sorted(coordinator.keys),
             dict(coordinator.subscription_counts),
             {
                 name: (session.state, session.version, tuple(session.handles))

@@ -124,7 +124,7 @@ def test_an_object_that_is_named_twice_is_retracted_once(coordinator, planner):
     assert [one.object_id for one in plan.mutations] == ids[:2]
     applied(coordinator, [plan])
     assert list(coordinator.matching.objects) == ids[2:]
-    assert coordinator.id_of_key == {"c": ids[2]}
+    assert list(coordinator.keys) == [("", "c", ids[2])]
     coordinator.check()
 
 
@@ -140,7 +140,7 @@ def test_an_object_that_is_named_twice_is_retracted_once(coordinator, planner):
         ((), ("a", ""), "INVALID_FIELD", "keys[1]"),
         ((), ("a" * 129,), "INVALID_FIELD", "keys[0]"),
         ((), ("acme\x1fa",), "INVALID_FIELD", "keys[0]"),
-        ((), ("a", "theirs"), "PERMISSION_DENIED", "keys[1]"),
+        ((), ("a", "theirs"), "UNKNOWN_OBJECT", "keys[1]"),
     ],
 )
 def test_what_cannot_be_retracted_is_named_and_nothing_is(planner, coordinator, ids, keys, reason, field):
@@ -246,3 +246,21 @@ def test_a_barrier_does_not_overtake_what_waits(planner):
     assert [plan is LATER for plan in found] == [False, True, True, True]
     found = planner.plan_batch([publish("a"), c.Sync(), publish("b")])
     assert LATER not in found
+
+
+def test_each_publisher_has_keys_of_its_own(coordinator, planner):
+    shop, other = (Principal(name, frozenset({Role.PUBLISHER})) for name in ("shop", "other"))
+    ops = Principal("ops", frozenset({Role.OPERATOR}))
+    ((mine,),) = carried_out(coordinator, planner, replace(publish("a"), principal=shop))
+    ((theirs,),) = carried_out(coordinator, planner, replace(publish("a"), principal=other))
+    assert mine != theirs
+    ((again,),) = carried_out(coordinator, planner, replace(publish("a"), principal=shop))
+    assert again == mine
+    (refused,) = planner.plan_batch([c.Retract((), ops, ("a",))])
+    assert (refused.reason, refused.field) == (Reason.INVALID_FIELD, "keys[0]")
+    assert "2 publishers have it" in refused.limit
+    carried_out(coordinator, planner, c.Retract((), shop, ("a",)))
+    assert list(coordinator.matching.objects) == [theirs]
+    carried_out(coordinator, planner, c.Retract((), ops, ("a",)))
+    assert not coordinator.matching.objects
+    coordinator.check()
