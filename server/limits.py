@@ -67,6 +67,10 @@ class Limits:
     """* Of a window of so many objects."""
     windows_max: int = 64
     """* Different windows that all subscriptions together have: each is looked after as objects come."""
+    device_windows_max: int = 8
+    """The same of one device."""
+    tenant_windows_max: int = 64
+    """The same of one tenant; set from how many tenants there are."""
     distance_scale_m_max: float = 20_037_508.0
     """* Of a top-k subscription: half the equator, beyond which no two places are apart."""
     matches_max: int = 1000
@@ -102,10 +106,14 @@ class Limits:
     """Rows after which a batch takes no further command: a few milliseconds of writing."""
     outlet_max: int = 1_000_000
     """Changes of objects that wait to be told at the outlet; beyond, publications are refused."""
-    publisher_objects_max: int = 0
+    publisher_objects_max: int = 1_000_000
     """Live objects of one publisher; 0 for any number."""
+    publisher_bytes_max: int = 1024 * 1024 * 1024
+    """Bytes of their payloads; 0 for any number."""
     tenant_objects_max: int = 0
     """Live objects of one tenant; 0 for any number."""
+    tenant_bytes_max: int = 0
+    """Bytes of their payloads; 0 for any number."""
     tenant_subscriptions_max: int = 0
     """Subscriptions of all devices of one tenant; 0 for any number."""
     streams_max: int = 200_000

@@ -216,9 +216,17 @@ class ServerSettings(BaseSettings):
         1.0, gt=0.0, le=1.0, description="The same of all callers of a tenant together."
     )
     publisher_objects_max: int = Field(
-        0, ge=0, description="Live objects of a publisher; 0 for any number."
+        1_000_000, ge=0, description="Live objects of a publisher; 0 for any number."
+    )
+    publisher_bytes_max: int = Field(
+        1024**3,
+        ge=0,
+        description="Bytes of the payloads of a publisher's live objects; 0 for any number.",
     )
     tenant_objects_max: int = Field(0, ge=0, description="Live objects of a tenant; 0 for any number.")
+    tenant_bytes_max: int = Field(
+        0, ge=0, description="Bytes of the payloads of a tenant's live objects; 0 for any number."
+    )
     tenant_subscriptions_max: int = Field(
         0, ge=0, description="Subscriptions of all devices of a tenant; 0 for any number."
     )

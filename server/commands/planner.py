@@ -27,6 +27,7 @@ from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.specs import kind_of_spec
 from server.errors import Reason, RefusalError
+from server.model import NO_WINDOW, Window
 from server.principal import ANYBODY, Principal
 from server.rules import require_room
 from server.session import Session
@@ -190,13 +191,7 @@ class Planner:
             count = coordinator.subscription_counts[principal.tenant] + self._planned[planned] + 1
             require_room("subscriptions", count, limits.tenant_subscriptions_max, "tenant")
         brings_window = not coordinator.matching.knows_window(spec.window)
-        if brings_window and coordinator.matching.window_count >= limits.windows_max:
-            raise RefusalError(
-                Reason.TOO_MANY,
-                "spec.window",
-                f"{limits.windows_max} different ones are in use",
-                f"one of these, or at most {limits.windows_max}",
-            )
+        self._require_window(session, spec.window, principal.tenant, brings=brings_window)
         name = self._checked_name(command, session)
         self._planned["subscriptions", principal.tenant] += handle is None
         self._planned[of_device] += handle is None
@@ -213,6 +208,26 @@ class Planner:
         touches = _named(command) if handle is None else _device(command)
         touches = touches._replace(new_window=brings_window)
         return Plan(apply, () if is_known else (row,), touches)
+
+    def _require_window(self, session: Session, window: Window, tenant: str, *, brings: bool) -> None:
+        """Refuse a window if the server, the tenant or the device has too many others."""
+        if window == NO_WINDOW:
+            return
+        coordinator, limits = self._coordinator, self._coordinator.limits
+        matching = coordinator.matching
+        if brings and matching.window_count >= limits.windows_max:
+            raise RefusalError(
+                Reason.TOO_MANY,
+                "spec.window",
+                f"{limits.windows_max} different ones are in use",
+                f"one of these, or at most {limits.windows_max}",
+            )
+        known = coordinator.windows_of(tenant)
+        if window not in known:
+            require_room("spec.window", len(known) + 1, limits.tenant_windows_max, "tenant")
+        of_device = {matching.spec(handle).window for handle in session.handles.values()} - {NO_WINDOW}
+        if window not in of_device:
+            require_room("spec.window", len(of_device) + 1, limits.device_windows_max, "device")
 
     def _checked_name(self, command: c.Subscribe, session: Session) -> str:
         """Return the name of a subscription, which no other one of the device has."""

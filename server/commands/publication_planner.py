@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from server.commands import command as c
 from server.commands.plan import Plan, Publication, Touches
@@ -65,6 +66,7 @@ class PublicationPlanner:
             ids.append(_TO_COME)
         replaced = [old_id for _, _, old_id in wanted]
         self._require_room(principal, replaced.count(0))
+        self._require_bytes(principal, [new for _, new, _ in wanted], replaced)
         for place, new, _ in wanted:
             item = self._accepted(new, now_ms, principal.owner)
             fresh.append(item)
@@ -118,6 +120,23 @@ class PublicationPlanner:
                 require_room("objects", count, limits.publisher_objects_max, "publisher")
             count = objects.count_of_tenant(tenant) + self._planned[of_tenant] + more
             require_room("objects", count, limits.tenant_objects_max, "tenant")
+        self._planned[of_publisher] += more
+        self._planned[of_tenant] += more
+
+    def _require_bytes(
+        self, principal: Principal, wanted: Sequence[NewObject], replaced: Sequence[int]
+    ) -> None:
+        """Refuse payloads beyond the quotas of their publisher or its tenant."""
+        limits, objects = self._coordinator.limits, self._coordinator.matching.objects
+        owner, tenant = principal.owner, principal.tenant
+        more = sum(len(new.payload) for new in wanted)
+        more -= sum(len(objects[old_id].payload) for old_id in replaced if old_id)
+        of_publisher, of_tenant = ("publisher bytes", owner), ("tenant bytes", tenant)
+        if more > 0:
+            size = objects.size_of(owner) + self._planned[of_publisher] + more
+            require_room("payload bytes", size, limits.publisher_bytes_max if owner else 0, "publisher")
+            size = objects.size_of_tenant(tenant) + self._planned[of_tenant] + more
+            require_room("payload bytes", size, limits.tenant_bytes_max, "tenant")
         self._planned[of_publisher] += more
         self._planned[of_tenant] += more
 

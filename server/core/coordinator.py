@@ -8,7 +8,7 @@ row into a batch; `evaluate` carries all of them out together.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from engine import EngineOptions
 from safe_region.frame import Frame
@@ -19,11 +19,12 @@ from server.core.location_requests import LocationRequests
 from server.core.matching_service import MatchingService, Retrieved
 from server.core.object_keys import ObjectKeys
 from server.core.object_table import RemovedObject
+from server.core.specs.windows import decoded_window
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError
 from server.limits import Limits
 from server.measures import now_us
-from server.model import Cause, Delta, LiveObject, Place, Spec
+from server.model import NO_WINDOW, Cause, Delta, LiveObject, Place, Spec, Window
 from server.principal import tenant_of
 from server.session import (
     Detached,
@@ -94,6 +95,8 @@ class Coordinator:
         self.keys = ObjectKeys()
         self.subscription_counts: Counter[str] = Counter()
         """Subscriptions by tenant."""
+        self._windows: dict[str, Counter[Window]] = {}
+        """By tenant: windows that its subscriptions have, and how many have each."""
         self._next_object_id = 1
 
     # -- life ------------------------------------------------------------------------------------
@@ -121,6 +124,9 @@ class Coordinator:
                 if name:
                     self.router.name(handle, name)
             self.subscription_counts.update(map(tenant_of, subscriptions.device_ids))
+            if self.matching.window_count:
+                for device_id, spec in zip(subscriptions.device_ids, subscriptions.specs, strict=True):
+                    self._count_window(tenant_of(device_id), decoded_window(spec), 1)
 
     def advance(self, now_ms: int) -> int:
         """Set the time. What expires leaves mutations in `late_mutations`."""
@@ -289,11 +295,24 @@ class Coordinator:
             handle = None
         if handle is None:
             handle = self.matching.subscribe(spec)
+            self._count_window(tenant_of(session.device_id), spec.window, 1)
             self.router.bind(session, subscription_id, handle)
             self.subscription_counts[tenant_of(session.device_id)] += 1
         self.router.name(handle, name)
         batch.place(handle, place)
         batch.causes[handle] = Cause.SUBSCRIBED
+
+    def windows_of(self, tenant: str) -> Collection[Window]:
+        """Return the different windows that the subscriptions of a tenant have."""
+        return self._windows.get(tenant, Counter())
+
+    def _count_window(self, tenant: str, window: Window, change: int) -> None:
+        if window == NO_WINDOW:
+            return
+        counts = self._windows.setdefault(tenant, Counter())
+        counts[window] += change
+        if not counts[window]:
+            del counts[window]
 
     def unsubscribe(self, session: Session, subscription_id: int) -> None:
         """End a subscription."""
@@ -305,6 +324,9 @@ class Coordinator:
         self.subscription_counts[tenant_of(session.device_id)] -= 1
         self.location_requests.answered([handle])
         self.dear.forget(handle)
+        if self.matching.window_count:
+            window = self.matching.spec(handle).window
+            self._count_window(tenant_of(session.device_id), window, -1)
         self.matching.unsubscribe(handle)
 
     def report(

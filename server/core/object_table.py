@@ -69,6 +69,7 @@ class ObjectTable(Mapping[int, LiveObject]):
             np.array([item.lat for item in items]),
             np.array([item.created_ms for item in items], dtype=np.int64),
             [item.owner for item in items],
+            [len(item.payload) for item in items],
         )
         for item in items:
             if item.payload:
@@ -81,15 +82,24 @@ class ObjectTable(Mapping[int, LiveObject]):
 
     def put_columns(self, columns: ObjectColumns) -> None:
         """Add many objects that the engine has rows of."""
-        self._put(columns.ids, columns.lon, columns.lat, columns.created_ms, columns.owners)
+        sizes = list(map(len, columns.payloads))
+        self._put(columns.ids, columns.lon, columns.lat, columns.created_ms, columns.owners, sizes)
         ids = columns.ids.tolist()
         self._payloads.update(pair for pair in zip(ids, columns.payloads, strict=True) if pair[1])
         self._keys.update(pair for pair in zip(ids, columns.keys, strict=True) if pair[1])
         self._areas.update(columns.areas)
 
-    def _put(self, ids: Ints, lon: Floats, lat: Floats, created_ms: Ints, owners: Sequence[str]) -> None:
+    def _put(
+        self,
+        ids: Ints,
+        lon: Floats,
+        lat: Floats,
+        created_ms: Ints,
+        owners: Sequence[str],
+        sizes: Sequence[int],
+    ) -> None:
         slots = self._table.slots(ids)
-        self._owners.put(slots, owners, self._table.end)
+        self._owners.put(slots, owners, sizes, self._table.end)
         self._lon = longer(self._lon, self._table.end)
         self._lat = longer(self._lat, self._table.end)
         self._created_ms = longer(self._created_ms, self._table.end)
@@ -103,7 +113,7 @@ class ObjectTable(Mapping[int, LiveObject]):
         for keywords in self._dictionary.words(self._table.keyword_lists(slots)):
             self._dictionary.give_back(keywords)
         owners = self._owners.names(slots)
-        self._owners.take(slots)
+        self._owners.take(slots, [len(self._payloads.get(one, b"")) for one in wanted])
         for object_id, owner in zip(wanted, owners, strict=True):
             self._payloads.pop(object_id, None)
             self._areas.pop(object_id, None)
@@ -122,6 +132,14 @@ class ObjectTable(Mapping[int, LiveObject]):
     def count_of_tenant(self, tenant: str) -> int:
         """Return how many live objects a tenant has. O(1)."""
         return self._owners.count_of_tenant(tenant)
+
+    def size_of(self, owner: str) -> int:
+        """Return how many bytes the payloads of an owner's live objects have. O(1)."""
+        return self._owners.size(owner)
+
+    def size_of_tenant(self, tenant: str) -> int:
+        """Return how many bytes those of a tenant's have. O(1)."""
+        return self._owners.size_of_tenant(tenant)
 
     def __getitem__(self, object_id: int) -> LiveObject:
         found = self._recent.get(object_id)

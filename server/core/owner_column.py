@@ -1,4 +1,4 @@
-"""Owners of live objects: a number a row, and how many objects each owner has. O(1) an object."""
+"""Owners of live objects: a number a row, and how much each owner has. O(1) an object."""
 
 from __future__ import annotations
 
@@ -22,32 +22,39 @@ class OwnerColumn:
         self._number_of: dict[str, int] = {}
         self._names: list[str] = []
         self._counts: list[int] = []
+        self._bytes: list[int] = []  # of payloads
         self._tenants: list[str] = []  # by number, too
         self._count_of_tenant: Counter[str] = Counter()
+        self._bytes_of_tenant: Counter[str] = Counter()
         self._free: list[int] = []
 
-    def put(self, slots: _Slots, owners: Sequence[str], end: int) -> None:
-        """Note whose objects are in slots below `end`, which are new."""
+    def put(self, slots: _Slots, owners: Sequence[str], sizes: Sequence[int], end: int) -> None:
+        """Note whose objects are in slots below `end`, and how large their payloads are."""
         self._number = longer(self._number, end)
         numbers = []
-        for owner in owners:
+        for owner, size in zip(owners, sizes, strict=True):
             number = self._number_of.get(owner)
             if number is None:
                 number = self._begin(owner)
-            self._counts[number] += 1
-            self._count_of_tenant[self._tenants[number]] += 1
+            self._note(number, 1, size)
             numbers.append(number)
         self._number[slots] = numbers
 
-    def take(self, slots: _Slots) -> None:
-        """Forget the objects in slots."""
-        for number in self._number[slots].tolist():
-            self._counts[number] -= 1
-            self._count_of_tenant[self._tenants[number]] -= 1
+    def take(self, slots: _Slots, sizes: Sequence[int]) -> None:
+        """Forget the objects in slots, whose payloads are so large."""
+        for number, size in zip(self._number[slots].tolist(), sizes, strict=True):
+            self._note(number, -1, -size)
             if self._counts[number] == 0:
                 del self._number_of[self._names[number]]
                 self._names[number] = ""
                 self._free.append(number)
+
+    def _note(self, number: int, count: int, size: int) -> None:
+        tenant = self._tenants[number]
+        self._counts[number] += count
+        self._bytes[number] += size
+        self._count_of_tenant[tenant] += count
+        self._bytes_of_tenant[tenant] += size
 
     def names(self, slots: _Slots) -> list[str]:
         """Return whose the objects in slots are."""
@@ -57,6 +64,15 @@ class OwnerColumn:
         """Return how many objects an owner has."""
         number = self._number_of.get(owner)
         return 0 if number is None else self._counts[number]
+
+    def size(self, owner: str) -> int:
+        """Return how many bytes the payloads of an owner's objects have."""
+        number = self._number_of.get(owner)
+        return 0 if number is None else self._bytes[number]
+
+    def size_of_tenant(self, tenant: str) -> int:
+        """Return the same of all owners of a tenant."""
+        return self._bytes_of_tenant[tenant]
 
     def count_of_tenant(self, tenant: str) -> int:
         """Return how many objects all owners of a tenant have."""
@@ -76,5 +92,6 @@ class OwnerColumn:
             self._names.append(owner)
             self._tenants.append(tenant_of(owner))
             self._counts.append(0)
+            self._bytes.append(0)
         self._number_of[owner] = number
         return number

@@ -391,23 +391,46 @@ async def test_bad_windows(stubs, server, name):
 
 
 async def test_more_different_windows_than_the_server_looks_after(stubs, server):
-    most = server.coordinator.limits.windows_max
-    device, other = await attached(stubs), await attached(stubs, device_id="other")
-    for number in range(1, most + 1):
-        await tell(device, subscribe=subscribe(number, windowed(a_spec(), count=number)))
+    limits = server.coordinator.limits
+    most, share = limits.windows_max, limits.device_windows_max
+    devices = [await attached(stubs, device_id=f"device {i}") for i in range(most // share + 1)]
+    *devices, other = devices
+    for i, device in enumerate(devices):
+        for number in range(1, share + 1):
+            spec = windowed(a_spec(), count=i * share + number)
+            await tell(device, subscribe=subscribe(number, spec))
     before = state(server)
-    error = (
-        await tell(other, subscribe=subscribe(1, windowed(a_spec(), count=most + 1)))
-    ).rejection.error
-    assert (error.reason, error.field) == (errors_pb2.ERROR_REASON_TOO_MANY, "spec.window")
-    assert error.limit == f"one of these, or at most {most}"
+    for device, field, limit in (
+        (other, "spec.window", f"one of these, or at most {most}"),
+        (devices[0], "spec.window", f"one of these, or at most {most}"),
+    ):
+        spec = windowed(a_spec(), count=most + 1)
+        error = (await tell(device, subscribe=subscribe(9, spec))).rejection.error
+        assert (error.reason, error.field) == (errors_pb2.ERROR_REASON_TOO_MANY, field)
+        assert error.limit == limit
     assert state(server) == before
     assert (await tell(other, subscribe=subscribe(2, windowed(a_spec(), count=3)))).delta.version == 1
-    await tell(device, unsubscribe=device_service_pb2.Unsubscribe(subscription_id=7))
+    await tell(devices[0], unsubscribe=device_service_pb2.Unsubscribe(subscription_id=7))
     answer = await tell(other, subscribe=subscribe(3, windowed(a_spec(), count=most + 1)))
     assert answer.delta.version == 2
+    for device in (*devices, other):
+        device.cancel()
+
+
+async def test_more_different_windows_than_a_device_may_have(stubs, server):
+    share = server.coordinator.limits.device_windows_max
+    device = await attached(stubs)
+    for number in range(1, share + 1):
+        await tell(device, subscribe=subscribe(number, windowed(a_spec(), count=number)))
+    before = state(server)
+    spec = windowed(a_spec(), count=share + 1)
+    error = (await tell(device, subscribe=subscribe(share + 1, spec))).rejection.error
+    assert (error.reason, error.field) == (errors_pb2.ERROR_REASON_TOO_MANY, "spec.window")
+    assert error.limit == f"at most {share} of a device"
+    assert state(server) == before
+    known = windowed(a_spec(k=4), count=share)
+    assert (await tell(device, subscribe=subscribe(share + 1, known))).HasField("delta")
     device.cancel()
-    other.cancel()
 
 
 AREAS = {

@@ -59,6 +59,51 @@ async def test_quotas_of_publishers_and_tenants(tmp_path):
         city.server.coordinator.check()
 
 
+async def test_quotas_of_bytes(tmp_path):
+    flags = {"publisher_bytes_max": 1_000, "tenant_bytes_max": 1_500}
+    async with a_city(tmp_path, **flags) as city:
+
+        async def tried(name, *sizes, key=""):
+            objects = [an_object(payload=bytes(size), key=key) for size in sizes]
+            response = await publish(city, token(name, "publisher"), *objects)
+            return response.error.value or len(response.ids)
+
+        assert await tried("one", 600, 500) == "1100 of the publisher"
+        assert await tried("one", 600, 400) == 2
+        assert await tried("one", 0) == 1
+        assert await tried("two", 501) == "1501 of the tenant"
+        assert await tried("two", 300, key="k") == 1
+        assert await tried("two", 500, key="k") == 1, "it takes the place of the other"
+        assert await tried("two", 100, key="k") == 1
+        assert await tried("two", 400) == 1
+
+
+async def test_one_tenant_does_not_have_all_windows(tmp_path):
+    async with a_city(tmp_path) as city:
+        most = city.server.coordinator.limits.tenant_windows_max
+        assert most == Limits().windows_max // 3
+
+        def last(ms):
+            spec = a_spec()
+            spec.window.duration_ms = ms
+            return spec
+
+        asked = iter(range(1, 100))
+        refusals = []
+        for i in range(most // 8 + 1):
+            name = f"d{i}"
+            stream, _ = await attach(city, token(name, "device", tenant="acme"), name)
+            for number in range(1, 9):
+                await stream.write(Request(subscribe=subscribe(number, last(1000 * next(asked)))))
+                event = await stream.read()
+                refusals += [event.rejection.error.limit] if event.HasField("rejection") else []
+        assert refusals == [f"at most {most} of a tenant"] * (8 * (most // 8 + 1) - most)
+        stream, _ = await attach(city, token("d", "device", tenant="other"), "d")
+        await stream.write(Request(subscribe=subscribe(1, last(777))))
+        assert (await stream.read()).HasField("delta")
+        city.server.coordinator.check()
+
+
 async def test_quotas_hold_for_requests_that_share_a_commit(tmp_path):
     async with a_city(tmp_path, publisher_objects_max=5) as city:
         call = city.publishers.Publish(metadata=bearer(token("one", "publisher")))
