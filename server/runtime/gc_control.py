@@ -2,9 +2,9 @@
 
 Messages under way are ten thousands of objects that reference counting frees. By itself the collector
 looks at them, and at all sessions, again and again: a fifth of a server's time under load. What leaves
-cycles is known: gRPC, five objects for each call that begins, some forty for one that is refused; and
-exceptions. So what is young is looked at, between batches, when there was one of those, and then set
-aside. All there is is looked at when so many calls were refused, or made, that it matters.
+cycles is known: gRPC, five objects for each call that begins; and exceptions. So what is young is looked
+at, between batches, when there was one of those, and then set aside. All there is is looked at when so many
+calls were made that it matters.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ import gc
 
 _WEIGHT_MAX = 1_000_000
 """When all there is is looked at, which takes some 40 ms a thousand devices."""
-
-REFUSED = 100
-"""What a refused call weighs, beside one that begins or ends as it should."""
 
 
 class GcControl:

@@ -37,40 +37,30 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
         self._readings = readings
 
     async def Sync(  # noqa: N802
-        self, _request: control_service_pb2.SyncRequest, context: Context
+        self, _request: control_service_pb2.SyncRequest, _context: Context
     ) -> control_service_pb2.SyncResponse:
         """Wait until all that was accepted before has been sent."""
-        try:
-            time_ms = await self._command_loop.execute(c.Sync(principal()))
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
+        time_ms = await self._command_loop.execute(c.Sync(principal()))
         await self._command_loop.answered()
         await asyncio.gather(*(sender.flush() for sender in list(self._devices.senders)))
         return control_service_pb2.SyncResponse(time_ms=time_ms)
 
     async def AdvanceClock(  # noqa: N802
-        self, request: control_service_pb2.AdvanceClockRequest, context: Context
+        self, request: control_service_pb2.AdvanceClockRequest, _context: Context
     ) -> control_service_pb2.AdvanceClockResponse:
         """Set the virtual time."""
-        try:
-            command = c.AdvanceClock(request.time_ms, principal())
-            time_ms = await self._command_loop.execute(command)
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
+        time_ms = await self._command_loop.execute(c.AdvanceClock(request.time_ms, principal()))
         return control_service_pb2.AdvanceClockResponse(time_ms=time_ms)
 
     async def SetIdf(  # noqa: N802
         self,
         requests: AsyncIterator[control_service_pb2.SetIdfRequest],
-        context: Context,
+        _context: Context,
     ) -> control_service_pb2.SetIdfResponse:
         """Let another table of weights of keywords come into force."""
-        try:
-            self._admission.require_serving()
-            table = await _table_from(requests)
-            generation = await self._command_loop.execute(c.SetIdf(table, principal()))
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
+        self._admission.require_serving()
+        table = await _table_from(requests)
+        generation = await self._command_loop.execute(c.SetIdf(table, principal()))
         return control_service_pb2.SetIdfResponse(generation=generation)
 
     async def Status(  # noqa: N802
@@ -94,18 +84,15 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
         )
 
     async def Inspect(  # noqa: N802
-        self, request: control_service_pb2.InspectRequest, context: Context
+        self, request: control_service_pb2.InspectRequest, _context: Context
     ) -> control_service_pb2.InspectResponse:
         """Tell what is known of one device, subscription or object."""
         caller = principal()
-        try:
-            self._admission.require_serving()
-            found, time_ms = await self._command_loop.execute(inspect_from(request, caller))
-            if isinstance(found, InspectedDevice) and found.silent_ms is None:
-                seen_ms = await self._command_loop.last_seen_ms(found.device_id)
-                found = found._replace(silent_ms=max(0, time_ms - (seen_ms or time_ms)))
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
+        self._admission.require_serving()
+        found, time_ms = await self._command_loop.execute(inspect_from(request, caller))
+        if isinstance(found, InspectedDevice) and found.silent_ms is None:
+            seen_ms = await self._command_loop.last_seen_ms(found.device_id)
+            found = found._replace(silent_ms=max(0, time_ms - (seen_ms or time_ms)))
         return inspect_message(found, time_ms)
 
 

@@ -93,31 +93,25 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         await self._serve(context, write, self._read_fleet, single=False)
 
     async def Search(  # noqa: N802
-        self, request: device_service_pb2.SearchRequest, context: Context
+        self, request: device_service_pb2.SearchRequest, _context: Context
     ) -> device_service_pb2.SearchResponse:
         """Evaluate once."""
-        try:
-            self._admission.require_serving()
-            spec = spec_from(request.spec)
-            lon, lat = converters.position_from(
-                request.position, "position", present=request.HasField("position")
-            )
-            ranked, now_ms = await self._command_loop.execute(c.Search(spec, lon, lat, principal()))
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
+        self._admission.require_serving()
+        spec = spec_from(request.spec)
+        lon, lat = converters.position_from(
+            request.position, "position", present=request.HasField("position")
+        )
+        ranked, now_ms = await self._command_loop.execute(c.Search(spec, lon, lat, principal()))
         return converters.search_message(spec, ranked, self._coordinator.frame, (lon, lat), now_ms)
 
     async def ForgetDevice(  # noqa: N802
-        self, request: device_service_pb2.ForgetDeviceRequest, context: Context
+        self, request: device_service_pb2.ForgetDeviceRequest, _context: Context
     ) -> device_service_pb2.ForgetDeviceResponse:
         """Delete what is kept of a device."""
         caller = principal()
-        try:
-            self._admission.require_serving()
-            command = c.ForgetDevice(caller.qualified(request.device_id), caller)
-            count = await self._command_loop.execute(command)
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
+        self._admission.require_serving()
+        command = c.ForgetDevice(caller.qualified(request.device_id), caller)
+        count = await self._command_loop.execute(command)
         return device_service_pb2.ForgetDeviceResponse(subscription_count=count)
 
     def outboxes(self) -> Iterator[Outbox]:
@@ -151,27 +145,41 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         *,
         single: bool,
     ) -> None:
-        """Take a stream on, and carry it."""
-        caller, can_go = principal(), supports_go_away(context)
+        """Take a stream on, and carry it; tell why it is refused, if it is."""
+        caller = principal()
         try:
             caller.account.begin_stream()
         except RefusalError as error:
-            await self._admission.refuse(context, error)
+            self._admission.refuse(context, error)
+            return
         try:
-            await context.send_initial_metadata(())  # a client that waits for it writes to nobody's back
-            await self._require_serving(context, write, can_go=can_go)
-            sender = StreamSender(
-                self._coordinator,
-                write,
-                single=single,
-                supports_go_away=can_go,
-                principal=caller,
-                traces=self._command_loop.traces,
-            )
-            with ending(caller, sender.send_away, sender.end):
-                await self._carry(sender, context, read(sender, context))
+            await self._take_on(context, write, read, single=single)
+        except RefusalError as error:
+            self._admission.refuse(context, error)
         finally:
             caller.account.end_stream()
+
+    async def _take_on(
+        self,
+        context: Context,
+        write: _Write,
+        read: Callable[[StreamSender, Context], Coroutine[None, None, None]],
+        *,
+        single: bool,
+    ) -> None:
+        caller, can_go = principal(), supports_go_away(context)
+        await context.send_initial_metadata(())  # a client that waits for it writes to nobody's back
+        await self._require_serving(context, write, can_go=can_go)
+        sender = StreamSender(
+            self._coordinator,
+            write,
+            single=single,
+            supports_go_away=can_go,
+            principal=caller,
+            traces=self._command_loop.traces,
+        )
+        with ending(caller, sender.send_away, sender.end):
+            await self._carry(sender, read(sender, context))
 
     async def _require_serving(self, context: Context, write: _Write, *, can_go: bool) -> None:
         """Refuse a stream unless commands are taken soon."""
@@ -184,18 +192,14 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             if can_go:
                 await write((("", GoAway(error)),))
                 await _await_half_close(context)
-            await self._admission.refuse(context, error)
+            raise
 
-    async def _carry(
-        self, sender: StreamSender, context: Context, reading: Coroutine[None, None, None]
-    ) -> None:
+    async def _carry(self, sender: StreamSender, reading: Coroutine[None, None, None]) -> None:
         """Read and write until either side ends; then detach what is still attached here."""
         self.senders.add(sender)
         self._idle.clear()
         try:
             await sender.carry(reading)
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
         finally:
             self.senders.discard(sender)
             self._command_loop.gc_control.suspect()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2
@@ -133,10 +133,10 @@ class Door(grpc.aio.ServerInterceptor):
         return found
 
     def _refusing(self, error: RefusalError) -> Any:  # noqa: ANN401
-        async def refuse(_requests: object, context: Context) -> NoReturn:
+        async def refuse(_requests: object, context: Context) -> None:
             if error.retry_after_ms and self._held_count < _HELD_MAX:
                 await self._hold()
-            await self._admission.refuse(context, error)
+            self._admission.refuse(context, error)
 
         # Of this kind whatever the method is: a handler of single requests would wait for the request.
         return grpc.stream_stream_rpc_method_handler(refuse)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from typing import Any
 
 import grpc
@@ -144,7 +144,8 @@ class Parsing(grpc.aio.ServerInterceptor):
             try:
                 account.begin_call()
             except RefusalError as error:
-                await self._admission.refuse(context, error)
+                self._admission.refuse(context, error)
+                return
             try:
                 request = await self._first(context, is_open=is_open)
                 async with self._answers.room(account) as room:
@@ -153,7 +154,7 @@ class Parsing(grpc.aio.ServerInterceptor):
                     self._answers.resize(account, room, len(data))
                     await context.write(data)
             except RefusalError as error:
-                await self._admission.refuse(context, error)
+                self._admission.refuse(context, error)
             except asyncio.CancelledError:
                 self._admission.suspect_cancelled(account.answer_bytes)
                 raise
@@ -172,35 +173,40 @@ class Parsing(grpc.aio.ServerInterceptor):
     def _watching(self, act: Callable[[Any, Context], Awaitable[None]]) -> Any:  # noqa: ANN401
         """Return what carries out a method of one request that writes many answers."""
 
-        async def answer(_requests: object, context: Context) -> None:
-            async with self._carried(context):
-                await act(await self._first(context), context)
+        async def carry(_account: Account, _requests: object, context: Context) -> None:
+            await act(await self._first(context), context)
 
-        return answer
+        return self._foreign(carry)
 
-    @asynccontextmanager
-    async def _carried(self, context: Context) -> AsyncIterator[Account]:
+    def _foreign(
+        self, carry: Callable[[Account, Any, Context], Awaitable[None]]
+    ) -> Callable[[Any, Context], Awaitable[None]]:
         """Let a stream of a service that knows nothing of callers be one of its caller.
 
         It counts, and it ends with the token that it began with.
         """
-        caller, task = principal(), asyncio.current_task()
-        ended: list[RefusalError] = []
-        try:
-            caller.account.begin_stream()
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
-        try:
-            with ending(caller, ended.append, task.cancel if task else _nobody):
-                yield caller.account
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
-        except asyncio.CancelledError:
-            if not ended or (task is not None and task.uncancel()):
-                raise
-            await self._admission.refuse(context, ended[0])
-        finally:
-            caller.account.end_stream()
+
+        async def answer(requests: object, context: Context) -> None:
+            caller, task = principal(), asyncio.current_task()
+            ended: list[RefusalError] = []
+            try:
+                caller.account.begin_stream()
+            except RefusalError as error:
+                self._admission.refuse(context, error)
+                return
+            try:
+                with ending(caller, ended.append, task.cancel if task else _nobody):
+                    await carry(caller.account, requests, context)
+            except RefusalError as error:
+                self._admission.refuse(context, error)
+            except asyncio.CancelledError:
+                if not ended or (task is not None and task.uncancel()):
+                    raise
+                self._admission.refuse(context, ended[0])
+            finally:
+                caller.account.end_stream()
+
+        return answer
 
     def _answering(self, act: Callable[[Any, Context], Awaitable[Any]]) -> Any:  # noqa: ANN401
         """Return what carries out a method of many requests and one answer."""
@@ -209,7 +215,7 @@ class Parsing(grpc.aio.ServerInterceptor):
             try:
                 return await act(_Parsed(requests), context)
             except RefusalError as error:
-                await self._admission.refuse(context, error)
+                self._admission.refuse(context, error)
 
         return answer
 
@@ -224,16 +230,14 @@ class Parsing(grpc.aio.ServerInterceptor):
                     async for response in answers:
                         yield response
             except RefusalError as error:
-                await self._admission.refuse(context, error)
+                self._admission.refuse(context, error)
 
-        async def carry(requests: AsyncIterator[Any], context: Context) -> None:
-            async with self._carried(context) as account:
-                paced = _paced(_Parsed(requests), account)
-                async with aclosing(act(paced, context)) as answers:
-                    async for response in answers:
-                        await context.write(response)
+        async def carry(account: Account, requests: AsyncIterator[Any], context: Context) -> None:
+            async with aclosing(act(_paced(_Parsed(requests), account), context)) as answers:
+                async for response in answers:
+                    await context.write(response)
 
-        return carry if is_foreign else answer
+        return self._foreign(carry) if is_foreign else answer
 
 
 async def _paced(requests: AsyncIterator[Any], account: Account) -> AsyncIterator[Any]:

@@ -60,10 +60,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         so: what it has not answered was not done.
         """
         caller = principal()
-        try:
-            caller.account.begin_stream()
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
+        caller.account.begin_stream()
         objects_max = self._command_loop.coordinator.limits.objects_per_request_max
         requests = PublishRequests(objects_max, supports_go_away=supports_go_away(context))
         self._streams.add(requests)
@@ -79,8 +76,6 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
                 await reading
             if requests.reason is not None:
                 raise requests.reason
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
         finally:
             if reading is not None:
                 reading.cancel()
@@ -154,14 +149,11 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         return message(sequence=response.sequence, ids=ids)
 
     async def Retract(  # noqa: N802
-        self, request: publisher_service_pb2.RetractRequest, context: Context
+        self, request: publisher_service_pb2.RetractRequest, _context: Context
     ) -> publisher_service_pb2.RetractResponse:
         """Take objects back."""
-        try:
-            self._admission.require_serving()
-            await self._command_loop.execute(converters.retract_from(request, principal()))
-        except RefusalError as error:
-            await self._admission.refuse(context, error)
+        self._admission.require_serving()
+        await self._command_loop.execute(converters.retract_from(request, principal()))
         return publisher_service_pb2.RetractResponse()
 
 

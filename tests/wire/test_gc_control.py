@@ -18,7 +18,7 @@ from nearcast.v1 import (
 from nearcast.v1.device_service_pb2 import AttachRequest
 from nearcast.v1.publisher_service_pb2 import PublishRequest
 from server.runtime import gc_control as module
-from server.runtime.gc_control import REFUSED, GcControl
+from server.runtime.gc_control import GcControl
 from tests.support.servers import serving
 from tests.wire.conftest import settings
 
@@ -75,12 +75,12 @@ def test_when_there_may_be_cycles_it_looks_once(gc_control):
     assert other() is not None
 
 
-@pytest.mark.parametrize("weight", [1, REFUSED])
+@pytest.mark.parametrize("weight", [1, 100])
 def test_what_was_set_aside_is_looked_at_when_it_may_be_much(gc_control, monkeypatch, weight):
-    monkeypatch.setattr(module, "_WEIGHT_MAX", 3 * REFUSED)
+    monkeypatch.setattr(module, "_WEIGHT_MAX", 3 * 100)
     ring = dropped_ring()
     gc_control.rest()
-    for _ in range(3 * REFUSED // weight - 1):
+    for _ in range(3 * 100 // weight - 1):
         gc_control.suspect(weight)
     gc_control.rest()
     assert ring() is not None
@@ -103,6 +103,8 @@ async def test_calls_of_all_kinds_leave_nothing():
         for number in range(CALLS):
             await health.Check(health_pb2.HealthCheckRequest())
             await control.Status(control_service_pb2.StatusRequest())
+            with pytest.raises(grpc.aio.AioRpcError):
+                await control.Inspect(control_service_pb2.InspectRequest(object_id=77))  # refused
             await publishing.write(PublishRequest())  # refused, and the stream goes on
             assert (await publishing.read()).HasField("error")
             call = devices.Attach()
