@@ -3,8 +3,8 @@
 Messages under way are ten thousands of objects that reference counting frees. By itself the collector
 looks at them, and at all sessions, again and again: a fifth of a server's time under load. What leaves
 cycles is known: gRPC, five objects for each call that begins; and exceptions. So what is young is looked
-at, between batches, when there was one of those, and then set aside. All there is is looked at when so many
-calls were made that it matters.
+at, between batches, when there was one of those, and then set aside. All there is is looked at when so
+many calls were made that it matters.
 """
 
 from __future__ import annotations
