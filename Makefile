@@ -11,6 +11,7 @@ INSTALL_JAVA := $(PIP) -e '.[java]'
 DEVICES ?= 500
 SECONDS ?= 600
 SEED ?= 1
+ROUNDS ?= 1
 STREAM_DEVICES ?= 1000
 STREAM_SECONDS ?= 300
 CITY_DEVICES ?= 20000
@@ -123,6 +124,12 @@ bench-rt: $(STAMP)  ## Measure R^t-trees and all boolean indexes, reduced to min
 bench-server: $(STAMP)  ## Put a server process under load beside a bare echo server (JSON and picture in runs/bench)
 	$(BIN)/nearcast bench server --devices 100 --devices 1000 --devices 10000 \
 		--json runs/bench/server.json --plot runs/bench/server.png
+
+bench-neighbours: $(STAMP)  ## Let one caller act within its rights beside honest ones, half an hour (JSON and pictures in runs/bench; ROUNDS=1)
+	$(BIN)/nearcast bench neighbours --all --rounds $(ROUNDS) \
+		--json runs/bench/neighbours.json --plot runs/bench/neighbours.png
+	$(BIN)/nearcast bench neighbours --tenants --rounds $(ROUNDS) \
+		--json runs/bench/tenants.json --plot runs/bench/tenants.png
 
 # What is given on the command line wins.
 test-long: TIMES := 10

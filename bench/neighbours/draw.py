@@ -21,7 +21,10 @@ _PANELS = (
 def plot_neighbours(rows: Sequence[Row], path: Path) -> None:
     """Draw a bar an act, beside one without it: both latencies, and memory; or rates of tenants."""
     if "ratio" in rows[0]:
-        panels = [("reports and requests a second of the other tenants", "per_s", "per_s_without")]
+        panels = [
+            (f"{kind} a second of the other tenants", f"{kind}_per_s", f"{kind}_per_s_without")
+            for kind in ("reports", "publishes")
+        ]
     else:
         panels = list(_PANELS)
     size = 5.0 * len(panels) + 1.0, max(3.0, 0.4 * len(rows) + 1.0)

@@ -56,6 +56,7 @@ class Paced(ABC):
         self._stub = channel.stream_stream(self.METHOD)
         self._metadata = metadata(token)
         self._every_s = 1.0 / per_s
+        self._begin_s = time.monotonic()
         self._number = 0
         self._pending: dict[int, float] = {}
         """Times at which messages were due that are not answered, by number."""
@@ -77,12 +78,12 @@ class Paced(ABC):
 
     async def run(self) -> None:
         """Send for ever; on another stream when one has ended."""
-        begin_s = time.monotonic()
+        self._begin_s = time.monotonic()
         while True:
             call = self._stub(metadata=self._metadata)
             tasks = [
                 asyncio.create_task(self._read(call)),
-                asyncio.create_task(self._write(call, begin_s)),
+                asyncio.create_task(self._write(call)),
             ]
             try:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -94,15 +95,18 @@ class Paced(ABC):
             self._broken += 1
             await asyncio.sleep(_RETRY_S)
 
-    async def _write(self, call: Any, begin_s: float) -> None:  # noqa: ANN401
+    async def _write(self, call: Any) -> None:  # noqa: ANN401
         for message in self.opening():
             await call.write(message)
         while True:
-            due_s = begin_s + (self._number + 1) * self._every_s
+            due_s = self._due_s(self._number + 1)
             await asyncio.sleep(max(0.0, due_s - time.monotonic()))
             self._number += 1
             self._pending[self._number] = due_s
             await call.write(self.message(self._number))
+
+    def _due_s(self, number: int) -> float:
+        return self._begin_s + number * self._every_s
 
     async def _read(self, call: Any) -> None:  # noqa: ANN401
         while (response := await call.read()) is not grpc.aio.EOF:
@@ -117,11 +121,18 @@ class Paced(ABC):
                 self.has_answer.set()
 
     def result(self) -> dict[str, Any]:
-        """Return what was measured; what is still pending counts with how long it has waited."""
+        """Return what was measured.
+
+        What is still pending counts with how long it has waited, and so does what a stream that takes no
+        more has kept from being sent.
+        """
         now_s = time.monotonic()
-        waiting = [(due_s, now_s - due_s) for due_s in self._pending.values()]
+        last = int((now_s - self._begin_s) / self._every_s)
+        unsent = [self._due_s(number) for number in range(self._number + 1, last + 1)]
+        waiting = [(due_s, now_s - due_s) for due_s in [*self._pending.values(), *unsent]]
         return {
             "latencies": sorted(self._found + waiting),
+            "answered": len(self._found),
             "unanswered": len(waiting),
             "refused": self._refused,
             "broken": self._broken,

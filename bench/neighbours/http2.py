@@ -84,9 +84,9 @@ class RawConnection:
         self._stream = -1
         self._credit = _WINDOW
         self._streams_max = _STREAM_MASK
+        self._open: set[int] = set()
+        """Streams of calls that the server has not ended."""
         self.sent = 0
-        self.ended = 0
-        """Calls that the server has ended."""
         self.frames: Counter[int] = Counter()
         self.is_closed = False
         writer.write(_PREFACE + frame(_SETTINGS, 0, 0, struct.pack(">HI", _INITIAL_WINDOW, window)))
@@ -99,9 +99,9 @@ class RawConnection:
         return cls(*await asyncio.open_connection(host, int(port)), window, reads=reads)
 
     @property
-    def waiting(self) -> int:
-        """Calls that the server has not ended."""
-        return self.sent - self.ended
+    def ended(self) -> int:
+        """How many calls the server has ended, or are cancelled."""
+        return self.sent - len(self._open)
 
     async def call(
         self,
@@ -136,7 +136,8 @@ class RawConnection:
             found += frame(_DATA, _END_STREAM, self._stream, body)
         if is_reset:
             found += frame(_RESET, 0, self._stream, _CANCEL)
-            self.ended += 1
+        else:
+            self._open.add(self._stream)
         self._writer.write(found)
         self.sent += 1
         if self.sent % 50 == 0:
@@ -144,7 +145,7 @@ class RawConnection:
             await asyncio.sleep(0)
 
     async def _room(self, size: int, waiting_max: int) -> None:
-        while self._credit < size or self.waiting >= waiting_max:
+        while self._credit < size or len(self._open) >= waiting_max:
             if self.is_closed:
                 break
             await asyncio.sleep(_CREDIT_S)
@@ -169,7 +170,7 @@ class RawConnection:
         elif kind == _WINDOW_UPDATE and stream == 0:
             self._credit += int.from_bytes(payload, "big") & _STREAM_MASK
         elif kind == _RESET or (kind in (_HEADERS, _DATA) and flags & _END_STREAM):
-            self.ended += 1
+            self._open.discard(stream)
         if kind == _DATA and payload and self._reads:
             self._writer.write(frame(_WINDOW_UPDATE, 0, 0, struct.pack(">I", len(payload))))
 

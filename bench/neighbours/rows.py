@@ -74,7 +74,7 @@ def row(act: NamedAct, control: Sequence[Outcome], trials: Sequence[Outcome]) ->
     }
     for kind in KINDS:
         columns |= _latency_columns(kind, without, found)
-    recoveries = [one.recovery_s for one in found]
+    recoveries = [one.recovery_s for one in found if one.recovery_s is not None]
     calls = Counter[str]()
     for outcome in trials:
         calls.update(outcome.counts.get(act.name, {}))
@@ -85,8 +85,9 @@ def row(act: NamedAct, control: Sequence[Outcome], trials: Sequence[Outcome]) ->
         "rss_mb_more_without": _median(without, lambda one: one.rss_mb_peak - one.rss_mb),
         "rss_mb_more": _median(found, lambda one: one.rss_mb_peak - one.rss_mb),
         "rss_mb_more_after": _median(found, lambda one: one.rss_mb_after - one.rss_mb),
-        "recovery_s": None if None in recoveries else statistics.median(filter(_is_known, recoveries)),
+        "recovery_s": statistics.median(recoveries) if len(recoveries) == len(found) else None,
         "server_cores": _median(found, lambda one: one.cores),
+        "honest_answered": _total(trials, "answered"),
         "honest_refused": _total(trials, "refused"),
         "honest_unanswered": _total(trials, "unanswered"),
         "honest_broken": _total(trials, "broken"),
@@ -109,7 +110,7 @@ def _latency_columns(kind: str, without: Sequence[Figures], found: Sequence[Figu
         f"{kind}_ms_max": _median(found, lambda one: one.during[kind].ms_max),
         f"{kind}_ms_p99_before": _median(found, lambda one: one.before[kind].ms_p99),
         f"{kind}_ms_p99_after": _median(found, lambda one: one.after[kind].ms_p99),
-        f"{kind}_count": sum(one.during[kind].count for one in found),
+        f"{kind}_count": sum(one.during[kind].messages for one in found),
         f"{kind}_runs_ms_p99": [one.during[kind].ms_p99 for one in found],
     }
     before = columns[f"{kind}_ms_p99_without"]
@@ -119,10 +120,6 @@ def _latency_columns(kind: str, without: Sequence[Figures], found: Sequence[Figu
 
 def _median(found: Sequence[Figures], value: Callable[[Figures], float]) -> float:
     return round(statistics.median(value(one) for one in found), 2)
-
-
-def _is_known(value: float | None) -> bool:
-    return value is not None
 
 
 def _total(trials: Sequence[Outcome], name: str) -> int:

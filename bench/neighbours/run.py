@@ -16,6 +16,7 @@ from typing import Any
 
 from bench.neighbours.acts import ACTS, NOTHING, NamedAct, World, chosen
 from bench.neighbours.rows import row
+from bench.neighbours.tenants import measure as measure_tenants
 from bench.neighbours.trial import Outcome, Phases, Setting, served, trial
 from bench.reports import Progress, Row
 
@@ -27,6 +28,7 @@ def run(
     rounds: int,
     seconds: tuple[float, float, float],
     objects: int | None = None,
+    tenants: bool = False,
     **setting: Any,  # noqa: ANN401
 ) -> list[Row]:
     """Measure acts; `setting` are fields of Setting.
@@ -36,7 +38,9 @@ def run(
     acts
         Names; all without any.
     objects
-        How many there are, in place of each act's own number.
+        How many there are, in place of each act's own number; of each tenant if there are several.
+    tenants
+        Four tenants, of which one misbehaves by all the acts at once.
 
     Raises
     ------
@@ -50,6 +54,8 @@ def run(
         worlds[world].append(act._replace(world=world))
     with served(World(objects=0), common):
         pass  # it has compiled what nobody had yet: the memory which that takes is not later ones'
+    if tenants:
+        return measure_tenants(acts, rounds, objects, common, progress)
     total = rounds * sum(1 + len(found) for found in worlds.values())
     done = 0
     found: dict[tuple[World, str], list[Outcome]] = defaultdict(list)

@@ -17,7 +17,7 @@ _FACTOR = 2.0
 class Summary(NamedTuple):
     """Latencies within a span."""
 
-    count: int
+    messages: int
     ms_p50: float
     ms_p99: float
     ms_max: float

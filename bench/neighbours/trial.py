@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,16 +109,25 @@ def acting(
         yield found
 
 
-def acted(actors: Companion, load: Companion, begin_s: float, phases: Phases) -> tuple[Spans, Any, Any]:
+def acted(
+    actors: Companion,
+    load: Companion,
+    begin_s: float,
+    phases: Phases,
+    on_act: Callable[[], None] = lambda: None,
+) -> tuple[Spans, Any, Any]:
     """Let callers act when it is time; return when, their counts, and what honest callers found.
 
     Parameters
     ----------
     begin_s
         When honest callers count from.
+    on_act
+        Called when it begins.
     """
     time.sleep(max(0.0, begin_s + phases.before_s - time.monotonic()))
     act_s = time.monotonic()
+    on_act()
     actors.send()
     counts = actors.result(phases.during_s + _LATE_S)
     calm_s = act_s + phases.during_s

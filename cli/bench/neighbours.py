@@ -30,6 +30,12 @@ from cli.bench import options as shared
     help="How long before, during and after an act.",
 )
 @click.option(
+    "--tenants",
+    is_flag=True,
+    help="Instead: four tenants that send as fast as they get responses, of which one does all acts of "
+    "--act at once; without any, six that cost others something.",
+)
+@click.option(
     "--messages-per-s",
     type=click.FloatRange(0.1, 10_000),
     default=20.0,

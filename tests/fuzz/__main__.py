@@ -15,6 +15,7 @@ import atheris
 import click
 
 from tests.fuzz.commands import COMMANDS
+from tests.fuzz.costs import COSTS
 from tests.fuzz.devices import DEVICES
 from tests.fuzz.rows import ENTRIES, STORED
 from tests.fuzz.target import Target
@@ -24,6 +25,7 @@ TARGETS = {
     one.name: one
     for one in (
         COMMANDS,
+        COSTS,
         DEVICES,
         EXPRESSIONS,
         SETTINGS,

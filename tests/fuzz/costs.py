@@ -1,0 +1,417 @@
+"""What one message costs the server: a caller who sends it again and again must not hold up others.
+
+An input is a kind and a recipe (`tests.fuzz.recipes`) of the message, up to the size that the transport
+takes. The server has a small world; the message is parsed, converted, validated, planned, evaluated,
+and what it makes the server send is encoded. CPU time of this thread counts. One that takes longer than
+it may is taken three times again, and the least counts: so compiling, caches and a busy machine are no
+findings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import struct
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from google.protobuf.message import DecodeError
+
+from bench.neighbours import messages as attacks
+from nearcast.v1 import (
+    device_service_pb2,
+    geometry_pb2,
+    publisher_service_pb2,
+    subscriptions_pb2,
+)
+from server.commands import command as c
+from server.commands.acceptor import Accepted, Acceptor
+from server.commands.plan import Plan
+from server.commands.planner import Planner
+from server.core.coordinator import Coordinator
+from server.core.evaluation_batch import EvaluationBatch
+from server.errors import Reason, RefusalError
+from server.limits import Limits
+from server.principal import Principal, Role
+from server.session import Outbox
+from server.transport import converters
+from server.transport.event_encoder import EventEncoder
+from server.transport.specs import spec_from
+from tests.fuzz.commands import FRAME, Answer, commands_of, device_commands
+from tests.fuzz.recipes import joined, literal, message_of, nested, repeated
+from tests.fuzz.target import Target
+
+COST_MS_MAX = 5.0
+"""Of a message: as long as the loop may be held."""
+OPERATION_MS_MAX = 0.1
+"""More, for each operation beyond the first that is accepted, an object of a request or an entry of a
+fleet: the account is charged for each."""
+MESSAGE_MS_MAX = 50.0
+"""Of any message, however much it is charged for."""
+AGAIN = 3
+HOPELESS_MS = 100.0
+"""Two runs that both take longer are no accident."""
+
+LIMITS = Limits()
+HELLO, DEVICE, FLEET, SEARCH, PUBLISH, RETRACT = range(6)
+"""A first message of a stream; one of a device that is attached; and so on."""
+
+
+class Kind(NamedTuple):
+    """What is sent where."""
+
+    message: type
+    bytes_max: int
+    """What the transport takes from who may send it."""
+
+
+KINDS = {
+    HELLO: Kind(device_service_pb2.AttachRequest, LIMITS.request_bytes_max),
+    DEVICE: Kind(device_service_pb2.AttachRequest, LIMITS.request_bytes_max),
+    FLEET: Kind(device_service_pb2.AttachFleetRequest, LIMITS.message_bytes_max),
+    SEARCH: Kind(device_service_pb2.SearchRequest, LIMITS.request_bytes_max),
+    PUBLISH: Kind(publisher_service_pb2.PublishRequest, LIMITS.message_bytes_max),
+    RETRACT: Kind(publisher_service_pb2.RetractRequest, LIMITS.message_bytes_max),
+}
+CALLER = Principal("d", frozenset(Role))
+LON, LAT = 14.5, 35.5
+HERE = geometry_pb2.Position(lon=LON, lat=LAT)
+OBJECTS = 500
+COMMON = "common"
+
+
+def request_of(kind: int, data: bytes) -> object:
+    """Do what the transport does with the bytes of a message before anybody looks at its fields.
+
+    Whatever bounds a message by its size or its structure belongs in front of the parser here, too.
+
+    Raises
+    ------
+    RefusalError
+        If it is refused without being parsed.
+    DecodeError
+        If it cannot be parsed.
+    """
+    if len(data) > KINDS[kind].bytes_max:
+        raise RefusalError(
+            Reason.INVALID_FIELD,
+            "request",
+            f"{len(data)} bytes",
+            f"at most {KINDS[kind].bytes_max} bytes",
+        )
+    return KINDS[kind].message.FromString(data)
+
+
+class World:
+    """A server without sockets and disk, with some objects and one device that has subscribed."""
+
+    def __init__(self) -> None:
+        self.coordinator = Coordinator(FRAME, LIMITS, virtual_time=True, lease_ms=1_000)
+        self._planner = Planner(self.coordinator)
+        self._acceptor = Acceptor(self.coordinator)
+        self._encoder = EventEncoder(FRAME, LIMITS, virtual_time=True, lease_ms=1_000)
+        self._outbox = Outbox(principal=CALLER)
+        self._receive(PUBLISH, _stock())
+        self._specs = dict(enumerate(_specs(), 1))
+        self.published_max = self.coordinator.latest_object_id
+        self.operation_count = 0
+        """What the last message was accepted for: commands, of a request to publish its objects."""
+        self._instance = 0
+
+    def prepare(self, kind: int) -> None:
+        """Be as before any message: of a first message the device is not attached, else it is."""
+        coordinator = self.coordinator
+        later = range(self.published_max + 1, coordinator.latest_object_id + 1)
+        coordinator.retract([number for number in later if number in coordinator.matching.objects])
+        for device_id in list(self._outbox.devices):
+            coordinator.detach(self._outbox, device_id)
+        self._outbox = Outbox(principal=CALLER)
+        if kind == HELLO:
+            return
+        self._instance += 1  # another one, whose reports count from 1 again
+        self._receive(HELLO, _hello(b"%d" % self._instance))
+        handles = self._outbox.devices[CALLER.id].handles
+        for number in set(handles) - set(self._specs):
+            self._receive(DEVICE, _unsubscribe(number))
+        for number, spec in self._specs.items():
+            known = handles.get(number)
+            if known is None or coordinator.matching.spec(known) != spec_from(spec):
+                self._receive(DEVICE, _subscribe(number, spec))
+        self._written()
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether objects have gone that were there: it is to be another one."""
+        return len(self.coordinator.matching.objects) < OBJECTS
+
+    def _receive(self, kind: int, message: object) -> None:
+        self.receive(kind, message.SerializeToString())
+
+    def receive(self, kind: int, data: bytes) -> None:
+        """Do what the server does with the bytes of a message."""
+        self.operation_count = 0
+        try:
+            request = request_of(kind, data)
+            if kind == FLEET:
+                self._carry_out_fleet(request)
+            elif kind != HELLO or request.HasField("hello"):
+                for command in commands_of(request, CALLER, self._outbox):
+                    self._carry_out(command)
+        except (DecodeError, RefusalError):
+            pass
+        self._written()
+
+    def _carry_out_fleet(self, request: device_service_pb2.AttachFleetRequest) -> None:
+        """Carry out the command of each entry: one that is refused does not end the message."""
+        for entry in request.entries:
+            with contextlib.suppress(RefusalError):
+                if entry.HasField("request"):
+                    for command in device_commands(entry.request, self._outbox, entry.device_id):
+                        self._carry_out(command)
+                else:
+                    self._carry_out(c.Detach(self._outbox, CALLER.qualified(entry.device_id)))
+
+    def _carry_out(self, command: c.Command) -> None:
+        coordinator = self.coordinator
+        if not isinstance(command, c.DurableCommand):
+            answer = Answer() if isinstance(command, c.Search) else None
+            accepted = Accepted()
+            self._acceptor.accept(command, answer, accepted)
+            self._acceptor.finish(accepted)
+            self.operation_count += 1
+            if answer is not None:
+                ranked, now_ms = answer.taken()
+                place = command.lon, command.lat
+                response = converters.search_message(command.spec, ranked, FRAME, place, now_ms)
+                response.SerializeToString()
+            return
+        (decision,) = self._planner.plan_batch([command])
+        if isinstance(decision, RefusalError):
+            raise decision
+        assert isinstance(decision, Plan)
+        batch = EvaluationBatch()
+        decision.apply(batch)
+        self.operation_count += 1
+        if decision.publication is not None:
+            self.operation_count += len(decision.publication.fresh) - 1
+            coordinator.publish(decision.publication.fresh, decision.publication.replaced)
+        coordinator.evaluate(batch)
+        coordinator.late_mutations.clear()
+
+    def _written(self) -> None:
+        """Encode what is to be sent."""
+        while len(self._outbox):
+            for _, event in self.coordinator.take(self._outbox, 16):
+                self._encoder.response(event)
+            self._outbox.wrote()
+
+
+class Meter:
+    """Measures messages, each against the same world."""
+
+    def __init__(self) -> None:
+        self._world = World()
+
+    def cost_ms(self, kind: int, data: bytes) -> tuple[float, float]:
+        """Return what a message costs, and what it may cost."""
+        if self._world.is_worn:
+            self._world = World()
+        world = self._world
+        world.prepare(kind)
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            begin_ns = time.thread_time_ns()
+            world.receive(kind, data)
+            spent_ms = (time.thread_time_ns() - begin_ns) / 1e6
+        finally:
+            if was_enabled:
+                gc.enable()
+        more = OPERATION_MS_MAX * max(0, world.operation_count - 1)
+        return spent_ms, min(COST_MS_MAX + more, MESSAGE_MS_MAX)
+
+    def check(self, kind: int, data: bytes) -> None:
+        """Require that a message costs no more than it may.
+
+        Raises
+        ------
+        AssertionError
+            If the least of several runs takes longer.
+        """
+        spent_ms = []
+        for _ in range(1 + AGAIN):
+            one_ms, most_ms = self.cost_ms(kind, data)
+            spent_ms.append(one_ms)
+            if one_ms <= most_ms:
+                return
+            if len(spent_ms) > 1 and min(spent_ms) > HOPELESS_MS:
+                break
+        shown = f"kind {kind}, {len(data)} bytes"
+        raise AssertionError(f"{shown}: {min(spent_ms):.1f} ms of {most_ms:.1f}")
+
+
+def make():
+    meter = Meter()
+
+    def run(data: bytes) -> None:
+        if data:
+            kind = data[0] % len(KINDS)
+            # One byte more than the transport takes, so that what refuses it is seen, too.
+            meter.check(kind, message_of(data[1:], KINDS[kind].bytes_max + 1))
+
+    return run
+
+
+# -- messages ------------------------------------------------------------------------------------
+
+Attach = device_service_pb2.AttachRequest
+Spec = subscriptions_pb2.SubscriptionSpec
+
+
+def _hello(nonce: bytes = b"n") -> Attach:
+    hello = device_service_pb2.Hello(device_id=CALLER.id, instance_nonce=nonce, position=HERE)
+    return Attach(hello=hello)
+
+
+def _subscribe(number: int, spec: Spec) -> Attach:
+    return Attach(
+        subscribe=device_service_pb2.Subscribe(subscription_id=number, spec=spec, position=HERE)
+    )
+
+
+def _unsubscribe(number: int) -> Attach:
+    return Attach(unsubscribe=device_service_pb2.Unsubscribe(subscription_id=number))
+
+
+def _report(numbers: Iterable[int]) -> Attach:
+    return Attach(
+        report=device_service_pb2.Report(sequence=1, position=HERE, subscription_ids=list(numbers))
+    )
+
+
+def _specs() -> list[Spec]:
+    """Return what the device subscribes to."""
+    found = []
+    for i in range(4):
+        top_k = Spec()
+        top_k.top_k.keywords.extend([COMMON, f"w{i}"])
+        top_k.top_k.k, top_k.top_k.alpha = 5, 0.5
+        boolean = Spec()
+        boolean.boolean.clauses.add(required=[f"w{i}"])
+        boolean.boolean.circle.radius_m, boolean.boolean.moving = 2_000.0, True
+        found += [top_k, boolean]
+    return found
+
+
+def _stock() -> publisher_service_pb2.PublishRequest:
+    """Return the objects of the world, on a grid."""
+    request = publisher_service_pb2.PublishRequest(sequence=1)
+    for i in range(OBJECTS):
+        new = request.objects.add(keywords=[COMMON, f"w{i % 50}"], ttl_ms=3_600_000)
+        new.position.lon, new.position.lat = 14.45 + 0.1 * (i % 25) / 25, 35.45 + 0.1 * (i // 25) / 20
+    return request
+
+
+def _search(spec: Spec) -> device_service_pb2.SearchRequest:
+    return device_service_pb2.SearchRequest(spec=spec, position=HERE)
+
+
+def _publication(count: int) -> publisher_service_pb2.PublishRequest:
+    request = publisher_service_pb2.PublishRequest(sequence=1)
+    for i in range(count):
+        new = request.objects.add(keywords=[COMMON, f"w{i}"], ttl_ms=900, payload=b"p")
+        new.position.lon, new.position.lat = LON, LAT
+    return request
+
+
+def inputs(kind: int, recipe: bytes) -> bytes:
+    """Return an input of the target."""
+    return bytes([kind]) + recipe
+
+
+def seeds() -> list[bytes]:
+    """Return messages that are as they should be."""
+    fleet = device_service_pb2.AttachFleetRequest()
+    fleet.entries.add(device_id=CALLER.id, request=_report([1, 2]))
+    retract = publisher_service_pb2.RetractRequest(ids=[OBJECTS + 1], keys=["k"])
+    top_k, boolean, *_ = _specs()
+    messages = [
+        (HELLO, _hello()),
+        (DEVICE, _report(range(1, 9))),
+        (DEVICE, _subscribe(20, top_k)),
+        (DEVICE, _subscribe(20, boolean)),
+        (DEVICE, _unsubscribe(3)),
+        (FLEET, fleet),
+        (SEARCH, _search(top_k)),
+        (SEARCH, _search(boolean)),
+        (PUBLISH, _publication(3)),
+        (RETRACT, retract),
+    ]
+    return [inputs(kind, literal(message.SerializeToString())) for kind, message in messages]
+
+
+_POSITION = literal(geometry_pb2.Position(lon=LON, lat=LAT).SerializeToString())
+_CIRCLE = nested(2, literal(b"\x11" + struct.pack("<d", 1e5)))
+
+
+def _empties(number: int, times: int) -> bytes:
+    """Return a recipe of empty messages of a field."""
+    return repeated(nested(number, literal(b"")), times)
+
+
+def _search_of(spec: bytes) -> bytes:
+    return inputs(SEARCH, joined(nested(1, spec), nested(2, _POSITION)))
+
+
+def costly() -> dict[str, bytes]:
+    """Return inputs that have held up others, by what they are."""
+    half_million = 500_000
+    clause = nested(1, nested(1, literal(b"a")))
+    ids = nested(3, repeated(literal(b"\x01"), 2 * half_million))
+    subscribed = nested(2, nested(2, _empties(1, half_million), _CIRCLE))
+    area = nested(6, nested(2, _empties(1, half_million)))
+    return {
+        "report of a million ids": inputs(
+            DEVICE, nested(4, literal(b"\x08\x01"), nested(2, _POSITION), ids)
+        ),
+        "search of empty clauses": _search_of(nested(2, _empties(1, half_million), _CIRCLE)),
+        "search of empty keywords": _search_of(nested(1, _empties(1, half_million))),
+        "search of empty vertices": _search_of(
+            nested(2, clause, nested(4, nested(1, _empties(1, half_million))))
+        ),
+        "search of empty holes": _search_of(
+            nested(2, clause, nested(4, nested(1, literal(b"")), _empties(2, half_million)))
+        ),
+        "search of holes that touch": inputs(SEARCH, literal(_search(attacks.fan()).SerializeToString())),
+        "subscribe of empty clauses": inputs(
+            DEVICE, nested(2, literal(b"\x08\x14"), subscribed, nested(3, _POSITION))
+        ),
+        "area of half a million vertices": inputs(PUBLISH, nested(2, nested(2, literal(b"a")), area)),
+        "a hundred areas": inputs(PUBLISH, repeated(literal(_with_area()), 100)),
+        "a hundred thousand objects": inputs(
+            PUBLISH, repeated(nested(2, nested(1, literal(b""))), half_million // 5)
+        ),
+        "retract of four million ids": inputs(
+            RETRACT, nested(1, repeated(literal(b"\x01"), 8 * half_million))
+        ),
+        "fleet of a hundred thousand entries": inputs(FLEET, _empties(1, half_million // 5)),
+    }
+
+
+def _with_area() -> bytes:
+    """Return a request to publish one object whose area has as many corners as it may."""
+    request = publisher_service_pb2.PublishRequest()
+    new = request.objects.add(keywords=["comb"], ttl_ms=900)
+    for lon, lat in attacks.comb(attacks.AREA_CORNERS):
+        new.area.polygon.vertices.add(lon=LON + lon - attacks.LON, lat=LAT + lat - attacks.LAT)
+    return request.SerializeToString()
+
+
+COSTS = Target(
+    "costs",
+    make,
+    seeds,
+    ("server.transport", "server.commands", "server.core", "server.rules"),
+    30_000,
+)
