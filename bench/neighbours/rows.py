@@ -96,6 +96,7 @@ def row(act: NamedAct, control: Sequence[Outcome], trials: Sequence[Outcome]) ->
         "acts_answered": calls.pop("responses", 0),
         "acts_refused": calls.pop("refused", 0),
         "acts_counts": dict(calls.most_common(8)),
+        "server_counts": _server_counts(trials),
         "lists_audited": 0,
         "mismatches": 0,
     }
@@ -120,6 +121,14 @@ def _latency_columns(kind: str, without: Sequence[Figures], found: Sequence[Figu
 
 def _median(found: Sequence[Figures], value: Callable[[Figures], float]) -> float:
     return round(statistics.median(value(one) for one in found), 2)
+
+
+def _server_counts(trials: Sequence[Outcome]) -> dict[str, int]:
+    """Return what the servers counted, all trials together."""
+    found = Counter[str]()
+    for outcome in trials:
+        found.update(outcome.server_counts)
+    return {name: count for name, count in found.items() if count}
 
 
 def _total(trials: Sequence[Outcome], name: str) -> int:

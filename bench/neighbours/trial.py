@@ -6,13 +6,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.neighbours import honest as honest_callers
 from bench.neighbours.acts import NamedAct, World
 from bench.neighbours.companions import Companion, companion
+from bench.neighbours.counters import counters
 from bench.neighbours.readings import Readings
 from bench.neighbours.tokens import Tokens
 from bench.neighbours.world import serving
@@ -22,6 +23,7 @@ from server.principal import Role
 _LATE_S = 2.0
 """Callers that act write what became of their calls so much later, or are killed."""
 _RESULT_S = 120.0
+_OPERATOR = "watch"
 
 
 class Phases(NamedTuple):
@@ -71,6 +73,8 @@ class Outcome:
     """What became of the calls of those who acted, by act; without one that was killed."""
     is_alive: bool
     """Whether the server still runs."""
+    server_counts: dict[str, int] = field(default_factory=dict)
+    """What the server has counted from its start on; empty if it did not respond in the end."""
 
 
 @contextmanager
@@ -159,4 +163,5 @@ def trial(act: NamedAct, world: World, setting: Setting) -> Outcome:
             load.await_ready()
             begin_s = time.monotonic() + setting.warm_s
             spans, counts, found = acted(actors, load, begin_s, setting.phases)
-        return Outcome(spans, readings, found or {}, counts, server.is_alive())
+            server_counts = counters(server.address, tokens.text(_OPERATOR, Role.OPERATOR))
+        return Outcome(spans, readings, found or {}, counts, server.is_alive(), server_counts)

@@ -39,6 +39,7 @@ def test_the_command_writes_rows_and_a_picture(run_bench):
         assert row["pause_ms"] >= max(row["report_ms_max"], row["publish_ms_max"])
         assert row["rss_mb"] > 50
         assert row["rss_mb_more"] >= row["rss_mb_more_after"]
+        assert row["server_counts"]["reports_accepted"] > 0
     assert rows[0]["acts_refused"] > 0
     assert rows[0]["acts_counts"]["INVALID_ARGUMENT: spec.top_k.k is 0, must be 1 to 100"] > 0
 
