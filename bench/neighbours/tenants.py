@@ -131,6 +131,7 @@ def _row(acts: Sequence[NamedAct], silent: Sequence[Outcome], found: Sequence[Ou
             calls[name].update(counts)
     return columns | {
         "least_share": round(statistics.median(one.least_share for one in during), 3),
+        "honest_accepted": sum(_accepted(one) for one in (*silent, *found)),
         "honest_refused": sum(sum(one.found["refused"].values()) for one in found),
         "servers_ended": sum(not one.is_alive for one in found),
         "acts_counts": {name: dict(counts) for name, counts in calls.items()},
@@ -142,6 +143,12 @@ def _row(acts: Sequence[NamedAct], silent: Sequence[Outcome], found: Sequence[Ou
 def _rates(outcome: Outcome, begin: str, end: str) -> Rates:
     spans = outcome.spans
     return rates(outcome.found["samples"], getattr(spans, begin), getattr(spans, end))
+
+
+def _accepted(outcome: Outcome) -> int:
+    """Return how much the tenants that behave got accepted in all."""
+    _, counts = outcome.found["samples"][-1]
+    return sum(sum(counts[tenant]) for tenant in TENANTS[:-1])
 
 
 def _median(found: Sequence[Rates], kind: str) -> float:

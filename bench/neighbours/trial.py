@@ -20,7 +20,7 @@ from bench.neighbours.world import serving
 from bench.server.processes import Process
 from server.principal import Role
 
-_LATE_S = 2.0
+_LATE_S = 5.0
 """Callers that act write what became of their calls so much later, or are killed."""
 _RESULT_S = 120.0
 _OPERATOR = "watch"
