@@ -26,7 +26,7 @@ SECURE ?=
 KILLS ?= 100
 OTHERS ?= 20
 SINCE ?=
-INPUTS ?= 1030000
+INPUTS ?= 1040000
 JOBS ?= 3
 TIMES ?= $(or $(NEARCAST_TEST_TIMES),1)
 
@@ -163,7 +163,7 @@ test-boundscheck: $(STAMP)  ## Run the kernels' tests with bounds checks (KERNEL
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(KERNEL_TESTS)
 
 # A package of its own: it has wheels for Linux only.
-fuzz: $(STAMP)  ## Feed decoders, parsers, sessions and settings a million inputs, some ten minutes (INPUTS=1030000 SEED=1)
+fuzz: $(STAMP)  ## Feed decoders, parsers, sessions and settings a million inputs, some ten minutes (INPUTS=1040000 SEED=1)
 	$(PIP) -e '.[fuzz]'
 	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) --seed $(SEED)
 

@@ -9,18 +9,21 @@ killed does.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import resource
 import sys
 from typing import Any
 
-from bench.neighbours.acts import ACTS
+from bench.neighbours.acts import ACTS, NamedAct
 from bench.neighbours.caller import Caller
 
 _NICE = 10
 _LATE_S = 1.0
 """An act that does not end by itself is left so long after its time."""
+_AGAIN_S = 0.01
+"""An act that the server ends, by ending its stream or connection, is repeated so much later."""
 
 
 async def act(address: str, seconds: float, orders: list[dict[str, str]]) -> dict[str, Any]:
@@ -32,16 +35,22 @@ async def act(address: str, seconds: float, orders: list[dict[str, str]]) -> dic
 
     async def one(name: str, caller: Caller) -> None:
         caller.begin(seconds)
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds + _LATE_S):
-                await ACTS[name].act(caller)
-        except TimeoutError:
-            pass
-        except Exception as error:  # noqa: BLE001 - shown in the row: a caller may meet anything
-            caller.count_error(error)
+                while caller.is_on:
+                    await _act_once(ACTS[name], caller)
+                    await asyncio.sleep(_AGAIN_S)
 
     await asyncio.gather(*(one(name, caller) for name, caller in callers.items()))
     return {name: dict(caller.counts) for name, caller in callers.items()}
+
+
+async def _act_once(named: NamedAct, caller: Caller) -> None:
+    """Act until the time is over, or the server ends it."""
+    try:
+        await named.act(caller)
+    except Exception as error:  # noqa: BLE001 - shown in the row: a caller may meet anything
+        caller.count_error(error)
 
 
 def main() -> None:

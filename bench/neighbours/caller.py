@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
@@ -93,16 +94,14 @@ class Caller:
         return call
 
     async def _read(self, call: Stream, note: Callable[[bytes], str] | None) -> None:
-        try:
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
             while (message := await call.read()) is not grpc.aio.EOF:
                 self.counts["responses"] += 1
                 if note is not None and (error := note(message)):
                     self.count_refusal(error)
-            code = await call.code()
-            if code is not grpc.StatusCode.OK:
-                self.count_refusal(f"{code.name}: {await call.details()}")
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
-            self.count_error(error)
+        code = await call.code()
+        if code is not grpc.StatusCode.OK:
+            self.count_refusal(f"{code.name}: {await call.details()}")
 
     async def write(self, stream: Stream, message: bytes) -> bool:
         """Write a message; return whether the stream has taken it."""

@@ -7,7 +7,7 @@ import asyncio
 import grpc
 import pytest
 
-from bench.neighbours import messages, tenants
+from bench.neighbours import acting, messages, tenants
 from bench.neighbours.acts import ACTS, NOTHING, chosen
 from bench.neighbours.honest import Publications
 from bench.neighbours.http2 import RawConnection, header_block
@@ -255,5 +255,16 @@ def test_a_connection_that_the_server_has_closed_takes_no_call():
         with pytest.raises(ConnectionError):
             await connection.call(header_block(PATH), b"x")
         connection.close()
+
+    asyncio.run(_served(act))
+
+
+def test_an_act_that_the_server_ends_is_repeated():
+    """The server knows nothing of devices: it ends each stream at once."""
+
+    async def act(address, _metadata):
+        orders = [{"act": "report-ids", "name": "d", "token": ""}]
+        counts = (await acting.act(address, 2.0, orders))["report-ids"]
+        assert counts["UNIMPLEMENTED: Method not found!"] == counts["refused"] > 1
 
     asyncio.run(_served(act))

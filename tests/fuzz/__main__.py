@@ -44,7 +44,7 @@ LENGTH_MAX = 8_192
 
 
 @click.command()
-@click.option("--inputs", default=1_030_000, show_default=True, help="In all.")
+@click.option("--inputs", default=1_040_000, show_default=True, help="In all.")
 @click.option("--target", "names", multiple=True, type=click.Choice(list(TARGETS)), help="Only these.")
 @click.option("--seed", default=1, show_default=True, help="Decides which inputs are tried.")
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("runs/fuzz"), show_default=True)

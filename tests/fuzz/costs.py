@@ -413,5 +413,5 @@ COSTS = Target(
     make,
     seeds,
     ("server.transport", "server.commands", "server.core", "server.rules"),
-    30_000,
+    10_000,
 )
