@@ -265,6 +265,6 @@ def test_an_act_that_the_server_ends_is_repeated():
     async def act(address, _metadata):
         orders = [{"act": "report-ids", "name": "d", "token": ""}]
         counts = (await acting.act(address, 2.0, orders))["report-ids"]
-        assert counts["UNIMPLEMENTED: Method not found!"] == counts["refused"] > 1
+        assert counts["refused"] > 1
 
     asyncio.run(_served(act))
