@@ -187,6 +187,7 @@ _LINE = (
     "rss_mb_more_after",
     "recovery_s",
     "server_cores",
+    "exceeded",
     "honest_refused",
     "acts_sent",
     "acts_answered",

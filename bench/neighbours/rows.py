@@ -17,6 +17,17 @@ SETTLED_S = 10.0
 """After an act, memory should be as before."""
 
 
+BOUNDS = {
+    "report_p99_ratio": 2.0,
+    "publish_p99_ratio": 2.0,
+    "pause_ms": 50.0,
+    "rss_mb_more": 100.0,
+    "rss_mb_more_after": 50.0,
+    "recovery_s": 1.0,
+}
+"""What no caller within its rights should exceed."""
+
+
 class Figures(NamedTuple):
     """Of one trial."""
 
@@ -78,7 +89,7 @@ def row(act: NamedAct, control: Sequence[Outcome], trials: Sequence[Outcome]) ->
     calls = Counter[str]()
     for outcome in trials:
         calls.update(outcome.counts.get(act.name, {}))
-    return columns | {
+    columns |= {
         "pause_ms_without": _median(without, lambda one: one.pause_ms),
         "pause_ms": _median(found, lambda one: one.pause_ms),
         "rss_mb": _median(found, lambda one: one.rss_mb),
@@ -100,6 +111,12 @@ def row(act: NamedAct, control: Sequence[Outcome], trials: Sequence[Outcome]) ->
         "lists_audited": 0,
         "mismatches": 0,
     }
+    return columns | {"exceeded": exceeded(columns)}
+
+
+def exceeded(row: Row) -> list[str]:
+    """Return the columns that exceed their bounds; what is not known does."""
+    return [name for name, most in BOUNDS.items() if row[name] is None or row[name] > most]
 
 
 def _latency_columns(kind: str, without: Sequence[Figures], found: Sequence[Figures]) -> Row:

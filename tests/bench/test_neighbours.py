@@ -11,6 +11,7 @@ from bench.neighbours import acting, messages, tenants
 from bench.neighbours.acts import ACTS, NOTHING, chosen
 from bench.neighbours.honest import Publications
 from bench.neighbours.http2 import RawConnection, header_block
+from bench.neighbours.rows import BOUNDS, exceeded
 from bench.neighbours.summaries import recovery_s, summary
 from nearcast.v1 import device_service_pb2, publisher_service_pb2
 from server.limits import Limits
@@ -38,6 +39,7 @@ def test_the_command_writes_rows_and_a_picture(run_bench):
             assert row[f"{kind}_p99_ratio"] > 0
         assert row["pause_ms"] >= max(row["report_ms_max"], row["publish_ms_max"])
         assert row["rss_mb"] > 50
+        assert row["exceeded"] == exceeded(row)
         assert row["rss_mb_more"] >= row["rss_mb_more_after"]
         assert row["server_counts"]["reports_accepted"] > 0
         assert row["acts_answered"] + row["acts_refused"] <= row["acts_sent"]
@@ -138,6 +140,13 @@ def test_latencies_are_as_before_once_nine_of_ten_are():
     assert recovery_s(slow, 0.2, 0.0, 10.0) == 0.0
     assert recovery_s(slow, 0.001, 0.0, 10.0) is None
     assert recovery_s([], 1.0, 0.0, 10.0) is None
+
+
+def test_bounds_that_are_exceeded_are_named():
+    row = dict(BOUNDS)
+    assert exceeded(row) == []
+    row |= {"pause_ms": 50.1, "recovery_s": None}
+    assert exceeded(row) == ["pause_ms", "recovery_s"]
 
 
 def test_rates_are_those_of_the_tenants_that_behave():
