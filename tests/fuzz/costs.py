@@ -1,10 +1,10 @@
 """What one message costs the server: a caller who sends it again and again must not hold up others.
 
-An input is a kind and a recipe (`tests.fuzz.recipes`) of the message, up to the size that the transport
-takes. The server has a small world; the message is parsed, converted, validated, planned, evaluated,
-and what it makes the server send is encoded. CPU time of this thread counts. One that takes longer than
-it may is taken three times again, and the least counts: so compiling, caches and a busy machine are no
-findings.
+An input is a kind and either a recipe of the message (`tests.fuzz.recipes`) or how one that is as it
+should be grows (`tests.fuzz.growth`), up to the size that the transport takes. The server has a small
+world; the message is parsed, converted, validated, planned, evaluated, and what it makes the server
+send is encoded. CPU time of this thread counts. One that takes longer than it may is taken three times
+again, and the least counts: so compiling, caches and a busy machine are no findings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import gc
 import struct
 import time
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
@@ -39,6 +39,7 @@ from server.transport import converters
 from server.transport.event_encoder import EventEncoder
 from server.transport.specs import spec_from
 from tests.fuzz.commands import FRAME, Answer, commands_of, device_commands
+from tests.fuzz.growth import Choices, grow
 from tests.fuzz.recipes import joined, literal, message_of, nested, repeated
 from tests.fuzz.target import Target
 
@@ -50,6 +51,8 @@ fleet: the account is charged for each."""
 MESSAGE_MS_MAX = 50.0
 """Of any message, however much it is charged for."""
 AGAIN = 3
+GROWTHS_MAX = 3
+"""Fields of a message that become long."""
 HOPELESS_MS = 100.0
 """Two runs that both take longer are no accident."""
 
@@ -256,11 +259,25 @@ def make():
 
     def run(data: bytes) -> None:
         if data:
-            kind = data[0] % len(KINDS)
-            # One byte more than the transport takes, so that what refuses it is seen, too.
-            meter.check(kind, message_of(data[1:], KINDS[kind].bytes_max + 1))
+            meter.check(*sent(data))
 
     return run
+
+
+def sent(data: bytes) -> tuple[int, bytes]:
+    """Return the kind and the bytes of the message that an input stands for."""
+    kind, is_grown = data[0] % len(KINDS), data[0] // len(KINDS) % 2
+    bytes_max = KINDS[kind].bytes_max
+    if not is_grown:
+        # One byte more than the transport takes, so that what refuses it is seen, too.
+        return kind, message_of(data[1:], bytes_max + 1)
+    choices = Choices(data[1:])
+    mine = [message for other, message in _messages() if other == kind]
+    message = mine[choices.below(len(mine))]
+    for _ in range(GROWTHS_MAX):
+        if not choices.is_over:
+            grow(message, choices)
+    return kind, message.SerializeToString()[: bytes_max + 1]
 
 
 # -- messages ------------------------------------------------------------------------------------
@@ -330,13 +347,14 @@ def inputs(kind: int, recipe: bytes) -> bytes:
     return bytes([kind]) + recipe
 
 
-def seeds() -> list[bytes]:
-    """Return messages that are as they should be."""
+def _messages() -> list[tuple[int, Any]]:
+    """Return messages that are as they should be, with their kinds."""
     fleet = device_service_pb2.AttachFleetRequest()
     fleet.entries.add(device_id=CALLER.id, request=_report([1, 2]))
     retract = publisher_service_pb2.RetractRequest(ids=[OBJECTS + 1], keys=["k"])
     top_k, boolean, *_ = _specs()
-    messages = [
+    wide = publisher_service_pb2.PublishRequest.FromString(_with_area())
+    return [
         (HELLO, _hello()),
         (DEVICE, _report(range(1, 9))),
         (DEVICE, _subscribe(20, top_k)),
@@ -345,10 +363,17 @@ def seeds() -> list[bytes]:
         (FLEET, fleet),
         (SEARCH, _search(top_k)),
         (SEARCH, _search(boolean)),
+        (SEARCH, _search(attacks.polygon(attacks.comb(32)))),
         (PUBLISH, _publication(3)),
+        (PUBLISH, wide),
         (RETRACT, retract),
     ]
-    return [inputs(kind, literal(message.SerializeToString())) for kind, message in messages]
+
+
+def seeds() -> list[bytes]:
+    """Return inputs that stand for messages that are as they should be, or become a little longer."""
+    found = [inputs(kind, literal(message.SerializeToString())) for kind, message in _messages()]
+    return found + [bytes([len(KINDS) + kind, number]) for kind in KINDS for number in range(4)]
 
 
 _POSITION = literal(geometry_pb2.Position(lon=LON, lat=LAT).SerializeToString())

@@ -7,13 +7,12 @@ import random
 import pytest
 
 from tests.fuzz.commands import COMMANDS
-from tests.fuzz.costs import COSTS
 from tests.fuzz.devices import DEVICES
 from tests.fuzz.rows import ENTRIES, STORED
 from tests.fuzz.texts import ADDRESSES, EXPRESSIONS, IDF, KEYS, SETTINGS, TOKENS
 from tests.support.amounts import examples
 
-TARGETS = (COMMANDS, COSTS, DEVICES, ENTRIES, STORED, ADDRESSES, EXPRESSIONS, IDF, KEYS, SETTINGS, TOKENS)
+TARGETS = (COMMANDS, DEVICES, ENTRIES, STORED, ADDRESSES, EXPRESSIONS, IDF, KEYS, SETTINGS, TOKENS)
 
 
 def changed(data, chance):
