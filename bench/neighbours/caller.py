@@ -108,7 +108,7 @@ class Caller:
         try:
             await stream.write(message)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            return False  # whoever reads counts the error
+            return False  # the reader counts the error
         self.counts["sent"] += 1
         return True
 

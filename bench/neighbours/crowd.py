@@ -151,7 +151,7 @@ async def measure(address: str, tenants: dict[str, list[dict[str, str]]]) -> dic
             await asyncio.sleep(_SAMPLE_S)
 
     tasks["samples"] = [asyncio.create_task(sample())]
-    print(flush=True)  # noqa: T201 - all have begun
+    print(flush=True)  # noqa: T201 - all have started
     for names in ([list(tenants)[-1]], list(tasks)):
         await asyncio.to_thread(sys.stdin.readline)
         for name in names:

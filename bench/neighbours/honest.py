@@ -191,7 +191,7 @@ async def measure(address: str, per_s: float, tokens: dict[str, str]) -> dict[st
         tasks = [asyncio.create_task(paced.run()) for paced in both.values()]
         for paced in both.values():
             await paced.has_answer.wait()
-        print(flush=True)  # noqa: T201 - it has begun
+        print(flush=True)  # noqa: T201 - it has started
         await asyncio.to_thread(sys.stdin.readline)
         await asyncio.sleep(_END_S)
         found = {name: paced.result() for name, paced in both.items()}

@@ -102,8 +102,8 @@ def _fill(ring: geometry_pb2.Ring, corners: Corners) -> None:
 
 def hello(device_id: str, nonce: bytes = b"a") -> bytes:
     """Return the first message of a stream."""
-    said = device_service_pb2.Hello(device_id=device_id, instance_nonce=nonce, position=HERE)
-    return AttachRequest(hello=said).SerializeToString()
+    request = device_service_pb2.Hello(device_id=device_id, instance_nonce=nonce, position=HERE)
+    return AttachRequest(hello=request).SerializeToString()
 
 
 def subscribe(subscription_id: int, spec: Spec) -> bytes:

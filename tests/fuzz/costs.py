@@ -11,20 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import struct
 import time
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from bench.neighbours import messages as attacks
-from nearcast.v1 import (
-    device_service_pb2,
-    geometry_pb2,
-    publisher_service_pb2,
-    subscriptions_pb2,
-)
+from nearcast.v1 import device_service_pb2, publisher_service_pb2
 from server.commands import command as c
 from server.commands.acceptor import Accepted, Acceptor
 from server.commands.plan import Plan
@@ -38,9 +30,20 @@ from server.session import Outbox
 from server.transport import converters
 from server.transport.event_encoder import EventEncoder
 from server.transport.specs import spec_from
+from tests.fuzz import cost_messages as messages
 from tests.fuzz.commands import FRAME, Answer, commands_of, device_commands
+from tests.fuzz.cost_messages import (
+    DEVICE,
+    FLEET,
+    HELLO,
+    NAME,
+    OBJECTS,
+    PUBLISH,
+    RETRACT,
+    SEARCH,
+)
 from tests.fuzz.growth import Choices, grow
-from tests.fuzz.recipes import joined, literal, message_of, nested, repeated
+from tests.fuzz.recipes import message_of
 from tests.fuzz.target import Target
 
 COST_MS_MAX = 5.0
@@ -57,8 +60,6 @@ HOPELESS_MS = 100.0
 """Two runs that both take longer are no accident."""
 
 LIMITS = Limits()
-HELLO, DEVICE, FLEET, SEARCH, PUBLISH, RETRACT = range(6)
-"""A first message of a stream; one of a device that is attached; and so on."""
 
 
 class Kind(NamedTuple):
@@ -77,11 +78,7 @@ KINDS = {
     PUBLISH: Kind(publisher_service_pb2.PublishRequest, LIMITS.message_bytes_max),
     RETRACT: Kind(publisher_service_pb2.RetractRequest, LIMITS.message_bytes_max),
 }
-CALLER = Principal("d", frozenset(Role))
-LON, LAT = 14.5, 35.5
-HERE = geometry_pb2.Position(lon=LON, lat=LAT)
-OBJECTS = 500
-COMMON = "common"
+CALLER = Principal(NAME, frozenset(Role))
 
 
 def request_of(kind: int, data: bytes) -> object:
@@ -115,8 +112,8 @@ class World:
         self._acceptor = Acceptor(self.coordinator)
         self._encoder = EventEncoder(FRAME, LIMITS, virtual_time=True, lease_ms=1_000)
         self._outbox = Outbox(principal=CALLER)
-        self._receive(PUBLISH, _stock())
-        self._specs = dict(enumerate(_specs(), 1))
+        self._receive(PUBLISH, messages.stock())
+        self._specs = dict(enumerate(messages.specs(), 1))
         self.published_max = self.coordinator.latest_object_id
         self.operation_count = 0
         """What the last message was accepted for: commands, of a request to publish its objects."""
@@ -133,14 +130,14 @@ class World:
         if kind == HELLO:
             return
         self._instance += 1  # another one, whose reports count from 1 again
-        self._receive(HELLO, _hello(b"%d" % self._instance))
+        self._receive(HELLO, messages.hello(b"%d" % self._instance))
         handles = self._outbox.devices[CALLER.id].handles
         for number in set(handles) - set(self._specs):
-            self._receive(DEVICE, _unsubscribe(number))
+            self._receive(DEVICE, messages.unsubscribe(number))
         for number, spec in self._specs.items():
             known = handles.get(number)
             if known is None or coordinator.matching.spec(known) != spec_from(spec):
-                self._receive(DEVICE, _subscribe(number, spec))
+                self._receive(DEVICE, messages.subscribe(number, spec))
         self._written()
 
     @property
@@ -272,7 +269,7 @@ def sent(data: bytes) -> tuple[int, bytes]:
         # One byte more than the transport takes, so that what refuses it is seen, too.
         return kind, message_of(data[1:], bytes_max + 1)
     choices = Choices(data[1:])
-    mine = [message for other, message in _messages() if other == kind]
+    mine = [message for other, message in messages.messages() if other == kind]
     message = mine[choices.below(len(mine))]
     for _ in range(GROWTHS_MAX):
         if not choices.is_over:
@@ -280,163 +277,10 @@ def sent(data: bytes) -> tuple[int, bytes]:
     return kind, message.SerializeToString()[: bytes_max + 1]
 
 
-# -- messages ------------------------------------------------------------------------------------
-
-Attach = device_service_pb2.AttachRequest
-Spec = subscriptions_pb2.SubscriptionSpec
-
-
-def _hello(nonce: bytes = b"n") -> Attach:
-    hello = device_service_pb2.Hello(device_id=CALLER.id, instance_nonce=nonce, position=HERE)
-    return Attach(hello=hello)
-
-
-def _subscribe(number: int, spec: Spec) -> Attach:
-    return Attach(
-        subscribe=device_service_pb2.Subscribe(subscription_id=number, spec=spec, position=HERE)
-    )
-
-
-def _unsubscribe(number: int) -> Attach:
-    return Attach(unsubscribe=device_service_pb2.Unsubscribe(subscription_id=number))
-
-
-def _report(numbers: Iterable[int]) -> Attach:
-    return Attach(
-        report=device_service_pb2.Report(sequence=1, position=HERE, subscription_ids=list(numbers))
-    )
-
-
-def _specs() -> list[Spec]:
-    """Return what the device subscribes to."""
-    found = []
-    for i in range(4):
-        top_k = Spec()
-        top_k.top_k.keywords.extend([COMMON, f"w{i}"])
-        top_k.top_k.k, top_k.top_k.alpha = 5, 0.5
-        boolean = Spec()
-        boolean.boolean.clauses.add(required=[f"w{i}"])
-        boolean.boolean.circle.radius_m, boolean.boolean.moving = 2_000.0, True
-        found += [top_k, boolean]
-    return found
-
-
-def _stock() -> publisher_service_pb2.PublishRequest:
-    """Return the objects of the world, on a grid."""
-    request = publisher_service_pb2.PublishRequest(sequence=1)
-    for i in range(OBJECTS):
-        new = request.objects.add(keywords=[COMMON, f"w{i % 50}"], ttl_ms=3_600_000)
-        new.position.lon, new.position.lat = 14.45 + 0.1 * (i % 25) / 25, 35.45 + 0.1 * (i // 25) / 20
-    return request
-
-
-def _search(spec: Spec) -> device_service_pb2.SearchRequest:
-    return device_service_pb2.SearchRequest(spec=spec, position=HERE)
-
-
-def _publication(count: int) -> publisher_service_pb2.PublishRequest:
-    request = publisher_service_pb2.PublishRequest(sequence=1)
-    for i in range(count):
-        new = request.objects.add(keywords=[COMMON, f"w{i}"], ttl_ms=900, payload=b"p")
-        new.position.lon, new.position.lat = LON, LAT
-    return request
-
-
-def inputs(kind: int, recipe: bytes) -> bytes:
-    """Return an input of the target."""
-    return bytes([kind]) + recipe
-
-
-def _messages() -> list[tuple[int, Any]]:
-    """Return messages that are as they should be, with their kinds."""
-    fleet = device_service_pb2.AttachFleetRequest()
-    fleet.entries.add(device_id=CALLER.id, request=_report([1, 2]))
-    retract = publisher_service_pb2.RetractRequest(ids=[OBJECTS + 1], keys=["k"])
-    top_k, boolean, *_ = _specs()
-    wide = publisher_service_pb2.PublishRequest.FromString(_with_area())
-    return [
-        (HELLO, _hello()),
-        (DEVICE, _report(range(1, 9))),
-        (DEVICE, _subscribe(20, top_k)),
-        (DEVICE, _subscribe(20, boolean)),
-        (DEVICE, _unsubscribe(3)),
-        (FLEET, fleet),
-        (SEARCH, _search(top_k)),
-        (SEARCH, _search(boolean)),
-        (SEARCH, _search(attacks.polygon(attacks.comb(32)))),
-        (PUBLISH, _publication(3)),
-        (PUBLISH, wide),
-        (RETRACT, retract),
-    ]
-
-
-def seeds() -> list[bytes]:
-    """Return inputs that stand for messages that are as they should be, or become a little longer."""
-    found = [inputs(kind, literal(message.SerializeToString())) for kind, message in _messages()]
-    return found + [bytes([len(KINDS) + kind, number]) for kind in KINDS for number in range(4)]
-
-
-_POSITION = literal(geometry_pb2.Position(lon=LON, lat=LAT).SerializeToString())
-_CIRCLE = nested(2, literal(b"\x11" + struct.pack("<d", 1e5)))
-
-
-def _empties(number: int, times: int) -> bytes:
-    """Return a recipe of empty messages of a field."""
-    return repeated(nested(number, literal(b"")), times)
-
-
-def _search_of(spec: bytes) -> bytes:
-    return inputs(SEARCH, joined(nested(1, spec), nested(2, _POSITION)))
-
-
-def costly() -> dict[str, bytes]:
-    """Return inputs that have held up others, by what they are."""
-    half_million = 500_000
-    clause = nested(1, nested(1, literal(b"a")))
-    ids = nested(3, repeated(literal(b"\x01"), 2 * half_million))
-    subscribed = nested(2, nested(2, _empties(1, half_million), _CIRCLE))
-    area = nested(6, nested(2, _empties(1, half_million)))
-    return {
-        "report of a million ids": inputs(
-            DEVICE, nested(4, literal(b"\x08\x01"), nested(2, _POSITION), ids)
-        ),
-        "search of empty clauses": _search_of(nested(2, _empties(1, half_million), _CIRCLE)),
-        "search of empty keywords": _search_of(nested(1, _empties(1, half_million))),
-        "search of empty vertices": _search_of(
-            nested(2, clause, nested(4, nested(1, _empties(1, half_million))))
-        ),
-        "search of empty holes": _search_of(
-            nested(2, clause, nested(4, nested(1, literal(b"")), _empties(2, half_million)))
-        ),
-        "search of holes that touch": inputs(SEARCH, literal(_search(attacks.fan()).SerializeToString())),
-        "subscribe of empty clauses": inputs(
-            DEVICE, nested(2, literal(b"\x08\x14"), subscribed, nested(3, _POSITION))
-        ),
-        "area of half a million vertices": inputs(PUBLISH, nested(2, nested(2, literal(b"a")), area)),
-        "a hundred areas": inputs(PUBLISH, repeated(literal(_with_area()), 100)),
-        "a hundred thousand objects": inputs(
-            PUBLISH, repeated(nested(2, nested(1, literal(b""))), half_million // 5)
-        ),
-        "retract of four million ids": inputs(
-            RETRACT, nested(1, repeated(literal(b"\x01"), 8 * half_million))
-        ),
-        "fleet of a hundred thousand entries": inputs(FLEET, _empties(1, half_million // 5)),
-    }
-
-
-def _with_area() -> bytes:
-    """Return a request to publish one object whose area has as many corners as it may."""
-    request = publisher_service_pb2.PublishRequest()
-    new = request.objects.add(keywords=["comb"], ttl_ms=900)
-    for lon, lat in attacks.comb(attacks.AREA_CORNERS):
-        new.area.polygon.vertices.add(lon=LON + lon - attacks.LON, lat=LAT + lat - attacks.LAT)
-    return request.SerializeToString()
-
-
 COSTS = Target(
     "costs",
     make,
-    seeds,
+    messages.seeds,
     ("server.transport", "server.commands", "server.core", "server.rules"),
     10_000,
 )

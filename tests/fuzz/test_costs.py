@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fuzz import cost_messages as messages
 from tests.fuzz import costs
 from tests.fuzz.growth import Choices, grow
 from tests.fuzz.recipes import field, joined, literal, message_of, nested, repeated
 
-COSTLY = costs.costly()
+COSTLY = messages.costly()
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def test_a_recipe_repeats_nests_and_joins():
 
 def test_fields_become_long_wherever_they_are():
     """Bytes choose field 2 of a report within its request, then the list of ids, then 3 << 4 times 1."""
-    message = costs._report([5])
+    message = messages.report([5])
     grow(message, Choices(bytes([3, 2, 1, 2, 4])))
     assert list(message.report.subscription_ids) == [5] + 48 * [1]
     fleet = costs.device_service_pb2.AttachFleetRequest()
@@ -65,27 +66,27 @@ def test_whatever_there_is_is_a_message_of_its_kind(data):
 
 
 def test_a_message_that_takes_too_long_is_found(meter, monkeypatch):
-    monkeypatch.setattr(costs, "request_of", lambda *_: spend(8) or costs._hello())
+    monkeypatch.setattr(costs, "request_of", lambda *_: spend(8) or messages.hello())
     with pytest.raises(AssertionError, match=r"kind 0, 1 bytes: .* ms of 5\.0"):
         meter.check(costs.HELLO, b"x")
 
 
 def test_a_run_that_takes_too_long_once_is_not_found(meter, monkeypatch):
     spent = iter([8, 8, 8, 0])
-    monkeypatch.setattr(costs, "request_of", lambda *_: spend(next(spent)) or costs._hello())
+    monkeypatch.setattr(costs, "request_of", lambda *_: spend(next(spent)) or messages.hello())
     meter.check(costs.HELLO, b"x")
     assert next(spent, None) is None
 
 
 def test_a_message_may_cost_more_for_what_it_is_charged_for(meter):
     for count, allowed_ms in ((1, 5.0), (101, 15.0), (1_000, 50.0)):
-        data = costs._publication(count).SerializeToString()
+        data = messages.publication(count).SerializeToString()
         assert meter.cost_ms(costs.PUBLISH, data)[1] == pytest.approx(allowed_ms)
 
 
 def test_the_same_message_finds_the_same_world_again(meter):
-    report = costs._report(range(1, 9)).SerializeToString()
-    removed = costs._unsubscribe(3).SerializeToString()
+    report = messages.report(range(1, 9)).SerializeToString()
+    removed = messages.unsubscribe(3).SerializeToString()
     retract = costs.publisher_service_pb2.RetractRequest(ids=[1]).SerializeToString()
     for kind, data in ((costs.DEVICE, report), (costs.DEVICE, removed), (costs.RETRACT, retract)):
         for _ in range(3):
@@ -95,7 +96,7 @@ def test_the_same_message_finds_the_same_world_again(meter):
     meter._world.coordinator.check()
 
 
-@pytest.mark.parametrize("seed", costs.seeds(), ids=bytes.hex)
+@pytest.mark.parametrize("seed", messages.seeds(), ids=bytes.hex)
 def test_what_is_as_it_should_be_costs_little(meter, seed):
     meter.check(*costs.sent(seed))
 
