@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import struct
+import subprocess
+import sys
 import time
 from typing import NamedTuple
 
@@ -60,6 +63,8 @@ HOPELESS_MS = 100.0
 """Two runs that both take longer are no accident."""
 
 LIMITS = Limits()
+_SIZE = struct.Struct("<I")
+"""Before each input that is measured again."""
 
 
 class Kind(NamedTuple):
@@ -208,9 +213,16 @@ class World:
 
 
 class Meter:
-    """Measures messages, each against the same world."""
+    """Measures messages, each against the same world.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    cost_ms_max
+        What one may cost, without what it is charged for.
+    """
+
+    def __init__(self, cost_ms_max: float = COST_MS_MAX) -> None:
+        self._cost_ms_max = cost_ms_max
         self._world = World()
 
     def cost_ms(self, kind: int, data: bytes) -> tuple[float, float]:
@@ -229,7 +241,7 @@ class Meter:
             if was_enabled:
                 gc.enable()
         more = OPERATION_MS_MAX * max(0, world.operation_count - 1)
-        return spent_ms, min(COST_MS_MAX + more, MESSAGE_MS_MAX)
+        return spent_ms, min(self._cost_ms_max + more, MESSAGE_MS_MAX)
 
     def check(self, kind: int, data: bytes) -> None:
         """Require that a message costs no more than it may.
@@ -251,12 +263,67 @@ class Meter:
         raise AssertionError(f"{shown}: {min(spent_ms):.1f} ms of {most_ms:.1f}")
 
 
+class Judge:
+    """Another process, which measures again: following what an input reaches takes time of its own.
+
+    Parameters
+    ----------
+    cost_ms_max
+        As of a meter.
+    """
+
+    def __init__(self, cost_ms_max: float = COST_MS_MAX) -> None:
+        self._cost_ms_max = cost_ms_max
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def check(self, data: bytes) -> None:
+        """Require that the message of an input costs no more than it may.
+
+        Raises
+        ------
+        AssertionError
+            If it does.
+        """
+        if self._process is None:
+            command = [sys.executable, "-m", "tests.fuzz.costs", repr(self._cost_ms_max)]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = self._process
+        process.stdin.write(_SIZE.pack(len(data)) + data)
+        process.stdin.flush()
+        line = process.stdout.readline().decode()
+        assert line, "the process that measures again has ended"
+        if line.strip():
+            raise AssertionError(line.strip())
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.communicate()
+
+
+def _judge() -> None:
+    """Measure inputs of standard input; write a line for each, empty if it costs no more than it may."""
+    meter, source = Meter(float(sys.argv[1])), sys.stdin.buffer
+    while size := source.read(_SIZE.size):
+        data = source.read(_SIZE.unpack(size)[0])
+        try:
+            meter.check(*sent(data))
+        except AssertionError as error:
+            print(error, flush=True)  # noqa: T201 - what the other process reads
+        else:
+            print(flush=True)  # noqa: T201 - the same
+
+
 def make():
-    meter = Meter()
+    meter, judge = Meter(), Judge()
 
     def run(data: bytes) -> None:
-        if data:
+        if not data:
+            return
+        try:
             meter.check(*sent(data))
+        except AssertionError:
+            judge.check(data)
 
     return run
 
@@ -284,3 +351,6 @@ COSTS = Target(
     ("server.transport", "server.commands", "server.core", "server.rules"),
     10_000,
 )
+
+if __name__ == "__main__":
+    _judge()

@@ -78,6 +78,18 @@ def test_a_run_that_takes_too_long_once_is_not_found(meter, monkeypatch):
     assert next(spent, None) is None
 
 
+def test_what_seems_to_take_too_long_is_measured_again_elsewhere(monkeypatch):
+    """In this process everything takes long, as if it was followed."""
+    run, judge = costs.make(), costs.Judge(cost_ms_max=0.0)
+    monkeypatch.setattr(costs, "request_of", lambda *_: spend(8) or messages.hello())
+    for seed in messages.seeds()[:3]:
+        run(seed)
+    for _ in range(2):
+        with pytest.raises(AssertionError, match=r"kind 0, 28 bytes: .* ms of 0\.0"):
+            judge.check(messages.seeds()[0])
+    judge.close()
+
+
 def test_a_message_may_cost_more_for_what_it_is_charged_for(meter):
     for count, allowed_ms in ((1, 5.0), (101, 15.0), (1_000, 50.0)):
         data = messages.publication(count).SerializeToString()
