@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz import cost_messages as messages
-from tests.fuzz import costs
+from tests.fuzz import cost_world, costs
 from tests.fuzz.growth import Choices, grow
 from tests.fuzz.recipes import field, joined, literal, message_of, nested, repeated
 
@@ -50,7 +50,7 @@ def test_fields_become_long_wherever_they_are():
     message = messages.report([5])
     grow(message, Choices(bytes([3, 2, 1, 2, 4])))
     assert list(message.report.subscription_ids) == [5] + 48 * [1]
-    fleet = costs.device_service_pb2.AttachFleetRequest()
+    fleet = messages.device_service_pb2.AttachFleetRequest()
     grow(fleet, Choices(bytes([0, 0, 0, 10])))
     assert len(fleet.entries) == 1 + 1024
     grow(fleet, Choices(bytes([0, 1, 0, 0, 5, 3])))
@@ -61,27 +61,27 @@ def test_fields_become_long_wherever_they_are():
 @given(st.binary(min_size=1, max_size=40))
 def test_whatever_there_is_is_a_message_of_its_kind(data):
     kind, found = costs.sent(data)
-    assert kind in costs.KINDS
-    assert len(found) <= costs.KINDS[kind].bytes_max + 1
+    assert kind in cost_world.KINDS
+    assert len(found) <= cost_world.KINDS[kind].bytes_max + 1
 
 
 def test_a_message_that_takes_too_long_is_found(meter, monkeypatch):
-    monkeypatch.setattr(costs, "request_of", lambda *_: spend(8) or messages.hello())
+    monkeypatch.setattr(cost_world, "request_of", lambda *_: spend(8) or messages.hello())
     with pytest.raises(AssertionError, match=r"kind 0, 1 bytes: .* ms of 5\.0"):
-        meter.check(costs.HELLO, b"x")
+        meter.check(messages.HELLO, b"x")
 
 
 def test_a_run_that_takes_too_long_once_is_not_found(meter, monkeypatch):
     spent = iter([8, 8, 8, 0])
-    monkeypatch.setattr(costs, "request_of", lambda *_: spend(next(spent)) or messages.hello())
-    meter.check(costs.HELLO, b"x")
+    monkeypatch.setattr(cost_world, "request_of", lambda *_: spend(next(spent)) or messages.hello())
+    meter.check(messages.HELLO, b"x")
     assert next(spent, None) is None
 
 
 def test_what_seems_to_take_too_long_is_measured_again_elsewhere(monkeypatch):
     """In this process everything takes long, as if it was followed."""
     run, judge = costs.make(), costs.Judge(cost_ms_max=0.0)
-    monkeypatch.setattr(costs, "request_of", lambda *_: spend(8) or messages.hello())
+    monkeypatch.setattr(cost_world, "request_of", lambda *_: spend(8) or messages.hello())
     for seed in messages.seeds()[:3]:
         run(seed)
     for _ in range(2):
@@ -93,18 +93,22 @@ def test_what_seems_to_take_too_long_is_measured_again_elsewhere(monkeypatch):
 def test_a_message_may_cost_more_for_what_it_is_charged_for(meter):
     for count, allowed_ms in ((1, 5.0), (101, 15.0), (1_000, 50.0)):
         data = messages.publication(count).SerializeToString()
-        assert meter.cost_ms(costs.PUBLISH, data)[1] == pytest.approx(allowed_ms)
+        assert meter.cost_ms(messages.PUBLISH, data)[1] == pytest.approx(allowed_ms)
 
 
 def test_the_same_message_finds_the_same_world_again(meter):
     report = messages.report(range(1, 9)).SerializeToString()
     removed = messages.unsubscribe(3).SerializeToString()
-    retract = costs.publisher_service_pb2.RetractRequest(ids=[1]).SerializeToString()
-    for kind, data in ((costs.DEVICE, report), (costs.DEVICE, removed), (costs.RETRACT, retract)):
+    retract = messages.publisher_service_pb2.RetractRequest(ids=[1]).SerializeToString()
+    for kind, data in (
+        (messages.DEVICE, report),
+        (messages.DEVICE, removed),
+        (messages.RETRACT, retract),
+    ):
         for _ in range(3):
             meter.cost_ms(kind, data)
             assert meter._world.operation_count == 1
-    meter.cost_ms(costs.SEARCH, b"")
+    meter.cost_ms(messages.SEARCH, b"")
     meter._world.coordinator.check()
 
 
@@ -117,7 +121,7 @@ def test_what_is_as_it_should_be_costs_little(meter, seed):
 def test_what_grows_costs_little(meter):
     chance = random.Random(1)
     for number in range(200):
-        kind = len(costs.KINDS) + number % len(costs.KINDS)
+        kind = len(cost_world.KINDS) + number % len(cost_world.KINDS)
         meter.check(*costs.sent(bytes([kind]) + chance.randbytes(20)))
 
 
