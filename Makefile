@@ -11,6 +11,7 @@ INSTALL_JAVA := $(PIP) -e '.[java]'
 DEVICES ?= 500
 SECONDS ?= 600
 SEED ?= 1
+ROUNDS ?= 1
 STREAM_DEVICES ?= 1000
 STREAM_SECONDS ?= 300
 CITY_DEVICES ?= 20000
@@ -25,7 +26,7 @@ SECURE ?=
 KILLS ?= 100
 OTHERS ?= 20
 SINCE ?=
-INPUTS ?= 1030000
+INPUTS ?= 1040000
 JOBS ?= 3
 TIMES ?= $(or $(NEARCAST_TEST_TIMES),1)
 
@@ -124,6 +125,12 @@ bench-server: $(STAMP)  ## Put a server process under load beside a bare echo se
 	$(BIN)/nearcast bench server --devices 100 --devices 1000 --devices 10000 \
 		--json runs/bench/server.json --plot runs/bench/server.png
 
+bench-neighbours: $(STAMP)  ## Let one caller act within its rights beside honest ones, half an hour (JSON and pictures in runs/bench; ROUNDS=1)
+	$(BIN)/nearcast bench neighbours --all --rounds $(ROUNDS) \
+		--json runs/bench/neighbours.json --plot runs/bench/neighbours.png
+	$(BIN)/nearcast bench neighbours --tenants --rounds $(ROUNDS) \
+		--json runs/bench/tenants.json --plot runs/bench/tenants.png
+
 # What is given on the command line wins.
 test-long: TIMES := 10
 chaos: DEVICES := 200
@@ -156,7 +163,7 @@ test-boundscheck: $(STAMP)  ## Run the kernels' tests with bounds checks (KERNEL
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(KERNEL_TESTS)
 
 # A package of its own: it has wheels for Linux only.
-fuzz: $(STAMP)  ## Feed decoders, parsers, sessions and settings a million inputs, some ten minutes (INPUTS=1030000 SEED=1)
+fuzz: $(STAMP)  ## Feed decoders, parsers, sessions and settings a million inputs, some ten minutes (INPUTS=1040000 SEED=1)
 	$(PIP) -e '.[fuzz]'
 	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) --seed $(SEED)
 

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from bench.ap_plus.draw import plot_ap_plus
 from bench.berlinmod.draw import plot_berlinmod
 from bench.dskype.draw import plot_dskype
+from bench.neighbours.draw import plot_neighbours
 from bench.panels import LOG_FROM, lines
 from bench.reports import Row
 from bench.rt_tree.draw import plot_rt_tree
@@ -322,6 +323,7 @@ PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
     "ap_tree": plot_ap_tree,
     "lamps": plot_lamps,
     "match": plot_match,
+    "neighbours": plot_neighbours,
     "publish": plot_publish,
     "ranges": plot_ranges,
     "recovery": plot_recovery,

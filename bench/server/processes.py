@@ -49,6 +49,14 @@ class Process:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
 
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        try:
+            state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        return state != "Z"
+
     def kill(self) -> None:
         """End it at once, as `kill -9` does."""
         os.kill(self.pid, signal.SIGKILL)
@@ -58,8 +66,15 @@ class Process:
 
 
 @contextmanager
-def running(arguments: Sequence[str], ready: str, log: Path) -> Iterator[Process]:
-    """Run a Python module until the block ends.
+def running(
+    arguments: Sequence[str],
+    ready: str,
+    log: Path,
+    *,
+    command: Sequence[str] = (),
+    folder: Path | None = None,
+) -> Iterator[Process]:
+    """Run a Python module, or another command, until the block ends.
 
     Parameters
     ----------
@@ -69,6 +84,10 @@ def running(arguments: Sequence[str], ready: str, log: Path) -> Iterator[Process
         How the line begins with which it says where it listens.
     log
         Where its messages go.
+    command
+        What takes the arguments; by default this Python, which runs a module.
+    folder
+        Where it runs; by default here.
 
     Raises
     ------
@@ -77,7 +96,11 @@ def running(arguments: Sequence[str], ready: str, log: Path) -> Iterator[Process
     """
     with log.open("w") as messages:
         process = subprocess.Popen(  # noqa: S603 - ours
-            [sys.executable, "-m", *arguments], stdout=subprocess.PIPE, stderr=messages, text=True
+            [*(command or (sys.executable, "-m")), *arguments],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            text=True,
         )
         try:
             line = process.stdout.readline() if process.stdout is not None else ""

@@ -13,6 +13,7 @@ from cli.bench.dskype import dskype
 from cli.bench.lamps import lamps
 from cli.bench.match import match
 from cli.bench.match_file import match_file
+from cli.bench.neighbours import neighbours
 from cli.bench.publish import publish
 from cli.bench.ranges import ranges
 from cli.bench.recovery import recovery
@@ -41,6 +42,7 @@ bench.add_command(draw_file)
 bench.add_command(lamps)
 bench.add_command(match)
 bench.add_command(match_file)
+bench.add_command(neighbours)
 bench.add_command(publish)
 bench.add_command(recovery)
 bench.add_command(retrieve)

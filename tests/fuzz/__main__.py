@@ -15,6 +15,7 @@ import atheris
 import click
 
 from tests.fuzz.commands import COMMANDS
+from tests.fuzz.costs import COSTS
 from tests.fuzz.devices import DEVICES
 from tests.fuzz.rows import ENTRIES, STORED
 from tests.fuzz.target import Target
@@ -24,6 +25,7 @@ TARGETS = {
     one.name: one
     for one in (
         COMMANDS,
+        COSTS,
         DEVICES,
         EXPRESSIONS,
         SETTINGS,
@@ -42,7 +44,7 @@ LENGTH_MAX = 8_192
 
 
 @click.command()
-@click.option("--inputs", default=1_030_000, show_default=True, help="In all.")
+@click.option("--inputs", default=1_040_000, show_default=True, help="In all.")
 @click.option("--target", "names", multiple=True, type=click.Choice(list(TARGETS)), help="Only these.")
 @click.option("--seed", default=1, show_default=True, help="Decides which inputs are tried.")
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("runs/fuzz"), show_default=True)

@@ -1,0 +1,1 @@
+"""What one caller within its rights does to its neighbours."""

@@ -1,0 +1,84 @@
+"""Processes beside the server: callers, which take a line to begin and answer with one of JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from bench.errors import BenchError
+
+
+class Companion:
+    """A module of this package in a process of its own.
+
+    Parameters
+    ----------
+    process
+        Which has been given its first line.
+    name
+        For errors.
+    """
+
+    def __init__(self, process: subprocess.Popen[str], name: str) -> None:
+        self._process = process
+        self._name = name
+
+    def await_ready(self) -> None:
+        """Wait for the line by which it says that it is ready.
+
+        Raises
+        ------
+        BenchError
+            If it ends before.
+        """
+        if self._process.stdout is None or not self._process.stdout.readline():
+            raise BenchError(f"{self._name} does not start; its message is above")
+
+    def send(self, line: str = "") -> None:
+        """Write a line to it.
+
+        Raises
+        ------
+        BenchError
+            If it has ended.
+        """
+        try:
+            print(line, file=self._process.stdin, flush=True)
+        except BrokenPipeError:
+            raise BenchError(f"{self._name} has ended; its message is above") from None
+
+    def result(self, within_s: float) -> Any:  # noqa: ANN401 - whatever it writes
+        """Return what it has written, None if it does not end in time."""
+        try:
+            written, _ = self._process.communicate(timeout=within_s)
+        except subprocess.TimeoutExpired:
+            return None
+        return json.loads(written) if written.strip() else None
+
+
+@contextmanager
+def companion(module: str, *arguments: str, first: object) -> Iterator[Companion]:
+    """Run a module until the block ends, and give it its first line, of JSON.
+
+    Tokens are in that line and are no arguments, which everybody on the machine can read.
+    """
+    process = subprocess.Popen(  # noqa: S603 - ours
+        [sys.executable, "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        found = Companion(process, module)
+        found.send(json.dumps(first))
+        yield found
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()

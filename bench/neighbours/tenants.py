@@ -1,0 +1,155 @@
+"""Four tenants with the same load, of which one misbehaves for a while: what the others get done.
+
+Each has devices and publishers that send as fast as they are answered. Then the last tenant's stop, and
+several of its callers act at once instead, or nobody does. Three rates of the other tenants are
+compared: before, when all four behave; when the fourth is silent; and when it misbehaves.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from bench.neighbours.acts import ACTS, NOTHING, NamedAct, World, chosen
+from bench.neighbours.companions import companion
+from bench.neighbours.tokens import Tokens
+from bench.neighbours.trial import Outcome, Setting, acted, acting, served
+from bench.reports import Progress, Row
+from server.principal import Role
+
+TENANTS = ("alder", "birch", "cedar", "thorn")
+"""The last one misbehaves."""
+MISBEHAVING = ("report-ids", "search-holes", "fat-reports", "durable", "hellos", "area-polygons")
+_OBJECTS = 5_000
+"""Of each tenant."""
+_DEVICES, _PUBLISHERS = 4, 2
+"""Of each tenant."""
+_KINDS = ("reports", "publishes")
+"""Entries of a sample."""
+
+
+class Rates(NamedTuple):
+    """Accepted a second, of all tenants that behave together."""
+
+    by_kind: dict[str, float]
+    least_share: float
+    """What the tenant got that got least, of an equal share."""
+
+
+def rates(samples: Sequence[Any], from_s: float, to_s: float) -> Rates:
+    """Return the rates of all tenants but the last, within a span."""
+    inside = [(time_s, counts) for time_s, counts in samples if from_s <= time_s <= to_s]
+    (begin_s, first), (end_s, last) = inside[0], inside[-1]
+    spent_s = max(end_s - begin_s, 1e-9)
+    behaving = TENANTS[:-1]
+    by_kind = {
+        kind: sum(last[tenant][i] - first[tenant][i] for tenant in behaving) / spent_s
+        for i, kind in enumerate(_KINDS)
+    }
+    totals = [sum(last[tenant]) - sum(first[tenant]) for tenant in behaving]
+    share = min(totals) * len(totals) / sum(totals) if sum(totals) else 0.0
+    return Rates(by_kind, share)
+
+
+def measure(
+    acts: Sequence[str], rounds: int, objects: int | None, setting: Setting, progress: Progress
+) -> list[Row]:
+    """Return a row: rates of the tenants that behave with and without the one that does not.
+
+    Parameters
+    ----------
+    acts
+        What its callers do, all at once; several that cost others something without any.
+    objects
+        Of each tenant.
+    """
+    misbehaving = chosen(tuple(acts) or MISBEHAVING)
+    world = World(objects=_OBJECTS if objects is None else objects)
+    found: dict[bool, list[Outcome]] = {False: [], True: []}
+    for number in range(rounds):
+        for is_acting in (False, True) if number % 2 == 0 else (True, False):
+            progress("tenants", len(found[False]) + len(found[True]), 2 * rounds)
+            now = misbehaving if is_acting else [ACTS[NOTHING]]
+            found[is_acting].append(_trial(now, world, setting))
+    progress("tenants", 2 * rounds, 2 * rounds)
+    return [_row(misbehaving, found[False], found[True])]
+
+
+def _trial(acts: Sequence[NamedAct], world: World, setting: Setting) -> Outcome:
+    with served(world, setting, TENANTS) as (server, tokens, readings):
+        crowd = {tenant: _callers(tenant, tokens) for tenant in TENANTS}
+        seconds = setting.phases.during_s
+        with (
+            companion("bench.neighbours.crowd", server.address, first=crowd) as load,
+            acting(acts, server, tokens, seconds, TENANTS[-1]) as actors,
+        ):
+            load.await_ready()
+            begin_s = time.monotonic() + setting.warm_s
+            spans, counts, found = acted(actors, load, begin_s, setting.phases, on_act=load.send)
+        return Outcome(spans, readings, found or {}, counts, server.is_alive())
+
+
+def _callers(tenant: str, tokens: Tokens) -> list[dict[str, str]]:
+    """Return kinds, names and tokens: devices have a gateway's, whose rate does not bound them."""
+    gateway = tokens.text("gate", Role.GATEWAY, tenant)
+    devices = [{"kind": "device", "name": f"device-{i}", "token": gateway} for i in range(_DEVICES)]
+    names = [f"publisher-{i}" for i in range(_PUBLISHERS)]
+    publishers = [
+        {"kind": "publisher", "name": name, "token": tokens.text(name, Role.PUBLISHER, tenant)}
+        for name in names
+    ]
+    return devices + publishers
+
+
+def _row(acts: Sequence[NamedAct], silent: Sequence[Outcome], found: Sequence[Outcome]) -> Row:
+    before = [_rates(one, "before_s", "act_s") for one in found]
+    during = [_rates(one, "act_s", "calm_s") for one in found]
+    after = [_rates(one, "calm_s", "end_s") for one in found]
+    idle = [_rates(one, "act_s", "calm_s") for one in silent]
+    columns: Row = {
+        "experiment": "neighbours",
+        "variant": "tenants",
+        "what": f"one of {len(TENANTS)} tenants: {', '.join(one.name for one in acts)}",
+        "rounds": len(found),
+    }
+    for kind in _KINDS:
+        name = f"{kind}_per_s"
+        columns[f"{name}_without"] = _median(before, kind)
+        columns[f"{name}_silent"] = _median(idle, kind)
+        columns[name] = _median(during, kind)
+        columns[f"{name}_after"] = _median(after, kind)
+        pairs = zip(before, during, strict=True)
+        ratio = statistics.median(b.by_kind[kind] / max(a.by_kind[kind], 1e-9) for a, b in pairs)
+        columns[f"{kind}_ratio"] = round(ratio, 3)
+    columns["ratio"] = min(columns[f"{kind}_ratio"] for kind in _KINDS)
+    calls: dict[str, Counter[str]] = {one.name: Counter() for one in acts}
+    for outcome in found:
+        for name, counts in outcome.counts.items():
+            calls[name].update(counts)
+    return columns | {
+        "least_share": round(statistics.median(one.least_share for one in during), 3),
+        "honest_accepted": sum(_accepted(one) for one in (*silent, *found)),
+        "honest_refused": sum(sum(one.found["refused"].values()) for one in found),
+        "servers_ended": sum(not one.is_alive for one in found),
+        "acts_counts": {name: dict(counts) for name, counts in calls.items()},
+        "lists_audited": 0,
+        "mismatches": 0,
+    }
+
+
+def _rates(outcome: Outcome, begin: str, end: str) -> Rates:
+    spans = outcome.spans
+    return rates(outcome.found["samples"], getattr(spans, begin), getattr(spans, end))
+
+
+def _accepted(outcome: Outcome) -> int:
+    """Return how much the tenants that behave got accepted in all."""
+    _, counts = outcome.found["samples"][-1]
+    return sum(sum(counts[tenant]) for tenant in TENANTS[:-1])
+
+
+def _median(found: Sequence[Rates], kind: str) -> float:
+    return round(statistics.median(one.by_kind[kind] for one in found), 1)
