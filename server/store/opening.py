@@ -11,6 +11,7 @@ from pathlib import Path
 from safe_region.frame import Area, Frame
 from server.errors import StoreError
 from server.store import checksums, migrations, reading, schema
+from server.store.mark import Mark, new_store_id
 
 _log = logging.getLogger(__name__)
 
@@ -56,8 +57,10 @@ def _quoted(path: str) -> str:
     return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
-def prepare(database: sqlite3.Connection, path: str, frame: Frame) -> None:
+def prepare(database: sqlite3.Connection, path: str, frame: Frame, known: Mark | None = None) -> None:
     """Make a connection ready to write: a new file becomes a store, an older store one of today.
+
+    Neither ids nor time begin before those of its mark, where one is known.
 
     Raises
     ------
@@ -71,6 +74,9 @@ def prepare(database: sqlite3.Connection, path: str, frame: Frame) -> None:
         raise StoreError(f"store {path} is damaged: it has been cut short")  # to SQLite it is empty
     execute(f"PRAGMA synchronous={SYNCHRONOUS}")
     if version == _NONE:
+        execute(
+            "PRAGMA journal_mode=MEMORY"
+        )  # a kill leaves no journal beside a file that is still empty
         execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")  # writes, whatever is there already
     execute("PRAGMA secure_delete=FAST")  # deleted rows are overwritten where that costs no writing
     execute("PRAGMA journal_mode=WAL")
@@ -85,6 +91,7 @@ def prepare(database: sqlite3.Connection, path: str, frame: Frame) -> None:
             migrations.migrate(database, version)
         require_tables(database, path)
         _require_frame(database, path, frame)
+        _number_from(database, path, known)
     except BaseException as error:
         with contextlib.suppress(sqlite3.Error):  # a full disk may have rolled it back
             execute("ROLLBACK")
@@ -139,6 +146,20 @@ def require_tables(database: sqlite3.Connection, path: str) -> None:
         reading.require_tables(database, schema.TABLES)
     except reading.Damage as damage:
         raise StoreError(f"store {path} is damaged: {damage}") from damage
+
+
+def _number_from(database: sqlite3.Connection, path: str, known: Mark | None) -> None:
+    """Give a store its id, if it has none, and let nothing be given out again that it gave out before."""
+    store_id = database.execute("SELECT 1 FROM meta WHERE name = ?", (schema.META_STORE,)).fetchone()
+    if store_id is None:
+        put_meta(database, schema.META_STORE, new_store_id())
+    if known is None or (
+        store_id is not None and meta(database, path, schema.META_STORE) != known.store_id
+    ):
+        return
+    for name, least in ((schema.META_NEXT_ID, known.next_object_id), (schema.META_TIME, known.time_ms)):
+        if number(database, path, name) < least:
+            put_meta(database, name, str(least))
 
 
 def _require_frame(database: sqlite3.Connection, path: str, frame: Frame) -> None:

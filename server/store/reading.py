@@ -8,6 +8,8 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
+from operator import itemgetter, lt
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,10 @@ SUBSCRIPTIONS = (
     "SELECT checksum, device_id, subscription_id, kind, spec, name FROM subscriptions "
     "ORDER BY device_id, subscription_id"
 )
+_SUBSCRIPTIONS_SEEN = (
+    "SELECT checksum, device_id, subscription_id, kind, spec, name, heard_ms, heard_checksum "
+    "FROM subscriptions ORDER BY device_id, subscription_id"
+)
 IDF = "SELECT checksum, generation, weights FROM idf ORDER BY generation"
 OUTLET = "SELECT checksum, number, action, object_id, time_ms, said, payload FROM outlet ORDER BY number"
 _EXPIRY = 6
@@ -57,6 +63,9 @@ _SETTINGS = (
     "SELECT name, value, checksum FROM meta "
     "WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'outlet')"
 )
+
+_KEYS = {"subscriptions": itemgetter(1, 2)}
+"""What rows of a table are ordered by, where that is not the one column after the checksum."""
 
 Rows = list[tuple[Any, ...]]
 
@@ -165,8 +174,8 @@ def subscriptions(database: sqlite3.Connection, path: str) -> Iterator[Subscript
         At the first row that is damaged; at the end, if one is lost.
     """
     with damage_named(path):
-        for rows in slices(database, "subscriptions", SUBSCRIPTIONS, subscription_checksum):
-            _, devices, numbers, kinds, specs, names = zip(*rows, strict=True)
+        for rows in slices(database, "subscriptions", _SUBSCRIPTIONS_SEEN, _checksum_if_seen):
+            _, devices, numbers, kinds, specs, names, _, _ = zip(*rows, strict=True)
             parsed = _parsed("subscriptions", devices, specs)
             yield SubscriptionColumns(devices, _ints(numbers), _ints(kinds), parsed, names)
 
@@ -216,12 +225,48 @@ def slices(
         If one is not what was written, or one is lost.
     """
     count = total = 0
+    key_of = _KEYS.get(table, itemgetter(1))
+    latest = None
     cursor = database.execute(query)
     while rows := cursor.fetchmany(_SLICE):
         total += verified(rows, table, checksum_of)
+        keys = list(map(key_of, rows))
+        require_ascending(table, keys if latest is None else [latest, *keys])
+        latest = keys[-1]
         count += len(rows)
         yield rows
     require_totals(database, table, count, total)
+
+
+def require_ascending(table: str, keys: list[Any]) -> None:
+    """Verify that keys ascend: SQLite returns rows as they lie, and exchanged pages are out of order."""
+    if not all(map(lt, keys, keys[1:])):
+        key = next(later for earlier, later in pairwise(keys) if not earlier < later)
+        raise Damage(f"row {key!r} of {table} is not where it belongs")
+
+
+def _checksum_if_seen(
+    device_id: str,
+    subscription_id: int,
+    kind: int,
+    spec: str,
+    name: str,
+    heard_ms: int,
+    heard: int,
+) -> int:
+    """Return the checksum of a subscription. Raises ValueError if when its device was seen is wrong."""
+    if heard_checksum(device_id, heard_ms) != heard:
+        raise ValueError
+    return subscription_checksum(device_id, subscription_id, kind, spec, name)
+
+
+def require_outlet(database: sqlite3.Connection, latest: int) -> None:
+    """Verify that everything is there that is to be told at the outlet, up to the latest number."""
+    numbers: list[int] = []
+    for rows in slices(database, "outlet", OUTLET, outlet_checksum):
+        numbers += [row[1] for row in rows]
+    if numbers and numbers != list(range(numbers[0], latest + 1)):
+        raise Damage(f"outlet has {len(numbers)} rows, not all of {numbers[0]} to {latest}")
 
 
 def verified(rows: Rows, table: str, checksum_of: Callable[..., int]) -> int:
