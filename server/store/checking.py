@@ -80,7 +80,7 @@ def problems(database: sqlite3.Connection, path: str, progress: Progress) -> lis
                 break
         database.execute("ROLLBACK")
     except (sqlite3.Error, UnicodeError) as error:
-        found.append(f"the file is damaged: {error}")
+        found.append(f"the file is damaged: {reading.without_values(error)}")
     return found
 
 
@@ -93,7 +93,7 @@ def older_problems(database: sqlite3.Connection, version: int) -> list[str]:
     except reading.Damage as damage:
         found.append(str(damage))
     except (sqlite3.Error, UnicodeError) as error:
-        found.append(f"the file is damaged: {error}")
+        found.append(f"the file is damaged: {reading.without_values(error)}")
     return found
 
 

@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from server.errors import StoreError
+from server.store.reading import without_values
 
 _log = logging.getLogger(__name__)
 
@@ -184,4 +185,4 @@ def explained(error: Exception) -> str:
     """Put in words why a store cannot be used."""
     if "locked" in str(error):
         return _IN_USE
-    return str(error)
+    return without_values(error)

@@ -12,13 +12,10 @@ import sqlite3
 from pathlib import Path
 
 from server.errors import StoreError
-from server.store import files, log_frames, opening, schema
+from server.store import files, log_frames, opening, reading, schema
 from server.store import mark as marks
 
 _log = logging.getLogger(__name__)
-
-ADVICE = "restore a backup, or continue with what is intact: --accept-loss"
-"""How every refusal ends."""
 
 
 class Losses:
@@ -47,7 +44,7 @@ class Losses:
             If it is not accepted.
         """
         if not self.is_accepted:
-            raise StoreError(f"store {self.path} is damaged: {damage}: {lost}; {ADVICE}")
+            raise StoreError(f"store {self.path} is damaged: {damage}: {lost}; {reading.ADVICE}")
         self.count += 1
         _log.warning("store %s is damaged, and the loss is accepted: %s: %s", self.path, damage, lost)
 
@@ -156,7 +153,9 @@ def _look_at_mark(losses: Losses) -> marks.Mark | None:
         try:
             store_id, commit_count = _counted(database, losses.path)
         except (sqlite3.Error, UnicodeError) as error:
-            raise StoreError(f"store {losses.path} is damaged: {error}; restore a backup") from error
+            raise StoreError(
+                f"store {losses.path} is damaged: {reading.without_values(error)}; {reading.ADVICE}"
+            ) from error
     mark_name = f"{losses.path}{files.MARK}"
     if commit_count and store_id != known.store_id:
         losses.add(f"{mark_name} is of another store", "the database is not the one that was served here")

@@ -70,8 +70,18 @@ _KEYS = {"subscriptions": itemgetter(1, 2)}
 Rows = list[tuple[Any, ...]]
 
 
+ADVICE = "restore a backup, or continue with what is intact: --accept-loss"
+"""How every refusal of a damaged store ends."""
+
+
 class Damage(Exception):  # noqa: N818 - what is wrong, for a sentence
     """A store is not what was written."""
+
+
+def without_values(error: Exception) -> str:
+    """Return what SQLite says, without what was stored: positions and keywords are in no log."""
+    text = str(error).removeprefix("*** in database main ***\n")
+    return text.split(" with text ", 1)[0].split("\n", 1)[0]
 
 
 @contextmanager
@@ -80,7 +90,7 @@ def damage_named(path: str) -> Iterator[None]:
     try:
         yield
     except (Damage, sqlite3.Error, UnicodeError) as error:
-        raise StoreError(f"store {path} is damaged: {error}") from error
+        raise StoreError(f"store {path} is damaged: {without_values(error)}; {ADVICE}") from error
 
 
 def objects(database: sqlite3.Connection, path: str, time_ms: int) -> Iterator[ObjectColumns]:

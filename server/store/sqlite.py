@@ -48,6 +48,7 @@ from server.store.mutations import (
     SetTime,
     SubscriptionColumns,
 )
+from server.store.salvage import salvage
 from server.store.trees import TreeCheck
 from server.store.upkeep import Upkeep
 
@@ -119,7 +120,7 @@ class SqliteStore:
         self._store_id, self._commit_count, self._next_object_id = "", 0, 1
         with contextlib.ExitStack() as opened:
             try:
-                known = self._require_intact(opened, accept_loss)
+                known = self._require_intact(opened, frame, accept_loss)
                 was_killed = files.size_of(f"{self.path}{files.LOG}") > 0
                 self._database = opened.enter_context(contextlib.closing(opening.connected(self.path)))
                 opening.prepare(self._database, self.path, frame, known)
@@ -131,15 +132,26 @@ class SqliteStore:
             self._is_discarded = False
             self._opened = opened.pop_all()
 
-    def _require_intact(self, opened: contextlib.ExitStack, accept_loss: bool) -> marks.Mark | None:  # noqa: FBT001
+    def _require_intact(
+        self,
+        opened: contextlib.ExitStack,
+        frame: Frame,
+        accept_loss: bool,  # noqa: FBT001
+    ) -> marks.Mark | None:
         """Hold the files, and look at them before SQLite does; return the mark."""
         if self.path == opening.MEMORY:
             return None
         opened.enter_context(files.locked(self.path))
+        found = losses.Losses(self.path, is_accepted=accept_loss)
         if Path(self.path).exists():
-            opened.enter_context(files.held(self.path))
             files.warn_if_open_to_others(self.path)
-        known = losses.look(losses.Losses(self.path, is_accepted=accept_loss))
+            with files.held(self.path):
+                known = losses.look(found)
+                if accept_loss and files.size_of(self.path):
+                    salvage(found, frame)
+            opened.enter_context(files.held(self.path))
+        else:
+            known = losses.look(found)
         if files.create_private(self.path):
             self._is_new = True
             opened.callback(self._remove_what_is_new)

@@ -49,4 +49,4 @@ class TreeCheck:
         self._thread.join()
         with reading.damage_named(self._path):
             if self._found:
-                raise reading.Damage("; ".join(self._found[0].split("\n")))
+                raise reading.Damage(self._found[0])

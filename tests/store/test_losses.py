@@ -18,7 +18,7 @@ from server.store import mark as marks
 from server.store.mutations import DeleteObject, DeleteSubscription, PutObject
 from tests.store.conftest import FRAME, a_subscription, an_object, quiet
 from tests.store.power_cuts import cut_power
-from tests.support.stored import ids_of
+from tests.support.stored import ids_of, subscriptions_of
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -416,3 +416,60 @@ def test_what_is_to_be_told_is_verified_at_the_start(tmp_path):
     with pytest.raises(StoreError, match="outlet has 7 rows, not all of 1 to 8"):
         store.recover()
     store.close()
+
+
+# -- what is intact ------------------------------------------------------------------------------
+
+
+def salvaged(path, caplog):
+    with caplog.at_level(logging.WARNING):
+        store = SqliteStore(path, FRAME, accept_loss=True)
+    found = store.recover()
+    ids, subscriptions = ids_of(found), subscriptions_of(found)
+    store.commit([PutObject(an_object(found.next_object_id, LATE_MS))], 9)
+    store.close()
+    assert check(path, quiet) == []
+    return ids, subscriptions
+
+
+def test_a_damaged_row_is_the_only_one_lost(large, caplog):
+    database = sqlite3.connect(large)
+    database.execute("UPDATE objects SET lon = 14.3 WHERE object_id = 77")
+    database.execute("UPDATE subscriptions SET kind = 1 WHERE device_id = 'd0100'")
+    database.execute("UPDATE subscriptions SET heard_ms = 1 WHERE device_id = 'd0101'")
+    database.commit()
+    database.close()
+    damaged = large.read_bytes()
+    with pytest.raises(StoreError, match=r"row 77 of objects is not what was written; .*--accept-loss"):
+        list(SqliteStore(large, FRAME).recover().objects)
+    ids, subscriptions = salvaged(large, caplog)
+    assert ids == [number for number in range(1, 3_001) if number != 77]
+    assert len(subscriptions) == 2_999
+    assert "1 rows of objects, 1 rows of subscriptions are lost" in caplog.text
+    assert large.with_name("store.db.damaged1").read_bytes() == damaged
+
+
+@pytest.mark.parametrize("how", ["zeros", "exchanged"])
+@pytest.mark.parametrize("kind", [13, 10], ids=["objects", "subscriptions"])
+def test_of_damaged_pages_all_other_rows_are_kept(large, caplog, how, kind):
+    leaves = pages_of(large, kind)
+    if how == "zeros":
+        data = bytearray(large.read_bytes())
+        data[leaves[7] * 4096 : leaves[7] * 4096 + 4096] = bytes(4096)
+        large.write_bytes(data)
+    else:
+        exchange(large, leaves[7], leaves[11])
+    ids, subscriptions = salvaged(large, caplog)
+    for kept, is_damaged in ((ids, kind == 13), (subscriptions, kind == 10)):
+        least = 3_000 - 2 * 3_000 // 10 if is_damaged else 3_000
+        assert least <= len(kept) <= 3_000 - (is_damaged and how == "zeros")
+    assert ids == sorted(set(ids))
+    assert "the loss is accepted" in caplog.text
+
+
+def test_of_a_store_without_a_first_page_nothing_can_be_read(large):
+    data = large.read_bytes()
+    large.write_bytes(bytes(4096) + data[4096:])
+    with pytest.raises(StoreError, match="restore a backup"):
+        SqliteStore(large, FRAME, accept_loss=True)
+    assert large.read_bytes() == bytes(4096) + data[4096:]
