@@ -136,7 +136,6 @@ class Server:
 
     async def _start(self, settings: ServerSettings, identity: Identity) -> None:
         _require_place(settings)
-        warn_of_sqlite()
         self._store = SqliteStore(
             settings.store, self._frame, tells=bool(settings.outlet), accept_loss=settings.accept_loss
         )
@@ -173,6 +172,7 @@ class Server:
         except BaseException:
             self._store.discard()
             raise
+        warn_of_sqlite()
         _log.info("service area: %s", _described(self._frame))
         _log.info(
             "serving on %s:%d: %d objects, %d parked subscriptions recovered from %s",

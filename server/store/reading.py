@@ -184,8 +184,9 @@ def subscriptions(database: sqlite3.Connection, path: str) -> Iterator[Subscript
         At the first row that is damaged; at the end, if one is lost.
     """
     with damage_named(path):
-        for rows in slices(database, "subscriptions", _SUBSCRIPTIONS_SEEN, _checksum_if_seen):
-            _, devices, numbers, kinds, specs, names, _, _ = zip(*rows, strict=True)
+        for rows in slices(database, "subscriptions", _SUBSCRIPTIONS_SEEN, subscription_checksum, 6):
+            _, devices, numbers, kinds, specs, names, seen_ms, checksums = zip(*rows, strict=True)
+            _require_seen(devices, seen_ms, checksums)
             parsed = _parsed("subscriptions", devices, specs)
             yield SubscriptionColumns(devices, _ints(numbers), _ints(kinds), parsed, names)
 
@@ -225,9 +226,15 @@ def last_seen_ms(database: sqlite3.Connection, path: str, device_id: str) -> int
 
 
 def slices(
-    database: sqlite3.Connection, table: str, query: str, checksum_of: Callable[..., int]
+    database: sqlite3.Connection,
+    table: str,
+    query: str,
+    checksum_of: Callable[..., int],
+    column_count: int | None = None,
 ) -> Iterator[Rows]:
     """Read rows that begin with their checksums, verified; at the end, that none is lost.
+
+    Checksums are of so many columns, with their own; of all by default.
 
     Raises
     ------
@@ -239,7 +246,7 @@ def slices(
     latest = None
     cursor = database.execute(query)
     while rows := cursor.fetchmany(_SLICE):
-        total += verified(rows, table, checksum_of)
+        total += verified(rows, table, checksum_of, column_count)
         keys = list(map(key_of, rows))
         require_ascending(table, keys if latest is None else [latest, *keys])
         latest = keys[-1]
@@ -255,19 +262,12 @@ def require_ascending(table: str, keys: list[Any]) -> None:
         raise Damage(f"row {key!r} of {table} is not where it belongs")
 
 
-def _checksum_if_seen(
-    device_id: str,
-    subscription_id: int,
-    kind: int,
-    spec: str,
-    name: str,
-    heard_ms: int,
-    heard: int,
-) -> int:
-    """Return the checksum of a subscription. Raises ValueError if when its device was seen is wrong."""
-    if heard_checksum(device_id, heard_ms) != heard:
-        raise ValueError
-    return subscription_checksum(device_id, subscription_id, kind, spec, name)
+def _require_seen(devices: Sequence[str], seen_ms: Sequence[int], checksums: Sequence[int]) -> None:
+    """Verify when devices were seen."""
+    found = list(map(heard_checksum, devices, seen_ms))
+    if found != list(checksums):
+        wrong = next(i for i, one in enumerate(found) if one != checksums[i])
+        raise Damage(f"when device {devices[wrong]!r} was heard of is not what was written")
 
 
 def require_outlet(database: sqlite3.Connection, latest: int) -> None:
@@ -279,12 +279,14 @@ def require_outlet(database: sqlite3.Connection, latest: int) -> None:
         raise Damage(f"outlet has {len(numbers)} rows, not all of {numbers[0]} to {latest}")
 
 
-def verified(rows: Rows, table: str, checksum_of: Callable[..., int]) -> int:
+def verified(
+    rows: Rows, table: str, checksum_of: Callable[..., int], column_count: int | None = None
+) -> int:
     """Verify rows that begin with their checksums; return the sum of these."""
     total = 0
     for row in rows:
         try:
-            found = checksum_of(*row[1:])
+            found = checksum_of(*row[1:column_count])
         except (struct.error, TypeError, ValueError):
             found = None  # not even of the kinds that were written
         if found is None or found != row[0]:

@@ -397,6 +397,9 @@ class SqliteStore:
         self._stop_tree_check()
         if self._upkeep is not None:
             self._upkeep.close()
+        if self._mark is not None:
+            with contextlib.suppress(OSError):  # an older one claims less
+                self._mark.sync()
         self._opened.close()
 
     def _stop_tree_check(self) -> None:

@@ -103,7 +103,7 @@ def build(folder: Path, seed: int) -> Evidence:
     middle = _files(path)
     store._upkeep._checkpoint()
     for left in range(24, 0, -1):
-        _commit(store, model, rng, 6)
+        _commit(store, model, rng, 6, is_one=left <= _KEPT + 1)
         if 1 < left <= _KEPT + 1:
             marks.append(_files(path)["-mark"])
             earlier_rows.append(rows_of(path))
@@ -149,9 +149,18 @@ def _require_model(rows: dict[str, list[tuple[Any, ...]]], model: Model) -> None
 
 
 def _commit(
-    store: SqliteStore, model: Model, rng: random.Random, count: int, *, may_forget: bool = False
+    store: SqliteStore,
+    model: Model,
+    rng: random.Random,
+    count: int,
+    *,
+    may_forget: bool = False,
+    is_one: bool = False,
 ) -> None:
-    """Commit what happens to objects and devices. A device that is deleted takes the log with it."""
+    """Commit what happens to objects and devices, and at times, unless it is to be one, to the outlet.
+
+    A device that is deleted takes the log with it.
+    """
     model.time_ms += rng.randrange(1, _HOURS_MS)
     rows: list[Mutation] = [*_retracted(model, rng, count // 3), *_published(model, rng, count)]
     model.pending += [
@@ -169,7 +178,7 @@ def _commit(
     if rng.random() < 0.5:
         rows.append(SetTime(model.time_ms + rng.randrange(999)))
     store.commit(rows, model.time_ms)
-    if rng.random() < 0.5 and len(model.pending) > 40:
+    if not is_one and rng.random() < 0.5 and len(model.pending) > 40:
         count = rng.randrange(1, len(model.pending))
         store.commit([DeleteTold(store._told_number + count)], model.time_ms)
         del model.pending[:count]

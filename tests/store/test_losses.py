@@ -404,7 +404,7 @@ def test_when_a_device_was_seen_is_verified_at_the_start(large):
     database.commit()
     database.close()
     store = SqliteStore(large, FRAME)
-    with pytest.raises(StoreError, match="row 'd0100' of subscriptions is not what was written"):
+    with pytest.raises(StoreError, match="when device 'd0100' was heard of is not what was written"):
         list(store.recover().subscriptions)
     store.discard()
 
