@@ -24,7 +24,8 @@ from server.store.checksums import (
     outlet_checksum,
     subscription_checksum,
 )
-from server.store.losses import Losses
+from server.store.losses import Losses, look
+from server.store.mark import Mark
 
 _PART = ".salvaged"
 _DAMAGED = ".damaged"
@@ -61,6 +62,25 @@ _TABLES = (
     ),
 )
 _SUBSCRIPTIONS = "checksum, device_id, subscription_id, kind, spec, name, heard_ms, heard_checksum"
+
+
+def existing(path: str, frame: Frame, *, accept_loss: bool) -> Mark | None:
+    """Look at the files of a store before SQLite opens them to write; return its mark, if it has one.
+
+    Raises
+    ------
+    StoreError
+        If it has lost something acknowledged and that is not accepted, is in use, or has several names.
+    """
+    found = Losses(path, is_accepted=accept_loss)
+    if not Path(path).exists():
+        return look(found)
+    files.warn_if_open_to_others(path)
+    with files.held(path):
+        known = look(found)
+        if accept_loss and files.size_of(path):
+            salvage(found, frame)
+    return known
 
 
 def salvage(losses: Losses, frame: Frame) -> None:

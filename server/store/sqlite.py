@@ -10,7 +10,6 @@ but for `overdue`.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import sqlite3
 import threading
@@ -21,16 +20,12 @@ from typing import TypeVar
 
 from safe_region.frame import Frame
 from server.errors import StoreError
-from server.model import LiveObject
-from server.store import files, log_frames, losses, opening, reading, schema
+from server.store import files, log_frames, opening, reading, rows, schema
 from server.store import mark as marks
-from server.store.areas import encoded_area
 from server.store.checksums import (
     heard_checksum,
     idf_checksum,
-    object_checksum,
     outlet_checksum,
-    subscription_checksum,
 )
 from server.store.mutations import (
     DeleteDevice,
@@ -48,7 +43,7 @@ from server.store.mutations import (
     SetTime,
     SubscriptionColumns,
 )
-from server.store.salvage import salvage
+from server.store.salvage import existing
 from server.store.trees import TreeCheck
 from server.store.upkeep import Upkeep
 
@@ -64,8 +59,6 @@ _FREE_SHARE = 4
 _FREE_MIN = 256
 _GIVEN_BACK = 64
 """Pages given back by a commit: under a millisecond."""
-
-_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _DELETE_IDF = "DELETE FROM idf"
 _PUT_IDF = "INSERT INTO idf VALUES (?, ?, ?)"
@@ -120,7 +113,13 @@ class SqliteStore:
         self._store_id, self._commit_count, self._next_object_id = "", 0, 1
         with contextlib.ExitStack() as opened:
             try:
-                known = self._require_intact(opened, frame, accept_loss)
+                known = None
+                if self.path != opening.MEMORY:
+                    opened.enter_context(files.locked(self.path))
+                    known = existing(self.path, frame, accept_loss=accept_loss)
+                    self._is_new = files.create_private(self.path)
+                    opened.callback(self._remove_what_is_new)
+                    opened.enter_context(files.held(self.path))
                 was_killed = files.size_of(f"{self.path}{files.LOG}") > 0
                 self._database = opened.enter_context(contextlib.closing(opening.connected(self.path)))
                 opening.prepare(self._database, self.path, frame, known)
@@ -131,32 +130,6 @@ class SqliteStore:
                 raise StoreError(f"store {self.path} cannot be used: {files.explained(error)}") from error
             self._is_discarded = False
             self._opened = opened.pop_all()
-
-    def _require_intact(
-        self,
-        opened: contextlib.ExitStack,
-        frame: Frame,
-        accept_loss: bool,  # noqa: FBT001
-    ) -> marks.Mark | None:
-        """Hold the files, and look at them before SQLite does; return the mark."""
-        if self.path == opening.MEMORY:
-            return None
-        opened.enter_context(files.locked(self.path))
-        found = losses.Losses(self.path, is_accepted=accept_loss)
-        if Path(self.path).exists():
-            files.warn_if_open_to_others(self.path)
-            with files.held(self.path):
-                known = losses.look(found)
-                if accept_loss and files.size_of(self.path):
-                    salvage(found, frame)
-            opened.enter_context(files.held(self.path))
-        else:
-            known = losses.look(found)
-        if files.create_private(self.path):
-            self._is_new = True
-            opened.callback(self._remove_what_is_new)
-            opened.enter_context(files.held(self.path))
-        return known
 
     def _read_numbers(self) -> None:
         database = self._database
@@ -306,7 +279,7 @@ class SqliteStore:
             found = write(_DELETE_OBJECT, [(one.object_id,) for one in deleted])
             _require_deleted("objects", found.rowcount, len(deleted))
         if puts:
-            write(_PUT_OBJECT, [_object_values(item) for item in puts])
+            write(_PUT_OBJECT, [rows.object_values(item) for item in puts])
             highest = max(item.object_id for item in puts)
             self._next_object_id = highest + 1
             opening.put_meta(self._database, schema.META_NEXT_ID, str(self._next_object_id))
@@ -355,7 +328,7 @@ class SqliteStore:
         if forgotten:
             write(_DELETE_DEVICE, [(one.device_id,) for one in forgotten])
         if standing:
-            write(_PUT_SUBSCRIPTION, [_subscription_values(one, time_ms) for one in standing])
+            write(_PUT_SUBSCRIPTION, [rows.subscription_values(one, time_ms) for one in standing])
         if heard:
             before_ms = time_ms - _HEARD_STEP_MS
             devices = [one.device_id for one in heard]
@@ -374,15 +347,15 @@ class SqliteStore:
 
     def _keep_for_the_outlet(self, mutations: Sequence[Mutation], time_ms: int) -> None:
         """Keep what happens to objects, in order, until it was told."""
-        rows: list[tuple[object, ...]] = []
+        told: list[tuple[object, ...]] = []
         for one in mutations:
             if isinstance(one, PutObject | DeleteObject):
-                happened = _happened(self._number + len(rows) + 1, one, time_ms)
-                rows.append((happened.number, outlet_checksum(*happened), *happened[1:]))
-        if rows:
-            self._database.executemany(_PUT_OUTLET, rows)
-            opening.put_meta(self._database, schema.META_OUTLET, str(rows[-1][0]))
-            self._number += len(rows)
+                happened = rows.happened(self._number + len(told) + 1, one, time_ms)
+                told.append((happened.number, outlet_checksum(*happened), *happened[1:]))
+        if told:
+            self._database.executemany(_PUT_OUTLET, told)
+            opening.put_meta(self._database, schema.META_OUTLET, str(told[-1][0]))
+            self._number += len(told)
 
     def _give_back_pages(self) -> None:
         (free,) = self._database.execute("PRAGMA freelist_count").fetchone()
@@ -427,26 +400,3 @@ def _require_deleted(table: str, count: int, expected: int) -> None:
 
 def _of(mutations: Sequence[Mutation], sought: type[_Sought]) -> list[_Sought]:
     return [one for one in mutations if isinstance(one, sought)]
-
-
-def _happened(number: int, one: PutObject | DeleteObject, time_ms: int) -> Happened:
-    if isinstance(one, DeleteObject):
-        action = "expire" if one.has_expired else "retract"
-        return Happened(number, action, one.object_id, time_ms, "", b"")
-    item = one.item
-    said = _encoded([item.lon, item.lat, item.keywords, item.expiry_ms - item.created_ms])
-    return Happened(number, "publish", item.object_id, item.created_ms, said, item.payload)
-
-
-def _object_values(item: LiveObject) -> tuple[object, ...]:
-    words = _encoded(item.keywords)
-    times = (item.created_ms, item.expiry_ms)
-    place = (item.lon, item.lat)
-    said = (*place, words, *times, item.payload, item.key, encoded_area(item.area), item.owner)
-    return (item.object_id, object_checksum(item.object_id, *said), *said)
-
-
-def _subscription_values(put: PutSubscription, time_ms: int) -> tuple[object, ...]:
-    said = (put.device_id, put.subscription_id, put.kind, put.spec, put.name)
-    heard = (time_ms, heard_checksum(put.device_id, time_ms))
-    return (*said[:2], subscription_checksum(*said), *said[2:], *heard)

@@ -326,14 +326,15 @@ def last_commits_after_a_power_cut(evidence: Evidence, rng: random.Random) -> Fi
     """Return files whose mark lacks some commits, and a log that is damaged in the last."""
     files = dict(evidence.killed)
     log = files["-wal"]
-    files["-mark"] = rng.choice(evidence.earlier_marks)
-    start, end = commits_of(log)[-2:]
+    lacking = rng.randrange(1, len(evidence.earlier_marks) + 1)
+    files["-mark"] = evidence.earlier_marks[-lacking]
+    ends = commits_of(log)
     if rng.random() < 0.5:
-        return files | {"-wal": _flipped(log, rng.randrange(start, end), rng)}
-    return files | {"-wal": log[: rng.randrange(start, end)]}
+        return files | {"-wal": _flipped(log, rng.randrange(ends[-2], ends[-1]), rng)}
+    return files | {"-wal": log[: rng.randrange(ends[-1 - lacking], ends[-1])]}
 
 
 ACCEPTED: dict[str, Damage] = {
-    "after a power cut: the last commit, not yet in the mark": last_commits_after_a_power_cut
+    "after a power cut: last commits that the mark lacks": last_commits_after_a_power_cut
 }
-"""What cannot be told from a transaction that was in progress: an earlier moment is served."""
+"""What looks like a transaction that was in progress: an earlier moment is served."""
