@@ -174,8 +174,10 @@ def held(path: str) -> Iterator[None]:
 
             try:
                 fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            except BlockingIOError as error:
                 raise StoreError(f"store {path} cannot be used: {_IN_USE}") from error
+            except OSError as error:  # a file system without such locks
+                _log.warning("store %s is locked under its name only: %s", path, error)
         yield
     finally:
         os.close(number)

@@ -81,7 +81,10 @@ def examine(path: str) -> LogState:
 
 def cut(path: str, end_bytes: int) -> None:
     """Cut off what lies behind the last commit, durably."""
-    number = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        number = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
     try:
         if os.fstat(number).st_size > end_bytes:
             os.ftruncate(number, end_bytes)

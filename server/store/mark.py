@@ -14,6 +14,7 @@ also has the next id and the latest time, so that neither goes back when a loss 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import struct
@@ -81,7 +82,8 @@ class MarkFile:
     def __init__(self, path: str) -> None:
         name = f"{path}{files.MARK}"
         if files.create_private(name):
-            files.sync_folder(path)
+            with contextlib.suppress(OSError):  # a file system that cannot sync folders
+                files.sync_folder(path)
         self._number = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         os.ftruncate(self._number, _BYTES)
 

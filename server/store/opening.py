@@ -10,7 +10,7 @@ from pathlib import Path
 
 from safe_region.frame import Area, Frame
 from server.errors import StoreError
-from server.store import checksums, migrations, reading, schema
+from server.store import checksums, log_frames, migrations, reading, schema
 from server.store.mark import Mark, new_store_id
 
 _log = logging.getLogger(__name__)
@@ -181,6 +181,8 @@ def _make_incremental(database: sqlite3.Connection, path: str) -> None:
         database.execute("VACUUM")
     except sqlite3.Error as error:
         _log.warning("store %s will not shrink until there is room to write it anew: %s", path, error)
+        log = f"{path}-wal"
+        log_frames.cut(log, log_frames.examine(log).end_bytes)  # what it has left there
 
 
 def stored_area(database: sqlite3.Connection, path: str) -> Area:
