@@ -279,6 +279,36 @@ def test_a_power_cut_is_never_refused(tmp_path, sector, has_mark):
         store.close()
 
 
+@pytest.mark.parametrize("sector", [512, 4096])
+def test_a_power_cut_while_the_log_is_copied_is_never_refused(tmp_path, sector):
+    """The database has any sectors of what is copied; the log, which is synced, has all of it."""
+    rng = random.Random(sector)
+    path = tmp_path / "store.db"
+    store = SqliteStore(path, FRAME)
+    for number in range(1, 101):
+        store.commit([PutObject(an_object(number, LATE_MS, rng.randbytes(rng.randrange(3_000))))], 7)
+        if number == 40:
+            store._upkeep._checkpoint()
+            before = path.read_bytes()
+    log, mark = beside(path, "-wal").read_bytes(), beside(path, "-mark").read_bytes()
+    store._upkeep._copy()
+    after = path.read_bytes()
+    store.close()
+    assert len(after) > len(before)
+    for share in (0.0, 0.1, 0.5, 0.5, 0.9, 1.0):
+        mixed = bytearray(before)
+        for place in range(0, len(after), sector):
+            if rng.random() < share:
+                mixed += bytes(max(0, place + sector - len(mixed)))
+                mixed[place : place + sector] = after[place : place + sector]
+        path.write_bytes(mixed)
+        beside(path, "-wal").write_bytes(log)
+        beside(path, "-mark").write_bytes(mark)
+        beside(path, "-shm").unlink(missing_ok=True)
+        assert recovered_ids(path) == list(range(1, 101))
+        assert check(path, quiet) == []
+
+
 def test_a_kill_after_a_transaction_that_was_rolled_back_is_not_refused(tmp_path):
     """It has spilled pages into the log, and a shorter one follows: frames behind it are not damage."""
     path = tmp_path / "store.db"
