@@ -69,7 +69,7 @@ def _copy(source: Path, target: Path, progress: Progress, *, accept_loss: bool) 
     if not source.is_file():
         raise StoreError(f"store {source} is not there")
     _require_folder(target)
-    part = target.with_name(f"{target.name}.part")
+    part = target.with_name(f"{target.name}{files.PART}")
     try:
         part.unlink(missing_ok=True)
         number = files.open_private(str(part))

@@ -34,6 +34,7 @@ INDEX = "-shm"
 JOURNAL = "-journal"
 MARK = "-mark"
 LOCK = ".lock"
+PART = ".part"
 """What files beside a store are called, after the store."""
 
 BESIDE = (LOG, INDEX, JOURNAL, MARK)
@@ -123,6 +124,14 @@ def locked(path: str) -> Iterator[None]:
         raise StoreError(f"store {path} cannot be used: {explained(error)}") from error
     with contextlib.closing(lock):
         yield
+
+
+def drop_part(path: str) -> None:
+    """Remove the second name of a store that a restore has left which was killed at its very end."""
+    part = f"{path}{PART}"
+    with contextlib.suppress(FileNotFoundError):
+        if Path(part).samefile(path) and not Path(part).is_symlink():
+            Path(part).unlink()
 
 
 def in_use(path: str) -> bool:

@@ -1,13 +1,16 @@
 """What is intact of a store whose rows are damaged, in a new file. Only when a loss is accepted.
 
 Every row that can be read and is what was written is kept, and so is every setting; what is lost is
-counted by table and logged. The damaged file is renamed, not removed. O(rows), twice: the store is
+counted by table and logged. A copy of the damaged file is kept. O(rows), twice: the store is
 checked first.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
+import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +29,8 @@ from server.store.checksums import (
 )
 from server.store.losses import Losses, look
 from server.store.mark import Mark
+
+_log = logging.getLogger(__name__)
 
 _PART = ".salvaged"
 _DAMAGED = ".damaged"
@@ -76,6 +81,7 @@ def existing(path: str, frame: Frame, *, accept_loss: bool) -> Mark | None:
     if not Path(path).exists():
         return look(found)
     files.warn_if_open_to_others(path)
+    files.drop_part(path)
     with files.held(path):
         known = look(found)
         if accept_loss and files.size_of(path):
@@ -205,14 +211,27 @@ def _is_intact(row: Row, table: str, checksum_of: Callable[..., int]) -> bool:
 
 
 def _exchange(path: str, part: str) -> None:
-    """Give the new file the name, and the damaged one another."""
+    """Give the new file the name, and keep a copy of the damaged one: at no moment there is none."""
     number = 1
     while Path(f"{path}{_DAMAGED}{number}").exists():
         number += 1
     for suffix in ("", files.LOG):
         if Path(f"{path}{suffix}").exists():
-            Path(f"{path}{suffix}").rename(f"{path}{_DAMAGED}{number}{suffix}")
-    for name in (f"{path}{files.INDEX}", f"{part}{files.LOG}", f"{part}{files.INDEX}"):
+            _copied(f"{path}{suffix}", f"{path}{_DAMAGED}{number}{suffix}")
+    for name in (
+        f"{part}{files.LOG}",
+        f"{part}{files.INDEX}",
+        f"{path}{files.INDEX}",
+        f"{path}{files.LOG}",
+    ):
         Path(name).unlink(missing_ok=True)
     Path(part).rename(path)
     files.sync_folder(path)
+    _log.warning("the damaged store is kept as %s%s%d", path, _DAMAGED, number)
+
+
+def _copied(name: str, copy: str) -> None:
+    with open(name, "rb") as source, os.fdopen(files.open_private(copy), "wb") as target:  # noqa: PTH123
+        shutil.copyfileobj(source, target)
+        target.flush()
+        os.fsync(target.fileno())

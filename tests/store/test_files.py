@@ -147,6 +147,18 @@ def test_a_store_that_is_served_is_refused_under_another_name(path, tmp_path, li
     assert not (tmp_path / "other" / "link.db-wal").exists(), "its log is where the store is"
 
 
+def test_the_name_that_a_killed_restore_has_left_is_removed(path, tmp_path):
+    """A copy gets its name before its part loses its own."""
+    SqliteStore(path, FRAME).close()
+    backup(path, tmp_path / "again.db", quiet)
+    os.link(tmp_path / "again.db", tmp_path / "again.db.part")
+    SqliteStore(tmp_path / "again.db", FRAME).close()
+    assert not (tmp_path / "again.db.part").exists()
+    (tmp_path / "again.db.part").touch()  # of a copy that is in progress
+    SqliteStore(tmp_path / "again.db", FRAME).close()
+    assert (tmp_path / "again.db.part").exists()
+
+
 OTHER = """
 import sys
 from pathlib import Path

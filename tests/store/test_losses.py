@@ -477,6 +477,9 @@ def test_a_damaged_row_is_the_only_one_lost(large, caplog):
     assert len(subscriptions) == 2_999
     assert "1 rows of objects, 1 rows of subscriptions are lost" in caplog.text
     assert large.with_name("store.db.damaged1").read_bytes() == damaged
+    assert f"the damaged store is kept as {large}.damaged1" in caplog.text
+    for one in large.parent.iterdir():
+        assert one.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("how", ["zeros", "exchanged"])
