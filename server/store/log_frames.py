@@ -14,8 +14,8 @@ commit when it opens a log, and after a transaction that it has rolled back. So 
 present salts behind the last acknowledged commit are of *one* transaction, of which a kill leaves the
 beginning and a power cut any subset of the sectors (the others read as zeros, as the file's end, or as
 they were before). Its only frame with a mark of a commit is its last one. The header is synced before
-the first frame is written. (SQLite repeats the last frame of a commit up to the end of a sector only where
-it is compiled without powersafe overwrite, which no system that is served here does.)
+the first frame is written. (SQLite would repeat the last frame of a commit up to the end of a sector
+where it does not assume powersafe overwrite: connections are opened so that it does.)
 
 **What is damage**, therefore, and never left by a crash:
 

@@ -43,11 +43,15 @@ def connected(path: str, *, read_only: bool = False) -> sqlite3.Connection:
     StoreError
         If it cannot be opened.
     """
-    # To SQLite a name is an URI only if it is asked for, so what is in a name does not matter.
-    name = f"file:{_quoted(path)}?mode=ro" if read_only else path
+    # The log is examined under the assumption that commits are not padded to sectors (psow).
+    name = f"file:{_quoted(path)}?psow=1{'&mode=ro' if read_only else ''}"
     try:
         return sqlite3.connect(
-            name, uri=read_only, isolation_level=None, check_same_thread=False, timeout=_WAIT_S
+            path if path == MEMORY else name,
+            uri=path != MEMORY,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=_WAIT_S,
         )
     except sqlite3.Error as error:
         raise StoreError(f"store {path} cannot be opened: {error}") from error
