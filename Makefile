@@ -25,6 +25,7 @@ TEXTS ?=
 SECURE ?=
 KILLS ?= 100
 OTHERS ?= 20
+DAMAGES ?= 2000
 SINCE ?=
 INPUTS ?= 1040000
 JOBS ?= 3
@@ -143,6 +144,10 @@ soak: $(STAMP)  ## Half an hour of mixed load; fails if the server's memory grow
 chaos: $(STAMP)  ## Strike real servers with faults, audit after each, half an hour (KILLS=100 OTHERS=20 DEVICES=200)
 	$(BIN)/python -m tests.chaos --kills $(KILLS) --others $(OTHERS) --devices $(DEVICES) --seed $(SEED) \
 		--json runs/chaos.json
+
+damages: $(STAMP)  ## Damage a store's files in all ways that know the format, some minutes (DAMAGES=2000 SEED=1)
+	mkdir -p runs
+	$(BIN)/python -m tests.chaos.damages --damages $(DAMAGES) --seed $(SEED) --json runs/damages.json
 
 # Kernels are compiled before, by all cores: tests would compile them one after the other.
 COMPILE := $(BIN)/nearcast compile --object-index all --subscription-index all --clause-index all

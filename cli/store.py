@@ -13,6 +13,9 @@ from cli.failures import reported
 from cli.progress import bars
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
+_accept_loss = click.option(
+    "--accept-loss", is_flag=True, help="Continue with what is intact; what is lost is a warning."
+)
 
 
 @click.group()
@@ -23,7 +26,8 @@ def store() -> None:
 @store.command(epilog="Example: nearcast store backup nearcast.db backups/monday.db")
 @click.argument("source", metavar="STORE", type=_PATH)
 @click.argument("target", metavar="BACKUP", type=_PATH)
-def backup(source: Path, target: Path) -> None:
+@_accept_loss
+def backup(source: Path, target: Path, *, accept_loss: bool) -> None:
     """Copy STORE to the file BACKUP, while a server goes on writing or not.
 
     The copy has everything that was acknowledged before it began. It is checked before it gets its name.
@@ -32,14 +36,15 @@ def backup(source: Path, target: Path) -> None:
     from server.store import backup as copy  # noqa: PLC0415
 
     with reported(StoreError), bars() as progress:
-        copy(source, target, progress)
+        copy(source, target, progress, accept_loss=accept_loss)
     click.echo(f"{target}: {target.stat().st_size:,} bytes")
 
 
 @store.command(epilog="Example: nearcast store restore backups/monday.db nearcast.db")
 @click.argument("source", metavar="BACKUP", type=_PATH)
 @click.argument("target", metavar="STORE", type=_PATH)
-def restore(source: Path, target: Path) -> None:
+@_accept_loss
+def restore(source: Path, target: Path, *, accept_loss: bool) -> None:
     """Make STORE of the file BACKUP. There must be no STORE: move a damaged one away first.
 
     The backup is checked first; the store is there whole, or not at all.
@@ -48,7 +53,7 @@ def restore(source: Path, target: Path) -> None:
     from server.store import restore as copy  # noqa: PLC0415
 
     with reported(StoreError), bars() as progress:
-        copy(source, target, progress)
+        copy(source, target, progress, accept_loss=accept_loss)
     click.echo(f"{target}: {target.stat().st_size:,} bytes")
 
 
@@ -72,7 +77,8 @@ def check(path: Path) -> None:
 
 @store.command(epilog="Example: nearcast store compact nearcast.db")
 @click.argument("path", metavar="STORE", type=_PATH)
-def compact(path: Path) -> None:
+@_accept_loss
+def compact(path: Path, *, accept_loss: bool) -> None:
     """Write STORE again, as small as it can be, with nothing of what was deleted.
 
     No server may have it open.
@@ -81,7 +87,7 @@ def compact(path: Path) -> None:
     from server.store import compact as compacted  # noqa: PLC0415
 
     with reported(StoreError):
-        compacted(path)
+        compacted(path, accept_loss=accept_loss)
     click.echo(f"{path}: {path.stat().st_size:,} bytes")
 
 

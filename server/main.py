@@ -37,7 +37,7 @@ from server.runtime.lifecycle import ServerState
 from server.runtime.retention import Retention
 from server.runtime.warmup import logged, ready_kernels
 from server.settings import ServerSettings
-from server.store import SqliteStore
+from server.store import SqliteStore, require_database, warn_of_sqlite
 from server.transport import Listener
 from server.transport.wire_walk import warm_up_walk
 
@@ -140,7 +140,9 @@ class Server:
 
     async def _start(self, settings: ServerSettings, identity: Identity) -> None:
         _require_place(settings)
-        self._store = SqliteStore(settings.store, self._frame, tells=bool(settings.outlet))
+        self._store = SqliteStore(
+            settings.store, self._frame, tells=bool(settings.outlet), accept_loss=settings.accept_loss
+        )
         try:
             feeds = _opened_feeds(settings)
             options = _engine_options(settings, self._frame, self._limits)
@@ -178,6 +180,7 @@ class Server:
         except BaseException:
             self._store.discard()
             raise
+        warn_of_sqlite()
         _log.info("service area: %s", _described(self._frame))
         _log.info(
             "serving on %s:%d: %d objects, %d parked subscriptions recovered from %s",
@@ -274,6 +277,8 @@ def _require_place(settings: ServerSettings) -> None:
             raise StoreError(f"store is {str(path)!r}, must be a file: that is a folder")
         if path.exists():
             return
+        if not settings.accept_loss:
+            require_database(path)
         if not settings.create:
             raise StoreError(
                 f"store is {str(path)!r}, must exist: there is no such file; --create makes a new store"

@@ -88,6 +88,11 @@ class ServerSettings(BaseSettings):
         description="Make the store, and folders on the way to it, if there is none. Without, a path "
         "that does not exist is an error: a mistake in it must not become an empty server.",
     )
+    accept_loss: bool = Field(
+        False,
+        description="Start with what is intact of a store that is damaged, once: what is lost is logged. "
+        "Without, a store that has lost anything acknowledged is an error that names it.",
+    )
     virtual_time: bool = Field(False, description="Let AdvanceClock drive the time.")
     buffer_extra: Annotated[int | Literal["auto"], Shown(limit=_BUFFER_EXTRA)] = Field(
         "auto",

@@ -4,6 +4,17 @@ from server.store.checking import check
 from server.store.compacting import compact
 from server.store.copies import backup, restore
 from server.store.facts import facts
+from server.store.losses import require_database
 from server.store.sqlite import SqliteStore
+from server.store.sqlite_version import warn_of_sqlite
 
-__all__ = ["SqliteStore", "backup", "check", "compact", "facts", "restore"]
+__all__ = [
+    "SqliteStore",
+    "backup",
+    "check",
+    "compact",
+    "facts",
+    "require_database",
+    "restore",
+    "warn_of_sqlite",
+]

@@ -16,7 +16,7 @@ from typing import Any
 from safe_region.earth import Bounds
 from safe_region.frame import Area
 from server.errors import StoreError
-from server.store import migrations, opening, reading, schema
+from server.store import files, losses, migrations, opening, reading, schema
 from server.store.areas import decoded_area
 from server.store.checksums import (
     heard_checksum,
@@ -43,10 +43,17 @@ def check(path: Path, progress: Progress) -> list[str]:
     StoreError
         If it is not there, is no store, or not of this version.
     """
+    name = files.resolved(path)
+    losses.require_database(name)
     if not path.is_file():
         raise StoreError(f"store {path} is not there")
+    found = []
+    try:
+        losses.look_only(losses.Losses(name, is_accepted=False))
+    except StoreError as error:
+        found.append(str(error))
     with contextlib.closing(opening.connected(str(path), read_only=True)) as database:
-        return problems(database, str(path), progress)
+        return found + problems(database, str(path), progress)
 
 
 def problems(database: sqlite3.Connection, path: str, progress: Progress) -> list[str]:
@@ -73,7 +80,7 @@ def problems(database: sqlite3.Connection, path: str, progress: Progress) -> lis
                 break
         database.execute("ROLLBACK")
     except (sqlite3.Error, UnicodeError) as error:
-        found.append(f"the file is damaged: {error}")
+        found.append(f"the file is damaged: {reading.without_values(error)}")
     return found
 
 
@@ -86,7 +93,7 @@ def older_problems(database: sqlite3.Connection, version: int) -> list[str]:
     except reading.Damage as damage:
         found.append(str(damage))
     except (sqlite3.Error, UnicodeError) as error:
-        found.append(f"the file is damaged: {error}")
+        found.append(f"the file is damaged: {reading.without_values(error)}")
     return found
 
 

@@ -11,27 +11,31 @@ import sqlite3
 from pathlib import Path
 
 from server.errors import StoreError
-from server.store import opening
-from server.store.sqlite import locked
+from server.store import files, losses, opening
 
 
-def compact(path: Path) -> None:
+def compact(path: Path, *, accept_loss: bool = False) -> None:
     """Write a store again, as small as it can be. O(rows); needs as much space again meanwhile.
 
     Raises
     ------
     StoreError
-        If it is not there, is no store, is in use, or cannot be written; it is as it was.
+        If it is not there, is no store, is in use, has lost something that is not accepted, or cannot be
+        written; it is as it was.
     """
-    name = str(path)
+    name = files.resolved(path)
+    files.require_one_name(name)
+    losses.require_database(name)
     if not path.is_file():
         raise StoreError(f"store {name} is not there")
     try:
-        with contextlib.closing(opening.connected(name)) as database:
+        with contextlib.closing(opening.connected(name, read_only=True)) as database:
             opening.require_store(database, name)
-            with contextlib.closing(locked(name)):
+        with files.locked(name), files.held(name):
+            losses.look(losses.Losses(name, is_accepted=accept_loss))
+            with contextlib.closing(opening.connected(name)) as database:
                 database.execute("PRAGMA secure_delete=ON")
                 database.execute("VACUUM")
                 database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.Error as error:
+    except (OSError, sqlite3.Error) as error:
         raise StoreError(f"store {name} cannot be compacted: {error}") from error

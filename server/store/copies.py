@@ -15,42 +15,42 @@ import sqlite3
 from pathlib import Path
 
 from server.errors import StoreError
-from server.store import opening
+from server.store import files, losses, opening
 from server.store.checking import Progress, older_problems, problems
 from server.store.schema import SCHEMA_VERSION
-from server.store.sqlite import locked
 
 _PAGES = 512
 """Copied in one go: progress is told between."""
 
 
-def backup(source: Path, target: Path, progress: Progress) -> None:
+def backup(source: Path, target: Path, progress: Progress, *, accept_loss: bool = False) -> None:
     """Copy a store, whether or not a server has it open.
 
     Raises
     ------
     StoreError
-        If the target is there already, the source is no store or damaged, or the copy cannot be written.
+        If the target is there already, the source is no store or damaged, has lost something that is not
+        accepted, or the copy cannot be written.
     """
     _require_free(target)
-    _copy(source, target, progress)
+    _copy(source, target, progress, accept_loss=accept_loss)
 
 
-def restore(source: Path, target: Path, progress: Progress) -> None:
+def restore(source: Path, target: Path, progress: Progress, *, accept_loss: bool = False) -> None:
     """Make a store of a backup, where there is none.
 
     Raises
     ------
     StoreError
-        If there is a store, or the rest of one; if the backup is no store or damaged; if the store cannot
-        be written.
+        If there is a store, or the rest of one; if the backup is no store or damaged, or has lost
+        something that is not accepted; if the store cannot be written.
     """
     # The log of another store would be taken for that of this one.
-    for suffix in ("", "-wal", "-shm", "-journal"):
+    for suffix in ("", *files.BESIDE):
         _require_free(target.with_name(target.name + suffix))
     _require_folder(target)
-    with contextlib.closing(locked(str(target))):
-        _copy(source, target, progress)
+    with files.locked(files.resolved(target)):
+        _copy(source, target, progress, accept_loss=accept_loss)
 
 
 def _require_free(path: Path) -> None:
@@ -63,20 +63,28 @@ def _require_folder(target: Path) -> None:
         raise StoreError(f"{target} cannot be written: there is no folder {target.parent}, make it first")
 
 
-def _copy(source: Path, target: Path, progress: Progress) -> None:
+def _copy(source: Path, target: Path, progress: Progress, *, accept_loss: bool) -> None:
+    name = files.resolved(source)
+    losses.look_only(losses.Losses(name, is_accepted=accept_loss))
     if not source.is_file():
         raise StoreError(f"store {source} is not there")
     _require_folder(target)
-    part = target.with_name(f"{target.name}.part")
+    part = target.with_name(f"{target.name}{files.PART}")
     try:
         part.unlink(missing_ok=True)
+        number = files.open_private(str(part))
         try:
-            _copy_pages(source, part, progress)
-            _sync(part)
-            os.link(part, target)  # unlike a rename it fails if the name is taken
+            _copy_pages(Path(name), part, progress)
+            os.fsync(number)
+            if not files.is_same(number, str(part)):
+                raise StoreError(
+                    f"{part} was exchanged meanwhile: copy into a folder that is yours alone"
+                )
+            os.link(part, target, follow_symlinks=False)  # unlike a rename it fails if the name is taken
         finally:
             part.unlink(missing_ok=True)
-        _sync(target.parent)
+            os.close(number)
+        files.sync_folder(str(target))
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"store {source} cannot be copied to {target}: {error}") from error
 
@@ -102,12 +110,3 @@ def _copy_pages(source: Path, part: Path, progress: Progress) -> None:
         if found:
             more = f", and {len(found) - 1} more" if len(found) > 1 else ""
             raise StoreError(f"store {source} is damaged: {found[0]}{more}")
-
-
-def _sync(path: Path) -> None:
-    """Make a file, or the names in a folder, durable."""
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

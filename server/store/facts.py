@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 from server.errors import StoreError
-from server.store import opening, reading, schema
+from server.store import files, losses, opening, reading, schema
 
 _COUNTS = {
     "objects": "SELECT count(*) FROM objects",
@@ -30,6 +29,7 @@ def facts(path: Path) -> dict[str, Any]:
         If it is not there, is no store, or is damaged.
     """
     name = str(path)
+    losses.require_database(files.resolved(path))
     if not path.is_file():
         raise StoreError(f"store {name} is not there")
     with (
@@ -53,7 +53,7 @@ def facts(path: Path) -> dict[str, Any]:
         return {
             "path": name,
             "version": version,
-            "in_use": _in_use(name),
+            "in_use": files.in_use(name),
             "area": ", ".join(str(bound) for bound in opening.stored_area(database, name)),
             "time_ms": time_ms,
             "next_object_id": int(opening.meta(database, name, schema.META_NEXT_ID)),
@@ -62,15 +62,3 @@ def facts(path: Path) -> dict[str, Any]:
             "free_bytes": free * page_bytes,
             "log_bytes": log.stat().st_size if log.exists() else 0,
         }
-
-
-def _in_use(path: str) -> bool:
-    """Whether a server holds the lock beside the store."""
-    if not Path(f"{path}.lock").exists():
-        return False
-    with contextlib.closing(opening.connected(f"{path}.lock", read_only=True)) as lock:
-        try:
-            lock.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        except sqlite3.OperationalError:
-            return True
-    return False

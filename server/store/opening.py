@@ -10,7 +10,8 @@ from pathlib import Path
 
 from safe_region.frame import Area, Frame
 from server.errors import StoreError
-from server.store import checksums, migrations, reading, schema
+from server.store import checksums, log_frames, migrations, reading, schema
+from server.store.mark import Mark, new_store_id
 
 _log = logging.getLogger(__name__)
 
@@ -42,11 +43,15 @@ def connected(path: str, *, read_only: bool = False) -> sqlite3.Connection:
     StoreError
         If it cannot be opened.
     """
-    # To SQLite a name is an URI only if it is asked for, so what is in a name does not matter.
-    name = f"file:{_quoted(path)}?mode=ro" if read_only else path
+    # The log is examined under the assumption that commits are not padded to sectors (psow).
+    name = f"file:{_quoted(path)}?psow=1{'&mode=ro' if read_only else ''}"
     try:
         return sqlite3.connect(
-            name, uri=read_only, isolation_level=None, check_same_thread=False, timeout=_WAIT_S
+            path if path == MEMORY else name,
+            uri=path != MEMORY,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=_WAIT_S,
         )
     except sqlite3.Error as error:
         raise StoreError(f"store {path} cannot be opened: {error}") from error
@@ -56,8 +61,10 @@ def _quoted(path: str) -> str:
     return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
-def prepare(database: sqlite3.Connection, path: str, frame: Frame) -> None:
+def prepare(database: sqlite3.Connection, path: str, frame: Frame, known: Mark | None = None) -> None:
     """Make a connection ready to write: a new file becomes a store, an older store one of today.
+
+    Neither ids nor time begin before those of its mark, where one is known.
 
     Raises
     ------
@@ -71,6 +78,9 @@ def prepare(database: sqlite3.Connection, path: str, frame: Frame) -> None:
         raise StoreError(f"store {path} is damaged: it has been cut short")  # to SQLite it is empty
     execute(f"PRAGMA synchronous={SYNCHRONOUS}")
     if version == _NONE:
+        execute(
+            "PRAGMA journal_mode=MEMORY"
+        )  # a kill leaves no journal beside a file that is still empty
         execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")  # writes, whatever is there already
     execute("PRAGMA secure_delete=FAST")  # deleted rows are overwritten where that costs no writing
     execute("PRAGMA journal_mode=WAL")
@@ -85,6 +95,7 @@ def prepare(database: sqlite3.Connection, path: str, frame: Frame) -> None:
             migrations.migrate(database, version)
         require_tables(database, path)
         _require_frame(database, path, frame)
+        _number_from(database, path, known)
     except BaseException as error:
         with contextlib.suppress(sqlite3.Error):  # a full disk may have rolled it back
             execute("ROLLBACK")
@@ -141,6 +152,20 @@ def require_tables(database: sqlite3.Connection, path: str) -> None:
         raise StoreError(f"store {path} is damaged: {damage}") from damage
 
 
+def _number_from(database: sqlite3.Connection, path: str, known: Mark | None) -> None:
+    """Give a store its id, if it has none, and let nothing be given out again that it gave out before."""
+    store_id = database.execute("SELECT 1 FROM meta WHERE name = ?", (schema.META_STORE,)).fetchone()
+    if store_id is None:
+        put_meta(database, schema.META_STORE, new_store_id())
+    if known is None or (
+        store_id is not None and meta(database, path, schema.META_STORE) != known.store_id
+    ):
+        return
+    for name, least in ((schema.META_NEXT_ID, known.next_object_id), (schema.META_TIME, known.time_ms)):
+        if number(database, path, name) < least:
+            put_meta(database, name, str(least))
+
+
 def _require_frame(database: sqlite3.Connection, path: str, frame: Frame) -> None:
     area = stored_area(database, path)
     if area != frame.area:
@@ -160,6 +185,8 @@ def _make_incremental(database: sqlite3.Connection, path: str) -> None:
         database.execute("VACUUM")
     except sqlite3.Error as error:
         _log.warning("store %s will not shrink until there is room to write it anew: %s", path, error)
+        log = f"{path}-wal"
+        log_frames.cut(log, log_frames.examine(log).end_bytes)  # what it has left there
 
 
 def stored_area(database: sqlite3.Connection, path: str) -> Area:

@@ -8,6 +8,8 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
+from operator import itemgetter, lt
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,10 @@ SUBSCRIPTIONS = (
     "SELECT checksum, device_id, subscription_id, kind, spec, name FROM subscriptions "
     "ORDER BY device_id, subscription_id"
 )
+_SUBSCRIPTIONS_SEEN = (
+    "SELECT checksum, device_id, subscription_id, kind, spec, name, heard_ms, heard_checksum "
+    "FROM subscriptions ORDER BY device_id, subscription_id"
+)
 IDF = "SELECT checksum, generation, weights FROM idf ORDER BY generation"
 OUTLET = "SELECT checksum, number, action, object_id, time_ms, said, payload FROM outlet ORDER BY number"
 _EXPIRY = 6
@@ -58,11 +64,24 @@ _SETTINGS = (
     "WHERE name NOT IN ('objects', 'subscriptions', 'idf', 'outlet')"
 )
 
+_KEYS = {"subscriptions": itemgetter(1, 2)}
+"""What rows of a table are ordered by, where that is not the one column after the checksum."""
+
 Rows = list[tuple[Any, ...]]
+
+
+ADVICE = "restore a backup, or continue with what is intact: --accept-loss"
+"""How every refusal of a damaged store ends."""
 
 
 class Damage(Exception):  # noqa: N818 - what is wrong, for a sentence
     """A store is not what was written."""
+
+
+def without_values(error: Exception) -> str:
+    """Return what SQLite says, without what was stored: positions and keywords are in no log."""
+    text = str(error).removeprefix("*** in database main ***\n")
+    return text.split(" with text ", 1)[0].split("\n", 1)[0]
 
 
 @contextmanager
@@ -71,7 +90,7 @@ def damage_named(path: str) -> Iterator[None]:
     try:
         yield
     except (Damage, sqlite3.Error, UnicodeError) as error:
-        raise StoreError(f"store {path} is damaged: {error}") from error
+        raise StoreError(f"store {path} is damaged: {without_values(error)}; {ADVICE}") from error
 
 
 def objects(database: sqlite3.Connection, path: str, time_ms: int) -> Iterator[ObjectColumns]:
@@ -165,8 +184,9 @@ def subscriptions(database: sqlite3.Connection, path: str) -> Iterator[Subscript
         At the first row that is damaged; at the end, if one is lost.
     """
     with damage_named(path):
-        for rows in slices(database, "subscriptions", SUBSCRIPTIONS, subscription_checksum):
-            _, devices, numbers, kinds, specs, names = zip(*rows, strict=True)
+        for rows in slices(database, "subscriptions", _SUBSCRIPTIONS_SEEN, subscription_checksum, 6):
+            _, devices, numbers, kinds, specs, names, seen_ms, checksums = zip(*rows, strict=True)
+            _require_seen(devices, seen_ms, checksums)
             parsed = _parsed("subscriptions", devices, specs)
             yield SubscriptionColumns(devices, _ints(numbers), _ints(kinds), parsed, names)
 
@@ -206,9 +226,15 @@ def last_seen_ms(database: sqlite3.Connection, path: str, device_id: str) -> int
 
 
 def slices(
-    database: sqlite3.Connection, table: str, query: str, checksum_of: Callable[..., int]
+    database: sqlite3.Connection,
+    table: str,
+    query: str,
+    checksum_of: Callable[..., int],
+    column_count: int | None = None,
 ) -> Iterator[Rows]:
     """Read rows that begin with their checksums, verified; at the end, that none is lost.
+
+    Checksums are of so many columns, with their own; of all by default.
 
     Raises
     ------
@@ -216,20 +242,51 @@ def slices(
         If one is not what was written, or one is lost.
     """
     count = total = 0
+    key_of = _KEYS.get(table, itemgetter(1))
+    latest = None
     cursor = database.execute(query)
     while rows := cursor.fetchmany(_SLICE):
-        total += verified(rows, table, checksum_of)
+        total += verified(rows, table, checksum_of, column_count)
+        keys = list(map(key_of, rows))
+        require_ascending(table, keys if latest is None else [latest, *keys])
+        latest = keys[-1]
         count += len(rows)
         yield rows
     require_totals(database, table, count, total)
 
 
-def verified(rows: Rows, table: str, checksum_of: Callable[..., int]) -> int:
+def require_ascending(table: str, keys: list[Any]) -> None:
+    """Verify that keys ascend: SQLite returns rows as they lie, and exchanged pages are out of order."""
+    if not all(map(lt, keys, keys[1:])):
+        key = next(later for earlier, later in pairwise(keys) if not earlier < later)
+        raise Damage(f"row {key!r} of {table} is not where it belongs")
+
+
+def _require_seen(devices: Sequence[str], seen_ms: Sequence[int], checksums: Sequence[int]) -> None:
+    """Verify when devices were seen."""
+    found = list(map(heard_checksum, devices, seen_ms))
+    if found != list(checksums):
+        wrong = next(i for i, one in enumerate(found) if one != checksums[i])
+        raise Damage(f"when device {devices[wrong]!r} was heard of is not what was written")
+
+
+def require_outlet(database: sqlite3.Connection, latest: int) -> None:
+    """Verify that everything is there that is to be told at the outlet, up to the latest number."""
+    numbers: list[int] = []
+    for rows in slices(database, "outlet", OUTLET, outlet_checksum):
+        numbers += [row[1] for row in rows]
+    if numbers and numbers != list(range(numbers[0], latest + 1)):
+        raise Damage(f"outlet has {len(numbers)} rows, not all of {numbers[0]} to {latest}")
+
+
+def verified(
+    rows: Rows, table: str, checksum_of: Callable[..., int], column_count: int | None = None
+) -> int:
     """Verify rows that begin with their checksums; return the sum of these."""
     total = 0
     for row in rows:
         try:
-            found = checksum_of(*row[1:])
+            found = checksum_of(*row[1:column_count])
         except (struct.error, TypeError, ValueError):
             found = None  # not even of the kinds that were written
         if found is None or found != row[0]:

@@ -19,6 +19,9 @@ APPLICATION_ID = 0x6E656172
 SCHEMA_VERSION = 9
 """Raised by every change of the tables below."""
 
+CHECKSUMS_SINCE = 3
+"""The version that brought checksums of settings."""
+
 META_3 = """
 CREATE TABLE meta (
     name TEXT PRIMARY KEY,      -- a setting, or a table
@@ -176,6 +179,10 @@ META_TIME = "time_ms"
 """No time above it was ever told: a server begins there at the earliest, so time never goes backwards."""
 META_NEXT_ID = "next_object_id"
 """Above every id ever assigned: ids are never reused."""
+META_STORE = "store_id"
+"""Which store it is: drawn when it is made, 32 hexadecimal digits."""
+META_COMMITS = "commit_count"
+"""How many commits there were; each adds one. Absent if there was none since there is such a count."""
 META_OUTLET = "outlet_number"
 """The number of what was last to be told at the outlet; absent if nothing was."""
 META_INLET = "inlet/"

@@ -10,25 +10,22 @@ but for `overdue`.
 from __future__ import annotations
 
 import contextlib
-import json
+import logging
 import sqlite3
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from safe_region.frame import Frame
 from server.errors import StoreError
-from server.model import LiveObject
-from server.store import opening, reading, schema
-from server.store.areas import encoded_area
+from server.store import files, log_frames, opening, reading, rows, schema
+from server.store import mark as marks
 from server.store.checksums import (
     heard_checksum,
     idf_checksum,
-    object_checksum,
     outlet_checksum,
-    subscription_checksum,
 )
 from server.store.mutations import (
     DeleteDevice,
@@ -44,24 +41,24 @@ from server.store.mutations import (
     SetInlet,
     SetLastSeen,
     SetTime,
+    SubscriptionColumns,
 )
+from server.store.salvage import existing
+from server.store.trees import TreeCheck
 from server.store.upkeep import Upkeep
+
+_log = logging.getLogger(__name__)
 
 _Sought = TypeVar("_Sought")
 
 _HEARD_STEP_MS = 3_600_000
 """When a device was heard of is written an hour late at most: it is weighed against days."""
 
-_LOCK = ".lock"
-"""What the file beside a store is called that keeps a second server out, after the store."""
-
 _FREE_SHARE = 4
 """Pages are given back while more than one in so many is free; the others will be needed again."""
 _FREE_MIN = 256
 _GIVEN_BACK = 64
 """Pages given back by a commit: under a millisecond."""
-
-_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _DELETE_IDF = "DELETE FROM idf"
 _PUT_IDF = "INSERT INTO idf VALUES (?, ?, ?)"
@@ -89,6 +86,8 @@ class SqliteStore:
 
     tells
         Whether what happens to objects is kept until it was told at the outlet.
+    accept_loss
+        Whether to go on with what is intact of a store that is damaged; what is lost is logged.
 
     Raises
     ------
@@ -96,35 +95,63 @@ class SqliteStore:
         If the file is no store, is in use, is damaged, of a newer version or of another frame.
     """
 
-    def __init__(self, path: Path | str, frame: Frame, *, tells: bool = False) -> None:
+    def __init__(
+        self, path: Path | str, frame: Frame, *, tells: bool = False, accept_loss: bool = False
+    ) -> None:
         self.path = str(path)
+        if self.path != opening.MEMORY:
+            self.path = files.resolved(path)
         self._tells = tells
         self._erases_pages = False
-        self._told_number = self._number = 0
+        self._told_number = self._number = self._time_ms = 0
         self._upkeep: Upkeep | None = None
         self._writing = threading.Lock()
         self._is_new = False
         self._is_discarded = True
+        self._mark: marks.MarkFile | None = None
+        self._trees: TreeCheck | None = None
+        self._store_id, self._commit_count, self._next_object_id = "", 0, 1
         with contextlib.ExitStack() as opened:
-            if self.path != opening.MEMORY:
-                self._lock = opened.enter_context(contextlib.closing(locked(self.path)))
-                self._is_new = not Path(self.path).exists()
-                opened.callback(self._remove_what_is_new)
-            was_killed = Path(f"{self.path}-wal").exists()
-            self._database = opened.enter_context(contextlib.closing(opening.connected(self.path)))
             try:
-                opening.prepare(self._database, self.path, frame)
-                self._number = opening.number(self._database, self.path, schema.META_OUTLET)
-                (first,) = self._database.execute("SELECT min(number) FROM outlet").fetchone()
-                self._told_number = self._number if first is None else first - 1
+                known = None
                 if self.path != opening.MEMORY:
-                    self._upkeep = Upkeep(self.path, self._writing)
-                    if was_killed:  # maybe while it deleted
-                        self._upkeep.erase()
-            except (sqlite3.Error, UnicodeError) as error:
-                raise StoreError(f"store {self.path} cannot be used: {_explained(error)}") from error
+                    opened.enter_context(files.locked(self.path))
+                    known = existing(self.path, frame, accept_loss=accept_loss)
+                    self._is_new = files.create_private(self.path)
+                    opened.callback(self._remove_what_is_new)
+                    opened.enter_context(files.held(self.path))
+                was_killed = files.size_of(f"{self.path}{files.LOG}") > 0
+                self._database = opened.enter_context(contextlib.closing(opening.connected(self.path)))
+                opening.prepare(self._database, self.path, frame, known)
+                self._read_numbers()
+                if self.path != opening.MEMORY:
+                    self._begin_beside(opened, was_killed=was_killed)
+            except (OSError, sqlite3.Error, UnicodeError) as error:
+                raise StoreError(f"store {self.path} cannot be used: {files.explained(error)}") from error
             self._is_discarded = False
             self._opened = opened.pop_all()
+
+    def _read_numbers(self) -> None:
+        database = self._database
+        self._store_id = opening.meta(database, self.path, schema.META_STORE)
+        self._commit_count = opening.number(database, self.path, schema.META_COMMITS)
+        self._next_object_id = opening.number(database, self.path, schema.META_NEXT_ID)
+        self._time_ms = opening.number(database, self.path, schema.META_TIME)
+        self._number = opening.number(database, self.path, schema.META_OUTLET)
+        (first,) = database.execute("SELECT min(number) FROM outlet").fetchone()
+        self._told_number = self._number if first is None else first - 1
+
+    def _begin_beside(self, opened: contextlib.ExitStack, *, was_killed: bool) -> None:
+        """Begin what goes on beside commits: the mark, and the care of the log."""
+        self._mark = opened.enter_context(contextlib.closing(marks.MarkFile(self.path)))
+        self._mark.write(self._marked())
+        self._mark.sync()
+        self._upkeep = Upkeep(self.path, self._writing, self._mark)
+        if was_killed:  # maybe while it deleted
+            self._upkeep.erase()
+
+    def _marked(self) -> marks.Mark:
+        return marks.Mark(self._store_id, self._commit_count, self._next_object_id, self._time_ms)
 
     def recover(self) -> Recovered:
         """Read everything that is alive, in slices.
@@ -138,15 +165,25 @@ class SqliteStore:
             time_ms = int(opening.meta(self._database, self.path, schema.META_TIME))
             next_object_id = int(opening.meta(self._database, self.path, schema.META_NEXT_ID))
             idf = reading.idf(self._database)
+            reading.require_outlet(self._database, self._number)
             inlets = reading.inlets(self._database)
+        self._stop_tree_check()
+        if self.path != opening.MEMORY:
+            self._trees = TreeCheck(self.path)
         return Recovered(
             time_ms,
             next_object_id,
             idf,
             inlets,
             reading.objects(self._database, self.path, time_ms),
-            reading.subscriptions(self._database, self.path),
+            self._subscriptions(),
         )
+
+    def _subscriptions(self) -> Iterator[SubscriptionColumns]:
+        """Read all subscriptions, last of all: by then the check of the file has ended, too."""
+        yield from reading.subscriptions(self._database, self.path)
+        if self._trees is not None:
+            self._trees.require()
 
     def overdue(self, before_ms: int, count_max: int) -> list[str]:
         """Return devices last heard of before a time, or some of them. O(subscriptions), beside commits.
@@ -203,22 +240,27 @@ class SqliteStore:
         StoreError
             If they could not be written; none is.
         """
-        numbers = self._number, self._told_number
+        numbers = self._number, self._told_number, self._commit_count, self._next_object_id
         try:
             with self._writing:
+                log_bytes = 0 if self._upkeep is None else self._upkeep.log_bytes()
                 self._database.execute("BEGIN IMMEDIATE")
                 try:
                     self._write(mutations, time_ms, until_ms)
                     self._give_back_pages()
                     self._database.execute("COMMIT")
                 except BaseException:
-                    self._number, self._told_number = numbers
+                    self._number, self._told_number, self._commit_count, self._next_object_id = numbers
                     # A failed COMMIT of a full disk leaves the transaction open or has rolled it back.
                     with contextlib.suppress(sqlite3.Error):
                         self._database.execute("ROLLBACK")
+                    self._cut_log(log_bytes)
                     raise
+                self._mark_commit()
         except sqlite3.Error as error:
             raise StoreError(f"store {self.path} cannot be written: {error}") from error
+        except reading.Damage as error:
+            raise StoreError(f"store {self.path} is damaged: {error}; nothing was written") from error
         if self._upkeep is not None:
             if any(isinstance(one, DeleteDevice) for one in mutations):
                 self._upkeep.erase()
@@ -228,15 +270,19 @@ class SqliteStore:
         deleted = _of(mutations, DeleteObject)
         puts = [one.item for one in _of(mutations, PutObject)]
         latest = max([time_ms, until_ms, *(one.time_ms for one in _of(mutations, SetTime))])
+        self._commit_count += 1
+        self._time_ms = latest
         write = self._database.executemany
         is_of_devices = (DeleteSubscription, DeleteDevice, PutSubscription)
         self._erase_pages(any(isinstance(one, is_of_devices) for one in mutations))
         if deleted:
-            write(_DELETE_OBJECT, [(one.object_id,) for one in deleted])
+            found = write(_DELETE_OBJECT, [(one.object_id,) for one in deleted])
+            _require_deleted("objects", found.rowcount, len(deleted))
         if puts:
-            write(_PUT_OBJECT, [_object_values(item) for item in puts])
+            write(_PUT_OBJECT, [rows.object_values(item) for item in puts])
             highest = max(item.object_id for item in puts)
-            opening.put_meta(self._database, schema.META_NEXT_ID, str(highest + 1))
+            self._next_object_id = highest + 1
+            opening.put_meta(self._database, schema.META_NEXT_ID, str(self._next_object_id))
         for one in _of(mutations, PutIdf):
             self._database.execute(_DELETE_IDF)
             packed = zlib.compress(one.table.as_json().encode())
@@ -246,11 +292,29 @@ class SqliteStore:
         for inlet in _of(mutations, SetInlet):
             opening.put_meta(self._database, f"{schema.META_INLET}{inlet.stream}", inlet.offset)
         for told in _of(mutations, DeleteTold):
-            self._database.execute(_DELETE_TOLD, (told.number,))
+            found = self._database.execute(_DELETE_TOLD, (told.number,))
+            _require_deleted("outlet", found.rowcount, told.number - self._told_number)
             self._told_number = told.number
         if self._tells:
             self._keep_for_the_outlet(mutations, time_ms)
         opening.put_meta(self._database, schema.META_TIME, str(latest))
+        opening.put_meta(self._database, schema.META_COMMITS, str(self._commit_count))
+
+    def _mark_commit(self) -> None:
+        """Write down that a commit is on disk, before it is acknowledged."""
+        if self._mark is not None:
+            try:
+                self._mark.write(self._marked())
+            except OSError as error:
+                _log.warning("the mark of commits of store %s cannot be written: %s", self.path, error)
+
+    def _cut_log(self, log_bytes: int) -> None:
+        """Cut off what a transaction that was rolled back has left behind the last commit of the log."""
+        if self._upkeep is not None and not self._database.in_transaction:
+            try:
+                log_frames.cut(f"{self.path}{files.LOG}", log_bytes)
+            except OSError as error:
+                _log.warning("what a failed commit has left in the log remains: %s", error)
 
     def _write_subscriptions(self, mutations: Sequence[Mutation], time_ms: int) -> None:
         write = self._database.executemany
@@ -259,11 +323,12 @@ class SqliteStore:
         standing = _of(mutations, PutSubscription)
         heard = _of(mutations, SetLastSeen)
         if ended:
-            write(_DELETE_SUBSCRIPTION, [(one.device_id, one.subscription_id) for one in ended])
+            found = write(_DELETE_SUBSCRIPTION, [(one.device_id, one.subscription_id) for one in ended])
+            _require_deleted("subscriptions", found.rowcount, len(ended))
         if forgotten:
             write(_DELETE_DEVICE, [(one.device_id,) for one in forgotten])
         if standing:
-            write(_PUT_SUBSCRIPTION, [_subscription_values(one, time_ms) for one in standing])
+            write(_PUT_SUBSCRIPTION, [rows.subscription_values(one, time_ms) for one in standing])
         if heard:
             before_ms = time_ms - _HEARD_STEP_MS
             devices = [one.device_id for one in heard]
@@ -282,15 +347,15 @@ class SqliteStore:
 
     def _keep_for_the_outlet(self, mutations: Sequence[Mutation], time_ms: int) -> None:
         """Keep what happens to objects, in order, until it was told."""
-        rows: list[tuple[object, ...]] = []
+        told: list[tuple[object, ...]] = []
         for one in mutations:
             if isinstance(one, PutObject | DeleteObject):
-                happened = _happened(self._number + len(rows) + 1, one, time_ms)
-                rows.append((happened.number, outlet_checksum(*happened), *happened[1:]))
-        if rows:
-            self._database.executemany(_PUT_OUTLET, rows)
-            opening.put_meta(self._database, schema.META_OUTLET, str(rows[-1][0]))
-            self._number += len(rows)
+                happened = rows.happened(self._number + len(told) + 1, one, time_ms)
+                told.append((happened.number, outlet_checksum(*happened), *happened[1:]))
+        if told:
+            self._database.executemany(_PUT_OUTLET, told)
+            opening.put_meta(self._database, schema.META_OUTLET, str(told[-1][0]))
+            self._number += len(told)
 
     def _give_back_pages(self) -> None:
         (free,) = self._database.execute("PRAGMA freelist_count").fetchone()
@@ -302,9 +367,18 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close the file. Nothing acknowledged depends on it."""
+        self._stop_tree_check()
         if self._upkeep is not None:
             self._upkeep.close()
+        if self._mark is not None:
+            with contextlib.suppress(OSError):  # an older one claims less
+                self._mark.sync()
         self._opened.close()
+
+    def _stop_tree_check(self) -> None:
+        if self._trees is not None:
+            self._trees.stop()
+            self._trees = None
 
     def discard(self) -> None:
         """Close the file; if there was none before it was opened, remove it. For a start that failed."""
@@ -314,56 +388,15 @@ class SqliteStore:
     def _remove_what_is_new(self) -> None:
         """Remove the files of a discarded store, while the lock is still held."""
         if self._is_new and self._is_discarded:
-            for suffix in ("", "-wal", "-shm", "-journal", _LOCK):
+            for suffix in ("", *files.BESIDE, files.LOCK):
                 Path(f"{self.path}{suffix}").unlink(missing_ok=True)
 
 
-def locked(path: str) -> sqlite3.Connection:
-    """Hold a lock beside a store for as long as the connection is open; it ends with the process.
-
-    A lock of its own, and not one of the store, so that others may read that. SQLite takes it, as it
-    knows how on every system.
-    """
-    lock = opening.connected(f"{path}{_LOCK}")
-    try:
-        lock.execute("PRAGMA journal_mode=MEMORY")  # no further file beside it
-        lock.execute("BEGIN EXCLUSIVE")
-        if not Path(f"{path}{_LOCK}").exists():  # who held it has removed it with the store
-            raise sqlite3.OperationalError("its lock was removed")
-    except sqlite3.Error as error:
-        lock.close()
-        raise StoreError(f"store {path} cannot be used: {_explained(error)}") from error
-    return lock
+def _require_deleted(table: str, count: int, expected: int) -> None:
+    """Verify that what was to be deleted was there: a row that is not found would come back."""
+    if count != expected:
+        raise reading.Damage(f"of {expected} rows of {table} that were to be deleted {count} were found")
 
 
 def _of(mutations: Sequence[Mutation], sought: type[_Sought]) -> list[_Sought]:
     return [one for one in mutations if isinstance(one, sought)]
-
-
-def _happened(number: int, one: PutObject | DeleteObject, time_ms: int) -> Happened:
-    if isinstance(one, DeleteObject):
-        action = "expire" if one.has_expired else "retract"
-        return Happened(number, action, one.object_id, time_ms, "", b"")
-    item = one.item
-    said = _encoded([item.lon, item.lat, item.keywords, item.expiry_ms - item.created_ms])
-    return Happened(number, "publish", item.object_id, item.created_ms, said, item.payload)
-
-
-def _object_values(item: LiveObject) -> tuple[object, ...]:
-    words = _encoded(item.keywords)
-    times = (item.created_ms, item.expiry_ms)
-    place = (item.lon, item.lat)
-    said = (*place, words, *times, item.payload, item.key, encoded_area(item.area), item.owner)
-    return (item.object_id, object_checksum(item.object_id, *said), *said)
-
-
-def _subscription_values(put: PutSubscription, time_ms: int) -> tuple[object, ...]:
-    said = (put.device_id, put.subscription_id, put.kind, put.spec, put.name)
-    heard = (time_ms, heard_checksum(put.device_id, time_ms))
-    return (*said[:2], subscription_checksum(*said), *said[2:], *heard)
-
-
-def _explained(error: Exception) -> str:
-    if "locked" in str(error):
-        return "another server has it open"
-    return str(error)

@@ -20,6 +20,7 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from server.store import opening
+from server.store.mark import MarkFile
 
 _log = logging.getLogger(__name__)
 
@@ -39,9 +40,12 @@ class Upkeep:
         The database file.
     writing
         Held by whoever writes.
+    mark
+        The mark of commits: made durable with what it is about.
     """
 
-    def __init__(self, path: str, writing: threading.Lock) -> None:
+    def __init__(self, path: str, writing: threading.Lock, mark: MarkFile) -> None:
+        self._mark = mark
         self._log_path = f"{path}-wal"
         self._writing = writing
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
@@ -78,24 +82,28 @@ class Upkeep:
     def _checkpoint(self) -> None:
         try:
             self._copy()
+            self._mark.sync()
             with self._writing:
-                is_whole = self._erase() if self._is_erasing else self._copy()
-        except sqlite3.Error as error:
+                is_whole = self._empty()
+        except (OSError, sqlite3.Error) as error:
             _log.warning("the log of the store cannot be copied, and grows: %s", error)
             is_whole = False
         if not is_whole:  # again when there is as much more
             self._due_bytes = self.log_bytes() + LOG_BYTES
 
-    def _copy(self) -> bool:
-        """Copy what nobody outside still reads; return whether that is all."""
-        _, frames, copied = self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        return bool(frames == copied)
+    def _copy(self) -> None:
+        """Copy what nobody outside still reads."""
+        self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
-    def _erase(self) -> bool:
-        """Copy everything and cut the log to nothing, unless somebody outside reads it: then later."""
+    def _empty(self) -> bool:
+        """Copy everything and cut the log to nothing, unless somebody outside reads it: then later.
+
+        SQLite would write over what is there, and a torn write would show frames of before.
+        """
         (is_kept, _, _) = self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        self._is_erasing = bool(is_kept)
-        self._erase_at_s = time.monotonic() + _ERASE_AGAIN_S
+        if self._is_erasing:
+            self._is_erasing = bool(is_kept)
+            self._erase_at_s = time.monotonic() + _ERASE_AGAIN_S
         return not is_kept
 
     def close(self) -> None:

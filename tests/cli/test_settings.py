@@ -20,13 +20,14 @@ FIELDS = ServerSettings.model_fields
 AREA = "14,35,15,36"
 FLAGS = {"tokens": "--dev-token", "tenants": "--tenant"}
 LISTS = tuple(FLAGS)
-SWITCHES = ("virtual_time", "insecure", "create")
+SWITCHES = ("virtual_time", "insecure", "create", "accept_loss")
 
 TEXTS = {
     "host": "127.0.0.2",
     "area": "1,2,3,4",
     "store": "elsewhere.db",
     "create": "true",
+    "accept_loss": "true",
     "virtual_time": "true",
     "inlet": "messages",
     "outlet": "redis://127.0.0.1:6379/0/feed",

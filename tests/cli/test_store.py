@@ -130,3 +130,28 @@ async def test_names_outlive_a_kill_a_backup_and_a_restore(tmp_path):
             assert len((await device.subscribe(lunch, name="lunch")).results()) == 2
             assert len(device.subscriptions) == 2
         assert process.signal(signal.SIGTERM) == 0
+
+
+async def test_a_killed_server_whose_files_have_vanished_is_refused_unless_that_is_accepted(tmp_path):
+    store, log = tmp_path / "s.db", tmp_path / "s.db-wal"
+    process = Process(AREA, "--port=0", f"--store={store}")
+    ids = await filled(process)
+    process.signal(signal.SIGKILL)
+    whole, frames = store.read_bytes(), log.read_bytes()
+    serve = ("serve", AREA, "--port=0", f"--store={store}")
+    for damage in (store.unlink, lambda: store.write_bytes(b"")):
+        damage()
+        for more in ((), ("--create",)):
+            assert "would be lost; restore a backup, or continue" in refused(*serve, *more)
+        assert log.read_bytes() == frames
+    store.write_bytes(whole)
+    log.write_bytes(frames[:-100])
+    said = refused(*serve)
+    assert "the last 1 acknowledged commits are missing" in said
+    assert "--accept-loss" in said
+    process = Process(*serve[1:], "--accept-loss")
+    async with nearcast.connect(process.target) as client:
+        assert await client.publisher().publish([GeoObject({"tea"}, 14.5, 35.5, 3600.0)]) > ids[-1:]
+    assert process.signal(signal.SIGTERM) == 0
+    assert "the loss is accepted" in process.said
+    assert run("check", store) == f"{store}: 0 problems\n"

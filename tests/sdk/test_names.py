@@ -243,7 +243,7 @@ async def test_what_a_restored_server_has_forgotten_or_has_otherwise(client, pla
     await device.subscribe(TEA, name="lunch")
     cafe = await device.subscribe(CAFE, name="café")
     await place.stop()
-    for suffix in ("", "-wal", "-shm", ".lock"):
+    for suffix in ("", "-wal", "-shm", "-mark", ".lock"):
         (tmp_path / f"store.db{suffix}").unlink(missing_ok=True)
     restore(tmp_path / "backup.db", tmp_path / "store.db", lambda *_: None)
     await place.start()

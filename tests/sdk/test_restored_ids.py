@@ -25,7 +25,7 @@ def shown(subscription):
 async def restored(place, folder):
     """Put the store in the place of what the backup holds."""
     await place.stop()
-    for suffix in ("", "-wal", "-shm", ".lock"):
+    for suffix in ("", "-wal", "-shm", "-mark", ".lock"):
         (folder / f"store.db{suffix}").unlink(missing_ok=True)
     restore(folder / "backup.db", folder / "store.db", lambda *_: None)
     await place.start()

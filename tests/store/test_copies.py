@@ -45,6 +45,7 @@ def test_a_backup_beside_a_server_is_one_moment_of_it(path, tmp_path):
     last = [0]
 
     def write():
+        store.commit([PutObject(an_object(9_999, LATE_MS))], 9_999)
         number = 10_000
         while not ended.is_set():
             store.commit([PutObject(an_object(number, LATE_MS)), DeleteObject(number - 1)], number)
@@ -101,7 +102,7 @@ def test_nothing_is_overwritten(path, tmp_path):
     assert other.read_text() == "precious"
 
 
-@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal", "-mark"])
 def test_a_restore_does_not_take_the_log_of_another_store(path, tmp_path, suffix):
     filled(path, 5).close()
     (tmp_path / f"again.db{suffix}").write_bytes(b"rest")
@@ -114,7 +115,7 @@ def test_a_restore_waits_for_nobody_who_begins_a_store_there(path, tmp_path):
     filled(path, 5).close()
     store = SqliteStore(tmp_path / "again.db", FRAME)
     (tmp_path / "again.db").rename(tmp_path / "moved.db")
-    for suffix in ("-wal", "-shm"):
+    for suffix in ("-wal", "-shm", "-mark"):
         (tmp_path / f"again.db{suffix}").unlink()
     with pytest.raises(StoreError, match="another server has it open"):
         restore(path, tmp_path / "again.db", quiet)
@@ -132,7 +133,7 @@ def test_what_is_damaged_is_neither_backed_up_nor_restored(path, tmp_path):
         with pytest.raises(StoreError, match="row 77 of objects is not what was written"):
             copy(path, tmp_path / "copy.db", quiet)
     names = {one.name for one in tmp_path.iterdir()} - {"store.db-wal", "store.db-shm", "copy.db.lock"}
-    assert names == {"store.db", "store.db.lock"}
+    assert names == {"store.db", "store.db.lock", "store.db-mark"}
 
 
 def test_what_is_no_store(path, tmp_path):
@@ -154,7 +155,8 @@ def test_a_copy_that_cannot_be_written(path, tmp_path):
     filled(path).close()
     with pytest.raises(StoreError, match="cannot be copied"):
         backup(path, tmp_path / ("b" * 252), quiet)  # with `.part` too long a name
-    assert {one.name for one in tmp_path.iterdir()} <= {path.name, f"{path.name}.lock"}
+    names = {f"{path.name}{suffix}" for suffix in ("", ".lock", "-mark", "-wal", "-shm")}
+    assert {one.name for one in tmp_path.iterdir()} <= names
 
 
 @pytest.mark.parametrize("copy", [backup, restore])

@@ -1,0 +1,237 @@
+"""What is intact of a store whose rows are damaged, in a new file. Only when a loss is accepted.
+
+Every row that can be read and is what was written is kept, and so is every setting; what is lost is
+counted by table and logged. A copy of the damaged file is kept. O(rows), twice: the store is
+checked first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from safe_region.frame import Frame
+from server.errors import StoreError
+from server.store import checking, files, opening, reading, schema
+from server.store.checksums import (
+    heard_checksum,
+    idf_checksum,
+    meta_checksum,
+    object_checksum,
+    outlet_checksum,
+    subscription_checksum,
+)
+from server.store.losses import Losses, look
+from server.store.mark import Mark
+
+_log = logging.getLogger(__name__)
+
+_PART = ".salvaged"
+_DAMAGED = ".damaged"
+_SKIP_MAX = 1 << 40
+"""How far ahead rows are looked for behind a page that cannot be read."""
+
+Row = tuple[Any, ...]
+
+
+class _Table(NamedTuple):
+    """How rows of a table are read, verified and written."""
+
+    name: str
+    columns: str
+    """The checksum first, then what it is of."""
+    key: str
+    checksum_of: Callable[..., int]
+
+
+_TABLES = (
+    _Table(
+        "objects",
+        "checksum, object_id, lon, lat, keywords, created_ms, expiry_ms, payload, object_key, area, "
+        "owner",
+        "object_id",
+        object_checksum,
+    ),
+    _Table("idf", "checksum, generation, weights", "generation", idf_checksum),
+    _Table(
+        "outlet",
+        "checksum, number, action, object_id, time_ms, said, payload",
+        "number",
+        outlet_checksum,
+    ),
+)
+_SUBSCRIPTIONS = "checksum, device_id, subscription_id, kind, spec, name, heard_ms, heard_checksum"
+
+
+def existing(path: str, frame: Frame, *, accept_loss: bool) -> Mark | None:
+    """Look at the files of a store before SQLite opens them to write; return its mark, if it has one.
+
+    Raises
+    ------
+    StoreError
+        If it has lost something acknowledged and that is not accepted, is in use, or has several names.
+    """
+    found = Losses(path, is_accepted=accept_loss)
+    if not Path(path).exists():
+        return look(found)
+    files.warn_if_open_to_others(path)
+    files.drop_part(path)
+    with files.held(path):
+        known = look(found)
+        if accept_loss and files.size_of(path):
+            salvage(found, frame)
+    return known
+
+
+def salvage(losses: Losses, frame: Frame) -> None:
+    """Put in the place of a damaged store what is intact of it; do nothing with one that is whole.
+
+    Raises
+    ------
+    StoreError
+        If nothing of it can be read, or the new file cannot be written.
+    """
+    path = losses.path
+    try:
+        with contextlib.closing(opening.connected(path, read_only=True)) as database:
+            if opening.require_store(database, path) < schema.SCHEMA_VERSION:
+                return  # it is verified as a whole when it is brought up to date
+            found = checking.problems(database, path, lambda *_: None)
+            if not found:
+                return
+            part = f"{path}{_PART}"
+            Path(part).unlink(missing_ok=True)
+            files.create_private(part)
+            lost = _written(database, part, frame)
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"store {path} is damaged: {reading.without_values(error)}; nothing of it can be read: "
+            "restore a backup"
+        ) from error
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    losses.add(f"{found[0]}{more}", f"{lost} are lost")
+    _exchange(path, part)
+
+
+def _written(damaged: sqlite3.Connection, part: str, frame: Frame) -> str:
+    """Write what is intact into a new store; return what is lost, in words."""
+    damaged.text_factory = lambda data: data.decode("utf-8", "replace")
+    lost = []
+    with contextlib.closing(opening.connected(part)) as database:
+        opening.prepare(database, part, frame)
+        database.execute("BEGIN IMMEDIATE")
+        _write_settings(damaged, database)
+        now_ms = opening.number(database, part, schema.META_TIME)
+        for table in _TABLES:
+            count = _write_table(database, table, _intact(damaged, table))
+            lost.append((table.name, _count_of(damaged, table.name, count)))
+        count = _write_subscriptions(database, _intact_subscriptions(damaged, now_ms))
+        lost.append(("subscriptions", _count_of(damaged, "subscriptions", count)))
+        database.execute("COMMIT")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    named = [f"{count} rows of {name}" for name, count in lost if count != "0"]
+    return ", ".join(named) or "0 rows"
+
+
+def _count_of(damaged: sqlite3.Connection, table: str, kept: int) -> str:
+    """Return how many rows of a table are lost, as far as that is known."""
+    try:
+        query = "SELECT value FROM meta WHERE name = ?"
+        row = damaged.execute(query, (table,)).fetchone()
+        return f"{max(0, int(row[0]) - kept):,}"
+    except (sqlite3.Error, TypeError, ValueError):
+        return "an unknown number of"
+
+
+def _write_settings(damaged: sqlite3.Connection, database: sqlite3.Connection) -> None:
+    with contextlib.suppress(sqlite3.Error):
+        for name, value, checksum in damaged.execute("SELECT name, value, checksum FROM meta"):
+            if name != schema.META_AREA and meta_checksum(str(name), str(value)) == checksum:
+                opening.put_meta(database, str(name), str(value))
+
+
+def _write_table(database: sqlite3.Connection, table: _Table, rows: Iterator[Row]) -> int:
+    marks = ", ".join("?" * (table.columns.count(",") + 1))
+    statement = f"INSERT OR IGNORE INTO {table.name} ({table.columns}) VALUES ({marks})"  # noqa: S608
+    return int(database.executemany(statement, rows).rowcount)
+
+
+def _write_subscriptions(database: sqlite3.Connection, rows: Iterator[Row]) -> int:
+    statement = f"INSERT OR IGNORE INTO subscriptions ({_SUBSCRIPTIONS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+    return int(database.executemany(statement, rows).rowcount)
+
+
+def _intact(damaged: sqlite3.Connection, table: _Table) -> Iterator[Row]:
+    """Return rows that are what was written; behind a page that cannot be read it goes on."""
+    query = f"SELECT {table.columns} FROM {table.name} WHERE {table.key} >= ? ORDER BY {table.key}"  # noqa: S608
+    begin, skip = 0, 1
+    while skip < _SKIP_MAX:
+        try:
+            for row in damaged.execute(query, (begin,)):
+                if not isinstance(row[1], int) or row[1] < begin:  # pages out of order
+                    continue
+                begin, skip = row[1] + 1, 1
+                if _is_intact(row, table.name, table.checksum_of):
+                    yield row
+        except sqlite3.Error:
+            begin, skip = begin + skip, 2 * skip
+        else:
+            return
+
+
+def _intact_subscriptions(damaged: sqlite3.Connection, now_ms: int) -> Iterator[Row]:
+    """Return rows that are what was written, from both ends up to a page that cannot be read."""
+    query = f"SELECT {_SUBSCRIPTIONS} FROM subscriptions ORDER BY device_id {{0}}, subscription_id {{0}}"  # noqa: S608
+    for order in ("", "DESC"):
+        try:
+            for row in damaged.execute(query.format(order)):
+                *said, heard_ms, heard = row
+                if not _is_intact(tuple(said), "subscriptions", subscription_checksum):
+                    continue
+                if heard_checksum(row[1], heard_ms) != heard:  # seen at an unknown time: take the latest
+                    row = (*said, now_ms, heard_checksum(row[1], now_ms))  # noqa: PLW2901
+                yield row
+        except sqlite3.Error:
+            continue
+        return
+
+
+def _is_intact(row: Row, table: str, checksum_of: Callable[..., int]) -> bool:
+    try:
+        reading.verified([row], table, checksum_of)
+    except reading.Damage:
+        return False
+    return True
+
+
+def _exchange(path: str, part: str) -> None:
+    """Give the new file the name, and keep a copy of the damaged one: at no moment there is none."""
+    number = 1
+    while Path(f"{path}{_DAMAGED}{number}").exists():
+        number += 1
+    for suffix in ("", files.LOG):
+        if Path(f"{path}{suffix}").exists():
+            _copied(f"{path}{suffix}", f"{path}{_DAMAGED}{number}{suffix}")
+    for name in (
+        f"{part}{files.LOG}",
+        f"{part}{files.INDEX}",
+        f"{path}{files.INDEX}",
+        f"{path}{files.LOG}",
+    ):
+        Path(name).unlink(missing_ok=True)
+    Path(part).rename(path)
+    files.sync_folder(path)
+    _log.warning("the damaged store is kept as %s%s%d", path, _DAMAGED, number)
+
+
+def _copied(name: str, copy: str) -> None:
+    with open(name, "rb") as source, os.fdopen(files.open_private(copy), "wb") as target:  # noqa: PTH123
+        shutil.copyfileobj(source, target)
+        target.flush()
+        os.fsync(target.fileno())

@@ -1,0 +1,33 @@
+"""Which SQLite is used, and what is known about its version."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+
+_log = logging.getLogger(__name__)
+
+_FIXED = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
+"""Versions that brought the fix of the WAL-reset bug, the older two for their own line alone."""
+
+
+def has_reset_bug(version: tuple[int, ...]) -> bool:
+    """Whether a version of SQLite has the WAL-reset bug (sqlite.org/wal.html#walresetbug)."""
+    return version < _FIXED[-1] and not any(
+        version[:2] == fixed[:2] and version >= fixed for fixed in _FIXED
+    )
+
+
+def warn_of_sqlite() -> None:
+    """Log the version of SQLite; a warning if it has a bug that other programs could meet."""
+    if not has_reset_bug(sqlite3.sqlite_version_info):
+        _log.info("SQLite %s", sqlite3.sqlite_version)
+        return
+    _log.warning(
+        "SQLite %s has the WAL-reset bug (fixed in 3.51.3, 3.50.7, 3.44.6): the database can be "
+        "corrupted if one connection writes or checkpoints at the very moment when another resets the "
+        "log. The server's own connections take turns and do not meet it: let no other program write to "
+        "the store or checkpoint it while a server has it open; reading and `nearcast store backup` do "
+        "neither",
+        sqlite3.sqlite_version,
+    )
