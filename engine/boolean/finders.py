@@ -30,8 +30,8 @@ Candidates = tuple[Ints, Slots]
 class Finder(Protocol):
     """What knows the clauses of subscriptions that are awake. Clauses are named by their slots."""
 
-    def enter(self, clauses: Slots, boxes: Boxes) -> Candidates:
-        """Take on clauses; return which live objects each may match."""
+    def enter(self, clauses: Slots, boxes: Boxes) -> None:
+        """Take on clauses."""
 
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:
         """Give clauses new boxes instead of those before; return what each may begin or cease to match.
@@ -84,11 +84,9 @@ class ClauseFinder:
     def __len__(self) -> int:
         return len(self._index)
 
-    def enter(self, clauses: Slots, boxes: Boxes) -> Candidates:
-        """Take on clauses; return what lies in their boxes."""
-        required = self._clauses.keyword_lists(clauses)
-        self._index.insert(clauses.astype(np.int64), boxes, required)
-        return self._objects.near(required, boxes)
+    def enter(self, clauses: Slots, boxes: Boxes) -> None:
+        """Take on clauses."""
+        self._index.insert(clauses.astype(np.int64), boxes, self._clauses.keyword_lists(clauses))
 
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:
         """Give clauses new boxes; return what is in one of them and not the same in both.
@@ -151,10 +149,9 @@ class MovingFinder:
     def __len__(self) -> int:
         return len(self._index)
 
-    def enter(self, clauses: Slots, boxes: Boxes) -> Candidates:
-        """Take on clauses; return what lies in their boxes."""
-        ids = clauses.astype(np.int64)
-        return self._candidates(self._index.insert(ids, boxes, self._clauses.keyword_lists(clauses)))
+    def enter(self, clauses: Slots, boxes: Boxes) -> None:
+        """Take on clauses."""
+        self._index.insert(clauses.astype(np.int64), boxes, self._clauses.keyword_lists(clauses))
 
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:  # noqa: ARG002
         """Give clauses new boxes; return what is in one of them and not the same in both."""

@@ -3,7 +3,8 @@
 What a device holds is not kept: it is what matches, and the indexes say that whenever it is needed.
 
 Operations: append and remove O(clauses) a subscription; find costs what the object index does, and O(1)
-for each of its candidates.
+for each of its candidates; nearest the same for somewhat more than is asked for, unless all of it is at
+one place.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.boolean import pair_kernels
+from engine.boolean.capped import Capped
+from engine.boolean.crowds import Crowds
 from engine.boolean.finders import ClauseFinder, Finder, MovingFinder
 from engine.boolean.layout import (
     CLAUSE_BITS,
@@ -20,8 +23,10 @@ from engine.boolean.layout import (
     SUBSCRIPTION_DTYPE,
     BooleanSpecs,
 )
-from engine.boolean.pairs import Pairs, Places
+from engine.boolean.pairs import Pairs, Places, joined
 from engine.boolean.pending import Pending
+from engine.boolean.work import Work
+from engine.contracts import Bools
 from engine.objects import Objects
 from engine.options import EngineOptions
 from engine.polygons import Polygons
@@ -52,9 +57,10 @@ class BooleanTables:
         self.excluded = SlotTable(EXCLUDED_DTYPE)
         self.finder = _finder(options, self.clauses, objects)
         self.polygons = Polygons()
-        self.capped: dict[int, Ints] = {}
-        """By slot: ids of what is held where there are too many, some of which may have expired."""
+        self.capped = Capped(objects, self.subscriptions)
         self.pending = Pending(objects)
+        self.crowds = Crowds(objects)
+        self.work = Work()
 
     # -- subscriptions ---------------------------------------------------------------------------
 
@@ -80,6 +86,10 @@ class BooleanTables:
                 "slack_m": nothing,
                 "speed_mps": np.full(len(handles), np.nan),
                 "anchored_ms": nothing,
+                "held_m": nothing,
+                "held_id": nothing,
+                "next_id": nothing,
+                "settled_ms": nothing,
                 "ring_start": self.polygons.append(ranges.rings),
                 "ring_count": np.diff(ranges.rings.offsets),
                 "window": self.objects.windows.take(lasts, self.objects.now_ms),
@@ -90,6 +100,7 @@ class BooleanTables:
                 "is_moving": ranges.is_moving,
                 "is_awake": nothing,
                 "too_many": nothing,
+                "is_dirty": nothing,
             },
         )
         ids = _clause_ids(slots, counts)
@@ -115,12 +126,10 @@ class BooleanTables:
             columns = (rows[name][used].astype(np.int64) for name in ("ring_start", "ring_count"))
             rows["ring_start"][used] = self.polygons.pack(*columns)
 
-    def wake(self, slots: Slots) -> Pairs:
-        """Let the finder know subscriptions, where their ranges are now; return what matches, by slot."""
+    def wake(self, slots: Slots) -> None:
+        """Let the finder know subscriptions, where their ranges are now."""
         clauses, owners = self.clauses_of(slots)
-        places = self.places(slots)
-        which, objects = self.finder.enter(clauses, self.boxes(places).part(owners))
-        return self._matching(places, clauses[which], owners[which], objects).of(slots)
+        self.finder.enter(clauses, self.boxes(self.places(slots)).part(owners))
 
     def move(self, slots: Slots, before: Places) -> tuple[Pairs, Pairs]:
         """Let the finder know where ranges are now; return what begins and what ceases to match, by slot.
@@ -195,10 +204,47 @@ class BooleanTables:
 
     def find(self, places: Places) -> Pairs:
         """Return which live objects match subscriptions at these places; rows are those of `places`."""
+        return self._find_in(places, self.boxes(places))
+
+    def _find_in(self, places: Places, boxes: Boxes) -> Pairs:
+        """Return the same of objects that meet boxes, and perhaps of some that do not."""
         clauses, owners = self.clauses_of(places.slots)
         required = self.clauses.keyword_lists(clauses)
-        which, objects = self.objects.near(required, self.boxes(places).part(owners))
+        which, objects = self.objects.near(required, boxes.part(owners))
         return self._matching(places, clauses[which], owners[which], objects)
+
+    def nearest(self, places: Places, count: int, first_m: Floats) -> tuple[Pairs, Bools]:
+        """Return which live objects match, of each row those whose points are nearest to the middle.
+
+        Parameters
+        ----------
+        places
+            Where to look.
+        count
+            How many are enough.
+        first_m
+            How far is looked first; twice as far then, and so on.
+
+        Returns
+        -------
+        Pairs, array of bool
+            All that match, or all up to a distance within which more than `count` do; and whether it is
+            all, by row.
+        """
+        boxes, limit_m = self.boxes(places), first_m.copy()
+        rows, are_all = np.arange(len(places.slots)), np.zeros(len(places.slots), dtype=np.bool_)
+        found = Pairs.nothing()
+        while len(rows):
+            these = places.part(rows)
+            part, is_all = _cut_down(boxes.part(rows), these, limit_m[rows])
+            pairs = self._find_in(these, part)
+            pairs = pairs.part(is_all[pairs.rows] | (pairs.distance_m <= limit_m[rows][pairs.rows]))
+            is_done = is_all | (np.bincount(pairs.rows, minlength=len(rows)) > count)
+            found = joined(found, pairs.part(is_done[pairs.rows]).of(rows))
+            are_all[rows] = is_all
+            rows = rows[~is_done]
+            limit_m[rows] *= 2.0
+        return found.part(np.argsort(found.keys(), kind="stable")), are_all
 
     def published(self, objects: ObjectBatch, slots: Slots) -> Pairs:
         """Return which subscriptions that are awake match new objects; rows are their slots."""
@@ -229,6 +275,7 @@ class BooleanTables:
         """
         distance_m, nearest_m = np.empty(len(clauses)), np.empty(len(clauses))
         table = self.objects.table
+        self.work.pairs += len(clauses)
         pair_kernels.measure(
             pair_kernels.Clauses(
                 self.subscriptions.rows,
@@ -264,6 +311,23 @@ def _finder(options: EngineOptions, clauses: SlotTable, objects: Objects) -> Fin
     if options.moving_index is None:
         return ClauseFinder(options.clause_index(), clauses, objects)
     return MovingFinder(options.moving_index(), clauses, objects)
+
+
+def _cut_down(boxes: Boxes, places: Places, limit_m: Floats) -> tuple[Boxes, Bools]:
+    """Return what of boxes is no farther from their middles along either axis; whether that is all.
+
+    Whatever is computed to be no farther away lies in it, as in `pair_kernels.fill_boxes`.
+    """
+    grown_m = limit_m * (1.0 + 1e-15) + 1e-150
+    part = Boxes(
+        np.maximum(boxes.x1_m, np.nextafter(places.x_m - grown_m, -np.inf)),
+        np.maximum(boxes.y1_m, np.nextafter(places.y_m - grown_m, -np.inf)),
+        np.minimum(boxes.x2_m, np.nextafter(places.x_m + grown_m, np.inf)),
+        np.minimum(boxes.y2_m, np.nextafter(places.y_m + grown_m, np.inf)),
+    )
+    is_all: Bools = (part.x1_m == boxes.x1_m) & (part.x2_m == boxes.x2_m)
+    is_all &= (part.y1_m == boxes.y1_m) & (part.y2_m == boxes.y2_m)
+    return part, is_all
 
 
 def _clause_ids(slots: Slots, counts: Ints) -> Ints:

@@ -121,9 +121,10 @@ class Planner:
                 return self._plan_idf(command)
             case c.Forget() | c.ForgetDevice():
                 return plan_forget(self._coordinator, command)
-            case c.Told() | c.Sync():
-                mutations = (DeleteTold(command.number),) if isinstance(command, c.Told) else ()
-                return Plan(lambda _: self._coordinator.matching.now_ms, mutations)
+            case c.Told():
+                return Plan(lambda _: self._coordinator.matching.now_ms, (DeleteTold(command.number),))
+            case c.Sync():
+                return self._plan_sync()
 
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
         now_ms = self._coordinator.matching.now_ms
@@ -137,6 +138,15 @@ class Planner:
             (SetTime(command.time_ms),),
             Touches(everything=True),
         )
+
+    def _plan_sync(self) -> Plan:
+        """Plan a barrier: what was accepted before it is evaluated, and then all that can be is settled."""
+
+        def apply(_batch: EvaluationBatch) -> int:
+            self._coordinator.settle()
+            return self._coordinator.matching.now_ms
+
+        return Plan(apply, (), Touches(everything=True))
 
     def _plan_idf(self, command: c.SetIdf) -> Plan:
         matching = self._coordinator.matching

@@ -110,9 +110,27 @@ class MatchingService:
             deltas.setdefault(handle, self._delta(handle, Cause.REFILLED))
         return gone, self._complete(deltas)
 
+    def settle(self, *, everything: bool = False) -> list[Delta]:
+        """Bring up to date subscriptions with too many matches that are due, some of them, or all that are not.
+
+        What makes a difference to one of them makes it due, at most once a second.
+        """
+        settled = self.engine.settle(everything=everything)
+        deltas: dict[int, Delta] = {}
+        self._note(settled.changes, Cause.REFILLED, DropReason.OUT_OF_REACH, deltas)
+        for handle in settled.rebound.tolist():
+            deltas.setdefault(handle, self._delta(handle, Cause.REFILLED))
+        return self._complete(deltas)
+
     def next_due_ms(self) -> int | None:
-        """Return when somebody has to be told of what expires or leaves a window; None for never."""
-        return self.engine.objects.next_due_ms() if len(self.engine.matchers[STANDING]) else None
+        """Return when somebody has to be told of something though nothing comes; None for never.
+
+        Of what expires or leaves a window, or of what is to be settled.
+        """
+        times = [self.engine.next_settle_ms()]
+        if len(self.engine.matchers[STANDING]):
+            times.append(self.engine.objects.next_due_ms())
+        return min((one for one in times if one is not None), default=None)
 
     def publish(self, objects: Sequence[LiveObject], replaced: Iterable[int] = ()) -> list[Delta]:
         """Add objects, in place of those replaced. Whose device has to be asked first is in `located`."""
