@@ -26,7 +26,7 @@ from index.tables.slots import Slots
 from safe_region.ranges import CAPPED_SHARE
 
 _CUT_SHARE = 0.875
-"""Of the most that is held: so much is left where a slack is cut, so that it is not at the next object."""
+"""Of the most that is held: so much is left where a slack is cut, so that it is not cut again soon."""
 _CROWD = 4
 """Where so many times the most that is held may be, the nearest are looked for first."""
 _FIRST = 2
@@ -94,13 +94,21 @@ class Evaluation:
         rows = self._subscriptions.rows[slots]
         moved_m = np.hypot(positions.x_m - rows["x_m"], positions.y_m - rows["y_m"])
         is_far = moved_m > _FAR_SHARE * (sizes(rows) + rows["slack_m"])
-        return is_far & self._are_crowded(self._tables.places(slots))
+        found: Bools = is_far & self._are_crowded(self._tables.places(slots))
+        return found
 
     def _are_crowded(self, places: Places) -> Bools:
         """Whether much may be in each range, wherever it is."""
         expected = self._tables.crowds.expected(self._tables.boxes(places))
         found: Bools = expected > _CROWD * self._matches_max
         return found
+
+    def nearest_of(self, places: Places) -> Pairs:
+        """Return what matches, by row; or of more than is held at most those that are nearest."""
+        first_m = np.where(
+            self._are_crowded(places), self._tables.crowds.half_side_m(_FIRST * self._matches_max), np.inf
+        )
+        return self._tables.nearest(places, self._matches_max, first_m)[0]
 
     def _settle_near(self, slots: Slots, positions: Positions) -> Pairs:
         """Hold what should be held; where a slack was cut so much that the device is beyond, about it."""
@@ -160,7 +168,7 @@ class Evaluation:
         return found.part(np.argsort(found.keys(), kind="stable"))
 
     def _found_beyond(self, places: Places) -> Pairs:
-        """Return what matches within the slack, or within so much of it that there is too much, by row."""
+        """Return what matches within the slack, or within so much of it that it is too much, by row."""
         rows = self._subscriptions.rows[places.slots]
         reach_m = places.reach_m.copy()
         slack_m = rows["margin_m"] + _FIRST_SHARE * sizes(rows)
@@ -228,8 +236,8 @@ class Evaluation:
     def are_much(self, slots: Slots) -> Bools:
         """Whether more matches each subscription than is sent, or that was so."""
         rows = self._subscriptions.rows
-        found: Bools = rows["match_count"][slots] > self._matches_max
-        return found | (rows["too_many"][slots] == 1)
+        found: Bools = (rows["match_count"][slots] > self._matches_max) | (rows["too_many"][slots] == 1)
+        return found
 
     def count(self, pairs: Pairs, change: int) -> None:
         """Note how many more match subscriptions, or how many fewer."""

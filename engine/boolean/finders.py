@@ -91,11 +91,14 @@ class ClauseFinder:
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:
         """Give clauses new boxes; return what is in one of them and not the same in both.
 
-        An area that is another's affair now has a point in one of the strips that are asked for: if all
-        points that it has in the new box lay in `same`, it would match as before.
+        What is covered by other clauses is not looked for. An area that is another's affair now has a
+        point in one of the strips that are asked for: if all points that it has in the new box lay in
+        `same`, it would match as before.
         """
         self.place(clauses, boxes)
-        strips, owners = strips_of(before, boxes, same)
+        which = np.flatnonzero(self._clauses.rows["is_covered"][clauses] == 0)
+        strips, owners = strips_of(before.part(which), boxes.part(which), same.part(which))
+        owners = which[owners]
         which, objects = self._objects.near(self._clauses.keyword_lists(clauses[owners]), strips)
         return owners[which], objects
 

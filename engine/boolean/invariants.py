@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from engine.areas import AreaArrays
 from engine.boolean.layout import CIRCLE, RECTANGLE
 from engine.boolean.pairs import Pairs

@@ -64,6 +64,7 @@ CLAUSE_DTYPE = np.dtype(
         ("keyword_start", np.int64),  # required keywords
         ("keyword_count", np.int32),
         ("excluded", np.int32),  # slot in the table of excluded keywords; NOTHING if there are none
+        ("is_covered", np.int8),  # another clause of the subscription finds whatever it matches
     ],
     align=True,
 )

@@ -7,10 +7,10 @@ about the anchor (`safe_region.ranges`), where it was, or ahead of it. Both are 
 
 If more match than are sent with no slack (in the range grown by the margin), the subscription has too
 many: its device holds those that were nearest to the middle of the range when it was settled, less what
-has gone (`engine.boolean.capped`). It is settled when it is evaluated, and by `settle`. Of all others only
-is kept how many objects their devices hold: they hold what matches, as the indexes say.
-A finder (`engine.boolean.finders`) says whom an object concerns that comes or goes, and what begins and
-ceases to match as a range moves (`engine.boolean.evaluation`).
+has gone (`engine.boolean.capped`). It is settled when it is evaluated, and by `settle`. Of all others
+only is kept how many objects their devices hold: they hold what matches, as the indexes say. A finder
+(`engine.boolean.finders`) says whom an object concerns that comes or goes, and what begins and ceases to
+match as a range moves (`engine.boolean.evaluation`).
 
 Operations (batches): publish and remove cost what the finder does, O(1) a match, and so does evaluate, if
 there are not too many matches; settle costs what the object index does for what is held; subscribe and
@@ -31,7 +31,6 @@ from engine.objects import Objects
 from engine.options import EngineOptions
 from index.batches import Floats, Ints, KeywordLists, ObjectBatch, Ranking
 from index.tables.slots import Slots
-
 
 _SETTLED_AT_ONCE = 16
 """Subscriptions with too many matches that are settled together."""
@@ -151,7 +150,7 @@ class BooleanMatcher:
             np.where(is_moving, y_m, rows["y_m"][slots]),
             rows["radius_m"][slots],
         )
-        found = self.tables.find(places)
+        found = self._evaluation.nearest_of(places)
         self.tables.remove(handles)
         ids = self._objects.table.rows["id"][found.objects]
         order = np.lexsort((ids, found.distance_m, found.rows))

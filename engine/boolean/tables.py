@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.boolean import pair_kernels
+from engine.boolean import expression_kernels, pair_kernels
 from engine.boolean.capped import Capped
 from engine.boolean.crowds import Crowds
 from engine.boolean.finders import ClauseFinder, Finder, MovingFinder
@@ -31,8 +31,9 @@ from engine.objects import Objects
 from engine.options import EngineOptions
 from engine.polygons import Polygons
 from engine.windows import Lasts
-from index.batches import Boxes, Ints, KeywordIds, KeywordLists, Matches, ObjectBatch
+from index.batches import Boxes, Floats, Ints, KeywordIds, KeywordLists, Matches, ObjectBatch
 from index.tables import SlotTable
+from index.tables.growth import longer
 from index.tables.slots import Slots
 
 _PAIR_BITS = 32
@@ -61,6 +62,9 @@ class BooleanTables:
         self.pending = Pending(objects)
         self.crowds = Crowds(objects)
         self.work = Work()
+        self._marks: Ints = np.zeros(0, dtype=np.int64)
+        """By slot of an object: which of the rows that were looked for has seen it last."""
+        self._next_mark = 1
 
     # -- subscriptions ---------------------------------------------------------------------------
 
@@ -108,7 +112,11 @@ class BooleanTables:
         excluded = np.full(len(ids), NOTHING, dtype=np.int32)
         rows = KeywordLists.of([specs.excluded.row(i) for i in np.flatnonzero(~bare).tolist()])
         excluded[~bare] = self.excluded.append(ids[~bare], rows, {})
-        self.clauses.append(ids, specs.required, {"excluded": excluded})
+        covered = np.zeros(len(ids), dtype=np.int8)
+        if len(ids) > len(handles):
+            required = specs.required
+            expression_kernels.mark_covered(specs.clause_offsets, required.offsets, required.ids, covered)
+        self.clauses.append(ids, specs.required, {"excluded": excluded, "is_covered": covered})
         return slots
 
     def remove(self, handles: Ints) -> None:
@@ -149,9 +157,9 @@ class BooleanTables:
             self.boxes(now).part(owners),
             self._same(before, now).part(owners),
         )
-        clauses, owners = clauses[which], owners[which]
-        ceased = self._matching(before, clauses, owners, objects)
-        begun = self._matching(now, clauses, owners, objects)
+        rows = owners[which]
+        ceased = self._matching(before, rows, objects)
+        begun = self._matching(now, rows, objects)
         return begun.without(ceased).of(slots), ceased.without(begun).of(slots)
 
     def place(self, slots: Slots) -> None:
@@ -167,6 +175,12 @@ class BooleanTables:
         """Return the slots of all clauses of subscriptions, and which of the subscriptions each is of."""
         counts = self.subscriptions.rows["clause_count"][slots].astype(np.int64)
         return self.clauses.slots(_clause_ids(slots, counts)), np.repeat(np.arange(len(slots)), counts)
+
+    def clause_keyword_count(self, slots: Slots) -> int:
+        """Return how many keywords all clauses of subscriptions require and exclude."""
+        clauses = self.clauses.rows[self.clauses_of(slots)[0]]
+        excluded = clauses["excluded"][clauses["excluded"] != NOTHING]
+        return int(clauses["keyword_count"].sum() + self.excluded.rows["keyword_count"][excluded].sum())
 
     def expression(self, slot: int) -> list[tuple[KeywordIds, KeywordIds]]:
         """Return required and excluded keywords of each clause of a subscription."""
@@ -209,9 +223,11 @@ class BooleanTables:
     def _find_in(self, places: Places, boxes: Boxes) -> Pairs:
         """Return the same of objects that meet boxes, and perhaps of some that do not."""
         clauses, owners = self.clauses_of(places.slots)
-        required = self.clauses.keyword_lists(clauses)
-        which, objects = self.objects.near(required, boxes.part(owners))
-        return self._matching(places, clauses[which], owners[which], objects)
+        if len(clauses) > len(places.slots):
+            is_looked_for = self.clauses.rows["is_covered"][clauses] == 0
+            clauses, owners = clauses[is_looked_for], owners[is_looked_for]
+        which, objects = self.objects.near(self.clauses.keyword_lists(clauses), boxes.part(owners))
+        return self._matching(places, owners[which], objects)
 
     def nearest(self, places: Places, count: int, first_m: Floats) -> tuple[Pairs, Bools]:
         """Return which live objects match, of each row those whose points are nearest to the middle.
@@ -265,52 +281,93 @@ class BooleanTables:
         clauses = found.ids.astype(np.int32)
         owners = self.clauses.rows["id"][clauses] >> CLAUSE_BITS
         distinct, rows = np.unique(owners, return_inverse=True)
-        places = self.places(distinct.astype(np.int32))
-        return self._matching(places, clauses, rows, slots[which]).of(distinct)
-
-    def _matching(self, places: Places, clauses: Slots, rows: Ints, objects: Slots) -> Pairs:
-        """Return those pairs of a clause and an object that match, as pairs of a row and an object.
-
-        What does not count in the window of a subscription does not match it.
-        """
-        distance_m, nearest_m = np.empty(len(clauses)), np.empty(len(clauses))
-        table = self.objects.table
+        places, objects = self.places(distinct.astype(np.int32)), slots[which]
         self.work.pairs += len(clauses)
-        pair_kernels.measure(
-            pair_kernels.Clauses(
-                self.subscriptions.rows,
-                self.clauses.rows,
-                self.excluded.rows,
-                self.excluded.pool,
-                self.polygons.pool,
-            ),
-            pair_kernels.Objects(table.rows, table.pool, self.objects.areas.arrays),
+        distance_m, nearest_m = np.empty(len(clauses)), np.empty(len(clauses))
+        marks = np.zeros(len(distinct), dtype=np.int64)
+        pair_kernels.measure_concerned(
+            self._clause_arrays(),
+            self._object_arrays(),
+            self._ranges(places),
             clauses,
+            rows,
             objects,
-            places.x_m[rows],
-            places.y_m[rows],
-            places.reach_m[rows],
+            (marks, 0),
             distance_m,
             nearest_m,
         )
-        kept = distance_m != pair_kernels.NO_MATCH
-        windows = self.subscriptions.rows["window"][places.slots][rows]
-        kept &= self.objects.windows.do_count(table.rows["id"][objects], windows)
-        pairs = Pairs(rows[kept], objects[kept].astype(np.int64), distance_m[kept], nearest_m[kept])
-        return pairs.part(np.unique(pairs.keys(), return_index=True)[1])
+        pairs = _matched(rows, objects, distance_m, nearest_m)
+        return pairs.part(np.argsort(pairs.keys())).of(distinct)
+
+    def _matching(self, places: Places, rows: Ints, objects: Slots) -> Pairs:
+        """Return those pairs of a row and an object that match, each once, by row.
+
+        Objects have all that some clause of a row requires. What does not count in the window of a
+        subscription does not match it.
+        """
+        if len(rows) and (rows[1:] < rows[:-1]).any():
+            order = np.argsort(rows, kind="stable")
+            rows, objects = rows[order], objects[order]
+        clauses, owners = self.clauses_of(places.slots)
+        distance_m, nearest_m = np.empty(len(rows)), np.empty(len(rows))
+        self.work.pairs += len(rows)
+        marks, first_mark = self._marks_for(len(places.slots))
+        pair_kernels.measure_found(
+            self._clause_arrays(),
+            self._object_arrays(),
+            self._ranges(places),
+            (clauses, np.searchsorted(owners, np.arange(len(places.slots) + 1))),
+            rows,
+            objects,
+            (marks, first_mark),
+            distance_m,
+            nearest_m,
+        )
+        return _matched(rows, objects, distance_m, nearest_m)
+
+    def _marks_for(self, row_count: int) -> tuple[Ints, int]:
+        """Return a mark for each object, and the first of so many that no object has."""
+        self._marks = longer(self._marks, self.objects.table.end)
+        first = self._next_mark
+        self._next_mark += row_count
+        return self._marks, first
+
+    def _ranges(self, places: Places) -> pair_kernels.Ranges:
+        windows = self.subscriptions.rows["window"][places.slots]
+        return pair_kernels.Ranges(*places, self.objects.windows.first_ids[windows])
+
+    def _clause_arrays(self) -> expression_kernels.Clauses:
+        return expression_kernels.Clauses(
+            self.subscriptions.rows,
+            self.clauses.rows,
+            self.clauses.pool,
+            self.excluded.rows,
+            self.excluded.pool,
+            self.polygons.pool,
+        )
+
+    def _object_arrays(self) -> pair_kernels.Objects:
+        table = self.objects.table
+        return pair_kernels.Objects(table.rows, table.pool, self.objects.areas.arrays)
 
     # -- for tests and operators -----------------------------------------------------------------
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""
         parts = (self.subscriptions, self.clauses, self.excluded, self.polygons, self.finder)
-        return sum(part.memory_bytes() for part in parts)
+        return self._marks.nbytes + sum(part.memory_bytes() for part in parts)
 
 
 def _finder(options: EngineOptions, clauses: SlotTable, objects: Objects) -> Finder:
     if options.moving_index is None:
         return ClauseFinder(options.clause_index(), clauses, objects)
     return MovingFinder(options.moving_index(), clauses, objects)
+
+
+def _matched(rows: Ints, objects: Slots, distance_m: Floats, nearest_m: Floats) -> Pairs:
+    """Return the pairs that match."""
+    kept = distance_m != pair_kernels.NO_MATCH
+    return Pairs(rows[kept], objects[kept].astype(np.int64), distance_m[kept], nearest_m[kept])
 
 
 def _cut_down(boxes: Boxes, places: Places, limit_m: Floats) -> tuple[Boxes, Bools]:

@@ -121,10 +121,8 @@ class Planner:
                 return self._plan_idf(command)
             case c.Forget() | c.ForgetDevice():
                 return plan_forget(self._coordinator, command)
-            case c.Told():
-                return Plan(lambda _: self._coordinator.matching.now_ms, (DeleteTold(command.number),))
-            case c.Sync():
-                return self._plan_sync()
+            case c.Told() | c.Sync():
+                return self._plan_barrier(command)
 
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
         now_ms = self._coordinator.matching.now_ms
@@ -139,8 +137,10 @@ class Planner:
             Touches(everything=True),
         )
 
-    def _plan_sync(self) -> Plan:
-        """Plan a barrier: what was accepted before it is evaluated, and then all that can be is settled."""
+    def _plan_barrier(self, command: c.Told | c.Sync) -> Plan:
+        """Plan what comes after all that was accepted before it; with Sync, everything is settled."""
+        if isinstance(command, c.Told):
+            return Plan(lambda _: self._coordinator.matching.now_ms, (DeleteTold(command.number),))
 
         def apply(_batch: EvaluationBatch) -> int:
             self._coordinator.settle()
@@ -199,6 +199,9 @@ class Planner:
             and coordinator.matching.spec(handle) == spec
             and coordinator.router.name_of(handle) == name
         )
+        if handle is None or coordinator.matching.spec(handle) != spec:
+            others = [one for other, one in session.handles.items() if other != number]
+            coordinator.matching.require_clause_room(spec, others, limits.clause_keywords_per_device_max)
         row = PutSubscription(command.device_id, number, kind.number, kind.encoded(spec), name)
 
         def apply(batch: EvaluationBatch) -> None:

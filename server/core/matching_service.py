@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import Engine, EngineOptions, Positions
-from engine.contracts import STANDING, Rows, handle_of, kind_of
+from engine.contracts import BOOLEAN, STANDING, Rows, handle_of, kind_of
 from engine.weights import SLOTS
 from index.batches import Floats, Ints, KeywordLists, ObjectBatch
 from safe_region.frame import Frame, Point
@@ -24,8 +24,9 @@ from server.core.evaluation_batch import EvaluationBatch
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.object_table import ObjectTable, RemovedObject
 from server.core.specs import KINDS, Kind, kind_of_spec
-from server.errors import StoreError
-from server.model import Bound, Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
+from server.core.specs.boolean import BooleanKind
+from server.errors import Reason, RefusalError, StoreError
+from server.model import Boolean, Bound, Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
 from server.principal import local_name
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
@@ -111,7 +112,7 @@ class MatchingService:
         return gone, self._complete(deltas)
 
     def settle(self, *, everything: bool = False) -> list[Delta]:
-        """Bring up to date subscriptions with too many matches that are due, some of them, or all that are not.
+        """Bring up to date subscriptions with too many matches: some that are due, or everything.
 
         What makes a difference to one of them makes it due, at most once a second.
         """
@@ -272,6 +273,27 @@ class MatchingService:
     def knows_window(self, window: Window) -> bool:
         """Whether some subscription has this window, or it is none."""
         return self.engine.objects.windows.is_known(window.duration_ms, window.count)
+
+    def require_clause_room(self, spec: Spec, others: Sequence[int], most: int) -> None:
+        """Refuse a subscription with which those of its device have too many keywords in clauses.
+
+        Raises
+        ------
+        RefusalError
+            TOO_MANY. O(clauses of the device).
+        """
+        if isinstance(spec, Boolean):
+            boolean = self._kinds[BOOLEAN]
+            assert isinstance(boolean, BooleanKind)  # noqa: S101 - for the type checker
+            count = sum(len(words) for clause in spec.clauses for words in clause)
+            count += boolean.clause_keyword_count([one for one in others if kind_of(one) == BOOLEAN])
+            if count > most:
+                raise RefusalError(
+                    Reason.TOO_MANY,
+                    "spec.boolean.clauses",
+                    f"{count} keywords in clauses of the device",
+                    f"at most {most}, those of its other subscriptions included",
+                )
 
     def unsubscribe(self, handle: int) -> None:
         """Forget a subscription."""
