@@ -162,7 +162,7 @@ def _share_more(x: Floats, y: Floats, a: int, b: int, c: int, d: int) -> bool:
     """Whether two edges on one line share more than a point."""
     x1, x2 = max(min(x[a], x[b]), min(x[c], x[d])), min(max(x[a], x[b]), max(x[c], x[d]))
     y1, y2 = max(min(y[a], y[b]), min(y[c], y[d])), min(max(y[a], y[b]), max(y[c], y[d]))
-    return x1 < x2 or y1 < y2
+    return bool(x1 < x2 or y1 < y2)
 
 
 @leaf

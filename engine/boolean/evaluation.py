@@ -94,7 +94,8 @@ class Evaluation:
         rows = self._subscriptions.rows[slots]
         moved_m = np.hypot(positions.x_m - rows["x_m"], positions.y_m - rows["y_m"])
         is_far = moved_m > _FAR_SHARE * (sizes(rows) + rows["slack_m"])
-        found: Bools = is_far & self._are_crowded(self._tables.places(slots))
+        there = self._tables.places(slots)._replace(x_m=positions.x_m, y_m=positions.y_m)
+        found: Bools = is_far & self._are_crowded(there)
         return found
 
     def _are_crowded(self, places: Places) -> Bools:

@@ -30,6 +30,9 @@ from server.model import Boolean, Bound, Cause, Delta, DropReason, Entry, LiveOb
 from server.principal import local_name
 from server.store.mutations import ObjectColumns, SubscriptionColumns
 
+_MANY = 64
+"""Changes from which on they are entered a subscription at a time: some microseconds first, then less."""
+
 
 class Ranked(NamedTuple):
     """One object of a search result."""
@@ -410,6 +413,8 @@ class MatchingService:
 
     def _note(self, changes: Rows, cause: Cause, reason: DropReason, deltas: dict[int, Delta]) -> None:
         """Enter what the engine said into the delta of each subscription."""
+        if len(changes) >= _MANY and self._note_many(changes, cause, reason, deltas):
+            return
         columns = (changes[name].tolist() for name in ("handle", "object_id", "r_m", "is_drop"))
         added = self.objects.ready(changes["object_id"][changes["is_drop"] == 0].tolist())
         for handle, object_id, r_m, is_drop in zip(*columns, strict=True):
@@ -423,6 +428,39 @@ class MatchingService:
                 delta.add = kept  # who has too many was given it in place of what was replaced
             else:
                 delta.add.append(Entry(added[object_id], r_m))
+
+    def _note_many(
+        self, changes: Rows, cause: Cause, reason: DropReason, deltas: dict[int, Delta]
+    ) -> bool:
+        """Do the same for many changes, a subscription at a time; return whether that was possible.
+
+        It is where what is dropped comes first, and nothing that was added before. An entry is made once
+        for all subscriptions that an object enters without a text share.
+        """
+        handles, is_drop = changes["handle"], changes["is_drop"]
+        is_first = np.append(True, handles[1:] != handles[:-1])
+        starts = np.flatnonzero(is_first)
+        owners = handles[starts].tolist()
+        is_ordered = (is_first[1:] | (is_drop[1:] <= is_drop[:-1])).all()
+        if not is_ordered or any(one in deltas and deltas[one].add for one in owners):
+            return False
+        ids, shares = changes["object_id"].tolist(), changes["r_m"].tolist()
+        added = self.objects.ready(np.unique(changes["object_id"][is_drop == 0]).tolist())
+        shared = {one: Entry(item, 0.0) for one, item in added.items()} if not any(shares) else None
+        ends = [*starts[1:].tolist(), len(ids)]
+        counts = np.add.reduceat(is_drop.astype(np.int64), starts).tolist()
+        for handle, start, stop, count in zip(owners, starts.tolist(), ends, counts, strict=True):
+            delta = deltas.get(handle)
+            if delta is None:
+                delta = deltas[handle] = self._delta(handle, cause)
+            middle = start + count
+            delta.drop.update(dict.fromkeys(ids[start:middle], reason))
+            if shared is None:
+                pairs = zip(ids[middle:stop], shares[middle:stop], strict=True)
+                delta.add.extend(Entry(added[one], r_m) for one, r_m in pairs)
+            else:
+                delta.add.extend(map(shared.__getitem__, ids[middle:stop]))
+        return True
 
     def _complete(self, deltas: dict[int, Delta]) -> list[Delta]:
         """Give deltas the anchors and bounds that are true now.
