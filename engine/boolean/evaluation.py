@@ -16,7 +16,7 @@ import numpy as np
 from engine.boolean import cut_kernels
 from engine.boolean.anchors import Anchors
 from engine.boolean.layout import NEAREST, sizes
-from engine.boolean.nearest import choose_nearest, slack_below
+from engine.boolean.nearest import FIRST, FIRST_IN_CROWDS, choose_nearest, slack_below
 from engine.boolean.pairs import Pairs, Places, joined
 from engine.boolean.tables import BooleanTables
 from engine.contracts import Bools, Positions
@@ -70,7 +70,7 @@ class Evaluation:
         before, places = self.held_of(slots[was_awake & ~is_whole]), self._tables.places(slots)
         moves = rows["is_moving"][slots] == 1
         self._anchors.place(slots[moves], positions.part(moves))
-        choose_nearest(self._tables, slots[is_nearest])
+        self._choose_nearest(slots[is_nearest])
         rows["is_awake"][slots] = 1
         entered, left = self._tables.move(slots[is_whole], places.part(is_whole))
         self.count(entered, 1)
@@ -88,6 +88,21 @@ class Evaluation:
         self._tables.wake(slots[~was_awake])
         self._tables.pending.forget(slots)
         return entered, left
+
+    def _choose_nearest(self, slots: Slots) -> None:
+        """Write the slack of subscriptions of the mode NEAREST; none where there are too many matches."""
+        rows = self._subscriptions.rows
+        places = self._tables.places(slots)
+        beyond = places._replace(reach_m=rows["radius_m"][slots] + FIRST * sizes(rows[slots]))
+        crowded = self._are_crowded(beyond)
+        choose_nearest(self._tables, slots[~crowded])
+        if crowded.any():
+            slots = slots[crowded]
+            rows["slack_m"][slots] = 0.0
+            inner = places.part(crowded)._replace(reach_m=rows["radius_m"][slots])
+            found = self.nearest_of(inner)
+            is_much = np.bincount(found.rows, minlength=len(slots)) > self._matches_max
+            choose_nearest(self._tables, slots[~is_much], FIRST_IN_CROWDS)
 
     def _are_far(self, slots: Slots, positions: Positions) -> Bools:
         """Whether the device of each subscription is far from where it was, and much may be there."""

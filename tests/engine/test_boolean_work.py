@@ -15,6 +15,7 @@ from engine.contracts import BOOLEAN, handle_of
 from engine.polygons import Polygons
 from index.batches import KeywordLists, ObjectBatch
 from safe_region.jit import kernel
+from safe_region.region import RegionMode
 from tests.engine.kinds import KINDS, BooleanAsk
 from tests.index.brute import ids
 from tests.support.amounts import examples
@@ -45,8 +46,9 @@ class City:
         batch = ObjectBatch(numbers, x_m, y_m, KeywordLists.of([sorted(words)] * count))
         return self.engine.publish(batch, np.full(count, FOREVER, dtype=np.int64))
 
-    def subscribe(self, *clauses, radius_m=EVERYTHING_M, moving=False):
-        asked = BooleanAsk(clauses, center=None if moving else (0.0, 0.0), radius_m=radius_m)
+    def subscribe(self, *clauses, radius_m=EVERYTHING_M, moving=False, region=RegionMode.ANCHORED):
+        center = None if moving else (0.0, 0.0)
+        asked = BooleanAsk(clauses, center=center, radius_m=radius_m, region=region)
         handle = handle_of(BOOLEAN, self.next_number)
         self.next_number += 1
         self.matcher.subscribe(ids([handle]), KINDS[BOOLEAN].specs([asked]))
@@ -189,10 +191,11 @@ def test_of_very_many_no_more_is_looked_at_than_is_held_and_some():
     assert pairs < 20 * 20
 
 
-def test_a_device_that_jumps_into_a_crowd_is_no_more_work():
+@pytest.mark.parametrize("region", [RegionMode.ANCHORED, RegionMode.NEAREST])
+def test_a_device_that_jumps_into_a_crowd_is_no_more_work(region):
     city = City()
     city.publish(20_000)
-    handle = city.subscribe(require(HOT), radius_m=2 * SIDE_M, moving=True)
+    handle = city.subscribe(require(HOT), radius_m=2 * SIDE_M, moving=True, region=region)
     for x_m in (0.0, 100 * SIDE_M, 0.0, -100 * SIDE_M, 1.0):
         _, pairs = city.evaluate(handle, x_m)
         assert pairs < 20 * 20
@@ -207,6 +210,16 @@ def test_a_slack_that_is_cut_is_not_cut_again_at_the_next_object():
     rebound = sum(len(city.publish(1, near_m=10.0).rebound) for _ in range(100))
     assert 1 <= rebound <= 15
     city.engine.check()
+
+
+def test_a_small_range_in_a_crowd_is_little_work():
+    city = City()
+    city.publish(20_000)
+    handle = city.subscribe(require(HOT), radius_m=20.0, moving=True, region=RegionMode.NEAREST)
+    for x_m in (0.0, 100.0, 103.0):
+        _, pairs = city.evaluate(handle, x_m)
+        assert pairs < 20 * 20
+        city.engine.check()
 
 
 # -- clauses -------------------------------------------------------------------------------------
