@@ -231,6 +231,12 @@ class Engine:
             return boolean.settle(everything=everything)
         return Settled(np.empty(0, dtype=CHANGE_DTYPE), _NO_HANDLES)
 
+    @property
+    def pairs_tested(self) -> int:
+        """How many pairs of a boolean subscription and an object were tested, since the beginning."""
+        boolean = self.matchers.get(BOOLEAN)
+        return boolean.tables.work.pairs if isinstance(boolean, BooleanMatcher) else 0
+
     def next_settle_ms(self) -> int | None:
         """Return when there is something to settle; None if there is nothing."""
         boolean = self.matchers.get(BOOLEAN)

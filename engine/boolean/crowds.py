@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.contracts import Bools
 from engine.objects import Objects
 from index.batches import Boxes, Floats, ObjectBatch
 
@@ -31,6 +32,19 @@ class Crowds:
             points = np.stack([objects.x_m, objects.y_m])
             self._low_m = np.minimum(self._low_m, points.min(axis=1))
             self._high_m = np.maximum(self._high_m, points.max(axis=1))
+
+    def is_all(self, boxes: Boxes, part: Boxes) -> Bools:
+        """Whether nothing that meets each box has its point elsewhere than near a part of the box.
+
+        Points lie in the box about all objects; and if an area reaches a box, its point is no farther from
+        that part of the box than from the box (`Areas.grown`, axis by axis).
+        """
+        (west_m, south_m), (east_m, north_m) = self._low_m.tolist(), self._high_m.tolist()
+        found: Bools = part.x1_m <= np.maximum(boxes.x1_m, west_m)
+        found &= part.x2_m >= np.minimum(boxes.x2_m, east_m)
+        found &= part.y1_m <= np.maximum(boxes.y1_m, south_m)
+        found &= part.y2_m >= np.minimum(boxes.y2_m, north_m)
+        return found
 
     def expected(self, boxes: Boxes) -> Floats:
         """Return how many objects each box has if they are spread evenly."""

@@ -252,7 +252,8 @@ class BooleanTables:
         found = Pairs.nothing()
         while len(rows):
             these = places.part(rows)
-            part, is_all = _cut_down(boxes.part(rows), these, limit_m[rows])
+            part = _cut_down(boxes.part(rows), these, limit_m[rows])
+            is_all = self.crowds.is_all(boxes.part(rows), part)
             pairs = self._find_in(these, part)
             pairs = pairs.part(is_all[pairs.rows] | (pairs.distance_m <= limit_m[rows][pairs.rows]))
             is_done = is_all | (np.bincount(pairs.rows, minlength=len(rows)) > count)
@@ -370,21 +371,18 @@ def _matched(rows: Ints, objects: Slots, distance_m: Floats, nearest_m: Floats) 
     return Pairs(rows[kept], objects[kept].astype(np.int64), distance_m[kept], nearest_m[kept])
 
 
-def _cut_down(boxes: Boxes, places: Places, limit_m: Floats) -> tuple[Boxes, Bools]:
-    """Return what of boxes is no farther from their middles along either axis; whether that is all.
+def _cut_down(boxes: Boxes, places: Places, limit_m: Floats) -> Boxes:
+    """Return what of boxes is no farther from their middles along either axis.
 
     Whatever is computed to be no farther away lies in it, as in `pair_kernels.fill_boxes`.
     """
     grown_m = limit_m * (1.0 + 1e-15) + 1e-150
-    part = Boxes(
+    return Boxes(
         np.maximum(boxes.x1_m, np.nextafter(places.x_m - grown_m, -np.inf)),
         np.maximum(boxes.y1_m, np.nextafter(places.y_m - grown_m, -np.inf)),
         np.minimum(boxes.x2_m, np.nextafter(places.x_m + grown_m, np.inf)),
         np.minimum(boxes.y2_m, np.nextafter(places.y_m + grown_m, np.inf)),
     )
-    is_all: Bools = (part.x1_m == boxes.x1_m) & (part.x2_m == boxes.x2_m)
-    is_all &= (part.y1_m == boxes.y1_m) & (part.y2_m == boxes.y2_m)
-    return part, is_all
 
 
 def _clause_ids(slots: Slots, counts: Ints) -> Ints:

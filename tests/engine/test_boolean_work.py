@@ -79,7 +79,7 @@ class City:
 
     @property
     def pairs(self):
-        return self.work.pairs
+        return self.engine.pairs_tested
 
 
 # -- too many matches ----------------------------------------------------------------------------
