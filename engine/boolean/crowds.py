@@ -36,8 +36,8 @@ class Crowds:
     def is_all(self, boxes: Boxes, part: Boxes) -> Bools:
         """Whether nothing that meets each box has its point elsewhere than near a part of the box.
 
-        Points lie in the box about all objects; and if an area reaches a box, its point is no farther from
-        that part of the box than from the box (`Areas.grown`, axis by axis).
+        Points lie in the box about all objects; and if an area reaches a box, its point is no farther
+        from that part of the box than from the box (`Areas.grown`, axis by axis).
         """
         (west_m, south_m), (east_m, north_m) = self._low_m.tolist(), self._high_m.tolist()
         found: Bools = part.x1_m <= np.maximum(boxes.x1_m, west_m)
