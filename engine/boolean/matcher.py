@@ -32,9 +32,9 @@ from engine.options import EngineOptions
 from index.batches import Floats, Ints, KeywordLists, ObjectBatch, Ranking
 from index.tables.slots import Slots
 
-_SETTLED_AT_ONCE = 16
+_SETTLED_AT_ONCE = 8
 """Subscriptions with too many matches that are settled together."""
-_SETTLED_PAIRS = 50_000
+_SETTLED_PAIRS = 10_000
 """No more are settled in one go once so many pairs have been tested: a few milliseconds."""
 
 
