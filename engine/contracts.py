@@ -138,6 +138,21 @@ class Published(NamedTuple):
     left: Rows = np.empty(0, dtype=CHANGE_DTYPE)
 
 
+class Settled(NamedTuple):
+    """What was brought up to date of subscriptions with too many matches.
+
+    Parameters
+    ----------
+    changes
+        What entered and left what is held.
+    rebound
+        Subscriptions that have not too many any more, each once.
+    """
+
+    changes: Rows
+    rebound: Ints
+
+
 Specs_contra = TypeVar("Specs_contra", contravariant=True)
 """What subscriptions of a kind ask for, in arrays."""
 

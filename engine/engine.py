@@ -2,7 +2,7 @@
 
 Every operation takes a batch and returns what entered and left buffers, grouped by subscription; nothing
 else changes that a device can see, but for bounds. Within an instant the caller applies: advance, remove,
-publish, evaluate.
+publish, settle, evaluate.
 
 No I/O, no clock of its own, no asyncio. It trusts its caller: ids are new, handles exist, time does not
 go backwards. Costs are those of the matchers.
@@ -27,6 +27,7 @@ from engine.contracts import (
     Positions,
     Published,
     Rows,
+    Settled,
     grouped,
     kind_of,
     kinds_of,
@@ -219,6 +220,27 @@ class Engine:
         """
         standing = self.matchers.get(STANDING)
         return standing.take_shrunk() if isinstance(standing, StandingMatcher) else _NO_HANDLES
+
+    def settle(self, *, everything: bool = False) -> Settled:
+        """Bring up to date what is held of boolean subscriptions with too many matches.
+
+        Of those that are due, some at a time, or of all of them: see `BooleanMatcher.settle`.
+        """
+        boolean = self.matchers.get(BOOLEAN)
+        if isinstance(boolean, BooleanMatcher):
+            return boolean.settle(everything=everything)
+        return Settled(np.empty(0, dtype=CHANGE_DTYPE), _NO_HANDLES)
+
+    @property
+    def pairs_tested(self) -> int:
+        """How many pairs of a boolean subscription and an object were tested, since the beginning."""
+        boolean = self.matchers.get(BOOLEAN)
+        return boolean.tables.work.pairs if isinstance(boolean, BooleanMatcher) else 0
+
+    def next_settle_ms(self) -> int | None:
+        """Return when there is something to settle; None if there is nothing."""
+        boolean = self.matchers.get(BOOLEAN)
+        return boolean.next_settle_ms() if isinstance(boolean, BooleanMatcher) else None
 
     # -- subscriptions ---------------------------------------------------------------------------
 

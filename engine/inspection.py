@@ -109,19 +109,17 @@ def holders(engine: Engine, object_id: int) -> list[int]:
                     found.append(int(matcher.subscriptions.rows["id"][entries[place]["owner"]]))
                 place = int(entries[place]["next"])
         elif isinstance(matcher, BooleanMatcher):
-            found += _boolean_holders(matcher, slots, object_id)
+            found += _boolean_holders(matcher, slots)
     return sorted(found)
 
 
-def _boolean_holders(matcher: BooleanMatcher, slots: Slots, object_id: int) -> list[int]:
+def _boolean_holders(matcher: BooleanMatcher, slots: Slots) -> list[int]:
     tables = matcher.tables
     pairs = tables.known(slots)
     pairs = pairs.part(~tables.pending.are_in(pairs))
-    rows = tables.subscriptions.rows[pairs.rows]
-    found = rows["id"][rows["too_many"] == 0].tolist()
-    capped = rows["id"][rows["too_many"] == 1].tolist()
-    held = [one for one in capped if object_id in matcher.held(one)[0]]
-    return [*found, *held]
+    is_held = (tables.subscriptions.rows["too_many"][pairs.rows] == 0) | tables.capped.are_held(pairs)
+    found: list[int] = tables.subscriptions.rows["id"][pairs.rows[is_held]].tolist()
+    return found
 
 
 def _tables(matcher: object) -> Any:  # noqa: ANN401 - rows of each kind are its own

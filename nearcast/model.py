@@ -210,7 +210,8 @@ class ChangeReason(Enum):
     """An object has matched for as long as the subscription asks for."""
     RESUMED = "resumed"
     REFILLED = "refilled"
-    """Something expired or got too old, and others take its place."""
+    """Something expired or got too old, and others take its place; or what is held of a result that is
+    too large was brought up to date."""
     REWEIGHED = "reweighed"
     """Another table of weights of keywords has come into force."""
 
@@ -242,7 +243,8 @@ class SubscriptionState(Enum):
     when it has moved beyond the margin or its accuracy has improved."""
     TOO_MANY = "too many"
     """More objects match than the server sends (`Limits.matches_max`): what is shown is some of them,
-    those nearest to where the device was when it last reported."""
+    those that were nearest to where the device was when it last reported, brought up to date at most once
+    a second; what has gone is not shown."""
     OFFLINE = "offline"
     """No stream, or a server that has left a request without a response for four seconds; the device is
     inside its safe region: what is shown is the exact list of all that was known before and is still

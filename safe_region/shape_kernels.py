@@ -39,7 +39,7 @@ _INSIDE = 1
 
 
 @leaf
-def _ring_side(ring_x_m: Floats, ring_y_m: Floats, start: int, stop: int, x_m: float, y_m: float) -> int:
+def ring_side(ring_x_m: Floats, ring_y_m: Floats, start: int, stop: int, x_m: float, y_m: float) -> int:
     """Whether a point lies inside of a ring, on an edge, or outside: how often a ray to the east crosses.
 
     An edge counts with its lower end and without its upper one, so that a vertex on the ray counts right.
@@ -84,7 +84,7 @@ def polygon_contains(
     """
     side = _OUTSIDE
     for ring in range(first_ring, first_ring + ring_count):
-        of_ring = _ring_side(range_x_m, range_y_m, ring_offsets[ring], ring_offsets[ring + 1], x_m, y_m)
+        of_ring = ring_side(range_x_m, range_y_m, ring_offsets[ring], ring_offsets[ring + 1], x_m, y_m)
         if of_ring == _ON_EDGE:
             return True
         side *= -of_ring
@@ -96,7 +96,7 @@ def ring_contains(
     area_x_m: Floats, area_y_m: Floats, start: int, stop: int, x_m: float, y_m: float
 ) -> bool:
     """Whether a point lies in a polygon without holes, edges included. O(vertices)."""
-    return _ring_side(area_x_m, area_y_m, start, stop, x_m, y_m) != _OUTSIDE
+    return ring_side(area_x_m, area_y_m, start, stop, x_m, y_m) != _OUTSIDE
 
 
 @leaf

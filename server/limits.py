@@ -55,10 +55,15 @@ class Limits:
     """* Of a boolean expression."""
     clause_keywords_max: int = 16
     """* Required or excluded by one clause."""
+    clause_keywords_per_device_max: int = 4096
+    """Required and excluded by all clauses of a device's boolean subscriptions together. Not told: a
+    refusal names it. Two subscriptions of 64 clauses with all that each may have reach it."""
     range_m_max: float = 50_000.0
     """* Radius or half an extent of a range."""
     vertices_max: int = 512
     """* Of a polygon, those of its holes included."""
+    holes_max: int = 16
+    """Of a polygon. Not told: a refusal names it. Holes are compared with each other."""
     area_vertices_max: int = 64
     """* Of an object's area."""
     window_ms_max: int = 366 * 24 * 3600 * 1000

@@ -1,26 +1,42 @@
 """What devices hold of boolean subscriptions: found, counted, and cut where it is too much.
 
-Ranges that move, and of which no more matches than is sent, are evaluated by differences. Those that
-have, or had, too many matches are settled: all that matches is found, and what was held before. So are
-those of the mode NEAREST, whose slack depends on what is found (`engine.boolean.nearest`).
+Ranges that move, and of which no more matches than is sent, are evaluated by differences, unless their
+devices are far from where they were and much may be there. Others are settled: what matches is found, the
+nearest first where it may be much, and what was held before. So are those of the mode NEAREST, whose
+slack depends on what is found (`engine.boolean.nearest`).
 
 Operations: a move costs what the finder does; to settle, and to say what is held, what the object index
-does.
+does for what is held, and somewhat more.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from engine.boolean import cut_kernels
 from engine.boolean.anchors import Anchors
-from engine.boolean.layout import NEAREST
-from engine.boolean.nearest import choose_nearest, slack_below
-from engine.boolean.pairs import Pairs, joined
+from engine.boolean.layout import NEAREST, sizes
+from engine.boolean.nearest import FIRST, FIRST_IN_CROWDS, choose_nearest, slack_below
+from engine.boolean.pairs import Pairs, Places, joined
 from engine.boolean.tables import BooleanTables
 from engine.contracts import Bools, Positions
 from engine.options import EngineOptions
+from index.batches import Floats
 from index.tables.slots import Slots
 from safe_region.ranges import CAPPED_SHARE
+
+_CUT_SHARE = 0.875
+"""Of the most that is held: so much is left where a slack is cut, so that it is not cut again soon."""
+_CROWD = 4
+"""Where so many times the most that is held may be, the nearest are looked for first."""
+_FIRST = 2
+"""So many times the most that is held may be as near as is looked first."""
+_FIRST_SHARE = 0.125
+"""Of a range's size: the slack that is tried first where much may be."""
+_FAR_SHARE = 0.5
+"""Of a range's size: a device that is farther from where it was is not evaluated by differences there."""
+_AGAIN = 1.1
+"""How much farther than what is held is looked when a subscription is settled: some has gone."""
 
 
 class Evaluation:
@@ -50,18 +66,16 @@ class Evaluation:
         was_awake = rows["is_awake"][slots] == 1
         is_nearest = rows["region"][slots] == NEAREST
         is_whole = was_awake & ~is_nearest & (rows["too_many"][slots] == 0)
+        is_whole &= ~self._are_far(slots, positions)
         before, places = self.held_of(slots[was_awake & ~is_whole]), self._tables.places(slots)
         moves = rows["is_moving"][slots] == 1
         self._anchors.place(slots[moves], positions.part(moves))
-        choose_nearest(self._tables, slots[is_nearest])
+        self._choose_nearest(slots[is_nearest])
         rows["is_awake"][slots] = 1
-        begun = self._tables.wake(slots[~was_awake])
         entered, left = self._tables.move(slots[is_whole], places.part(is_whole))
-        rows["match_count"][slots[~was_awake]] = 0
-        entered = joined(begun, entered)
         self.count(entered, 1)
         self.count(left, -1)
-        settles = self.are_much(slots) | (was_awake & is_nearest)
+        settles = ~is_whole | self.are_much(slots)
         settles |= moves & self._anchors.are_astray(slots, positions)
         if settles.any():
             is_other = is_whole & settles
@@ -70,8 +84,47 @@ class Evaluation:
             held = self._settle_near(slots[settles], positions.part(settles))
             entered = joined(entered.without_rows(slots[settles]), held.without(before))
             left = joined(left.without_rows(slots[settles]), before.without(held))
+            self._tables.place(slots[settles & was_awake])
+        self._tables.wake(slots[~was_awake])
         self._tables.pending.forget(slots)
         return entered, left
+
+    def _choose_nearest(self, slots: Slots) -> None:
+        """Write the slack of subscriptions of the mode NEAREST; none where there are too many matches."""
+        rows = self._subscriptions.rows
+        places = self._tables.places(slots)
+        beyond = places._replace(reach_m=rows["radius_m"][slots] + FIRST * sizes(rows[slots]))
+        crowded = self._are_crowded(beyond)
+        choose_nearest(self._tables, slots[~crowded])
+        if crowded.any():
+            slots = slots[crowded]
+            rows["slack_m"][slots] = 0.0
+            inner = places.part(crowded)._replace(reach_m=rows["radius_m"][slots])
+            found = self.nearest_of(inner)
+            is_much = np.bincount(found.rows, minlength=len(slots)) > self._matches_max
+            choose_nearest(self._tables, slots[~is_much], FIRST_IN_CROWDS)
+
+    def _are_far(self, slots: Slots, positions: Positions) -> Bools:
+        """Whether the device of each subscription is far from where it was, and much may be there."""
+        rows = self._subscriptions.rows[slots]
+        moved_m = np.hypot(positions.x_m - rows["x_m"], positions.y_m - rows["y_m"])
+        is_far = moved_m > _FAR_SHARE * (sizes(rows) + rows["slack_m"])
+        there = self._tables.places(slots)._replace(x_m=positions.x_m, y_m=positions.y_m)
+        found: Bools = is_far & self._are_crowded(there)
+        return found
+
+    def _are_crowded(self, places: Places) -> Bools:
+        """Whether much may be in each range, wherever it is."""
+        expected = self._tables.crowds.expected(self._tables.boxes(places))
+        found: Bools = expected > _CROWD * self._matches_max
+        return found
+
+    def nearest_of(self, places: Places) -> Pairs:
+        """Return what matches, by row; or of more than is held at most those that are nearest."""
+        first_m = np.where(
+            self._are_crowded(places), self._tables.crowds.half_side_m(_FIRST * self._matches_max), np.inf
+        )
+        return self._tables.nearest(places, self._matches_max, first_m)[0]
 
     def _settle_near(self, slots: Slots, positions: Positions) -> Pairs:
         """Hold what should be held; where a slack was cut so much that the device is beyond, about it."""
@@ -80,83 +133,126 @@ class Evaluation:
         astray = is_moving & self._anchors.are_astray(slots, positions)
         if not astray.any():
             return held
-        return joined(
-            held.without_rows(slots[astray]), self._settle_here(slots[astray], positions.part(astray))
-        )
+        self._anchors.place_here(slots[astray], positions.part(astray))
+        return joined(held.without_rows(slots[astray]), self.settle(slots[astray]))
 
-    def _settle_here(self, slots: Slots, positions: Positions) -> Pairs:
-        """Hold what should be held about where devices are, not ahead of them."""
-        self._anchors.place_here(slots, positions)
-        for slot in slots.tolist():
-            self._tables.capped.pop(slot, None)
-        return self.settle(slots)
+    # -- settling --------------------------------------------------------------------------------
 
-    def settle(self, slots: Slots, without: Slots | None = None) -> Pairs:
-        """Hold what should be held of subscriptions, with their slack or less; return that, by slot."""
+    def settle(self, slots: Slots) -> Pairs:
+        """Hold what should be held of subscriptions, with their slack or less; return that, by slot.
+
+        The finder is not told.
+        """
+        first_m = np.full(len(slots), self._tables.crowds.half_side_m(_FIRST * self._matches_max))
+        return self._hold(slots, self._found_for(slots, first_m))
+
+    def settle_again(self, slots: Slots) -> tuple[Pairs, Pairs]:
+        """Hold what should be held of subscriptions that have too many, where they are.
+
+        Returns what enters and what leaves that which devices hold, by slot.
+        """
         rows = self._subscriptions.rows
-        reach_m = rows["radius_m"][slots] + rows["slack_m"][slots]
-        found = self._tables.find(self._tables.places(slots)._replace(reach_m=reach_m))
-        if without is not None:
-            found = found.part(~np.isin(found.objects, without))
-        counts = np.bincount(found.rows, minlength=len(slots))
-        rows["match_count"][slots] = counts
-        is_much = (counts > self._matches_max) | (rows["too_many"][slots] == 1)
-        kept = np.ones(len(found.rows), dtype=np.bool_)
-        for i in np.flatnonzero(is_much).tolist():
-            first, last = np.searchsorted(found.rows, [i, i + 1])
-            part = slice(int(first), int(last))
-            kept[part] = self._cut(int(slots[i]), found.part(part))
-        if len(slots):
-            self._tables.place(slots)
-        return found.part(kept).of(slots)
+        rows["slack_m"][slots] = rows["margin_m"][slots]
+        found = self._found_for(slots, rows["held_m"][slots] * _AGAIN)
+        by_slot = found.of(slots)
+        before = by_slot.part(self._tables.capped.are_held(by_slot))
+        held = self._hold(slots, found)
+        self._tables.work.settled += len(slots)
+        return held.without(before), before.without(held)
 
-    def _cut(self, slot: int, found: Pairs) -> Bools:
-        """Say what is held of one subscription, of which much was found."""
-        row, most = self._subscriptions.rows[slot], self._matches_max
-        order = np.lexsort((self._objects.table.rows["id"][found.objects], found.distance_m))
-        is_inner = np.ones(len(order), dtype=np.bool_)
-        if row["is_moving"]:
-            is_inner = found.nearest_m <= row["radius_m"] + row["margin_m"]
-        inner = int(is_inner.sum())
-        self._tables.capped.pop(slot, None)
-        row["too_many"] = inner > most or (row["too_many"] == 1 and inner >= most * CAPPED_SHARE)
-        kept = np.ones(len(order), dtype=np.bool_)
-        if row["too_many"]:
-            row["slack_m"] = 0.0
-            kept[:] = False
-            kept[order[is_inner[order]][:most]] = True
-            self._tables.capped[slot] = self._objects.table.rows["id"][found.objects[kept]]
-        elif len(order) > most:
-            nearest_m = float(np.partition(found.nearest_m, most)[most])
-            row["slack_m"] = slack_below(np.array([row["radius_m"]]), np.array([nearest_m]))[0]
-            kept = found.nearest_m <= row["radius_m"] + row["slack_m"]
-        row["match_count"] = int(kept.sum())
-        return kept
+    def _found_for(self, slots: Slots, first_m: Floats) -> Pairs:
+        """Return what matches subscriptions within their slack, by row; or the nearest of it, too many.
+
+        `first_m` is how far is looked for the nearest first.
+        """
+        rows = self._subscriptions.rows
+        places = self._tables.places(slots)._replace(
+            reach_m=rows["radius_m"][slots] + rows["slack_m"][slots]
+        )
+        crowded = np.flatnonzero(self._are_crowded(places))
+        if not len(crowded):
+            return self._tables.find(places)
+        sparse = np.setdiff1d(np.arange(len(slots)), crowded)
+        found = self._tables.find(places.part(sparse)).of(sparse)
+        inner = places._replace(reach_m=rows["radius_m"][slots] + rows["margin_m"][slots]).part(crowded)
+        nearest, are_all = self._tables.nearest(inner, self._matches_max, first_m[crowded])
+        is_final = ~are_all | (rows["slack_m"][slots[crowded]] <= rows["margin_m"][slots[crowded]])
+        is_final |= np.bincount(nearest.rows, minlength=len(crowded)) > self._matches_max
+        found = joined(found, nearest.part(is_final[nearest.rows]).of(crowded))
+        beyond = crowded[~is_final]
+        found = joined(found, self._found_beyond(places.part(beyond)).of(beyond))
+        return found.part(np.argsort(found.keys(), kind="stable"))
+
+    def _found_beyond(self, places: Places) -> Pairs:
+        """Return what matches within the slack, or within so much of it that it is too much, by row."""
+        rows = self._subscriptions.rows[places.slots]
+        reach_m = places.reach_m.copy()
+        slack_m = rows["margin_m"] + _FIRST_SHARE * sizes(rows)
+        which = np.arange(len(rows))
+        found = Pairs.nothing()
+        while len(which):
+            tried_m = np.minimum(reach_m, rows["radius_m"] + slack_m)[which]
+            pairs = self._tables.find(places.part(which)._replace(reach_m=tried_m))
+            is_done = np.bincount(pairs.rows, minlength=len(which)) > self._matches_max
+            is_done |= tried_m >= reach_m[which]
+            found = joined(found, pairs.part(is_done[pairs.rows]).of(which))
+            which = which[~is_done]
+            slack_m[which] *= 2.0
+        return found
+
+    def _hold(self, slots: Slots, found: Pairs) -> Pairs:
+        """Write what follows from what was found; return what is held, by slot."""
+        rows, count, most = self._subscriptions.rows, len(slots), self._matches_max
+        verdicts, kept = np.empty(count, dtype=np.int8), np.empty(len(found.rows), dtype=np.bool_)
+        bound_m, bound_id = np.empty(count), np.empty(count, dtype=np.int64)
+        inner_m = rows["radius_m"][slots] + rows["margin_m"][slots]
+        cut_kernels.cut(
+            cut_kernels.Found(
+                np.searchsorted(found.rows, np.arange(count + 1)),
+                self._objects.table.rows["id"][found.objects],
+                found.distance_m,
+                found.nearest_m,
+            ),
+            np.where(rows["is_moving"][slots] == 1, inner_m, np.inf),
+            rows["too_many"][slots] == 1,
+            (most, int(np.ceil(most * CAPPED_SHARE)), int(most * _CUT_SHARE)),
+            verdicts,
+            bound_m,
+            bound_id,
+            kept,
+        )
+        rows["too_many"][slots] = verdicts == cut_kernels.TOO_MANY
+        capped = verdicts == cut_kernels.TOO_MANY
+        rows["slack_m"][slots[capped]] = 0.0
+        self._tables.capped.settled(slots, bound_m, bound_id)
+        is_cut = verdicts == cut_kernels.CUT
+        slack_m = rows["slack_m"][slots]
+        slack_m[is_cut] = slack_below(rows["radius_m"][slots[is_cut]], bound_m[is_cut])
+        rows["slack_m"][slots] = slack_m
+        reach_m = np.where(is_cut, rows["radius_m"][slots] + slack_m, np.inf)
+        kept = np.where(is_cut[found.rows], found.nearest_m <= reach_m[found.rows], kept)
+        held = found.part(kept)
+        rows["match_count"][slots] = np.bincount(held.rows, minlength=count)
+        return held.of(slots)
+
+    # -- what is held ----------------------------------------------------------------------------
 
     def held_of(self, slots: Slots) -> Pairs:
         """Return what devices hold of subscriptions that are awake, by slot and then by object."""
         is_capped = self._subscriptions.rows["too_many"][slots] == 1
-        regular = slots[~is_capped]
+        regular, capped = slots[~is_capped], slots[is_capped]
         found = self._tables.find(self._tables.places(regular)).of(regular)
         found = found.part(~self._tables.pending.are_in(found))
-        for slot in slots[is_capped].tolist():
-            found = joined(found, self._capped_of(slot))
+        first_m = self._subscriptions.rows["held_m"][capped] * _AGAIN
+        nearest, _ = self._tables.nearest(self._tables.places(capped), -1, first_m)
+        nearest = nearest.of(capped)
+        found = joined(found, nearest.part(self._tables.capped.are_held(nearest)))
         return found.part(np.argsort(found.keys()))
-
-    def _capped_of(self, slot: int) -> Pairs:
-        """Return what is held of a subscription that has too many."""
-        table = self._objects.table
-        ids = self._tables.capped[slot]
-        window = self._subscriptions.rows["window"][slot]
-        alive = ids[table.ids.present(ids) & self._objects.windows.do_count(ids, window)]
-        objects = np.sort(table.slots(alive)).astype(np.int64)
-        unknown = np.zeros(len(objects))
-        return Pairs(np.full(len(objects), slot, dtype=np.int64), objects, unknown, unknown)
 
     def are_much(self, slots: Slots) -> Bools:
         """Whether more matches each subscription than is sent, or that was so."""
-        rows = self._subscriptions.rows[slots]
-        found: Bools = (rows["match_count"] > self._matches_max) | (rows["too_many"] == 1)
+        rows = self._subscriptions.rows
+        found: Bools = (rows["match_count"][slots] > self._matches_max) | (rows["too_many"][slots] == 1)
         return found
 
     def count(self, pairs: Pairs, change: int) -> None:

@@ -30,8 +30,8 @@ Candidates = tuple[Ints, Slots]
 class Finder(Protocol):
     """What knows the clauses of subscriptions that are awake. Clauses are named by their slots."""
 
-    def enter(self, clauses: Slots, boxes: Boxes) -> Candidates:
-        """Take on clauses; return which live objects each may match."""
+    def enter(self, clauses: Slots, boxes: Boxes) -> None:
+        """Take on clauses."""
 
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:
         """Give clauses new boxes instead of those before; return what each may begin or cease to match.
@@ -84,20 +84,21 @@ class ClauseFinder:
     def __len__(self) -> int:
         return len(self._index)
 
-    def enter(self, clauses: Slots, boxes: Boxes) -> Candidates:
-        """Take on clauses; return what lies in their boxes."""
-        required = self._clauses.keyword_lists(clauses)
-        self._index.insert(clauses.astype(np.int64), boxes, required)
-        return self._objects.near(required, boxes)
+    def enter(self, clauses: Slots, boxes: Boxes) -> None:
+        """Take on clauses."""
+        self._index.insert(clauses.astype(np.int64), boxes, self._clauses.keyword_lists(clauses))
 
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:
         """Give clauses new boxes; return what is in one of them and not the same in both.
 
-        An area that is another's affair now has a point in one of the strips that are asked for: if all
-        points that it has in the new box lay in `same`, it would match as before.
+        What is covered by other clauses is not looked for. An area that is another's affair now has a
+        point in one of the strips that are asked for: if all points that it has in the new box lay in
+        `same`, it would match as before.
         """
         self.place(clauses, boxes)
-        strips, owners = strips_of(before, boxes, same)
+        which = np.flatnonzero(self._clauses.rows["is_covered"][clauses] == 0)
+        strips, owners = strips_of(before.part(which), boxes.part(which), same.part(which))
+        owners = which[owners]
         which, objects = self._objects.near(self._clauses.keyword_lists(clauses[owners]), strips)
         return owners[which], objects
 
@@ -151,10 +152,9 @@ class MovingFinder:
     def __len__(self) -> int:
         return len(self._index)
 
-    def enter(self, clauses: Slots, boxes: Boxes) -> Candidates:
-        """Take on clauses; return what lies in their boxes."""
-        ids = clauses.astype(np.int64)
-        return self._candidates(self._index.insert(ids, boxes, self._clauses.keyword_lists(clauses)))
+    def enter(self, clauses: Slots, boxes: Boxes) -> None:
+        """Take on clauses."""
+        self._index.insert(clauses.astype(np.int64), boxes, self._clauses.keyword_lists(clauses))
 
     def move(self, clauses: Slots, before: Boxes, boxes: Boxes, same: Boxes) -> Candidates:  # noqa: ARG002
         """Give clauses new boxes; return what is in one of them and not the same in both."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from engine.areas import AreaArrays
 from engine.boolean.layout import CIRCLE, RECTANGLE
 from engine.boolean.pairs import Pairs
@@ -38,8 +36,7 @@ def check_boolean(tables: BooleanTables, matches_max: int) -> None:
         raise InconsistentIndexError("there are clauses of no subscription")
     if len(tables.finder) != rows["clause_count"][awake].sum():
         raise InconsistentIndexError("the finder does not hold what is awake")
-    if set(tables.capped) != set(awake[rows["too_many"][awake] == 1].tolist()):
-        raise InconsistentIndexError("who has too many is not who holds a part")
+    tables.capped.check(awake)
     expected, doubtful = _expected(tables, awake)
     known = tables.known(tables.objects.table.used())
     found = tables.find(tables.places(awake)).of(awake)
@@ -151,13 +148,12 @@ def _check_held(tables: BooleanTables, matches_max: int, slot: int, found: Pairs
     row = tables.subscriptions.rows[slot]
     held = len(found.rows)
     if row["too_many"]:
-        ids = tables.objects.table.rows["id"][found.objects]
-        order = np.lexsort((ids, found.distance_m))
-        places = np.flatnonzero(np.isin(ids[order], tables.capped[slot]))
-        held = len(places)  # the nearest of what matches; of those that were, some have expired
-        if held and places[-1] != held - 1:
+        is_held = tables.capped.are_held(found)
+        held = int(is_held.sum())
+        is_late = ~is_held & (found.distance_m < row["held_m"])
+        if is_late.any() and not row["is_dirty"]:
             raise InconsistentIndexError(f"subscription {row['id']} does not hold what is nearest")
-    elif row["match_count"] != held:
+    if row["match_count"] != held:
         raise InconsistentIndexError(f"subscription {row['id']} has lost count of what matches it")
     held -= int(tables.pending.are_in(found).sum())
     if held > matches_max:

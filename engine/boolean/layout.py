@@ -37,6 +37,10 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("slack_m", np.float64),
         ("speed_mps", np.float64),  # of the device, NaN while unknown
         ("anchored_ms", np.int64),  # when it was evaluated
+        ("held_m", np.float64),  # with too many matches: see `engine.boolean.capped`
+        ("held_id", np.int64),
+        ("next_id", np.int64),
+        ("settled_ms", np.int64),
         ("keyword_start", np.int64),  # keywords of all clauses together
         ("keyword_count", np.int32),
         ("ring_start", np.int32),  # of a polygon: the first of its rings
@@ -49,6 +53,7 @@ SUBSCRIPTION_DTYPE = np.dtype(
         ("is_moving", np.int8),
         ("is_awake", np.int8),
         ("too_many", np.int8),
+        ("is_dirty", np.int8),  # with too many matches: to be settled
     ],
     align=True,
 )
@@ -59,6 +64,7 @@ CLAUSE_DTYPE = np.dtype(
         ("keyword_start", np.int64),  # required keywords
         ("keyword_count", np.int32),
         ("excluded", np.int32),  # slot in the table of excluded keywords; NOTHING if there are none
+        ("is_covered", np.int8),  # another clause of the subscription finds whatever it matches
     ],
     align=True,
 )

@@ -6,13 +6,15 @@ about the anchor (`safe_region.ranges`), where it was, or ahead of it. Both are 
 (`engine.boolean.anchors`). The slack shrinks as far as needed when more match than are sent.
 
 If more match than are sent with no slack (in the range grown by the margin), the subscription has too
-many: its device holds those nearest to the middle of the range, by (distance, id). Their ids are kept. Of
-all others only is kept how many objects their devices hold: they hold what matches, as the indexes say.
-A finder (`engine.boolean.finders`) says whom an object concerns that comes or goes, and what begins and
-ceases to match as a range moves (`engine.boolean.evaluation`).
+many: its device holds those that were nearest to the middle of the range when it was settled, less what
+has gone (`engine.boolean.capped`). It is settled when it is evaluated, and by `settle`. Of all others
+only is kept how many objects their devices hold: they hold what matches, as the indexes say. A finder
+(`engine.boolean.finders`) says whom an object concerns that comes or goes, and what begins and ceases to
+match as a range moves (`engine.boolean.evaluation`).
 
 Operations (batches): publish and remove cost what the finder does, O(1) a match, and so does evaluate, if
-there are not too many matches; subscribe and unsubscribe O(clauses).
+there are not too many matches; settle costs what the object index does for what is held; subscribe and
+unsubscribe O(clauses).
 """
 
 from __future__ import annotations
@@ -24,11 +26,16 @@ from engine.boolean.invariants import check_boolean
 from engine.boolean.layout import NEAREST, BooleanSpecs
 from engine.boolean.pairs import Pairs, Places, joined
 from engine.boolean.tables import BooleanTables
-from engine.contracts import CHANGE_DTYPE, Bools, Bounds, Positions, Published, Rows
+from engine.contracts import CHANGE_DTYPE, Bools, Bounds, Positions, Published, Rows, Settled
 from engine.objects import Objects
 from engine.options import EngineOptions
 from index.batches import Floats, Ints, KeywordLists, ObjectBatch, Ranking
 from index.tables.slots import Slots
+
+_SETTLED_AT_ONCE = 8
+"""Subscriptions with too many matches that are settled together."""
+_SETTLED_PAIRS = 10_000
+"""No more are settled in one go once so many pairs have been tested: a few milliseconds."""
 
 
 class BooleanMatcher:
@@ -73,8 +80,7 @@ class BooleanMatcher:
             self.tables.sleep(slots)
             rows["is_awake"][slots] = 0
             rows["too_many"][slots] = 0
-            for slot in slots.tolist():
-                self.tables.capped.pop(slot, None)
+            self.tables.capped.forget(slots)
             self.tables.pending.forget(slots)
 
     def are_awake(self, handles: Ints) -> Bools:
@@ -144,7 +150,7 @@ class BooleanMatcher:
             np.where(is_moving, y_m, rows["y_m"][slots]),
             rows["radius_m"][slots],
         )
-        found = self.tables.find(places)
+        found = self._evaluation.nearest_of(places)
         self.tables.remove(handles)
         ids = self._objects.table.rows["id"][found.objects]
         order = np.lexsort((ids, found.distance_m, found.rows))
@@ -156,9 +162,16 @@ class BooleanMatcher:
     # -- objects ---------------------------------------------------------------------------------
 
     def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
-        """Take note of new objects, which are in the table already."""
+        """Take note of new objects, which are in the table already.
+
+        What concerns subscriptions with too many matches is told when they are settled.
+        """
         nobody = np.empty(0, dtype=np.int64)
+        self.tables.crowds.came(objects)
         affected = self.tables.published(objects, slots)
+        is_capped = self.subscriptions.rows["too_many"][affected.rows] == 1
+        self.tables.capped.came(affected.part(is_capped))
+        affected = affected.part(~is_capped)
         if not len(affected.rows):
             return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
         self._evaluation.count(affected, 1)
@@ -168,52 +181,70 @@ class BooleanMatcher:
         if not len(much):
             return Published(self._changes(affected, Pairs.nothing()), nobody, begun)
         rows = self.subscriptions.rows
-        is_capped = rows["too_many"][much] == 1
         bounds = rows[["slack_m", "too_many"]][much]
-        regular = affected.part(~np.isin(affected.rows, much[is_capped]))
-        before = self._evaluation.held_of(much).without(regular)
-        rows["slack_m"][much[is_capped]] = rows["margin_m"][much[is_capped]]
+        before = self._evaluation.held_of(much).without(affected)
         held = self._evaluation.settle(much)
-        entered = regular.part(~np.isin(regular.rows, much))
+        self.tables.place(much)
+        entered = affected.part(~np.isin(affected.rows, much))
         changed = rows["id"][much[rows[["slack_m", "too_many"]][much] != bounds]]
         changes = self._changes(joined(entered, held.without(before)), before.without(held))
         return Published(changes, changed, begun)
 
     def _told_at_once(self, affected: Pairs) -> tuple[Pairs, Ints]:
         """Return what the devices need not be asked about, and who is to be asked now."""
-        rows = self.subscriptions.rows[affected.rows]
-        is_asked = (rows["region"] == NEAREST) & (rows["too_many"] == 0)
+        is_asked = self.subscriptions.rows["region"][affected.rows] == NEAREST
         begun = self.tables.pending.note(affected.part(is_asked))
         ids: Ints = self.subscriptions.rows["id"][begun]
         return affected.part(~is_asked), ids
 
     def remove(self, slots: Slots, *, tell: bool) -> Rows:
-        """Take objects out of what is held. Who has too many is given others, if it is told."""
-        return self._take_out(self.tables.retracted(slots), slots, tell=tell)
+        """Take objects out of what is held. Others take their place when who has too many is settled."""
+        return self._take_out(self.tables.retracted(slots), tell=tell)
 
     def leave(self, slots: Slots, window: int, *, tell: bool) -> Rows:
         """Take objects out of what is held of subscriptions of a window, as `remove` does."""
         affected = self.tables.known(slots)
         is_theirs = self.subscriptions.rows["window"][affected.rows] == window
-        return self._take_out(affected.part(is_theirs), slots, tell=tell)
+        return self._take_out(affected.part(is_theirs), tell=tell)
 
-    def _take_out(self, affected: Pairs, slots: Slots, *, tell: bool) -> Rows:
-        rows = self.subscriptions.rows
-        is_capped = rows["too_many"][affected.rows] == 1
-        left = affected.part(~is_capped)
+    def _take_out(self, affected: Pairs, *, tell: bool) -> Rows:
+        is_capped = self.subscriptions.rows["too_many"][affected.rows] == 1
+        left, capped = affected.part(~is_capped), affected.part(is_capped)
         self._evaluation.count(left, -1)
         left = left.part(~self.tables.pending.are_in(left))
-        if not tell:
+        capped = capped.part(self.tables.capped.are_held(capped))
+        self._evaluation.count(capped, -1)
+        if not tell:  # devices know what expires: they report when a tenth of what they hold has
             return np.empty(0, dtype=CHANGE_DTYPE)
-        much = np.unique(affected.rows[is_capped]).astype(np.int32)
-        if not len(much):
-            return self._changes(Pairs.nothing(), left)
-        before = self._evaluation.held_of(much)
-        lost = np.unique(before.rows[np.isin(before.objects, slots)]).astype(np.int32)
-        before = before.part(np.isin(before.rows, lost))
-        rows["slack_m"][lost] = rows["margin_m"][lost]
-        held = self._evaluation.settle(lost, slots)
-        return self._changes(held.without(before), joined(left, before.without(held)))
+        self.tables.capped.went(capped)
+        return self._changes(Pairs.nothing(), joined(left, capped))
+
+    def settle(self, *, everything: bool = False) -> Settled:
+        """Bring up to date what is held of subscriptions with too many matches.
+
+        Parameters
+        ----------
+        everything
+            Whether of all of them; else of those that are due (`engine.boolean.capped`), as many as are
+            settled in a few milliseconds.
+        """
+        entered, left = Pairs.nothing(), Pairs.nothing()
+        changed = [np.empty(0, dtype=np.int64)]
+        rows, work = self.subscriptions.rows, self.tables.work
+        most = work.pairs + _SETTLED_PAIRS
+        while everything or work.pairs < most:
+            slots = self.tables.capped.take_due(_SETTLED_AT_ONCE, everything=everything)
+            if not len(slots):
+                break
+            more, less = self._evaluation.settle_again(slots)
+            self.tables.place(slots)
+            entered, left = joined(entered, more), joined(left, less)
+            changed.append(rows["id"][slots[rows["too_many"][slots] == 0]])
+        return Settled(self._changes(entered, left), np.concatenate(changed))
+
+    def next_settle_ms(self) -> int | None:
+        """Return when there is something to settle; None if there is nothing."""
+        return self.tables.capped.next_due_ms()
 
     def _changes(self, entered: Pairs, left: Pairs) -> Rows:
         """Write what enters and what leaves, grouped by subscription."""
@@ -230,7 +261,7 @@ class BooleanMatcher:
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""
-        return self.tables.memory_bytes() + sum(ids.nbytes for ids in self.tables.capped.values())
+        return self.tables.memory_bytes()
 
     def check(self) -> None:
         """Verify every invariant from the definitions. O(subscriptions * objects).

@@ -20,16 +20,20 @@ from engine.boolean.tables import BooleanTables
 from index.batches import Floats
 from index.tables.slots import Slots
 
-_FIRST = 1.0
+FIRST = 1.0
 """How far beyond its range is looked for a subscription first, in radii."""
+FIRST_IN_CROWDS = 0.0625
+"""The same where much may be."""
 _LAST = 32.0
 """How far at most: with nothing there, that is the slack."""
 
 
-def choose_nearest(tables: BooleanTables, slots: Slots) -> None:
-    """Write the slack of subscriptions that have been placed."""
+def choose_nearest(tables: BooleanTables, slots: Slots, share: float = FIRST) -> None:
+    """Write the slack of subscriptions that have been placed.
+
+    `share` is how far is looked first: a power of 2.
+    """
     rows = tables.subscriptions.rows
-    share = _FIRST
     while len(slots):
         places = tables.places(slots)
         radius_m = rows["radius_m"][slots]

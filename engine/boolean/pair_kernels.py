@@ -1,4 +1,4 @@
-"""Pairs of a clause and an object: whether they match, exactly.
+"""Pairs of a subscription, or a clause, and an object: whether they match, exactly.
 
 The indexes find by required keywords and by boxes. What an object must not have, and what a box stands
 for, is decided here.
@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.areas import AreaArrays
-from engine.boolean.layout import CIRCLE, CLAUSE_BITS, NOTHING, POLYGON
+from engine.boolean.expression_kernels import Clauses, fill_table, is_asked_for, new_table
+from engine.boolean.layout import CIRCLE, NOTHING, POLYGON
 from engine.layout import POINT
-from engine.polygons import RingPool
-from index.batches import Floats, KeywordIds
+from index.batches import Floats, Ints, KeywordIds
 from safe_region.jit import kernel, leaf
 from safe_region.scoring_kernels import common_count, length
 from safe_region.segment_kernels import box_distance, boxes_meet
@@ -44,22 +44,26 @@ _CERTAIN_SHARE = 1.0 - 1e-12
 """Of a rectangle's half side: what is within it is also computed to be."""
 
 
-class Clauses(NamedTuple):
-    """Arrays of subscriptions and their clauses."""
-
-    subscriptions: Rows
-    clauses: Rows
-    excluded: Rows
-    excluded_pool: KeywordIds
-    rings: RingPool
-
-
 class Objects(NamedTuple):
     """Arrays of objects."""
 
     rows: Rows
     pool: KeywordIds
     areas: AreaArrays
+
+
+class Ranges(NamedTuple):
+    """Where ranges of subscriptions are, a row each."""
+
+    slots: Slots
+    """Of the subscriptions."""
+    x_m: Floats
+    y_m: Floats
+    """The middle of each range."""
+    reach_m: Floats
+    """Of circles how far they reach, and of rectangles that move how far beyond their edges."""
+    first_id: Ints
+    """Objects of smaller ids do not count in its window."""
 
 
 @leaf
@@ -185,60 +189,149 @@ def _beyond(
     return max(least, _TINY_M)
 
 
+@leaf
+def _measured(
+    clauses: Clauses, subscription: int, objects: Objects, slot: int, middle: _Half, reach_m: float
+) -> _Half:
+    """How far an object's point is from the middle of a range, or NO_MATCH; and the nearest of its area.
+
+    The second is of ranges that move, and of circles: the distance of the nearest of the object's area, 0
+    if the middle is within it; that of its point if it has none. Of rectangles that move it is how far
+    the object is beyond, along the axis where that is more; not above 0 for what is within.
+    """
+    item = objects.rows[slot]
+    x_m, y_m = middle
+    away_m = length(item["x_m"] - x_m, item["y_m"] - y_m, 0.0)
+    place = objects.areas.of_object[slot] - 1
+    nearest_m = away_m
+    if clauses.subscriptions[subscription]["shape"] == CIRCLE:
+        if place != POINT - 1:
+            nearest_m = _area_distance(objects.areas, place, x_m, y_m)
+        is_within = nearest_m <= reach_m
+    elif clauses.subscriptions[subscription]["is_moving"]:
+        nearest_m = _beyond(clauses, subscription, objects, slot, x_m, y_m)
+        is_within = nearest_m <= reach_m
+    elif place != POINT - 1:
+        is_within = _meets_area(clauses, subscription, objects.areas, place)
+    else:
+        is_within = _is_inside(clauses, subscription, item["x_m"], item["y_m"])
+    return (away_m if is_within else NO_MATCH), nearest_m
+
+
 @kernel
-def measure(
+def measure_found(
     clauses: Clauses,
     objects: Objects,
-    clause_slots: Slots,
+    ranges: Ranges,
+    expressions: tuple[Slots, Ints],
+    rows: Ints,
     object_slots: Slots,
-    x_m: Floats,
-    y_m: Floats,
-    reach_m: Floats,
+    seen: tuple[Ints, int],
     distance_m: Floats,
     nearest_m: Floats,
 ) -> None:
-    """Write how far each object's point is from the middle of the range, or NO_MATCH.
+    """Decide which objects match ranges near which they were found, each pair once.
 
     Parameters
     ----------
     clauses, objects
         What there is.
-    clause_slots, object_slots
-        The pairs. Required keywords have been compared.
-    x_m, y_m, reach_m
-        Of each pair, the middle of the range; of circles how far they reach, and of rectangles that move
-        how far beyond their edges.
-    distance_m
-        What is written.
-    nearest_m
-        Written of ranges that move, and of circles: the distance of the nearest of the object's area, 0
-        if the middle is within it; that of its point if it has none. Of rectangles how far the object is
-        beyond, along the axis where that is more; not above 0 for what is within.
+    ranges
+        Where to look.
+    expressions
+        Slots of clauses, and of each range the first of them (and one number more).
+    rows, object_slots
+        The pairs: rows of `ranges`, ascending. A pair may be there more than once. If a range has only
+        one clause, the object has what it requires.
+    seen
+        By slot of an object a number; and one that is above all of them. More is written, less than the
+        number of ranges above it.
+    distance_m, nearest_m
+        Written: as `_measured` has it.
     """
-    for i in range(clause_slots.shape[0]):
+    clause_slots, offsets = expressions
+    marks, first_mark = seen
+    table = new_table()
+    row = -1
+    is_plain = True
+    for i in range(rows.shape[0]):
         distance_m[i] = NO_MATCH
-        clause = clause_slots[i]
-        item = objects.rows[object_slots[i]]
-        start = item["keyword_start"]
-        if _is_excluded(clauses, clause, objects.pool[start : start + item["keyword_count"]]):
+        if rows[i] != row:
+            row = rows[i]
+            is_plain = offsets[row + 1] - offsets[row] == 1 and (
+                clauses.clauses[clause_slots[offsets[row]]]["excluded"] == NOTHING
+            )
+            if not is_plain:
+                fill_table(table, clauses, clause_slots[offsets[row] : offsets[row + 1]])
+        slot = object_slots[i]
+        item = objects.rows[slot]
+        if marks[slot] == first_mark + row or item["id"] < ranges.first_id[row]:
             continue
-        subscription = clauses.clauses[clause]["id"] >> CLAUSE_BITS
-        away_m = length(item["x_m"] - x_m[i], item["y_m"] - y_m[i], 0.0)
-        place = objects.areas.of_object[object_slots[i]] - 1
-        nearest_m[i] = away_m
-        if clauses.subscriptions[subscription]["shape"] == CIRCLE:
-            if place != POINT - 1:
-                nearest_m[i] = _area_distance(objects.areas, place, x_m[i], y_m[i])
-            is_within = nearest_m[i] <= reach_m[i]
-        elif clauses.subscriptions[subscription]["is_moving"]:
-            nearest_m[i] = _beyond(clauses, subscription, objects, object_slots[i], x_m[i], y_m[i])
-            is_within = nearest_m[i] <= reach_m[i]
-        elif place != POINT - 1:
-            is_within = _meets_area(clauses, subscription, objects.areas, place)
-        else:
-            is_within = _is_inside(clauses, subscription, item["x_m"], item["y_m"])
-        if is_within:
-            distance_m[i] = away_m
+        marks[slot] = first_mark + row
+        if not is_plain:
+            start = item["keyword_start"]
+            if not is_asked_for(table, objects.pool[start : start + item["keyword_count"]]):
+                continue
+        distance_m[i], nearest_m[i] = _measured(
+            clauses,
+            ranges.slots[row],
+            objects,
+            slot,
+            (ranges.x_m[row], ranges.y_m[row]),
+            ranges.reach_m[row],
+        )
+
+
+@kernel
+def measure_concerned(
+    clauses: Clauses,
+    objects: Objects,
+    ranges: Ranges,
+    clause_slots: Slots,
+    rows: Ints,
+    object_slots: Slots,
+    seen: tuple[Ints, int],
+    distance_m: Floats,
+    nearest_m: Floats,
+) -> None:
+    """Decide which clauses match objects that they may match; each subscription and object once.
+
+    Parameters
+    ----------
+    clauses, objects, ranges
+        What there is, and where ranges are.
+    clause_slots, rows, object_slots
+        The pairs: clauses, rows of `ranges`, and objects, those of one object one after the other.
+        Required keywords have been compared.
+    seen
+        As in `measure_found`, by row of `ranges`.
+    distance_m, nearest_m
+        Written: as `_measured` has it.
+    """
+    marks, mark = seen
+    before = -1
+    for i in range(rows.shape[0]):
+        distance_m[i] = NO_MATCH
+        slot, row = object_slots[i], rows[i]
+        if slot != before:
+            mark += 1
+            before = slot
+        item = objects.rows[slot]
+        if marks[row] == mark or item["id"] < ranges.first_id[row]:
+            continue
+        start = item["keyword_start"]
+        words = objects.pool[start : start + item["keyword_count"]]
+        if _is_excluded(clauses, clause_slots[i], words):
+            continue
+        marks[row] = mark  # if it is not in range, other clauses make no difference
+        distance_m[i], nearest_m[i] = _measured(
+            clauses,
+            ranges.slots[row],
+            objects,
+            slot,
+            (ranges.x_m[row], ranges.y_m[row]),
+            ranges.reach_m[row],
+        )
 
 
 @kernel

@@ -27,7 +27,7 @@ class Places(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Subscriptions and objects that match, each pair once, by subscription and then by object.
+    """Subscriptions and objects that match, each pair once, by subscription.
 
     `rows` are numbers of subscriptions among those that were asked for, or their slots. Distances are
     from the middle of the range: of the object's point, which decides the order, and of the nearest of

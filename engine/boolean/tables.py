@@ -3,14 +3,17 @@
 What a device holds is not kept: it is what matches, and the indexes say that whenever it is needed.
 
 Operations: append and remove O(clauses) a subscription; find costs what the object index does, and O(1)
-for each of its candidates.
+for each of its candidates; nearest the same for somewhat more than is asked for, unless all of it is at
+one place.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from engine.boolean import pair_kernels
+from engine.boolean import expression_kernels, pair_kernels
+from engine.boolean.capped import Capped
+from engine.boolean.crowds import Crowds
 from engine.boolean.finders import ClauseFinder, Finder, MovingFinder
 from engine.boolean.layout import (
     CLAUSE_BITS,
@@ -20,14 +23,17 @@ from engine.boolean.layout import (
     SUBSCRIPTION_DTYPE,
     BooleanSpecs,
 )
-from engine.boolean.pairs import Pairs, Places
+from engine.boolean.pairs import Pairs, Places, joined
 from engine.boolean.pending import Pending
+from engine.boolean.work import Work
+from engine.contracts import Bools
 from engine.objects import Objects
 from engine.options import EngineOptions
 from engine.polygons import Polygons
 from engine.windows import Lasts
-from index.batches import Boxes, Ints, KeywordIds, KeywordLists, Matches, ObjectBatch
+from index.batches import Boxes, Floats, Ints, KeywordIds, KeywordLists, Matches, ObjectBatch
 from index.tables import SlotTable
+from index.tables.growth import longer
 from index.tables.slots import Slots
 
 _PAIR_BITS = 32
@@ -52,9 +58,13 @@ class BooleanTables:
         self.excluded = SlotTable(EXCLUDED_DTYPE)
         self.finder = _finder(options, self.clauses, objects)
         self.polygons = Polygons()
-        self.capped: dict[int, Ints] = {}
-        """By slot: ids of what is held where there are too many, some of which may have expired."""
+        self.capped = Capped(objects, self.subscriptions)
         self.pending = Pending(objects)
+        self.crowds = Crowds(objects)
+        self.work = Work()
+        self._marks: Ints = np.zeros(0, dtype=np.int64)
+        """By slot of an object: which of the rows that were looked for has seen it last."""
+        self._next_mark = 1
 
     # -- subscriptions ---------------------------------------------------------------------------
 
@@ -80,6 +90,10 @@ class BooleanTables:
                 "slack_m": nothing,
                 "speed_mps": np.full(len(handles), np.nan),
                 "anchored_ms": nothing,
+                "held_m": nothing,
+                "held_id": nothing,
+                "next_id": nothing,
+                "settled_ms": nothing,
                 "ring_start": self.polygons.append(ranges.rings),
                 "ring_count": np.diff(ranges.rings.offsets),
                 "window": self.objects.windows.take(lasts, self.objects.now_ms),
@@ -90,6 +104,7 @@ class BooleanTables:
                 "is_moving": ranges.is_moving,
                 "is_awake": nothing,
                 "too_many": nothing,
+                "is_dirty": nothing,
             },
         )
         ids = _clause_ids(slots, counts)
@@ -97,7 +112,11 @@ class BooleanTables:
         excluded = np.full(len(ids), NOTHING, dtype=np.int32)
         rows = KeywordLists.of([specs.excluded.row(i) for i in np.flatnonzero(~bare).tolist()])
         excluded[~bare] = self.excluded.append(ids[~bare], rows, {})
-        self.clauses.append(ids, specs.required, {"excluded": excluded})
+        covered = np.zeros(len(ids), dtype=np.int8)
+        if len(ids) > len(handles):
+            required = specs.required
+            expression_kernels.mark_covered(specs.clause_offsets, required.offsets, required.ids, covered)
+        self.clauses.append(ids, specs.required, {"excluded": excluded, "is_covered": covered})
         return slots
 
     def remove(self, handles: Ints) -> None:
@@ -115,12 +134,10 @@ class BooleanTables:
             columns = (rows[name][used].astype(np.int64) for name in ("ring_start", "ring_count"))
             rows["ring_start"][used] = self.polygons.pack(*columns)
 
-    def wake(self, slots: Slots) -> Pairs:
-        """Let the finder know subscriptions, where their ranges are now; return what matches, by slot."""
+    def wake(self, slots: Slots) -> None:
+        """Let the finder know subscriptions, where their ranges are now."""
         clauses, owners = self.clauses_of(slots)
-        places = self.places(slots)
-        which, objects = self.finder.enter(clauses, self.boxes(places).part(owners))
-        return self._matching(places, clauses[which], owners[which], objects).of(slots)
+        self.finder.enter(clauses, self.boxes(self.places(slots)).part(owners))
 
     def move(self, slots: Slots, before: Places) -> tuple[Pairs, Pairs]:
         """Let the finder know where ranges are now; return what begins and what ceases to match, by slot.
@@ -140,9 +157,9 @@ class BooleanTables:
             self.boxes(now).part(owners),
             self._same(before, now).part(owners),
         )
-        clauses, owners = clauses[which], owners[which]
-        ceased = self._matching(before, clauses, owners, objects)
-        begun = self._matching(now, clauses, owners, objects)
+        rows = owners[which]
+        ceased = self._matching(before, rows, objects)
+        begun = self._matching(now, rows, objects)
         return begun.without(ceased).of(slots), ceased.without(begun).of(slots)
 
     def place(self, slots: Slots) -> None:
@@ -158,6 +175,12 @@ class BooleanTables:
         """Return the slots of all clauses of subscriptions, and which of the subscriptions each is of."""
         counts = self.subscriptions.rows["clause_count"][slots].astype(np.int64)
         return self.clauses.slots(_clause_ids(slots, counts)), np.repeat(np.arange(len(slots)), counts)
+
+    def clause_keyword_count(self, slots: Slots) -> int:
+        """Return how many keywords all clauses of subscriptions require and exclude."""
+        clauses = self.clauses.rows[self.clauses_of(slots)[0]]
+        excluded = clauses["excluded"][clauses["excluded"] != NOTHING]
+        return int(clauses["keyword_count"].sum() + self.excluded.rows["keyword_count"][excluded].sum())
 
     def expression(self, slot: int) -> list[tuple[KeywordIds, KeywordIds]]:
         """Return required and excluded keywords of each clause of a subscription."""
@@ -195,10 +218,50 @@ class BooleanTables:
 
     def find(self, places: Places) -> Pairs:
         """Return which live objects match subscriptions at these places; rows are those of `places`."""
+        return self._find_in(places, self.boxes(places))
+
+    def _find_in(self, places: Places, boxes: Boxes) -> Pairs:
+        """Return the same of objects that meet boxes, and perhaps of some that do not."""
         clauses, owners = self.clauses_of(places.slots)
-        required = self.clauses.keyword_lists(clauses)
-        which, objects = self.objects.near(required, self.boxes(places).part(owners))
-        return self._matching(places, clauses[which], owners[which], objects)
+        if len(clauses) > len(places.slots):
+            is_looked_for = self.clauses.rows["is_covered"][clauses] == 0
+            clauses, owners = clauses[is_looked_for], owners[is_looked_for]
+        which, objects = self.objects.near(self.clauses.keyword_lists(clauses), boxes.part(owners))
+        return self._matching(places, owners[which], objects)
+
+    def nearest(self, places: Places, count: int, first_m: Floats) -> tuple[Pairs, Bools]:
+        """Return which live objects match, of each row those whose points are nearest to the middle.
+
+        Parameters
+        ----------
+        places
+            Where to look.
+        count
+            How many are enough.
+        first_m
+            How far is looked first; twice as far then, and so on.
+
+        Returns
+        -------
+        Pairs, array of bool
+            All that match, or all up to a distance within which more than `count` do; and whether it is
+            all, by row.
+        """
+        boxes, limit_m = self.boxes(places), first_m.copy()
+        rows, are_all = np.arange(len(places.slots)), np.zeros(len(places.slots), dtype=np.bool_)
+        found = Pairs.nothing()
+        while len(rows):
+            these = places.part(rows)
+            part = _cut_down(boxes.part(rows), these, limit_m[rows])
+            is_all = self.crowds.is_all(boxes.part(rows), part)
+            pairs = self._find_in(these, part)
+            pairs = pairs.part(is_all[pairs.rows] | (pairs.distance_m <= limit_m[rows][pairs.rows]))
+            is_done = is_all | (np.bincount(pairs.rows, minlength=len(rows)) > count)
+            found = joined(found, pairs.part(is_done[pairs.rows]).of(rows))
+            are_all[rows] = is_all
+            rows = rows[~is_done]
+            limit_m[rows] *= 2.0
+        return found.part(np.argsort(found.keys(), kind="stable")), are_all
 
     def published(self, objects: ObjectBatch, slots: Slots) -> Pairs:
         """Return which subscriptions that are awake match new objects; rows are their slots."""
@@ -219,51 +282,107 @@ class BooleanTables:
         clauses = found.ids.astype(np.int32)
         owners = self.clauses.rows["id"][clauses] >> CLAUSE_BITS
         distinct, rows = np.unique(owners, return_inverse=True)
-        places = self.places(distinct.astype(np.int32))
-        return self._matching(places, clauses, rows, slots[which]).of(distinct)
-
-    def _matching(self, places: Places, clauses: Slots, rows: Ints, objects: Slots) -> Pairs:
-        """Return those pairs of a clause and an object that match, as pairs of a row and an object.
-
-        What does not count in the window of a subscription does not match it.
-        """
+        places, objects = self.places(distinct.astype(np.int32)), slots[which]
+        self.work.pairs += len(clauses)
         distance_m, nearest_m = np.empty(len(clauses)), np.empty(len(clauses))
-        table = self.objects.table
-        pair_kernels.measure(
-            pair_kernels.Clauses(
-                self.subscriptions.rows,
-                self.clauses.rows,
-                self.excluded.rows,
-                self.excluded.pool,
-                self.polygons.pool,
-            ),
-            pair_kernels.Objects(table.rows, table.pool, self.objects.areas.arrays),
+        marks = np.zeros(len(distinct), dtype=np.int64)
+        pair_kernels.measure_concerned(
+            self._clause_arrays(),
+            self._object_arrays(),
+            self._ranges(places),
             clauses,
+            rows,
             objects,
-            places.x_m[rows],
-            places.y_m[rows],
-            places.reach_m[rows],
+            (marks, 0),
             distance_m,
             nearest_m,
         )
-        kept = distance_m != pair_kernels.NO_MATCH
-        windows = self.subscriptions.rows["window"][places.slots][rows]
-        kept &= self.objects.windows.do_count(table.rows["id"][objects], windows)
-        pairs = Pairs(rows[kept], objects[kept].astype(np.int64), distance_m[kept], nearest_m[kept])
-        return pairs.part(np.unique(pairs.keys(), return_index=True)[1])
+        pairs = _matched(rows, objects, distance_m, nearest_m)
+        return pairs.part(np.argsort(pairs.keys())).of(distinct)
+
+    def _matching(self, places: Places, rows: Ints, objects: Slots) -> Pairs:
+        """Return those pairs of a row and an object that match, each once, by row.
+
+        Objects have all that some clause of a row requires. What does not count in the window of a
+        subscription does not match it.
+        """
+        if len(rows) and (rows[1:] < rows[:-1]).any():
+            order = np.argsort(rows, kind="stable")
+            rows, objects = rows[order], objects[order]
+        clauses, owners = self.clauses_of(places.slots)
+        distance_m, nearest_m = np.empty(len(rows)), np.empty(len(rows))
+        self.work.pairs += len(rows)
+        marks, first_mark = self._marks_for(len(places.slots))
+        pair_kernels.measure_found(
+            self._clause_arrays(),
+            self._object_arrays(),
+            self._ranges(places),
+            (clauses, np.searchsorted(owners, np.arange(len(places.slots) + 1))),
+            rows,
+            objects,
+            (marks, first_mark),
+            distance_m,
+            nearest_m,
+        )
+        return _matched(rows, objects, distance_m, nearest_m)
+
+    def _marks_for(self, row_count: int) -> tuple[Ints, int]:
+        """Return a mark for each object, and the first of so many that no object has."""
+        self._marks = longer(self._marks, self.objects.table.end)
+        first = self._next_mark
+        self._next_mark += row_count
+        return self._marks, first
+
+    def _ranges(self, places: Places) -> pair_kernels.Ranges:
+        windows = self.subscriptions.rows["window"][places.slots]
+        return pair_kernels.Ranges(*places, self.objects.windows.first_ids[windows])
+
+    def _clause_arrays(self) -> expression_kernels.Clauses:
+        return expression_kernels.Clauses(
+            self.subscriptions.rows,
+            self.clauses.rows,
+            self.clauses.pool,
+            self.excluded.rows,
+            self.excluded.pool,
+            self.polygons.pool,
+        )
+
+    def _object_arrays(self) -> pair_kernels.Objects:
+        table = self.objects.table
+        return pair_kernels.Objects(table.rows, table.pool, self.objects.areas.arrays)
 
     # -- for tests and operators -----------------------------------------------------------------
 
     def memory_bytes(self) -> int:
         """Size of all arrays."""
         parts = (self.subscriptions, self.clauses, self.excluded, self.polygons, self.finder)
-        return sum(part.memory_bytes() for part in parts)
+        return self._marks.nbytes + sum(part.memory_bytes() for part in parts)
 
 
 def _finder(options: EngineOptions, clauses: SlotTable, objects: Objects) -> Finder:
     if options.moving_index is None:
         return ClauseFinder(options.clause_index(), clauses, objects)
     return MovingFinder(options.moving_index(), clauses, objects)
+
+
+def _matched(rows: Ints, objects: Slots, distance_m: Floats, nearest_m: Floats) -> Pairs:
+    """Return the pairs that match."""
+    kept = distance_m != pair_kernels.NO_MATCH
+    return Pairs(rows[kept], objects[kept].astype(np.int64), distance_m[kept], nearest_m[kept])
+
+
+def _cut_down(boxes: Boxes, places: Places, limit_m: Floats) -> Boxes:
+    """Return what of boxes is no farther from their middles along either axis.
+
+    Whatever is computed to be no farther away lies in it, as in `pair_kernels.fill_boxes`.
+    """
+    grown_m = limit_m * (1.0 + 1e-15) + 1e-150
+    return Boxes(
+        np.maximum(boxes.x1_m, np.nextafter(places.x_m - grown_m, -np.inf)),
+        np.maximum(boxes.y1_m, np.nextafter(places.y_m - grown_m, -np.inf)),
+        np.minimum(boxes.x2_m, np.nextafter(places.x_m + grown_m, np.inf)),
+        np.minimum(boxes.y2_m, np.nextafter(places.y_m + grown_m, np.inf)),
+    )
 
 
 def _clause_ids(slots: Slots, counts: Ints) -> Ints:

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from safe_region.areas import AreaShape, plane_area
 from safe_region.earth import Bounds, ObjectArea, Polygon, Position
-from safe_region.exact_geometry import OUTSIDE, on_grid, side_of_ring
-from safe_region.frame import Frame
-from safe_region.shapes import PolygonShape, inner_point
+from safe_region.frame import Frame, Point
+from safe_region.polygon_checks import columns_of, contains, inner_point, ring_flaw
+from safe_region.shape_kernels import Floats
+from safe_region.shapes import RectangleShape
 from server.core.specs.checks import require
 from server.errors import Reason, RefusalError
 from server.limits import Limits
@@ -24,7 +27,7 @@ _LAT_MAX_DEG = 90.0
 
 
 def checked_area(area: ObjectArea, limits: Limits, frame: Frame, field: str) -> Position:
-    """Return the point that stands for an area, in degrees. O(vertices log vertices).
+    """Return the point that stands for an area, in degrees. O(vertices^2) in a kernel.
 
     Raises
     ------
@@ -52,28 +55,31 @@ def _check_bounds(bounds: Bounds, frame: Frame, field: str) -> None:
 def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame, field: str) -> Position:
     count, most = len(polygon.outer), limits.area_vertices_max
     require(count <= most, field, f"{count} vertices", f"at most {most} vertices")
-    for i, (lon, lat) in enumerate(polygon.outer):
-        _check_degrees(f"{field}.vertices[{i}].lon", lon, _LON_MAX_DEG)
-        _check_degrees(f"{field}.vertices[{i}].lat", lat, _LAT_MAX_DEG)
-        _check_covered((lon, lat), frame, f"{field}.vertices[{i}]")
-    shape = plane_area(polygon, frame)
-    assert isinstance(shape, PolygonShape)  # noqa: S101 - for the type checker
-    flaw = shape.flaw()
+    lon, lat = columns_of(polygon.outer)
+    _check_vertices(polygon, lon, lat, frame, field)
+    # The same expressions as `Frame.project`.
+    x_m, y_m = (lon - frame.lon0_deg) * frame.x_m_per_deg, (lat - frame.lat0_deg) * frame.y_m_per_deg
+    flaw = ring_flaw(x_m, y_m, np.array([0, count], dtype=np.int64))
     if flaw is not None:
         raise RefusalError(Reason.INVALID_FIELD, field, flaw, "a simple polygon without holes")
-    _check_extent(shape, limits, field)
-    return _point_of(polygon, shape, frame)
-
-
-def _point_of(polygon: Polygon, shape: PolygonShape, frame: Frame) -> Position:
-    """Return a point whose projection lies in the polygon."""
-    ring = shape.rings[0]
-    position = frame.unproject(*inner_point(ring))
-    x_m, y_m = frame.project(*position)
-    grid_ring, grid_point = on_grid([ring, [(x_m, y_m)]])
-    if frame.covers(*position) and side_of_ring(grid_ring, grid_point[0]) != OUTSIDE:
+    box = (float(edge) for edge in (x_m.min(), y_m.min(), x_m.max(), y_m.max()))
+    _check_extent(RectangleShape(*box), limits, field)
+    position = frame.unproject(*inner_point(x_m, y_m))
+    if frame.covers(*position) and contains(x_m, y_m, Point(*frame.project(*position))):
         return position
     return polygon.outer[0]
+
+
+def _check_vertices(polygon: Polygon, lon: Floats, lat: Floats, frame: Frame, field: str) -> None:
+    """Require corners on Earth, in the service area; name the first that is not."""
+    area = frame.area
+    is_right = (area.lon_min <= lon) & (lon <= area.lon_max)
+    is_right &= (area.lat_min <= lat) & (lat <= area.lat_max)
+    for i in np.flatnonzero(~is_right).tolist():
+        name, position = f"{field}.vertices[{i}]", polygon.outer[i]
+        _check_degrees(f"{name}.lon", position[0], _LON_MAX_DEG)
+        _check_degrees(f"{name}.lat", position[1], _LAT_MAX_DEG)
+        _check_covered(position, frame, name)
 
 
 def _check_degrees(field: str, value: float, most: float) -> None:

@@ -136,8 +136,7 @@ class Planner:
             case c.Forget() | c.ForgetDevice():
                 return plan_forget(self._coordinator, command)
             case c.Told() | c.Sync():
-                mutations = (DeleteTold(command.number),) if isinstance(command, c.Told) else ()
-                return Plan(lambda _: self._coordinator.matching.now_ms, mutations)
+                return self._plan_barrier(command)
 
     def _plan_advance(self, command: c.AdvanceClock) -> Plan:
         now_ms = self._coordinator.matching.now_ms
@@ -151,6 +150,17 @@ class Planner:
             (SetTime(command.time_ms),),
             Touches(everything=True),
         )
+
+    def _plan_barrier(self, command: c.Told | c.Sync) -> Plan:
+        """Plan what comes after all that was accepted before it; with Sync, everything is settled."""
+        if isinstance(command, c.Told):
+            return Plan(lambda _: self._coordinator.matching.now_ms, (DeleteTold(command.number),))
+
+        def apply(_batch: EvaluationBatch) -> int:
+            self._coordinator.settle()
+            return self._coordinator.matching.now_ms
+
+        return Plan(apply, (), Touches(everything=True))
 
     def _plan_idf(self, command: c.SetIdf) -> Plan:
         matching = self._coordinator.matching
@@ -200,6 +210,9 @@ class Planner:
             and coordinator.matching.spec(handle) == spec
             and coordinator.router.name_of(handle) == name
         )
+        if handle is None or coordinator.matching.spec(handle) != spec:
+            others = [one for other, one in session.handles.items() if other != number]
+            coordinator.matching.require_clause_room(spec, others, limits.clause_keywords_per_device_max)
         row = PutSubscription(command.device_id, number, kind.number, kind.encoded(spec), name)
 
         def apply(batch: EvaluationBatch) -> None:

@@ -129,17 +129,25 @@ class Coordinator:
                     self._count_window(tenant_of(device_id), decoded_window(spec), 1)
 
     def advance(self, now_ms: int) -> int:
-        """Set the time. What expires leaves mutations in `late_mutations`."""
+        """Set the time. What expires leaves mutations in `late_mutations`.
+
+        What is due is settled; in virtual time, in which nobody waits for anything, all that can be.
+        """
         expired, deltas = self.matching.advance(now_ms)
         self._route(deltas)
         self.counters.objects_gone += len(expired)
         for item in expired:
             self._forget_key(item)
             self.late_mutations.append(DeleteObject(item.object_id, has_expired=True))
+        self.settle(everything=self.virtual_time)
         if self.virtual_time:
             self.steady_ms = now_ms
         self.end_leases()
         return now_ms
+
+    def settle(self, *, everything: bool = True) -> None:
+        """Bring up to date subscriptions with too many matches (`MatchingService.settle`)."""
+        self._route(self.matching.settle(everything=everything))
 
     def take_object_id(self) -> int:
         """Return the next id. Ids are without gaps: those of what is refused after all are given back."""

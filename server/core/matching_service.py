@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import Engine, EngineOptions, Positions
-from engine.contracts import STANDING, Rows, handle_of, kind_of
+from engine.contracts import BOOLEAN, STANDING, Rows, handle_of, kind_of
 from engine.weights import SLOTS
 from index.batches import Floats, Ints, KeywordLists, ObjectBatch
 from safe_region.frame import Frame, Point
@@ -24,10 +24,14 @@ from server.core.evaluation_batch import EvaluationBatch
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.object_table import ObjectTable, RemovedObject
 from server.core.specs import KINDS, Kind, kind_of_spec
-from server.errors import StoreError
-from server.model import Bound, Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
+from server.core.specs.boolean import BooleanKind
+from server.errors import Reason, RefusalError, StoreError
+from server.model import Boolean, Bound, Cause, Delta, DropReason, Entry, LiveObject, Reach, Spec, Window
 from server.principal import local_name
 from server.store.mutations import ObjectColumns, SubscriptionColumns
+
+_MANY = 64
+"""Changes from which on they are entered a subscription at a time: some microseconds first, then less."""
 
 
 class Ranked(NamedTuple):
@@ -110,9 +114,27 @@ class MatchingService:
             deltas.setdefault(handle, self._delta(handle, Cause.REFILLED))
         return gone, self._complete(deltas)
 
+    def settle(self, *, everything: bool = False) -> list[Delta]:
+        """Bring up to date subscriptions with too many matches: some that are due, or everything.
+
+        What makes a difference to one of them makes it due, at most once a second.
+        """
+        settled = self.engine.settle(everything=everything)
+        deltas: dict[int, Delta] = {}
+        self._note(settled.changes, Cause.REFILLED, DropReason.OUT_OF_REACH, deltas)
+        for handle in settled.rebound.tolist():
+            deltas.setdefault(handle, self._delta(handle, Cause.REFILLED))
+        return self._complete(deltas)
+
     def next_due_ms(self) -> int | None:
-        """Return when somebody has to be told of what expires or leaves a window; None for never."""
-        return self.engine.objects.next_due_ms() if len(self.engine.matchers[STANDING]) else None
+        """Return when somebody has to be told of something though nothing comes; None for never.
+
+        Of what expires or leaves a window, or of what is to be settled.
+        """
+        times = [self.engine.next_settle_ms()]
+        if len(self.engine.matchers[STANDING]):
+            times.append(self.engine.objects.next_due_ms())
+        return min((one for one in times if one is not None), default=None)
 
     def publish(self, objects: Sequence[LiveObject], replaced: Iterable[int] = ()) -> list[Delta]:
         """Add objects, in place of those replaced. Whose device has to be asked first is in `located`."""
@@ -255,6 +277,27 @@ class MatchingService:
         """Whether some subscription has this window, or it is none."""
         return self.engine.objects.windows.is_known(window.duration_ms, window.count)
 
+    def require_clause_room(self, spec: Spec, others: Sequence[int], most: int) -> None:
+        """Refuse a subscription with which those of its device have too many keywords in clauses.
+
+        Raises
+        ------
+        RefusalError
+            TOO_MANY. O(clauses of the device).
+        """
+        if isinstance(spec, Boolean):
+            boolean = self._kinds[BOOLEAN]
+            assert isinstance(boolean, BooleanKind)  # noqa: S101 - for the type checker
+            count = sum(len(words) for clause in spec.clauses for words in clause)
+            count += boolean.clause_keyword_count([one for one in others if kind_of(one) == BOOLEAN])
+            if count > most:
+                raise RefusalError(
+                    Reason.TOO_MANY,
+                    "spec.boolean.clauses",
+                    f"{count} keywords in clauses of the device",
+                    f"at most {most}, those of its other subscriptions included",
+                )
+
     def unsubscribe(self, handle: int) -> None:
         """Forget a subscription."""
         self._kind(handle).unsubscribe(handle)
@@ -370,6 +413,8 @@ class MatchingService:
 
     def _note(self, changes: Rows, cause: Cause, reason: DropReason, deltas: dict[int, Delta]) -> None:
         """Enter what the engine said into the delta of each subscription."""
+        if len(changes) >= _MANY and self._note_many(changes, cause, reason, deltas):
+            return
         columns = (changes[name].tolist() for name in ("handle", "object_id", "r_m", "is_drop"))
         added = self.objects.ready(changes["object_id"][changes["is_drop"] == 0].tolist())
         for handle, object_id, r_m, is_drop in zip(*columns, strict=True):
@@ -383,6 +428,39 @@ class MatchingService:
                 delta.add = kept  # who has too many was given it in place of what was replaced
             else:
                 delta.add.append(Entry(added[object_id], r_m))
+
+    def _note_many(
+        self, changes: Rows, cause: Cause, reason: DropReason, deltas: dict[int, Delta]
+    ) -> bool:
+        """Do the same for many changes, a subscription at a time; return whether that was possible.
+
+        It is where what is dropped comes first, and nothing that was added before. An entry is made once
+        for all subscriptions that an object enters without a text share.
+        """
+        handles, is_drop = changes["handle"], changes["is_drop"]
+        is_first = np.append(True, handles[1:] != handles[:-1])
+        starts = np.flatnonzero(is_first)
+        owners = handles[starts].tolist()
+        is_ordered = (is_first[1:] | (is_drop[1:] <= is_drop[:-1])).all()
+        if not is_ordered or any(one in deltas and deltas[one].add for one in owners):
+            return False
+        ids, shares = changes["object_id"].tolist(), changes["r_m"].tolist()
+        added = self.objects.ready(np.unique(changes["object_id"][is_drop == 0]).tolist())
+        shared = {one: Entry(item, 0.0) for one, item in added.items()} if not any(shares) else None
+        ends = [*starts[1:].tolist(), len(ids)]
+        counts = np.add.reduceat(is_drop.astype(np.int64), starts).tolist()
+        for handle, start, stop, count in zip(owners, starts.tolist(), ends, counts, strict=True):
+            delta = deltas.get(handle)
+            if delta is None:
+                delta = deltas[handle] = self._delta(handle, cause)
+            middle = start + count
+            delta.drop.update(dict.fromkeys(ids[start:middle], reason))
+            if shared is None:
+                pairs = zip(ids[middle:stop], shares[middle:stop], strict=True)
+                delta.add.extend(Entry(added[one], r_m) for one, r_m in pairs)
+            else:
+                delta.add.extend(map(shared.__getitem__, ids[middle:stop]))
+        return True
 
     def _complete(self, deltas: dict[int, Delta]) -> list[Delta]:
         """Give deltas the anchors and bounds that are true now.

@@ -20,6 +20,7 @@ from index.catalogue import (
     SUBSCRIPTION_INDEXES,
     weighted_index,
 )
+from safe_region import polygon_checks
 from safe_region.earth import Bounds, Circle, Polygon, Range, Rectangle
 from safe_region.frame import Area, Frame
 from safe_region.idf import IdfTable
@@ -91,6 +92,14 @@ def compile_kernels(names: IndexNames, report: Report, others: Callable[[], obje
     return compile_ahead(run, report)
 
 
+def _check_a_polygon() -> None:
+    """Go through what polygons of specs and objects go through."""
+    ring = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
+    polygon_checks.polygon_flaw([ring])
+    columns = polygon_checks.columns_of(ring)
+    polygon_checks.contains(*columns, polygon_checks.inner_point(*columns))
+
+
 def _options(objects: str, subscriptions: str, clauses: str, moving: str) -> EngineOptions:
     moving_index = MOVING_INDEXES.get(moving)
     return EngineOptions(
@@ -119,6 +128,7 @@ def logged() -> Report:
 
 def warm_up(frame: Frame, options: EngineOptions) -> None:
     """Let a small matching service go through everything that a large one goes through."""
+    _check_a_polygon()
     matching = MatchingService(frame, options)
     lon = (frame.area.lon_min + frame.area.lon_max) / 2
     lat = (frame.area.lat_min + frame.area.lat_max) / 2

@@ -84,6 +84,7 @@ class World:
         self.expiry_ms = {}
         self.next_object = self.next_number = 1
         self.told = 0
+        self.seen_too_many = 0
 
     def both(self, method, *arguments):
         """Let both engines do something; return what they say."""
@@ -206,6 +207,40 @@ class World:
             handle: bound for handle, bound in self.bounds(self.held).items() if handle not in told
         }
 
+    def settle(self, everything):
+        """What is due, or all that can be, is brought up to date."""
+        dirty, before = self.dirty(), self.bounds(self.held)
+        settled = [engine.settle(everything=everything) for engine in (self.engine, self.ahead)]
+        assert_same(*settled)
+        self.note(settled[0].changes)
+        assert set(settled[0].changes["handle"].tolist()) <= dirty
+        changed = {handle for handle, bound in self.bounds(self.held).items() if bound != before[handle]}
+        assert changed == set(settled[0].rebound.tolist())
+        assert self.dirty() <= dirty
+        if everything:
+            assert not self.dirty()
+            self.require_nearest()
+
+    def dirty(self):
+        """Return the subscriptions with too many matches that are to be settled."""
+        if BOOLEAN not in self.kinds:
+            return set()
+        rows = self.engine.matchers[BOOLEAN].subscriptions.rows
+        return set(rows["id"][rows["is_dirty"] == 1].tolist())
+
+    def require_nearest(self):
+        """Of what matches too often those nearest to the middle are held, but for what has expired."""
+        for handle, (x_m, y_m, _, too_many) in self.bounds(self.held).items():
+            if kind_of(handle) == BOOLEAN and too_many:
+                self.seen_too_many += 1
+                row = self.engine.matchers[BOOLEAN].subscriptions.rows[
+                    self.engine.matchers[BOOLEAN].subscriptions.slots(ids([handle]))[0]
+                ]
+                asked = KINDS[BOOLEAN].grown(self.asked[handle], 1, float(row["margin_m"]))
+                expected = KINDS[BOOLEAN].result(asked, x_m, y_m, self.alive.values())
+                held = set(self.held[handle])
+                assert held == set(expected[: len(held)])
+
     def advance(self, passed_ms):
         before = self.bounds(self.held)
         now_ms = self.engine.now_ms + passed_ms
@@ -286,6 +321,7 @@ STEPS = {
     "advance": (2, lambda world: world.advance(world.chance.choice((0, 1, 3, 20)))),
     "park": (1, lambda world: world.park(world.some(world.asked, 4))),
     "unsubscribe": (1, lambda world: world.unsubscribe(world.some(world.asked, 3))),
+    "settle": (1, lambda world: world.settle(world.chance.random() < 0.5)),
     "retrieve in vain": (2, lambda world: world.retrieve_in_vain(world.some(world.asked))),
 }
 

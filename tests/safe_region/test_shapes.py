@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from safe_region import oracle_plane, shape_kernels
+from safe_region import oracle_plane, polygon_checks, shape_kernels
 from safe_region.frame import Point
 from safe_region.oracle_plane import OraclePolygon
 from safe_region.polygon_validity import flaw
@@ -143,6 +143,7 @@ def test_the_inner_point_lies_inside(part, is_turned):
     for seed in part:
         ring = PolygonDice(seed, is_turned=is_turned).ring(10)
         point = inner_point(ring)
+        assert polygon_checks.inner_point(*polygon_checks.columns_of(ring)) == point, seed
         assert has(ring, point), seed
         assert is_within(OraclePolygon((ring,)), point, None), seed
         if not is_turned:  # what is turned may be as thin as a float64
@@ -159,6 +160,7 @@ def test_of_a_sliver_too(part):
         ring = (a, b, (math.nextafter(c[0], math.inf), c[1]))
         if flaw([ring]) is None:
             assert has(ring, inner_point(ring)), seed
+            assert polygon_checks.inner_point(*polygon_checks.columns_of(ring)) == inner_point(ring), seed
 
 
 def test_of_what_has_no_float_between_its_edges_it_is_a_vertex():
@@ -166,6 +168,7 @@ def test_of_what_has_no_float_between_its_edges_it_is_a_vertex():
     ring = ((2.0, 0.0), (east, 4.0), (math.nextafter(east, 3.0), 6.0))
     assert flaw([ring]) is None
     assert inner_point(ring) == Point(2.0, 0.0)
+    assert polygon_checks.inner_point(*polygon_checks.columns_of(ring)) == Point(2.0, 0.0)
 
 
 def test_the_inner_point_is_in_the_widest_part():

@@ -46,6 +46,8 @@ def test_what_devices_are_told_are_limits_of_the_server():
     kept = {field.name for field in fields(Limits)}
     assert kept - told == {
         "answer_ms_max",
+        "holes_max",
+        "clause_keywords_per_device_max",
         "take_over_ms",
         "take_over_ms_max",
         "dead_connection_ms",

@@ -164,6 +164,11 @@ class BooleanKind:
         rows = self._matcher.tables.expression(self._slot(handle))
         return [Clause(*map(self._dictionary.row, row)) for row in rows]
 
+    def clause_keyword_count(self, handles: Sequence[int]) -> int:
+        """Return how many keywords all clauses of subscriptions require and exclude. O(clauses)."""
+        slots = self._matcher.subscriptions.slots(np.array(handles, dtype=np.int64))
+        return self._matcher.tables.clause_keyword_count(slots)
+
     def _slot(self, handle: int) -> int:
         return int(self._matcher.subscriptions.slots(np.array([handle], dtype=np.int64))[0])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from safe_region.earth import Bounds, Circle, Polygon, Position, Range, Rectangle
 from safe_region.frame import Frame
-from safe_region.polygon_validity import flaw as polygon_flaw
+from safe_region.polygon_checks import polygon_flaw
 from server.core.specs.checks import require
 from server.errors import Reason, RefusalError
 from server.limits import Limits
@@ -16,6 +16,7 @@ from server.limits import Limits
 _FIELD = "spec.boolean"
 _LON_MAX_DEG = 180.0
 _LAT_MAX_DEG = 90.0
+_TINY_DEG = 1e-17
 
 
 def checked_range(where: Range, limits: Limits, frame: Frame, *, is_moving: bool) -> Range:
@@ -85,6 +86,8 @@ def _checked_bounds(bounds: Bounds, limits: Limits, frame: Frame) -> Bounds:
 
 def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame) -> Polygon:
     field = f"{_FIELD}.polygon"
+    count, most = len(polygon.holes), limits.holes_max
+    require(count <= most, f"{field}.holes", f"{count} holes", f"at most {most} holes")
     rings = (polygon.outer, *polygon.holes)
     count, most = sum(map(len, rings)), limits.vertices_max
     require(
@@ -94,16 +97,28 @@ def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame) -> Polygon:
         name = f"{field}.outer" if i == 0 else f"{field}.holes[{i - 1}]"
         for j, vertex in enumerate(ring):
             _check_position(vertex, f"{name}.vertices[{j}]")
+    rings = tuple(tuple(map(_without_tiny, ring)) for ring in rings)
     flaw = polygon_flaw(rings)
     if flaw is not None:
         raise RefusalError(Reason.INVALID_FIELD, field, flaw, "a simple polygon, holes inside and apart")
     lons, lats = zip(*polygon.outer, strict=True)
     _check_extent(field, (min(lons), min(lats)), (max(lons), max(lats)), limits, frame)
-    return polygon
+    return Polygon(rings[0], rings[1:])
+
+
+def _without_tiny(position: Position) -> Position:
+    """Return a corner of which what is less than a millionth of a micrometre is 0.
+
+    Kernels are exact with coordinates that are 0 or not as small as a float64 can be.
+    """
+    lon, lat = position
+    return lon if abs(lon) >= _TINY_DEG else 0.0, lat if abs(lat) >= _TINY_DEG else 0.0
 
 
 def _check_position(position: Position, field: str, names: tuple[str, str] = ("lon", "lat")) -> None:
     """Require a position on Earth."""
+    if abs(position[0]) <= _LON_MAX_DEG and abs(position[1]) <= _LAT_MAX_DEG:
+        return
     for name, value, most in zip(names, position, (_LON_MAX_DEG, _LAT_MAX_DEG), strict=True):
         is_right = math.isfinite(value) and abs(value) <= most
         require(is_right, f"{field}.{name}", value, f"a finite number from -{most} to {most}")
