@@ -16,7 +16,7 @@ from cli.roots import RootsError, roots_of, system_roots
 from cli.server_address import PORT, ServerAddress
 
 if TYPE_CHECKING:
-    from nearcast import Client, Tls
+    from nearcast import Client, Tls, UnavailableError
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -105,9 +105,9 @@ class Target(NamedTuple):
             raise click.ClickException(reason) from None
         return token, Tls(roots, self.tls_server_name)
 
-    def explained(self, error: Exception) -> str:
-        """Return what an error says, and what may be wrong."""
-        text = str(error)
+    def explained(self, error: UnavailableError) -> str:
+        """Return what an error says, and what may be wrong: which options to change."""
+        text = error.message
         hints = _HINTS_WITH_TLS if self._is_encrypted() else _HINTS_WITHOUT_TLS
         hint = next((hint for phrase, hint in hints.items() if phrase in text), None)
         return text if hint is None else f"{text}; {hint}"
