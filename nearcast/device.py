@@ -26,7 +26,6 @@ _DECIDED = (
 )
 _AWAY = (SubscriptionState.OFFLINE, SubscriptionState.OFFLINE_STALE)
 
-
 _SEARCH_S = 8.0
 """How long a search waits for a server that is away: as long as gRPC repeats `Client.search`."""
 
@@ -101,8 +100,8 @@ class Device:
         """
         session = self._session
         subscription = session.subscribe(spec, name)
-        session.placement.check_range(session.frame, spec, stacklevel=2)
         await subscription.answered()
+        session.placement.check_range(session.frame, spec, stacklevel=2)
         return subscription
 
     async def move(
@@ -157,7 +156,6 @@ class Device:
             spec = replace(spec, dwell_s=0.0)
         session = self._session
         subscription = session.subscribe(spec)
-        session.placement.check_range(session.frame, spec, stacklevel=2)
         try:
             state = await _decided(subscription)
             is_vague = not self._session.location.is_exact
@@ -165,6 +163,7 @@ class Device:
                 raise self._too_vague()
             if subscription.error is not None:
                 raise subscription.error
+            session.placement.check_range(session.frame, spec, stacklevel=2)
             return subscription.results()
         finally:
             session.unsubscribe(subscription)  # a server that does not respond is not waited for

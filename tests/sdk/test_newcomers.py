@@ -57,8 +57,10 @@ async def test_an_address_has_the_usual_port(target, address):
     [
         (
             "http://localhost:7433",
-            "HOST[:PORT] without http://, such as localhost:7433: it is gRPC, and tls=nearcast.Tls() "
-            + "asks for TLS",
+            (
+                "HOST[:PORT] without http://, such as localhost:7433: it is gRPC, and tls=nearcast.Tls() "
+                "asks for TLS"
+            ),
         ),
         ("localhost:x", "HOST[:PORT] with a port from 1 to 65535, and not 'x'"),
         ("a/b", "HOST[:PORT], such as localhost or [::1]:7433"),
@@ -178,18 +180,24 @@ async def test_an_instance_that_was_replaced_says_so(place, client):
     [
         (
             TopK({"sushi"}, k=0),
-            "spec.top_k.k is 0, must be a whole number, 1 to the k_max of the server: "
-            + "`(await client.status()).limits`",
+            (
+                "spec.top_k.k is 0, must be a whole number, 1 to the k_max of the server: "
+                "`(await client.status()).limits`"
+            ),
         ),
         (
             Boolean("sushi", Circle(100.0)),
-            "spec.boolean.circle.center is None, must be given: Circle(radius_m, center=(lon, lat)); or "
-            + "moving=True for one about the device",
+            (
+                "spec.boolean.circle.center is None, must be given: Circle(radius_m, center=(lon, lat)); "
+                "or moving=True for one about the device"
+            ),
         ),
         (
             Boolean("sushi", Rectangle(100.0, 100.0)),
-            "spec.boolean.rectangle.bounds is None, must be Bounds, which are fixed in place; or "
-            + "moving=True for a rectangle about the device",
+            (
+                "spec.boolean.rectangle.bounds is None, must be Bounds, which are fixed in place; or "
+                "moving=True for a rectangle about the device"
+            ),
         ),
     ],
 )

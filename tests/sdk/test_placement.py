@@ -89,8 +89,8 @@ async def test_a_fixed_range_that_is_not_in_the_area(client, make):
 async def test_a_range_that_touches_the_area_is_none_of_these(client):
     device = await client.attach("d", lon=14.5, lat=35.5)
     specs = [
-        Boolean({"tea"}, Bounds(15.0, 36.0, 16.0, 37.0)),
-        Boolean({"tea"}, Bounds(1.0, 1.0, 100.0, 80.0)),
+        Boolean({"tea"}, Bounds(15.0, 36.0, 15.5, 36.5)),
+        Boolean({"tea"}, Bounds(14.9, 35.9, 15.5, 36.5)),
         Boolean({"tea"}, Circle(10_000.0, center=(15.1, 35.5))),
         Boolean({"tea"}, Circle(1_000.0), moving=True),
         Boolean({"tea"}, Rectangle(1_000.0, 1_000.0), moving=True),
