@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -185,18 +185,17 @@ class AskingCommand(click.Command):
     """A command that asks a server. Who gives that as an argument is told how it is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments."""
+        """Read the arguments, without the log of gRPC's core: what it says comes as an error, too.
+
+        An address is read by the SDK, and so gRPC is there from then on.
+        """
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             if not error.message.startswith("Got unexpected extra argument"):
                 raise
             raise click.UsageError(f"{error.message}; a server is --server HOST[:PORT]", ctx) from None
-
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
-        """Run the command, without the log of gRPC's core: what it says comes as an error, too."""
-        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-        return super().invoke(ctx)
 
 
 def _instead_of_token(
