@@ -23,7 +23,27 @@ def inspect() -> None:
 
 inspect.command_class = AskingCommand
 
-_ID = click.IntRange(1, 2**63 - 1)
+
+class _Number(click.IntRange):
+    """A number within limits. Who gives a name in its place is told how names are given."""
+
+    def __init__(self, least: int, most: int, hint: str) -> None:
+        super().__init__(least, most)
+        self._hint = hint
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """Read it."""
+        try:
+            int(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number; {self._hint}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_ID = _Number(1, 2**63 - 1, "the key of an object is given as --key KEY")
+_SUBSCRIPTION_ID = _Number(
+    0, 2**32 - 1, "`nearcast inspect device DEVICE_ID` shows the numbers beside the names"
+)
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
 
 
@@ -40,7 +60,7 @@ def device(device_id: str, *, as_json: bool, **options: Any) -> None:  # noqa: A
 
 @inspect.command(epilog="Example: nearcast inspect subscription car-7 1 --object 4711")
 @click.argument("device_id")
-@click.argument("subscription_id", type=click.IntRange(0, 2**32 - 1))
+@click.argument("subscription_id", type=_SUBSCRIPTION_ID)
 @click.option(
     "--object", "object_id", type=_ID, help="Show why the device has the object of this id, or not."
 )

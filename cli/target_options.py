@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -16,7 +16,7 @@ from cli.roots import RootsError, roots_of, system_roots
 from cli.server_address import PORT, ServerAddress
 
 if TYPE_CHECKING:
-    from nearcast import Client, Tls
+    from nearcast import Client, Tls, UnavailableError
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -105,9 +105,9 @@ class Target(NamedTuple):
             raise click.ClickException(reason) from None
         return token, Tls(roots, self.tls_server_name)
 
-    def explained(self, error: Exception) -> str:
-        """Return what an error says, and what may be wrong."""
-        text = str(error)
+    def explained(self, error: UnavailableError) -> str:
+        """Return what an error says, and what may be wrong: which options to change."""
+        text = error.message
         hints = _HINTS_WITH_TLS if self._is_encrypted() else _HINTS_WITHOUT_TLS
         hint = next((hint for phrase, hint in hints.items() if phrase in text), None)
         return text if hint is None else f"{text}; {hint}"
@@ -185,18 +185,17 @@ class AskingCommand(click.Command):
     """A command that asks a server. Who gives that as an argument is told how it is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments."""
+        """Read the arguments, without the log of gRPC's core: what it says comes as an error, too.
+
+        An address is read by the SDK, and so gRPC is there from then on.
+        """
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             if not error.message.startswith("Got unexpected extra argument"):
                 raise
             raise click.UsageError(f"{error.message}; a server is --server HOST[:PORT]", ctx) from None
-
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
-        """Run the command, without the log of gRPC's core: what it says comes as an error, too."""
-        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-        return super().invoke(ctx)
 
 
 def _instead_of_token(

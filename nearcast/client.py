@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from nearcast.address import AddressError, grpc_target
 from nearcast.device import Device
 from nearcast.errors import ClosedError, UnavailableError, forgotten, invalid
 from nearcast.model import Match, ServerStatus, Spec
@@ -22,7 +23,7 @@ from nearcast.protocol.shapes import number, position_message
 from nearcast.protocol.specs import spec_message
 from nearcast.publisher import Publisher
 from nearcast.transport.calls import patiently
-from nearcast.transport.channel import Channel, Tls, TokenSource
+from nearcast.transport.channel import PRINTABLE, Channel, Tls, TokenSource, stripped_token
 from nearcast.transport.codec import FLEET, SINGLE, Codec
 from nearcast.transport.device_in_use import attach_when_free, checked_wait_s
 from nearcast.transport.device_stream import DeviceStream
@@ -332,6 +333,7 @@ class Client:
             return await patiently(
                 call,
                 can_renew_token=self._channel.can_renew_token,
+                is_encrypted=self._channel.is_encrypted,
                 waits_for_server=waits_for_server,
             )
         except UnavailableError:
@@ -423,11 +425,12 @@ async def connect(
     Parameters
     ----------
     target
-        Its address, such as ``localhost:7433``.
+        Its address, such as ``localhost:7433``; without a port, 7433 is meant.
     token
         Who this client is, for servers that ask: a token, or what returns one that is good now, as it is
-        or to be awaited. It is asked whenever a call or stream begins. When a token ends, the server ends
-        the streams that began with it; devices and publishers go on with another one by themselves.
+        or to be awaited. Blanks and newlines before and after it do not matter. It is asked whenever a
+        call or stream begins. When a token ends, the server ends the streams that began with it; devices
+        and publishers go on with another one by themselves.
     tls
         How to verify the server; None for a connection without encryption.
     keepalive_s
@@ -447,10 +450,17 @@ def _channel(target: str, token: TokenSource | None, tls: Tls | None, keepalive_
     """Return a channel; refuse what is none of an address, a token, `Tls`, seconds."""
     if not isinstance(target, str) or not target:
         raise invalid("target", target, "an address, such as 'localhost:7433'")
+    try:
+        target = grpc_target(target)
+    except AddressError as error:
+        hint = ", and tls=nearcast.Tls() asks for TLS" if error.scheme else ""
+        raise invalid("target", target, f"{error.limit}{hint}") from None
     if not isinstance(token, str | None) and not callable(token):
         raise invalid("token", type(token).__name__, "a text, a function that returns one, or None")
-    if isinstance(token, str) and not (token.isascii() and token.isprintable()):
-        raise invalid("token", "not shown", "a text of printable ASCII characters")
+    if isinstance(token, str):
+        token = stripped_token(token)
+        if token is None:
+            raise invalid("token", "not shown", f"a {PRINTABLE}")
     if not isinstance(tls, Tls | None):
         raise invalid("tls", tls, "a Tls, or None")
     limit = f"a number of seconds, {_KEEPALIVE_S_MIN:g} to {_KEEPALIVE_S_MAX:g}"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from nearcast.errors import RefusedError, invalid
+from nearcast.errors import RefusedError, UnavailableError, invalid
 from nearcast.geofence import Geofence
 from nearcast.model import Boolean, Counters, Match, Spec, SubscriptionState
 from nearcast.protocol.clock import LEAP_MS
@@ -24,6 +24,10 @@ _DECIDED = (
     SubscriptionState.TOO_MANY,
     SubscriptionState.ENDED,
 )
+_AWAY = (SubscriptionState.OFFLINE, SubscriptionState.OFFLINE_STALE)
+
+_SEARCH_S = 8.0
+"""How long a search waits for a server that is away: as long as gRPC repeats `Client.search`."""
 
 
 class Device:
@@ -94,8 +98,10 @@ class Device:
         RefusedError
             If the server refuses it, naming field, value and limit.
         """
-        subscription = self._session.subscribe(spec, name)
+        session = self._session
+        subscription = session.subscribe(spec, name)
         await subscription.answered()
+        session.placement.check_range(session.frame, spec, stacklevel=2)
         return subscription
 
     async def move(
@@ -143,21 +149,24 @@ class Device:
             If the server refuses it, naming field, value and limit. So is a search of a device whose
             position is too vague for an exact result: `Reason.INVALID_FIELD`, for `privacy_radius_m` or
             `accuracy_m`.
+        UnavailableError
+            If there is no stream, or the server does not respond, for eight seconds.
         """
         if isinstance(spec, Boolean):
             spec = replace(spec, dwell_s=0.0)
-        subscription = await self.subscribe(spec)
+        session = self._session
+        subscription = session.subscribe(spec)
         try:
-            async with aclosing(subscription.states()) as states:
-                state = await anext(one async for one in states if one in _DECIDED)
+            state = await _decided(subscription)
             is_vague = not self._session.location.is_exact
             if state is SubscriptionState.TOO_VAGUE or (state is SubscriptionState.TOO_MANY and is_vague):
                 raise self._too_vague()
             if subscription.error is not None:
                 raise subscription.error
+            session.placement.check_range(session.frame, spec, stacklevel=2)
             return subscription.results()
         finally:
-            await subscription.unsubscribe()
+            session.unsubscribe(subscription)  # a server that does not respond is not waited for
 
     def _too_vague(self) -> RefusedError:
         """Return why a result cannot be exact here."""
@@ -244,3 +253,27 @@ class Device:
         self._timer = None
         self._timer_ms = 0
         self._session.pass_time()
+
+
+async def _decided(subscription: Subscription) -> SubscriptionState:
+    """Wait for the state of a new subscription that its first result has.
+
+    Raises
+    ------
+    UnavailableError
+        If there is no stream, or the server does not respond, for `_SEARCH_S` in a row.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(None) as limit, aclosing(subscription.states()) as states:
+            async for state in states:
+                if state in _DECIDED:
+                    return state
+                if state not in _AWAY:
+                    limit.reschedule(None)
+                elif limit.when() is None:
+                    limit.reschedule(loop.time() + _SEARCH_S)
+    except TimeoutError:
+        message = f"the server cannot be reached: it has not responded for {_SEARCH_S:.0f} s"
+        raise UnavailableError(message) from None
+    raise AssertionError("unreachable")  # states end with ENDED, which is decided

@@ -67,19 +67,38 @@ class RefusedError(NearcastError):
         reason = Reason(number) if known else Reason.UNSPECIFIED
         field = in_seconds(error.field)
         if field == error.field:
-            field, value, limit, message = error.field, error.value, error.limit, error.message
+            value, limit = error.value, error.limit
+            message = _SENTENCES.get((reason, field), error.message)
         else:  # a duration, which the app has given in seconds
             value, limit, message = _seconds(error.value), f"{_seconds(error.limit)} seconds", None
         return cls(reason, field, value, limit, message, error.retry_after_ms)
 
 
 class UnavailableError(NearcastError):
-    """The server cannot be reached, or the connection was lost before the answer."""
+    """The server cannot be reached, or the connection was lost before the answer.
+
+    Parameters
+    ----------
+    message
+        What has happened.
+    hint
+        What the app may have to change; empty for nothing that is known.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message}; {hint}" if hint else message)
+        self.message = message
+        self.hint = hint
 
 
 class ClosedError(NearcastError):
     """The client, device or subscription has been closed."""
 
+
+_SENTENCES = {
+    (Reason.SUPERSEDED, "instance"): "another instance of the device took over, and this one has ended",
+}
+"""What is not an error in a value, in words."""
 
 _SECONDS = {"ttl_ms": "ttl_s", "dwell_ms": "dwell_s", "window.duration_ms": "window.seconds"}
 """Fields of durations: how they end on the wire, and here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, fields
-from enum import Enum
+from enum import Enum, StrEnum
 from itertools import accumulate
 
 from nearcast.clause import Clause
@@ -187,16 +187,16 @@ class Match:
     it is that to its point, `LiveObject.lon` and `lat`, also from within the area."""
 
 
-class ChangeKind(Enum):
-    """What happened to an object in a result."""
+class ChangeKind(StrEnum):
+    """What happened to an object in a result. Equal to its text: ``change.kind == "entered"``."""
 
     ENTERED = "entered"
     LEFT = "left"
     REORDERED = "reordered"
 
 
-class ChangeReason(Enum):
-    """Why a result changed."""
+class ChangeReason(StrEnum):
+    """Why a result changed. Equal to its text, such as ``"out of window"``."""
 
     SUBSCRIBED = "subscribed"
     MOVED = "moved"
@@ -226,8 +226,8 @@ class Change:
     reason: ChangeReason
 
 
-class SubscriptionState(Enum):
-    """How far a result can be trusted."""
+class SubscriptionState(StrEnum):
+    """How far a result can be trusted. Equal to its text, such as ``"offline and stale"``."""
 
     EXACT = "exact"
     """It is what the server would say."""

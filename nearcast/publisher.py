@@ -58,7 +58,8 @@ class Publisher:
             If an object is refused, naming it, the field, the value and the limit.
         UnavailableError
             If the server cannot be reached, or the connection broke and it is not known whether the
-            objects were accepted.
+            objects were accepted. A publisher that has not published before does not wait for a server
+            that cannot be reached.
         """
         self._require_open()
         new = objects_listed(objects)
@@ -94,7 +95,11 @@ class Publisher:
             self._require_open()
             return await retract(request, metadata=metadata, wait_for_ready=is_returning)
 
-        await patiently(call, can_renew_token=self._channel.can_renew_token)
+        await patiently(
+            call,
+            can_renew_token=self._channel.can_renew_token,
+            is_encrypted=self._channel.is_encrypted,
+        )
 
     def rebuild(self) -> None:
         """Let go of the stream: the line is a new one."""
@@ -111,6 +116,7 @@ class Publisher:
             tries,
             is_returning=self._is_known,
             can_renew_token=self._channel.can_renew_token,
+            is_encrypted=self._channel.is_encrypted,
         )
 
     async def _exchange(
@@ -134,16 +140,20 @@ class Publisher:
         async with self._opening:
             self._require_open()
             if self._stream is None or self._stream.has_ended:
+                is_encrypted = self._channel.is_encrypted
                 try:
-                    self._stream = PublishStream(await self._accepted(wait_for_ready))
+                    call = await self._accepted(wait_for_ready)
+                    self._stream = PublishStream(call, is_encrypted=is_encrypted)
                 except asyncio.CancelledError:
                     _require_wanted()
                     raise UnsentError("the connection was lost before the request") from None
-                except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
-                    failure = refusal(error) if isinstance(error, grpc.aio.AioRpcError) else error
+                except asyncio.InvalidStateError as error:
+                    raise UnsentError(f"the server cannot be reached: {error}") from None
+                except grpc.aio.AioRpcError as error:
+                    failure = refusal(error, is_encrypted=is_encrypted)
                     if isinstance(failure, RefusedError):
                         raise failure from None
-                    raise UnsentError(f"the server cannot be reached: {failure}") from None
+                    raise UnsentError(failure.message, failure.hint) from None
             return self._stream
 
     async def _accepted(self, wait_for_ready: bool) -> Any:  # noqa: ANN401, FBT001

@@ -1,16 +1,19 @@
 """Positions that are most likely a mistake: longitude and latitude swapped, or another city's server.
 
 They are valid all the same: an area is where objects may be, and a device outside is served. But an app's
-developer is warned, once a device. No position is in the warning.
+developer is warned, once a device of its positions and once of its ranges. No position is in the warning.
 
-Operations: O(1) a position.
+Operations: O(1) a position, O(corners) a range.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from typing import NamedTuple
 
+from nearcast.model import Boolean, Spec
+from safe_region.earth import Bounds, Circle, Polygon
 from safe_region.frame import Frame
 
 _LAT_MAX_DEG = 90.0
@@ -18,7 +21,7 @@ _M_PER_KM = 1000.0
 
 
 class PlacementWarning(UserWarning):
-    """A device is where no device of this server is likely to be."""
+    """A device, or a range that is fixed in place, is where none of this server is likely to be."""
 
 
 class Placement:
@@ -33,6 +36,7 @@ class Placement:
     def __init__(self, device_id: str) -> None:
         self._device_id = device_id
         self._has_warned = False
+        self._has_warned_of_range = False
 
     def check(self, frame: Frame, lon: float, lat: float, stacklevel: int) -> None:
         """Warn of a position, unless there has been a warning; `stacklevel` as seen from the caller."""
@@ -44,21 +48,82 @@ class Placement:
             message = f"device {self._device_id!r}: {why}"
             warnings.warn(message, PlacementWarning, stacklevel=stacklevel + 1)
 
+    def check_range(self, frame: Frame, spec: Spec, stacklevel: int) -> None:
+        """Warn of a fixed range that touches nothing of the area, unless there has been a warning."""
+        extent = _extent(spec)
+        if self._has_warned_of_range or extent is None or frame.maxdist_m <= 0.0:
+            return
+        beyond_m = _beyond_m(frame, extent)
+        if beyond_m <= 0.0:
+            return
+        self._has_warned_of_range = True
+        if _beyond_m(frame, extent.swapped()) <= 0.0:
+            why = f"and inside with lon and lat swapped: the area is {_bounds_text(frame)}"
+        else:
+            why = f"{_bounds_text(frame)}, by {beyond_m / _M_PER_KM:,.1f} km: nothing is published there"
+        message = (
+            f"device {self._device_id!r}: the range of a subscription is outside the service area, {why}"
+        )
+        warnings.warn(message, PlacementWarning, stacklevel=stacklevel + 1)
+
+
+class _Extent(NamedTuple):
+    """Where a range that is fixed in place reaches at most."""
+
+    lon_min: float
+    lat_min: float
+    lon_max: float
+    lat_max: float
+    radius_m: float = 0.0
+    """About the rectangle."""
+
+    def swapped(self) -> _Extent:
+        """Return the same with longitudes in place of latitudes."""
+        return _Extent(self.lat_min, self.lon_min, self.lat_max, self.lon_max, self.radius_m)
+
+
+def _extent(spec: Spec) -> _Extent | None:
+    """Return the extent of the range of a spec; None if it has no range that is fixed in place."""
+    if not isinstance(spec, Boolean) or spec.moving:
+        return None
+    match spec.range:
+        case Circle(radius_m, (lon, lat)):
+            return _Extent(lon, lat, lon, lat, radius_m)
+        case Bounds():
+            where = spec.range
+            return _Extent(where.lon_min, where.lat_min, where.lon_max, where.lat_max)
+        case Polygon(outer) if outer:
+            lons, lats = zip(*outer, strict=True)
+            return _Extent(min(lons), min(lats), max(lons), max(lats))
+        case _:
+            return None
+
+
+def _beyond_m(frame: Frame, extent: _Extent) -> float:
+    """Return how far an extent is from the area on the plane; not above 0 if it touches it."""
+    area = frame.area
+    low, high = frame.project(area.lon_min, area.lat_min), frame.project(area.lon_max, area.lat_max)
+    first = frame.project(extent.lon_min, extent.lat_min)
+    last = frame.project(extent.lon_max, extent.lat_max)
+    dx_m = max(low.x_m - last.x_m, first.x_m - high.x_m, 0.0)
+    dy_m = max(low.y_m - last.y_m, first.y_m - high.y_m, 0.0)
+    return math.sqrt(dx_m * dx_m + dy_m * dy_m) - extent.radius_m
+
+
+def _bounds_text(frame: Frame) -> str:
+    area = frame.area
+    return f"lon {area.lon_min:g} to {area.lon_max:g}, lat {area.lat_min:g} to {area.lat_max:g}"
+
 
 def _mistake(frame: Frame, lon: float, lat: float) -> str:
     """Return what is suspicious about a position outside the area; empty if nothing is."""
-    area = frame.area
-    bounds = f"lon {area.lon_min:g} to {area.lon_max:g}, lat {area.lat_min:g} to {area.lat_max:g}"
+    bounds = _bounds_text(frame)
     if abs(lon) <= _LAT_MAX_DEG and frame.covers(lat, lon):
         return (
             "its position is outside the service area, and inside with lon and lat swapped: the area is "
             f"{bounds}"
         )
-    point = frame.project(lon, lat)
-    low, high = frame.project(area.lon_min, area.lat_min), frame.project(area.lon_max, area.lat_max)
-    dx_m = max(low.x_m - point.x_m, point.x_m - high.x_m, 0.0)
-    dy_m = max(low.y_m - point.y_m, point.y_m - high.y_m, 0.0)
-    beyond_m = math.sqrt(dx_m * dx_m + dy_m * dy_m)
+    beyond_m = _beyond_m(frame, _Extent(lon, lat, lon, lat))
     if beyond_m <= frame.maxdist_m:
         return ""
     return (

@@ -90,6 +90,7 @@ class SpecChange:
                 self._done.set_result(None)
             else:
                 self._done.set_exception(error)
+                self._done.exception()  # as in `Subscription`: who waited may have been cancelled
 
     async def done(self) -> None:
         """Wait for the answer, or for the refusal."""

@@ -382,6 +382,7 @@ class Subscription(ChangingSpec):
                 first.set_result(None)
             else:
                 first.set_exception(error)
+                first.exception()  # it may be that all who waited were cancelled: asyncio need not log it
 
     def notice(self, reason: ChangeReason, removals: dict[int, ChangeReason] | None = None) -> None:
         """Wake whoever watches the result."""

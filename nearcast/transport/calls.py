@@ -12,6 +12,7 @@ import grpc
 
 from nearcast.errors import NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.transport.backoff import backoff_s
+from nearcast.transport.connection_hints import connection_hint
 from nearcast.v1 import errors_pb2
 
 _ERROR_METADATA = "nearcast-error-bin"
@@ -25,15 +26,26 @@ _Answer = TypeVar("_Answer")
 
 
 class UnsentError(UnavailableError):
-    """The server cannot be reached, and has not seen the request."""
+    """The server cannot be reached, and has not seen the request. Apps see `UnavailableError`."""
 
 
-def refusal(error: grpc.aio.AioRpcError) -> NearcastError:
+def refusal(error: grpc.aio.AioRpcError, *, is_encrypted: bool) -> RefusedError | UnavailableError:
     """Return what a failed call means."""
     for key, value in error.trailing_metadata() or ():
         if key == _ERROR_METADATA and isinstance(value, bytes):
             return RefusedError.from_wire(errors_pb2.Error.FromString(value))
-    return UnavailableError(f"{error.code().name}: {error.details()}")
+    message = f"{error.code().name}: {error.details()}"
+    if error.code() is not grpc.StatusCode.UNAVAILABLE:
+        return UnavailableError(message)
+    hint = connection_hint(error.details() or "", is_encrypted=is_encrypted)
+    return UnavailableError(f"the server cannot be reached: {message}", hint)
+
+
+def as_apps_see_it(error: NearcastError) -> NearcastError:
+    """Return an error of a class that is public."""
+    if isinstance(error, UnavailableError) and type(error) is not UnavailableError:
+        return UnavailableError(error.message, error.hint)
+    return error
 
 
 def wait_before_retry_s(error: NearcastError, *, can_renew_token: bool) -> float | None:
@@ -50,7 +62,7 @@ def is_coming_back(error: NearcastError) -> bool:
     return isinstance(error, RefusedError) and error.reason in _COMING_BACK
 
 
-async def await_response(call: Awaitable[_Answer]) -> _Answer:
+async def await_response(call: Awaitable[_Answer], *, is_encrypted: bool) -> _Answer:
     """Return the response of a call.
 
     Raises
@@ -63,7 +75,7 @@ async def await_response(call: Awaitable[_Answer]) -> _Answer:
     try:
         return await call
     except grpc.aio.AioRpcError as error:
-        raise refusal(error) from None
+        raise refusal(error, is_encrypted=is_encrypted) from None
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -77,6 +89,7 @@ async def patiently(
     *,
     is_returning: bool = False,
     can_renew_token: bool = False,
+    is_encrypted: bool = False,
     waits_for_server: bool = True,
 ) -> _Answer:
     """Make a call, again while the server is stopping or starting, and when it has said that it may be.
@@ -91,6 +104,8 @@ async def patiently(
         Whether the server is expected to be there or to come back, so that it is waited for at once.
     can_renew_token
         Whether the next call has another token.
+    is_encrypted
+        Whether the connection is, for hints.
     waits_for_server
         Whether to wait for a server that is stopping or starting.
 
@@ -107,7 +122,7 @@ async def patiently(
     for attempt in itertools.count(1):
         try:
             async with asyncio.timeout_at(deadline if is_returning else None):
-                return await await_response(call(is_returning))
+                return await await_response(call(is_returning), is_encrypted=is_encrypted)
         except TimeoutError:
             raise UnavailableError(f"the server did not come back within {PATIENCE_S:.0f} s") from None
         except NearcastError as error:
@@ -124,6 +139,6 @@ async def patiently(
         elif isinstance(failure, UnavailableError) and tries > 1:
             tries -= 1
         else:
-            raise failure from None
+            raise as_apps_see_it(failure) from None
         await asyncio.sleep(backoff_s(attempt, jitter))
     raise AssertionError("unreachable")

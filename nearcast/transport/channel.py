@@ -48,6 +48,9 @@ _RETRY_POLICY = {
 _SERVICE_CONFIG = json.dumps({"methodConfig": [{"name": _IDEMPOTENT, "retryPolicy": _RETRY_POLICY}]})
 
 
+PRINTABLE = "text of printable ASCII characters on one line"
+"""What a token is."""
+
 TokenSource = str | Callable[[], str | Awaitable[str]]
 """A token, or what returns one that is good now, asked whenever a call begins."""
 
@@ -87,7 +90,13 @@ class Tls:
 
 
 class TokenError(UnavailableError):
-    """No token is to be had now."""
+    """No token is to be had now. Apps see `UnavailableError`."""
+
+
+def stripped_token(token: object) -> str | None:
+    """Return a token without the blanks and newlines about it, which files have; None if it is none."""
+    text = token.strip() if isinstance(token, str) else ""
+    return text if isinstance(token, str) and text.isascii() and text.isprintable() else None
 
 
 class Channel:
@@ -125,6 +134,11 @@ class Channel:
         self._open()
 
     @property
+    def is_encrypted(self) -> bool:
+        """Whether the connection is."""
+        return self._tls is not None
+
+    @property
     def can_renew_token(self) -> bool:
         """Whether another token can be had when one is not good any more."""
         return not isinstance(self._token, str)
@@ -144,6 +158,10 @@ class Channel:
                 token = found if isinstance(found, str) else await found
             except Exception as error:
                 raise TokenError(f"there is no token to be had: {type(error).__name__}") from error
+            stripped = stripped_token(token)
+            if stripped is None:
+                raise TokenError(f"there is no token to be had: the function returned no {PRINTABLE}")
+            token = stripped
         return [("authorization", f"Bearer {token}")] if token else []
 
     def renew(self) -> grpc.aio.Channel:

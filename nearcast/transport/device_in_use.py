@@ -67,6 +67,7 @@ async def attach_when_free(
     loop = asyncio.get_running_loop()
     began_s = loop.time()
     allowed_s = wait_s
+    has_warned = False
     while True:
         try:
             return await attach()
@@ -81,9 +82,14 @@ async def attach_when_free(
         left_s = allowed_s - waited_s
         if left_s <= 0.0:
             raise _still_in_use(refused, waited_s) from None
-        _log.info(
-            "device %s: another instance is attached; waiting for up to %.0f s more", device_id, left_s
+        # The first time for everybody to see: Python shows warnings, and a wait looks like a hang.
+        _log.log(
+            logging.INFO if has_warned else logging.WARNING,
+            "device %s: another instance is attached; waiting for up to %.0f s more",
+            device_id,
+            left_s,
         )
+        has_warned = True
         await asyncio.sleep(min(retry_s, _PAUSE_S, left_s))
 
 

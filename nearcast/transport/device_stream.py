@@ -22,7 +22,13 @@ from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.pending_hellos import PendingHellos
 from nearcast.protocol.request_sender import Request
 from nearcast.transport.backoff import backoff_s
-from nearcast.transport.calls import PATIENCE_S, is_coming_back, refusal, wait_before_retry_s
+from nearcast.transport.calls import (
+    PATIENCE_S,
+    as_apps_see_it,
+    is_coming_back,
+    refusal,
+    wait_before_retry_s,
+)
 from nearcast.transport.channel import STREAM_METADATA, Channel, TokenError
 from nearcast.transport.codec import FLEET, SINGLE, Codec, Waiting
 from nearcast.transport.lease_renewal import LeaseRenewal
@@ -214,15 +220,19 @@ class DeviceStream:
             try:
                 await self._stream()
             except grpc.aio.AioRpcError as error:
-                self._handle_failure(refusal(error))
+                self._handle_failure(refusal(error, is_encrypted=self._channel.is_encrypted))
             except asyncio.InvalidStateError as error:
                 _log.info("stream broken: %s", error)
-                self._fail_newcomers(error)
+                self._fail_newcomers(UnavailableError(f"the server cannot be reached: {error}"))
             except TokenError as error:
                 _log.warning("%s", error)
                 self._fail_newcomers(error)
             except TimeoutError:
-                self._fail_newcomers(TimeoutError(f"it did not come back within {PATIENCE_S:.0f} s"))
+                self._fail_newcomers(
+                    UnavailableError(
+                        f"the server cannot be reached: it did not come back within {PATIENCE_S:.0f} s"
+                    )
+                )
             except NearcastError as error:
                 _log.warning("%s; resuming", error)
             except Exception as error:  # noqa: BLE001 - a device must not wait for ever for a dead link
@@ -363,9 +373,9 @@ class DeviceStream:
         """Return the devices that were never online."""
         return [session for session in self.sessions.values() if not session.was_online]
 
-    def _fail_newcomers(self, error: Exception) -> None:
+    def _fail_newcomers(self, error: NearcastError) -> None:
         """Fail newcomers that may not retry; the others keep what they have and are resumed."""
-        unavailable = UnavailableError(f"the server cannot be reached: {error}")
+        unavailable = as_apps_see_it(error)
         for session in self._newcomers():
             if not _may_retry(session):
                 session.fail(unavailable)

@@ -27,10 +27,13 @@ class PublishStream:
     ----------
     call
         Of gRPC, taken on by the server.
+    is_encrypted
+        Whether the connection is.
     """
 
-    def __init__(self, call: Any) -> None:  # noqa: ANN401 - gRPC has no type for it
+    def __init__(self, call: Any, *, is_encrypted: bool) -> None:  # noqa: ANN401 - gRPC has no type for it
         self._call = call
+        self._refusal = partial(refusal, is_encrypted=is_encrypted)
         self._requests = PublishRequests()
         self._changed = asyncio.Event()
         self._tasks = (asyncio.create_task(self._write()), asyncio.create_task(self._read()))
@@ -70,7 +73,7 @@ class PublishStream:
             except asyncio.InvalidStateError:  # it had ended, and nobody has read so yet
                 requests.mark_unsent(unsent)
             except grpc.aio.AioRpcError as error:
-                requests.mark_unsent(partial(refusal, error))
+                requests.mark_unsent(partial(self._refusal, error))
             except asyncio.CancelledError:
                 requests.mark_unsent(lost)
             else:
@@ -94,7 +97,7 @@ class PublishStream:
                 else:
                     self._requests.resolve(response)
         except grpc.aio.AioRpcError as error:
-            failure = partial(refusal, error)
+            failure = partial(self._refusal, error)
         except (asyncio.InvalidStateError, asyncio.CancelledError):
             pass  # it was let go of
         finally:

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from cli.app import app
-from cli.server_address import ServerAddress
+from cli.server_address import PORT, ServerAddress
+from nearcast import address
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
 from tests.support.identity import Authority, keys_in, token
 
@@ -90,15 +91,19 @@ def test_an_address_has_the_usual_port_unless_it_has_another(text, address):
     assert ServerAddress().convert(text, None, None) == address
 
 
+def test_help_names_the_port_that_is_taken():
+    assert PORT == address.PORT
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("http://localhost:7433", "must be HOST[:PORT] without http://, such as localhost:7433"),
         ("grpcs://a/b", "must be HOST[:PORT] without grpcs://, such as a:"),
-        ("localhost:x", "the port of 'localhost:x' is 'x', must be 1 to 65535"),
-        ("localhost:0", "the port of 'localhost:0' is '0', must be 1 to 65535"),
-        ("localhost:65536", "must be 1 to 65535"),
-        ("localhost:", "the port of 'localhost:' is '', must be 1 to 65535"),
+        ("localhost:x", "'localhost:x' must be HOST[:PORT] with a port from 1 to 65535, and not 'x'"),
+        ("localhost:0", "'localhost:0' must be HOST[:PORT] with a port from 1 to 65535, and not '0'"),
+        ("localhost:65536", "with a port from 1 to 65535, and not '65536'"),
+        ("localhost:", "with a port from 1 to 65535, and not ''"),
         ("", "must be HOST[:PORT], such as localhost or [::1]:7433"),
         (":7433", "must be HOST[:PORT]"),
         ("a b", "must be HOST[:PORT]"),
@@ -188,7 +193,8 @@ def test_what_may_be_wrong_with_tls_is_said_in_a_line(files, secured, command, f
     status, out, error = run(*arguments, f"--server=localhost:{secured}")
     assert (status, out) == (1, "")
     (line,) = error.splitlines()
-    assert line.startswith("Error: UNAVAILABLE: ")
+    assert line.startswith("Error: the server cannot be reached: UNAVAILABLE: ")
+    assert "tls=" not in line, "the hint is of options"
     assert said in line
 
 
@@ -260,6 +266,12 @@ def test_a_server_that_hangs_is_given_up(plain, tmp_path, command):
         ),
         (("subscription", "d", "99999999999"), "99999999999 is not in the range"),
         (("object", "99999999999999999999"), "99999999999999999999 is not in the range"),
+        (
+            ("subscription", "d", "near"),
+            "'near' is not a number; `nearcast inspect device DEVICE_ID` shows the numbers",
+        ),
+        (("object", "bar-7"), "'bar-7' is not a number; the key of an object is given as --key KEY"),
+        (("subscription", "d", "1", "--object=bar-7"), "is given as --key KEY"),
     ],
 )
 def test_a_number_that_no_id_can_be(arguments, said):

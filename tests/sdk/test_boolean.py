@@ -328,8 +328,8 @@ async def test_every_kind_of_range_survives_a_restart(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
-        (Boolean({"tea"}, Circle(0.0)), "spec.boolean.circle.radius_m"),
-        (Boolean({"tea"}, Circle(1e9)), "spec.boolean.circle.radius_m"),
+        (Boolean({"tea"}, Circle(0.0), moving=True), "spec.boolean.circle.radius_m"),
+        (Boolean({"tea"}, Circle(1e9), moving=True), "spec.boolean.circle.radius_m"),
         (Boolean({"tea"}, Circle(math.nan)), "spec.boolean.circle.radius_m"),
         (Boolean({"tea"}, 5.0), "spec.boolean.range"),
         (Boolean({"tea"}, Circle(5.0)), "spec.boolean.circle.center"),

@@ -127,6 +127,8 @@ async def test_one_that_does_not_ask_waits_and_says_so(place, client, caplog):
         waiting = asyncio.create_task(other.attach("d", **HERE))
         await until(lambda: "another instance is attached; waiting for up to 251 s" in caplog.text)
         assert not waiting.done()
+        (logged,) = [one for one in caplog.records if "another instance" in one.message]
+        assert logged.levelno == logging.WARNING, "Python shows it without any configuration"
         await old.detach()
         await waiting
 

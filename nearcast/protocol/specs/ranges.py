@@ -20,7 +20,7 @@ _FIELD = "spec.boolean"
 
 
 def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
-    """Write where an object must be.
+    """Write where an object must be; `message.moving` is written already.
 
     Raises
     ------
@@ -33,9 +33,19 @@ def write_range(where: Range, message: subscriptions_pb2.Boolean) -> None:
             circle.radius_m = number(where.radius_m, f"{_FIELD}.circle.radius_m")
             if where.center is not None:
                 circle.center.CopyFrom(pair_message(where.center, f"{_FIELD}.circle.center"))
+            elif not message.moving:
+                limit = (
+                    "given: Circle(radius_m, center=(lon, lat)); or moving=True for one about the device"
+                )
+                raise invalid(f"{_FIELD}.circle.center", None, limit)
         case Bounds():
             message.rectangle.bounds.CopyFrom(bounds_message(where, f"{_FIELD}.rectangle.bounds"))
         case Rectangle():
+            if not message.moving:
+                limit = (
+                    "Bounds, which are fixed in place; or moving=True for a rectangle about the device"
+                )
+                raise invalid(f"{_FIELD}.rectangle.bounds", None, limit)
             rectangle = message.rectangle
             rectangle.width_m = number(where.width_m, f"{_FIELD}.rectangle.width_m")
             rectangle.height_m = number(where.height_m, f"{_FIELD}.rectangle.height_m")

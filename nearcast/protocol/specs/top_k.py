@@ -26,7 +26,8 @@ class TopKKind:
     def message(self, spec: TopK) -> subscriptions_pb2.SubscriptionSpec:
         """Write what a subscription asks for."""
         if isinstance(spec.k, bool) or not isinstance(spec.k, int) or not 1 <= spec.k <= _INT32_MAX:
-            raise invalid("spec.top_k.k", spec.k, f"a whole number, 1 to {_INT32_MAX}; see Limits.k_max")
+            limit = "a whole number, 1 to the k_max of the server: `(await client.status()).limits`"
+            raise invalid("spec.top_k.k", spec.k, limit)
         try:
             similarity = Similarity(spec.similarity)
         except ValueError:
