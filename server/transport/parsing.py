@@ -80,6 +80,8 @@ class Parsing(grpc.aio.ServerInterceptor):
         act = getattr(handler, kind)
         if inspect.isasyncgenfunction(act):
             act = self._yielding(act)
+        elif not handler.response_streaming:
+            act = _reading(act)
         return handler._replace(request_deserializer=parse, **{kind: act})
 
     def _forgiving(self, deserializer: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
@@ -130,6 +132,15 @@ class Parsing(grpc.aio.ServerInterceptor):
                 await self._admission.refuse(context, error)
 
         return answer
+
+
+def _reading(act: Callable[[AsyncIterator[Any], Context], Awaitable[Any]]) -> Any:  # noqa: ANN401
+    """Return what carries out a method of many requests and one answer, which refuses what is raised."""
+
+    async def answer(requests: AsyncIterator[Any], context: Context) -> Any:  # noqa: ANN401
+        return await act(_Parsed(requests), context)
+
+    return answer
 
 
 def _refused(shown: str, limit: str) -> RefusalError:

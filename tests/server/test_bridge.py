@@ -283,7 +283,7 @@ async def test_an_inlet_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="address is redis://nowhere, must be like"):
         settings(tmp_path, outlet="redis://nowhere")
-    with pytest.raises(ValueError, match="must not be the inlet"):
+    with pytest.raises(ValueError, match="must be another feed"):
         settings(tmp_path, inlet="feed", outlet="feed")
 
 
