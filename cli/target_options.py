@@ -110,7 +110,7 @@ class Target(NamedTuple):
                 if token and not self.insecure and not is_loopback(self.server):
                     raise WrongUseError(
                         f"--server is {self.server}, must be of this machine without TLS: the token "
-                        "would be sent for all on the way to read; give --tls, --tls-root FILE or --insecure"
+                        "would be sent for all on the way to read; give --tls, --tls-root or --insecure"
                     )
                 return token, None
             roots = system_roots() if self.tls_root is None else roots_of(self.tls_root)

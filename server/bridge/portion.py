@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-ROWS_MAX = 250
+ROWS_MAX = 100
 """Of a portion: its commit and the matching of its objects take the event loop some milliseconds."""
 
 _SHOWN_MAX = 120
