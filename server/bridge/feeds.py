@@ -39,6 +39,10 @@ class Taken(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Let go of what was opened; whoever reads meanwhile is left with an error."""
+        ...
+
 
 class Given(Protocol):
     """A feed that is written."""
@@ -81,6 +85,10 @@ class TakenRedis:
             after = entry_id
         if waiting:
             yield Portion(after, waiting)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._streams.close()
 
 
 class GivenFolder:

@@ -20,7 +20,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from feeds.bounds import UnreadableError
-from server.bridge.parquet_file import portions
+from server.bridge.file_reader import FileReader
 from server.bridge.portion import ROWS_MAX, Portion, described, shown
 
 _FILES = "files"
@@ -49,6 +49,7 @@ class TakenFolder:
     def __init__(self, folder: Path) -> None:
         self.streams: tuple[str, ...] = (_FILES,)
         self._folder = folder
+        self._reader = FileReader()
         self._passed_over: set[str] = set()
         """Names of files that cannot be read, and cannot be set aside."""
 
@@ -69,7 +70,7 @@ class TakenFolder:
         try:
             with _opened(self._folder / name) as file:
                 name.encode()  # it will be the offset
-                yield from _portions(file, after, name)
+                yield from _portions(self._reader.portions(file), after, name)
         except FileNotFoundError:
             pass  # it has gone since the folder was looked through
         except UnreadableError as error:
@@ -82,6 +83,10 @@ class TakenFolder:
             yield self._set_aside(name, after, f"it cannot be read ({described(error)})")
         except Exception as error:  # noqa: BLE001 - whatever the libraries make of what others wrote
             yield self._set_aside(name, after, f"it cannot be read ({described(error)})")
+
+    def close(self) -> None:
+        """End the process that reads files."""
+        self._reader.close()
 
     def _first(self, after: str) -> str | None:
         """Return the first name behind another. O(files)."""
@@ -107,10 +112,10 @@ class TakenFolder:
         return Portion(after, [], f"file {shown(name)} is set aside as {shown(fresh.name)}: {reason}")
 
 
-def _portions(file: BinaryIO, after: str, name: str) -> Iterator[Portion]:
+def _portions(batches: Iterator[pa.RecordBatch], after: str, name: str) -> Iterator[Portion]:
     """Yield portions of a file, the last one with its name as the offset."""
     last: pa.RecordBatch | None = None
-    for batch in portions(file):
+    for batch in batches:
         for start in range(0, batch.num_rows, ROWS_MAX):
             if last is not None:
                 yield Portion(after, last.to_pylist())

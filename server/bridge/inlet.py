@@ -70,6 +70,7 @@ class Inlet:
                     tasks.create_task(self._take(stream))
         finally:
             self._threads.shutdown(wait=False, cancel_futures=True)
+            self._source.close()
 
     async def _take(self, stream: str) -> None:
         """Take a stream, whatever happens to it."""

@@ -108,7 +108,7 @@ def test_a_wrong_variable():
 def test_what_may_be_a_password_is_not_shown(flag, address):
     said = line(AREA, f"{flag}={address}")
     assert said.startswith(f"Error: {flag}")
-    assert " redis://" in said, "it is said what is allowed"
+    assert " redis://" in said or "NEARCAST_REDIS_PASSWORD" in said, "it is said what is allowed"
     assert "geheim" not in said
 
 
@@ -121,7 +121,7 @@ def test_an_error_of_the_settings_themselves_shows_no_value():
 
 def test_a_variable_that_is_no_setting_is_named(tmp_path):
     names = ("NEARCAST_JWKZ", "NEARCAST_SERVICE_HOST", "NEARCAST_PORT_7433_TCP", "NEARCAST_REDIS_USER")
-    store = f"--store={tmp_path / 'none' / 'none.db'}"
+    store = f"--store={tmp_path}"  # which is a folder
     said = refused("serve", AREA, store, environment=dict.fromkeys(names, "geheim")).splitlines()
     assert len(said) == 2
     assert said[0].endswith(

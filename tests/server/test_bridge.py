@@ -254,6 +254,9 @@ class _Broken:
     def next(self, stream: str, after: str, wait_s: float) -> Iterator[Portion]:
         raise ZeroDivisionError(f"{stream} {after} {wait_s}")
 
+    def close(self) -> None:
+        pass
+
     def put(self, first: int, last: int, rows: pa.Table) -> None:
         raise ZeroDivisionError(f"{first} {last} {rows}")
 
