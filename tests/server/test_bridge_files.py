@@ -16,6 +16,7 @@ from server.bridge import folder as folders
 from server.bridge.folder import TakenFolder
 from server.bridge.parquet_file import portions
 from server.bridge.portion import Portion
+from tests.fuzz.feeds import FILES
 from tests.support.bad_files import BOMBS, CHEAP, FORGED, PRIVATE, Make, row, write_rows
 
 _MEMORY_MAX = 300_000_000
@@ -69,6 +70,23 @@ def arrow_memory() -> Iterator[Callable[[], pa.MemoryPool]]:
 
     yield counted
     pa.set_memory_pool(before)
+
+
+def test_a_flipped_bit_in_the_end_of_a_file_ends_nothing_but_its_reader(tmp_path: Path) -> None:
+    """Each of these has pyarrow 26 call `abort` when the metadata of a column is looked at."""
+    (whole, *_), source = FILES.seeds(), TakenFolder(tmp_path)
+    said = []
+    for at, bit in ((783, 0), (797, 0), (849, 0), (1086, 6)):
+        flipped = bytearray(whole)
+        flipped[at] ^= 1 << bit
+        (tmp_path / "b.parquet").write_bytes(flipped)
+        said += [one.passed_over for one in read(source)]
+    assert all("b.parquet.refused" in one for one in said)
+    assert any("it has ended the process that reads files" in one for one in said)
+    (tmp_path / "b.parquet").write_bytes(whole)
+    (found,) = read(source)
+    assert len(found.rows) == 6
+    source.close()
 
 
 def test_a_name_forges_no_line_of_the_log(tmp_path: Path) -> None:
