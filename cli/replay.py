@@ -120,6 +120,7 @@ def replay(
             RegionMode[region.upper()],
             ReplayClock.parse(clock),
             tls,
+            target.insecure,
         )
     with reported(SimulationError, NearcastError, OSError):
         load(simulation)

@@ -42,7 +42,7 @@ def secured(folder: Path) -> Secured:
     from server.identity.self_signed import write_self_signed  # noqa: PLC0415
     from server.principal import Role  # noqa: PLC0415
 
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     certificate, key, key_set = (folder / name for name in ("chain.pem", "key.pem", "keys.json"))
     write_self_signed(certificate, key)
     issuer = Issuer()

@@ -12,6 +12,7 @@ from cli.failures import reported
 from cli.progress import kernel_bar
 from cli.settings_errors import labelled, read_settings
 from cli.settings_options import SettingsCommand
+from cli.unknown_variables import warn_of_unknown_variables
 
 if TYPE_CHECKING:
     from server.main import Server
@@ -47,6 +48,7 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
         given["area"] = _area_of(Path(given["area"]))
     settings = read_settings(given, config)
     begin_logging(settings.log_level, settings.log_format)
+    warn_of_unknown_variables()
     from server.errors import BridgeError, MetricsPortError, StoreError, TracingError  # noqa: PLC0415
     from server.identity.watched_file import FileError  # noqa: PLC0415
     from server.main import serve as run  # noqa: PLC0415

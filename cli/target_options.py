@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import click
 from click.core import ParameterSource
 
+from cli.failures import WrongUseError
 from cli.roots import RootsError, roots_of, system_roots
 from cli.server_address import PORT, ServerAddress
 
@@ -52,6 +54,8 @@ class Target(NamedTuple):
         Certificates to verify the server with; None for the system's.
     tls_server_name
         Of the server's certificate, if it is not the host.
+    insecure
+        Whether a token may be sent to another machine without TLS.
     """
 
     server: str
@@ -60,6 +64,7 @@ class Target(NamedTuple):
     tls: bool = False
     tls_root: Path | None = None
     tls_server_name: str | None = None
+    insecure: bool = False
 
     @asynccontextmanager
     async def connect(self, limit_s: float | None = RESPONSE_S) -> AsyncIterator[Client]:
@@ -76,7 +81,10 @@ class Target(NamedTuple):
         from nearcast import UnavailableError, connect  # noqa: PLC0415
 
         try:
-            async with asyncio.timeout(limit_s), connect(self.server, token=token, tls=tls) as client:
+            async with (
+                asyncio.timeout(limit_s),
+                connect(self.server, token=token, tls=tls, insecure=self.insecure) as client,
+            ):
                 yield client
         except UnavailableError as error:
             raise UnavailableError(self.explained(error)) from None
@@ -90,12 +98,20 @@ class Target(NamedTuple):
         ------
         click.ClickException
             If they cannot be read.
+        WrongUseError
+            If the token would be sent to another machine without TLS.
         """
         from nearcast import Tls  # noqa: PLC0415
+        from nearcast.transport.loopback import is_loopback  # noqa: PLC0415
 
         try:
             token = self.token if self.token_file is None else self.token_file.read_text("ascii").strip()
             if not self._is_encrypted():
+                if token and not self.insecure and not is_loopback(self.server):
+                    raise WrongUseError(
+                        f"--server is {self.server}, must be of this machine without TLS: the token "
+                        "would be sent for all on the way to read; give --tls, --tls-root or --insecure"
+                    )
                 return token, None
             roots = system_roots() if self.tls_root is None else roots_of(self.tls_root)
         except RootsError as error:
@@ -131,6 +147,11 @@ def access_options(command: _Command) -> _Command:
             help="With TLS, name in the server's certificate, if it is not the host.",
         ),
         click.option(
+            "--insecure",
+            is_flag=True,
+            help="Send the token to another machine without TLS: whoever is on the way reads it.",
+        ),
+        click.option(
             "--tls-root",
             metavar="FILE",
             envvar="NEARCAST_TLS_ROOT",
@@ -160,8 +181,9 @@ def access_options(command: _Command) -> _Command:
             envvar="NEARCAST_TOKEN",
             show_envvar=True,
             is_eager=True,
-            help="Token, if the server asks for one. Other users of this machine can see it on a "
-            "command line, and not in the variable or a file.",
+            callback=_read_if_asked,
+            help="Token, if the server asks for one; - reads it from standard input. Other users of this "
+            "machine can see it on a command line, and not in the variable or a file.",
         ),
     ):
         command = option(command)
@@ -196,6 +218,11 @@ class AskingCommand(click.Command):
             if not error.message.startswith("Got unexpected extra argument"):
                 raise
             raise click.UsageError(f"{error.message}; a server is --server HOST[:PORT]", ctx) from None
+
+
+def _read_if_asked(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Return a token; a line of standard input in place of a dash."""
+    return sys.stdin.readline().strip() if value == "-" else value
 
 
 def _instead_of_token(

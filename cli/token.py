@@ -30,6 +30,11 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="Seconds it is good.",
 )
+@click.option(
+    "--out",
+    type=_PATH,
+    help="New file for the token, which only its owner can read, in place of standard output.",
+)
 @click.option("--audience", default="nearcast", show_default=True, help="Server's --token-audience.")
 @click.option("--issuer", default="", help="Server's --token-issuer, if it has one.")
 @click.option(
@@ -55,6 +60,7 @@ def token(
     issuer: str,
     key: Path,
     jwks: Path,
+    out: Path | None,
 ) -> None:
     """Print a token for NAME, the id of a device, gateway, publisher or operator.
 
@@ -62,6 +68,7 @@ def token(
     key set by which a server knows it.
     """
     from server.identity.issuer import Issuer  # noqa: PLC0415
+    from server.identity.private_file import write_private  # noqa: PLC0415
     from server.identity.tokens import NAME_LENGTH_MAX, is_name  # noqa: PLC0415
     from server.identity.watched_file import FileError  # noqa: PLC0415
     from server.principal import Role  # noqa: PLC0415
@@ -79,4 +86,11 @@ def token(
             jwks.write_text(signer.key_set(), encoding="utf-8")
             click.echo(f"made {key}, and {jwks} for nearcast serve --jwks {jwks}", err=True)
     said = [Role(role) for role in roles]
-    click.echo(signer.token(name, said, tenant=tenant, audience=audience, issuer=issuer, ttl_s=ttl_s))
+    found = signer.token(name, said, tenant=tenant, audience=audience, issuer=issuer, ttl_s=ttl_s)
+    if out is None:
+        click.echo(found)
+        return
+    try:
+        write_private(out, f"{found}\n".encode())
+    except OSError as error:
+        raise click.ClickException(f"--out {out} cannot be written: {error.strerror}") from None

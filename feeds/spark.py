@@ -63,6 +63,7 @@ def spark_session(
             "spark.sql.catalogImplementation": "in-memory",
             "spark.sql.execution.arrow.pyspark.enabled": "true",
             "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
+            **_authenticated(master),
             # Workers import this package, wherever the driver found it.
             "spark.executorEnv.PYTHONPATH": root,
             **(more or {}),
@@ -82,6 +83,15 @@ def spark_session(
             yield session
         finally:
             session.stop()
+
+
+def _authenticated(master: str) -> dict[str, str]:
+    """Return what has Spark ask whoever connects to it for a secret, which it makes itself here.
+
+    Its ports are for its own processes, which run whatever they are sent. On a cluster the secret must be
+    everywhere: who runs that sets it.
+    """
+    return {"spark.authenticate": "true"} if master.partition("[")[0] in ("local", "yarn") else {}
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from nearcast.transport.channel import PRINTABLE, Channel, Tls, TokenSource, str
 from nearcast.transport.codec import FLEET, SINGLE, Codec
 from nearcast.transport.device_in_use import attach_when_free, checked_wait_s
 from nearcast.transport.device_stream import DeviceStream
+from nearcast.transport.loopback import is_loopback
 from nearcast.v1 import control_service_pb2, device_service_pb2
 from safe_region.idf import IdfTable
 
@@ -418,6 +419,7 @@ async def connect(
     *,
     token: TokenSource | None = None,
     tls: Tls | None = None,
+    insecure: bool = False,
     keepalive_s: float = _KEEPALIVE_S,
 ) -> AsyncIterator[Client]:
     """Connect to a server.
@@ -432,14 +434,26 @@ async def connect(
         call or stream begins. When a token ends, the server ends the streams that began with it; devices
         and publishers go on with another one by themselves.
     tls
-        How to verify the server; None for a connection without encryption.
+        How to verify the server; None for a connection without encryption. With a token that is only
+        for addresses of this machine, such as ``localhost:7433``.
+    insecure
+        Whether to send a token without encryption to another machine. Whoever is on the way reads it,
+        and may do what its owner may: for networks that are encrypted by themselves.
     keepalive_s
         After so long without anything from the server the connection itself is asked for a sign of life;
         one that gives none within ten seconds is broken off and made again. At least 10 s: servers hang
         up on clients that ask more often. A server that leaves a request without a response is noticed
         within five seconds whatever this is (`Subscription.state`).
     """
-    client = Client(_channel(target, token, tls, keepalive_s))
+    channel = _channel(target, token, tls, keepalive_s)
+    if token and tls is None and insecure is not True and not is_loopback(target):
+        raise invalid(
+            "tls",
+            None,
+            f"a Tls, such as nearcast.Tls(): without, the token would be sent to {target} for all on the "
+            "way to read; insecure=True sends it so",
+        )
+    client = Client(channel)
     try:
         yield client
     finally:

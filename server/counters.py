@@ -29,6 +29,13 @@ class ParkReason(Enum):
     """It said nothing for longer than its lease."""
 
 
+class Feed(Enum):
+    """A side of the bridge."""
+
+    INLET = "INLET"
+    OUTLET = "OUTLET"
+
+
 _TIMES = ("first_hello_ms", "last_snapshot_ms")
 
 
@@ -66,6 +73,10 @@ class Counters:
     """Objects that expired, were taken back or were replaced."""
     inlet_refused: int = 0
     """Rows of the inlet that are no objects that the server accepts."""
+    inlet_unreadable: int = 0
+    """Files and entries of the inlet that cannot be read, and were set aside or passed over."""
+    bridge_failures: Counter[Feed] = field(default_factory=Counter)
+    """Attempts to read the inlet or to write the outlet that failed."""
     devices_forgotten: int = 0
     """Devices whose subscriptions were ended because they had not been heard of for too long."""
     devices_deleted: int = 0
@@ -74,6 +85,8 @@ class Counters:
     rejected: Counter[Reason] = field(default_factory=Counter)
     devices: Counter[Enum] = field(default_factory=Counter)
     """Sessions by their state."""
+    bridge_failing: Counter[Feed] = field(default_factory=Counter)
+    """Streams of the inlet, and the outlet, of which the last attempt has failed."""
     serving_ms: int = 0
     """Since when the server serves, in steady time, as the two below."""
     first_hello_ms: int = 0
@@ -96,9 +109,11 @@ class Counters:
     def named(self) -> dict[str, int]:
         """Return all that only grows, by name."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name in ("devices", "measures", "serving_ms", *_TIMES):
+        for name in ("devices", "bridge_failing", "measures", "serving_ms", *_TIMES):
             del found[name]
         parked, rejected = found.pop("parked"), found.pop("rejected")
+        failures = found.pop("bridge_failures")
+        found |= {f"bridge_failures.{one.name}": failures[one] for one in Feed}
         found |= {f"parked.{reason.name}": parked[reason] for reason in ParkReason}
         found |= {f"rejected.{reason.name}": rejected[reason] for reason in Reason if reason}
         return found

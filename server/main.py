@@ -218,7 +218,7 @@ class Server:
         if feeds.outlet is not None:
             from server.bridge.outlet import Outlet  # noqa: PLC0415
 
-            found.append(Outlet(feeds.outlet, self._store, execute))
+            found.append(Outlet(feeds.outlet, self._store, execute, self.coordinator.counters))
         return found
 
     def spare_the_collector(self) -> None:
@@ -253,12 +253,10 @@ class Server:
         loop.add_signal_handler(signal.SIGHUP, _log.info, _NOTHING_TO_READ)
         on_ready(self)
         waiting = asyncio.create_task(signalled.wait())
-        running = {waiting, self._loop_task, *self._bridge}
-        ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        # The bridge is not waited for: its failures are states, and nothing of a feed ends the server.
+        await asyncio.wait({waiting, self._loop_task}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         await self.stop()
-        for task in ended & set(self._bridge):
-            task.result()  # raises what made it fail
 
 
 def _require_place(settings: ServerSettings) -> None:

@@ -75,7 +75,13 @@ class ServerSettings(BaseSettings):
     Its description says neither default nor bounds nor unit: the help adds them.
     """
 
-    model_config = SettingsConfigDict(env_prefix="NEARCAST_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="NEARCAST_",
+        extra="forbid",
+        frozen=True,
+        # A rule across settings would show all of them, secrets included.
+        hide_input_in_errors=True,
+    )
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(7433, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
@@ -169,12 +175,12 @@ class ServerSettings(BaseSettings):
         + ", ".join((NO_INDEX, *MOVING_INDEXES))
         + ".",
     )
-    inlet: Annotated[str, Shown(metavar="FOLDER|redis://...")] = Field(
+    inlet: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
         "",
         description="Feed of messages from which objects are taken: a folder of Parquet files, which are "
         "read in the order of their names, or redis://host:port/database/feed?streams=1.",
     )
-    outlet: Annotated[str, Shown(metavar="FOLDER|redis://...")] = Field(
+    outlet: Annotated[str, Shown(metavar="FOLDER|redis://...", is_secret=True)] = Field(
         "",
         description="Feed of messages to which every object is told that is published, taken back or "
         "expires, in order, at least once.",
@@ -182,7 +188,8 @@ class ServerSettings(BaseSettings):
     tokens: Annotated[tuple[str, ...], Shown(flag="--dev-token", is_secret=True)] = Field(
         (),
         description="Secret for development: who presents it may do everything, as anybody of the "
-        "default tenant; repeat for more. Without any, and without keys, everybody may.",
+        "default tenant; repeat for more. Without any, and without keys, everybody may. Other users of "
+        "this machine can see it on a command line, and not in the variable or the file.",
     )
     jwks: ExistingFile | None = Field(
         None,
@@ -267,7 +274,7 @@ class ServerSettings(BaseSettings):
         description="Share of publish requests of which an object is followed to the devices, as a trace "
         "of OpenTelemetry; needs the extra 'tracing'.",
     )
-    trace_endpoint: Annotated[str, Shown(metavar="URL")] = Field(
+    trace_endpoint: Annotated[str, Shown(metavar="URL", is_secret=True)] = Field(
         "http://127.0.0.1:4318/v1/traces", description="Where traces are sent, as OTLP over HTTP."
     )
     log_format: Literal["text", "json"] = Field(
@@ -327,12 +334,14 @@ class ServerSettings(BaseSettings):
     def _know_address(cls, value: str) -> str:
         if is_redis(value):
             RedisAddress.parse(value)
+        elif "://" in value:  # it may have a password: it is not shown
+            raise ValueError("must be a folder, or redis://host:port/database/feed?streams=1")
         return value
 
     @model_validator(mode="after")
     def _keep_feeds_apart(self) -> ServerSettings:
         if self.inlet and self.inlet == self.outlet:
-            raise ValueError(f"outlet is {self.outlet!r}, must not be the inlet")
+            raise ValueError("outlet is the inlet, must be another feed")
         return self
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import uuid
+import secrets
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from index.catalogue import DEFAULT_CLAUSE_INDEX
 from index.square import Square
 from safe_region.frame import Area, Frame
 from streaming.distribution import Distribution, distribution_of
+from streaming.own_folder import own_folder, write_own
 from streaming.partition.options import engine_options
 from streaming.partition.window import WindowSize
 
@@ -56,7 +57,7 @@ class Plan:
     Parameters
     ----------
     run
-        A name of its own, for what lies in memory.
+        A name of its own, for what lies in memory; a secret until it does.
     area, window
         What subscriptions and messages are about.
     mechanism, partitions, distribution
@@ -95,16 +96,20 @@ class Plan:
     @classmethod
     def begin(cls, distribution: Distribution, **chosen: Any) -> Self:  # noqa: ANN401
         """Return the plan of a new run."""
-        return cls(run=uuid.uuid4().hex[:12], distribution=distribution.encoded(), **chosen)
+        return cls(run=f"nearcast-{secrets.token_hex(16)}", distribution=distribution.encoded(), **chosen)
 
     def folder(self, memory: Path) -> Path:
         """Return where in memory the job's indexes lie: those that this very program has made.
 
         Only who runs the job may look: they have places and words, and what is read is trusted.
+
+        Raises
+        ------
+        OwnFolderError
+            If it is not this user's alone: another user of the machine may have made it.
         """
-        own = memory / self.run
-        own.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return own / _program()
+        memory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return own_folder(own_folder(memory / self.run) / _program())
 
     @property
     def frame(self) -> Frame:
@@ -127,11 +132,8 @@ class Plan:
         return engine_options(self.square, self.frame.maxdist_m, *names)
 
     def write(self, path: Path) -> None:
-        """Write the plan, whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(".fresh")
-        fresh.write_text(json.dumps({"format": _FORMAT, **asdict(self)}, indent=1) + "\n")
-        fresh.rename(path)
+        """Write the plan, whole or not at all, for this user alone."""
+        write_own(path, json.dumps({"format": _FORMAT, **asdict(self)}, indent=1) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> Self:

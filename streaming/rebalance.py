@@ -27,6 +27,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.distribution import MECHANISMS, Distribution, Sample, has_replicas
 from streaming.job import prepare, start
+from streaming.own_folder import write_own
 from streaming.parameters import StreamParameters
 from streaming.plan import REBALANCED, Plan, PlanError
 from streaming.planning import (
@@ -101,7 +102,7 @@ def rebalance(
     if settled(checkpoint, before, spark).moved:
         raise PlanError("the job has read nothing since it was rebalanced; let it, before it is again")
     prepare(spark)
-    (checkpoint / REBALANCING).write_text(json.dumps({"run": before.run, **wanted}))
+    write_own(checkpoint / REBALANCING, json.dumps({"run": before.run, **wanted}))
     folder = checkpoint / f"moved-{before.run}"
     draft = replace(before, **chosen, distribution=None)
     count = _put_aside(checkpoint, draft, folder, spark)

@@ -1,7 +1,8 @@
 """Entries of a stream: rows in Arrow's format (field `arrow`), or as lines of JSON (field `json`).
 
 Programs write the first, many rows an entry; the second is for hands and for other languages. A line
-that cannot be read is a row of nothing, so that whoever judges rows refuses and counts it.
+that cannot be read is a row of nothing, so that whoever judges rows refuses and counts it. An entry that
+cannot be read, or would come to more memory than an entry may, is refused as a whole.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+
+from feeds.bounds import BYTES_AT_ONCE_MAX, UnreadableError, require_small
+from feeds.redis.ipc_messages import ENTRY_ROWS_MAX, require_small_messages
 
 ARROW, JSON = b"arrow", b"json"
 
@@ -29,21 +33,71 @@ def packed(rows: pa.RecordBatch) -> bytes:
 
 
 def rows_of(entry: Mapping[bytes, bytes], schema: pa.Schema) -> pa.RecordBatch:
-    """Return the rows of an entry: what cannot be read is a row of nulls."""
+    """Return the rows of an entry; a row of nulls, if it cannot be read."""
+    try:
+        return read_rows(entry, schema)
+    except UnreadableError:
+        return pa.RecordBatch.from_pylist([{}], schema)
+
+
+def read_rows(entry: Mapping[bytes, bytes], schema: pa.Schema) -> pa.RecordBatch:
+    """Return the rows of an entry; a line that cannot be read is a row of nulls.
+
+    Raises
+    ------
+    UnreadableError
+        If it cannot be read.
+    """
     if ARROW in entry:
         return _of_arrow(entry[ARROW], schema)
-    lines = entry.get(JSON, b"").splitlines() or [b""]
+    if JSON not in entry:
+        raise UnreadableError("it has neither a field arrow nor a field json")
+    if len(entry[JSON]) > BYTES_AT_ONCE_MAX:
+        raise UnreadableError(
+            f"it has {len(entry[JSON]):,} bytes, must have at most {BYTES_AT_ONCE_MAX:,}"
+        )
+    lines = entry[JSON].splitlines() or [b""]
+    if len(lines) > ENTRY_ROWS_MAX:
+        raise UnreadableError(f"it has {len(lines):,} lines, must have at most {ENTRY_ROWS_MAX:,}")
     return pa.RecordBatch.from_pylist([_of_json(line, schema) for line in lines], schema)
 
 
 def _of_arrow(data: bytes, schema: pa.Schema) -> pa.RecordBatch:
     try:
-        table = pa.ipc.open_stream(data).read_all()
+        require_small_messages(data)
+        with pa.ipc.open_stream(data) as reader:
+            for name in schema.names:
+                _require_plain(name, reader.schema.field(name).type)
+            table = reader.read_all().select(schema.names)
         table.validate(full=True)  # else what is broken is read beyond its end
+        for batch in table.to_batches():
+            require_small(batch)
         columns = [table[name].combine_chunks().cast(schema.field(name).type) for name in schema.names]
         return pa.record_batch(columns, schema=schema)
-    except (pa.ArrowException, KeyError, OSError, OverflowError, ValueError):
-        return pa.RecordBatch.from_pylist([{}], schema)
+    except (pa.ArrowException, KeyError, OSError, OverflowError, ValueError, MemoryError) as error:
+        raise UnreadableError(f"it cannot be read ({type(error).__name__})") from None
+
+
+def _require_plain(name: str, kind: pa.DataType) -> None:
+    """Require that each value of a column lies somewhere of its own, or in a dictionary of texts.
+
+    Others, as run-end encoded ones and views, come to any number of bytes when they are made so.
+    """
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        kind = kind.value_type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    is_plain = (
+        pa.types.is_null(kind)
+        or pa.types.is_primitive(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+    if not is_plain:
+        raise UnreadableError(f"its column {name} is of a type that is not taken")
 
 
 def _of_json(line: bytes, schema: pa.Schema) -> dict[str, Any]:

@@ -25,24 +25,31 @@ _ANSWER_S = 10.0
 _AT_ONCE = 64
 """Entries read at once."""
 
+_IMPATIENT_ANSWER_S = 3.0
+"""For who asks again himself, and may have to end meanwhile."""
+
 _ID_AFTER = """
 local found = redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', ARGV[2])
 if #found == 0 then return ARGV[1] end
 return found[#found][1]
 """
 
-__all__ = ["RedisError", "Streams", "connected"]
+__all__ = ["Entry", "RedisError", "Streams", "connected"]
+
+Entry = dict[bytes, bytes]
+"""Fields of an entry."""
 
 
-def connected(server: str) -> Redis:
-    """Return a client of a database, which asks again for a minute when nobody answers."""
-    retry = Retry(ExponentialBackoff(_PAUSE_MAX_S, _PAUSE_S), _RETRIES)
+def connected(server: str, *, is_patient: bool = True) -> Redis:
+    """Return a client of a database; a patient one asks again for a minute when nobody answers."""
+    retry = Retry(ExponentialBackoff(_PAUSE_MAX_S, _PAUSE_S), _RETRIES if is_patient else 0)
+    answer_s = _ANSWER_S if is_patient else _IMPATIENT_ANSWER_S
     return Redis.from_url(
         server,
         retry=retry,
         retry_on_error=[ConnectionError, TimeoutError, BusyLoadingError],
-        socket_timeout=_ANSWER_S,
-        socket_connect_timeout=_ANSWER_S,
+        socket_timeout=answer_s,
+        socket_connect_timeout=answer_s,
         **credentials(),
     )
 
@@ -58,12 +65,16 @@ class Streams:
         Of its rows; `key` is the column that says which rows stay in order.
     key
         A column of integers.
+    is_patient
+        Whether a server that does not answer is asked again for a minute, or the caller does that.
     """
 
-    def __init__(self, address: RedisAddress, schema: pa.Schema, key: str) -> None:
+    def __init__(
+        self, address: RedisAddress, schema: pa.Schema, key: str, *, is_patient: bool = True
+    ) -> None:
         self.address = address
         self._schema, self._key = schema, key
-        self._redis = connected(address.server)
+        self._redis = connected(address.server, is_patient=is_patient)
 
     def append(self, rows: pa.Table) -> None:
         """Append rows, each to the stream of its key. O(rows).
@@ -107,12 +118,12 @@ class Streams:
                 yield rows_of(fields, self._schema)
                 after = entry_id.decode()
 
-    def wait(self, stream: str, after: str, wait_s: float) -> Iterator[tuple[str, pa.RecordBatch]]:
+    def wait(self, stream: str, after: str, wait_s: float) -> Iterator[tuple[str, Entry]]:
         """Yield the next entries behind an id, with theirs; wait a while if there are none."""
         found = self._redis.xread({stream: after}, count=_AT_ONCE, block=max(1, int(wait_s * 1000)))
         for _, entries in cast("list[Any]", found or []):
             for entry_id, fields in entries:
-                yield entry_id.decode(), rows_of(fields, self._schema)
+                yield entry_id.decode(), fields
 
     def first(self, count: int) -> pa.Table:
         """Return about the first so many rows, of all streams alike."""

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from feeds.bounds import UnreadableError
 from feeds.redis import RedisAddress
 from feeds.redis.address import BEGIN, is_redis
-from feeds.redis.streams import RedisError, Streams
+from feeds.redis.entries import read_rows
+from feeds.redis.streams import Streams
 from feeds.schemas import KEYS, MESSAGES
-
-FeedError = (OSError, pa.ArrowException, RedisError)
-"""What reading and writing may raise: they are tried again."""
-
-_FILES = "files"
-"""The only stream of a folder."""
+from server.bridge.folder import TakenFolder
+from server.bridge.portion import ROWS_MAX, Portion
 
 
 class Taken(Protocol):
@@ -34,8 +32,15 @@ class Taken(Protocol):
         """Return the offset before everything."""
         ...
 
-    def next(self, stream: str, after: str, wait_s: float) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Yield what comes behind an offset, with its own; wait a while if there is nothing."""
+    def next(self, stream: str, after: str, wait_s: float) -> Iterator[Portion]:
+        """Yield what comes behind an offset; wait a while if there is nothing.
+
+        What cannot be read is a portion, too: it is passed over. Whatever is raised may be tried again.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of what was opened; whoever reads meanwhile is left with an error."""
         ...
 
 
@@ -47,50 +52,43 @@ class Given(Protocol):
         ...
 
 
-class TakenFolder:
-    """Files of a folder in the order of their names, which are the offsets."""
-
-    def __init__(self, folder: Path) -> None:
-        self.streams: tuple[str, ...] = (_FILES,)
-        self._folder = folder
-
-    def begin(self, stream: str) -> str:  # noqa: ARG002 - there is one
-        """Return what comes before every name."""
-        return ""
-
-    def next(
-        self,
-        stream: str,  # noqa: ARG002
-        after: str,
-        wait_s: float,  # noqa: ARG002 - the caller looks again
-    ) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Yield the rows of the next file: all but its last part with the offset before it."""
-        names = (path.name for path in self._folder.glob("*.parquet"))
-        name = min((one for one in names if one > after and one[0] not in "._"), default=None)
-        if name is None:
-            return
-        batches = pq.read_table(self._folder / name, schema=MESSAGES).to_batches() or [
-            pa.RecordBatch.from_pylist([], MESSAGES)
-        ]
-        for rows in batches[:-1]:
-            yield after, rows
-        yield name, batches[-1]
-
-
 class TakenRedis:
     """A feed in Redis; offsets are ids of entries."""
 
     def __init__(self, address: RedisAddress) -> None:
         self.streams = address.names
-        self._streams = Streams(address, MESSAGES, KEYS["messages"])
+        self._streams = Streams(address, MESSAGES, KEYS["messages"], is_patient=False)
 
     def begin(self, stream: str) -> str:  # noqa: ARG002
         """Return what comes before every id."""
         return BEGIN
 
-    def next(self, stream: str, after: str, wait_s: float) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Yield the rows of the next entries."""
-        return self._streams.wait(stream, after, wait_s)
+    def next(self, stream: str, after: str, wait_s: float) -> Iterator[Portion]:
+        """Yield the rows of the next entries, those of small ones together."""
+        waiting: list[dict[str, Any]] = []
+        for entry_id, fields in self._streams.wait(stream, after, wait_s):
+            try:
+                rows = read_rows(fields, MESSAGES)
+            except UnreadableError as error:
+                if waiting:
+                    yield Portion(after, waiting)
+                    waiting = []
+                said = f"entry {entry_id} of {stream} is passed over: {error}"
+                yield Portion(entry_id, [], said)
+                after = entry_id
+                continue
+            for start in range(0, rows.num_rows, ROWS_MAX):
+                if len(waiting) >= ROWS_MAX:
+                    yield Portion(after, waiting)
+                    waiting = []
+                waiting += rows.slice(start, ROWS_MAX).to_pylist()
+            after = entry_id
+        if waiting:
+            yield Portion(after, waiting)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._streams.close()
 
 
 class GivenFolder:
@@ -113,7 +111,7 @@ class GivenRedis:
 
     def __init__(self, address: RedisAddress) -> None:
         self._address = address
-        self._streams = Streams(address, MESSAGES, KEYS["messages"])
+        self._streams = Streams(address, MESSAGES, KEYS["messages"], is_patient=False)
 
     def put(self, first: int, last: int, rows: pa.Table) -> None:  # noqa: ARG002 - the last one tells
         """Append to the streams of the objects."""

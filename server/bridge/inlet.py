@@ -1,35 +1,39 @@
 """The inlet: objects of a feed become objects of the server, each once.
 
-Rows are taken in groups, in order; how far goes to disk with what they bring, so a server that was killed
-goes on where it was. Keys tell what is known: `inlet/` and the object's number in the feed.
+Rows are taken in portions, in order; how far goes to disk with what they bring, so a server that was
+killed goes on where it was. Keys tell what is known: `inlet/` and the object's number in the feed.
+
+Reading, decoding and judging rows is done in threads of the inlet's own: a feed that does not answer, or
+is large, holds nobody else up.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
-from feeds.schemas import EXPIRE, PUBLISH, RETRACT
-from server.bridge.feeds import FeedError, Taken
+from server.bridge.attempts import Attempts
+from server.bridge.feeds import Taken
+from server.bridge.portion import Portion
+from server.bridge.rows import Judge, Judged
 from server.commands import command as c
-from server.commands.validation import checked_object
 from server.core.coordinator import Coordinator
-from server.core.specs.checks import require
+from server.counters import Feed
 from server.errors import RefusalError
-from server.model import NewObject
 
 _log = logging.getLogger(__name__)
 
-_ROWS_MAX = 2_000
-"""Taken at once: what a commit of a few milliseconds writes."""
 _WAIT_S = 0.25
-_AGAIN_S = 1.0
-_KEY = "inlet/"
-_ACTIONS = (PUBLISH, RETRACT, EXPIRE)
+_THREADS_MAX = 16
+_QUIET_S = 1.0
+"""Between two lines of the log about rows that are refused."""
 
 Execute = Callable[[c.Command], Awaitable[Any]]
+_Found = TypeVar("_Found")
 
 
 class Inlet:
@@ -52,85 +56,91 @@ class Inlet:
     ) -> None:
         self._source, self._offsets = source, offsets
         self._coordinator, self._execute = coordinator, execute
+        self._judge = Judge(coordinator.limits, coordinator.frame)
+        self._refusals = _Refusals()
+        self._threads = ThreadPoolExecutor(
+            min(len(source.streams), _THREADS_MAX), thread_name_prefix="inlet"
+        )
 
     async def run(self) -> None:
         """Take what comes, until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            for stream in self._source.streams:
-                tasks.create_task(self._take(stream))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for stream in self._source.streams:
+                    tasks.create_task(self._take(stream))
+        finally:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._source.close()
 
     async def _take(self, stream: str) -> None:
+        """Take a stream, whatever happens to it."""
         after = self._offsets.get(stream, self._source.begin(stream))
+        attempts = Attempts(f"inlet, stream {stream}", Feed.INLET, self._coordinator.counters)
         while True:
             try:
-                found = await asyncio.to_thread(list, self._source.next(stream, after, _WAIT_S))
-            except FeedError as error:
-                _log.warning("the inlet cannot be read, is tried again: %s", error)
-                await asyncio.sleep(_AGAIN_S)
+                found = self._source.next(stream, after, _WAIT_S)
+                count = 0
+                while (portion := await self._in_thread(next, found, None)) is not None:
+                    await self._take_in(portion, stream, after, attempts)
+                    after, count = portion.offset, count + 1
+            except Exception as error:  # noqa: BLE001 - nothing of a feed ends the server
+                await attempts.failed(error)
                 continue
-            if not found:
+            attempts.succeeded()
+            if not count:
+                self._refusals.flush()
                 await asyncio.sleep(_WAIT_S)
-            rows: list[dict[str, Any]] = []
-            for number, (offset, batch) in enumerate(found):
-                rows += batch.to_pylist()
-                if len(rows) >= _ROWS_MAX or number == len(found) - 1:
-                    await self._take_in(rows, stream, offset)
-                    rows = []
-                after = offset
 
-    async def _take_in(self, rows: list[dict[str, Any]], stream: str, offset: str) -> None:
-        """Have rows carried out, however often that takes."""
+    async def _take_in(self, portion: Portion, stream: str, after: str, attempts: Attempts) -> None:
+        """Have a portion carried out, however often that takes."""
+        if portion.passed_over:
+            self._coordinator.counters.inlet_unreadable += 1
+            _log.warning("inlet: %s", portion.passed_over)
+            if portion.offset == after:
+                return
+        is_counted = False
         while True:
+            now_ms = self._coordinator.matching.now_ms
+            judged = await self._in_thread(
+                self._judge.judged, portion.rows, stream, portion.offset, now_ms
+            )
+            if not is_counted:
+                self._count(judged)
+                is_counted = True
             try:
-                await self._execute(self._command(rows, stream, offset))
+                await self._execute(judged.command)
             except RefusalError as error:
-                _log.warning("the inlet waits: %s", error.reason.name)
-                await asyncio.sleep(_AGAIN_S)
+                await attempts.failed(error)
             else:
+                attempts.succeeded()
                 return
 
-    def _command(self, rows: list[dict[str, Any]], stream: str, offset: str) -> c.TakeIn:
-        """Return what rows come to; those that are wrong are counted and left out."""
-        objects: list[NewObject] = []
-        gone: list[str] = []
-        refusals: list[RefusalError] = []
-        for row in rows:
-            try:
-                self._add(row, objects, gone)
-            except RefusalError as error:
-                refusals.append(error.with_traceback(None))
-        if refusals:
-            self._coordinator.counters.inlet_refused += len(refusals)
-            first = refusals[0]
-            said = f"{first.field} must be {first.limit}"  # its value may be where somebody is
-            _log.warning("the inlet has %d rows that are refused, first: %s", len(refusals), said)
-        return c.TakeIn(tuple(objects), tuple(gone), stream, offset)
+    def _count(self, judged: Judged) -> None:
+        """Count what is refused, and have it in the log."""
+        if judged.refused:
+            self._coordinator.counters.inlet_refused += judged.refused
+            self._refusals.note(judged.refused, judged.first)
 
-    def _add(self, row: Mapping[str, Any], objects: list[NewObject], gone: list[str]) -> None:
-        """Add what a row says.
+    async def _in_thread(self, call: Callable[..., _Found], *arguments: Any) -> _Found:  # noqa: ANN401
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
-        Raises
-        ------
-        RefusalError
-            If it is wrong.
-        """
-        action, object_id, time_ms = row["action"], row["object_id"], row["time_ms"]
-        require(action in _ACTIONS, "action", repr(action), f"one of {', '.join(_ACTIONS)}")
-        require(object_id is not None and object_id >= 0, "object_id", object_id, "0 to 2^63 - 1")
-        require(time_ms is not None, "time_ms", time_ms, "a time in epoch milliseconds")
-        key = f"{_KEY}{object_id}"
-        if action == RETRACT:
-            gone.append(key)
-        if action != PUBLISH:
+
+class _Refusals:
+    """Rows that are refused, as lines of the log: one a second at most."""
+
+    def __init__(self) -> None:
+        self._count, self._first = 0, ""
+        self._logged_s = -_QUIET_S
+
+    def note(self, count: int, first: str) -> None:
+        self._count += count
+        self._first = self._first or first
+        self.flush()
+
+    def flush(self) -> None:
+        """Log what there is, if it is time."""
+        now_s = time.monotonic()
+        if not self._count or now_s - self._logged_s < _QUIET_S:
             return
-        for name in ("lon", "lat", "keywords"):
-            require(row[name] is not None, name, None, "there")
-        coordinator = self._coordinator
-        limits, left_ms = coordinator.limits, coordinator.limits.ttl_ms_max
-        if row["ttl_ms"] is not None:
-            left_ms = min(left_ms, time_ms + row["ttl_ms"] - coordinator.matching.now_ms)
-            if left_ms <= 0:
-                return  # it has expired on its way
-        words = tuple(word or "" for word in row["keywords"])
-        new = NewObject(row["lon"], row["lat"], words, left_ms, row["payload"] or b"", key)
-        objects.append(checked_object(new, limits, coordinator.frame, f"object {object_id}"))
+        _log.warning("the inlet has %d rows that are refused, first: %s", self._count, self._first)
+        self._count, self._first, self._logged_s = 0, "", now_s

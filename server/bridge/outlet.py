@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from feeds.schemas import MESSAGES
-from server.bridge.feeds import FeedError, Given
+from server.bridge.attempts import Attempts
+from server.bridge.feeds import Given
 from server.commands import command as c
-from server.errors import RefusalError, StoreError
+from server.counters import Counters, Feed
 from server.store import SqliteStore
 from server.store.mutations import Happened
-
-_log = logging.getLogger(__name__)
 
 _AT_ONCE = 5_000
 _WAIT_S = 0.05
 """Between two looks at what there is to tell."""
-_AGAIN_S = 1.0
 
 Execute = Callable[[c.Command], Awaitable[Any]]
 
@@ -42,10 +39,13 @@ class Outlet:
         What keeps that which is to be told.
     execute
         Carries out commands.
+    counters
+        Where failures are counted.
     """
 
-    def __init__(self, target: Given, store: SqliteStore, execute: Execute) -> None:
+    def __init__(self, target: Given, store: SqliteStore, execute: Execute, counters: Counters) -> None:
         self._target, self._store, self._execute = target, store, execute
+        self._attempts = Attempts("outlet", Feed.OUTLET, counters)
 
     async def run(self) -> None:
         """Tell what happens, until cancelled."""
@@ -53,10 +53,11 @@ class Outlet:
             try:
                 if not self._store.untold_count or not await self._tell():
                     await asyncio.sleep(_WAIT_S)
-            except (*FeedError, StoreError, RefusalError) as error:
-                waiting = self._store.untold_count
-                _log.warning("the outlet is tried again, %d changes wait: %s", waiting, error)
-                await asyncio.sleep(_AGAIN_S)
+                    continue
+            except Exception as error:  # noqa: BLE001 - nothing of a feed ends the server
+                await self._attempts.failed(error)
+            else:
+                self._attempts.succeeded()
 
     async def _tell(self) -> int:
         """Tell what is next; return how much."""

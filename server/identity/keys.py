@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import jwt
 
 from server.identity.watched_file import FileError, read_bytes
+
+_log = logging.getLogger(__name__)
 
 ALGORITHMS = frozenset(
     {"EdDSA", "ES256", "ES384", "ES512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
@@ -19,6 +22,9 @@ ALGORITHMS = frozenset(
 _RSA_BITS_MIN = 2048
 _PRIVATE = "d"
 """The member that only a private key has."""
+_SHARED = "oct"
+_SIGNATURES, _VERIFY = "sig", "verify"
+_SHOWN_MAX = 60
 
 Keys = Mapping[str, jwt.PyJWK]
 """By key id."""
@@ -36,12 +42,13 @@ def read_keys(path: Path) -> Keys:
 
 
 def parse_keys(content: bytes, path: Path) -> Keys:
-    """Read a key set of a file.
+    """Read a key set of a file. Keys that cannot be used here are passed over, and named in the log.
 
     Raises
     ------
     FileError
-        Saying what is wrong with which key.
+        If it has no key that can be used, or one that must not be there; saying what is wrong with
+        which key.
     """
     try:
         found = json.loads(content)
@@ -51,33 +58,56 @@ def parse_keys(content: bytes, path: Path) -> Keys:
     if not isinstance(entries, list) or not entries:
         raise FileError(f"{path} has no keys, must have at least one")
     keys: dict[str, jwt.PyJWK] = {}
+    unusable: list[str] = []
     for number, entry in enumerate(entries):
-        key_id, key = _read_key(entry, f"{path}: keys[{number}]")
+        where = f"{path}: keys[{number}]"
+        try:
+            key_id, key = _read_key(entry, where)
+        except _UnusableError as error:
+            unusable.append(str(error))
+            continue
         if key_id in keys:
-            raise FileError(f"{path}: keys[{number}].kid is {key_id!r}, must be of no other key")
+            raise FileError(f"{where}.kid is {key_id!r}, must be of no other key")
         keys[key_id] = key
+    if not keys:
+        raise FileError(f"{path} has no key that can be used: {unusable[0]}")
+    for reason in unusable:
+        _log.warning("a key is passed over: %s", reason)
     return keys
+
+
+class _UnusableError(Exception):
+    """A key is none that tokens are verified with here; others of its set are."""
 
 
 def _read_key(entry: Any, where: str) -> tuple[str, jwt.PyJWK]:  # noqa: ANN401 - JSON
     if not isinstance(entry, dict):
-        raise FileError(f"{where} is no JSON object")
+        raise _UnusableError(f"{where} is no JSON object")
+    if _PRIVATE in entry and entry.get("kty") != _SHARED:
+        raise FileError(f"{where} is a private key, must be a public one: it belongs to who signs")
     key_id = entry.get("kid")
     if not isinstance(key_id, str) or not key_id:
-        raise FileError(f"{where}.kid is absent, must be a text: tokens name their key")
-    if entry.get("kty") == "oct":
-        raise FileError(f"{where} is a shared secret, must be a public key")
-    if _PRIVATE in entry:
-        raise FileError(f"{where} is a private key, must be a public one: it belongs to who signs")
+        raise _UnusableError(f"{where}.kid is absent, must be a text: tokens name their key")
+    where = f"{where}, of kid {_shown(key_id)} and kty {_shown(entry.get('kty'))},"
+    if entry.get("kty") == _SHARED:
+        raise _UnusableError(f"{where} is a shared secret, must be a public key")
+    uses = entry.get("key_ops", [_VERIFY])
+    if entry.get("use", _SIGNATURES) != _SIGNATURES or not isinstance(uses, list) or _VERIFY not in uses:
+        raise _UnusableError(f"{where} is for something else, must be for signatures")
     try:
         key = jwt.PyJWK(entry)
-    except (jwt.PyJWTError, ValueError, TypeError, LookupError):
-        raise FileError(f"{where} cannot be read as a key of its kind") from None
+    except Exception as error:  # whatever the libraries make of it
+        raise _UnusableError(f"{where} cannot be read as a key of its kind") from error
     if key.algorithm_name not in ALGORITHMS:
-        raise FileError(
-            f"{where}.alg is {key.algorithm_name!r}, must be one of {', '.join(sorted(ALGORITHMS))}"
-        )
+        algorithms = ", ".join(sorted(ALGORITHMS))
+        raise _UnusableError(f"{where} has alg {_shown(key.algorithm_name)}, must be one of {algorithms}")
     size = getattr(key.key, "key_size", None)
     if entry.get("kty") == "RSA" and (size is None or size < _RSA_BITS_MIN):
-        raise FileError(f"{where} has {size} bits, must have {_RSA_BITS_MIN} at least")
+        raise _UnusableError(f"{where} has {size} bits, must have {_RSA_BITS_MIN} at least")
     return key_id, key
+
+
+def _shown(value: object) -> str:
+    """Return a text of a key as one short line."""
+    text = repr(value) if isinstance(value, str | None) else "no text"
+    return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 4]}...'"

@@ -73,6 +73,9 @@ class WatchedFiles(Generic[_Content]):
                 _log.info("%s: read again", ", ".join(map(str, self._paths)))
         except FileError as error:
             _log.error("what was read before stays in force: %s", error)
+        except Exception as error:  # noqa: BLE001 - whatever a library makes of what a file has
+            files = ", ".join(map(str, self._paths))
+            _log.error("what was read before stays in force: %s: %s", files, type(error).__name__)
         return self.content
 
     def _stamped(self) -> _Stamp:

@@ -1,9 +1,10 @@
 """The metrics port: what there is, for Prometheus, over HTTP, on a thread of its own.
 
-One scrape at a time. What is told is read on the event loop, which takes it a millisecond or two, and put
-into text on the thread. A caller that sends or reads nothing for a while is left: it keeps no thread and
-no connection. Whoever may reach the port may read it, so it is on the loopback interface unless told
-otherwise.
+What is told is read on the event loop of the server, which takes it a millisecond or two, and put into
+text on the thread, which has an event loop of its own: scrapes do not wait for each other, nor for
+somebody who takes his time. A request and its answer have five seconds together; of too many, the one
+that has been there longest goes. Whoever may reach the port may read it, so it is on the loopback
+interface unless told otherwise, and answers there to names of that alone (`scrape_request`).
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gzip
+import ipaddress
 import logging
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
@@ -27,6 +30,7 @@ from server.errors import MetricsPortError
 from server.monitoring.catalogue import PREFIX
 from server.monitoring.families import families_of
 from server.monitoring.readings import Reading
+from server.monitoring.scrape_request import HEAD_BYTES_MAX, BadRequestError, Scrape, scrape_from
 
 _log = logging.getLogger(__name__)
 
@@ -34,69 +38,32 @@ _ANSWER_S = 2.0
 """How long the event loop may take to be read; then a scrape says only that it has not answered."""
 
 _CALLER_S = 5.0
-"""How long a caller may keep still."""
+"""How long a request may take, from the connection to the last byte of its answer."""
+
+_CONNECTIONS_MAX = 64
+"""Beyond, the oldest is closed."""
 
 _STOP_S = 1.0
 """How long a scrape under way may go on when the port is closed."""
 
-
-class _Server(WSGIServer):
-    allow_reuse_address = True
-    request_queue_size = 16
-
-    def __init__(self, host: str, port: int) -> None:
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        super().__init__((host, port), _Handler)
-
-    def server_bind(self) -> None:
-        """Listen, without asking a name server what this machine is called."""
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
-        self.setup_environ()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Note that a caller has gone in the middle of something; that is its own affair."""
-        del request
-        _log.debug("a scrape from %s was broken off", client_address)
+_HEAD_END = b"\r\n\r\n"
 
 
-class _Handler(WSGIRequestHandler):
-    timeout = _CALLER_S
+class _Families(Collector):
+    """What one scrape is told."""
 
-    def log_message(self, *_arguments: object) -> None:
-        """Say nothing: scrapes are no news, and what is asked for may hold anything."""
-
-
-class _Readings(Collector):
-    """Asks the event loop for a reading each time it is scraped."""
-
-    def __init__(self, read: Callable[[], Reading], loop: asyncio.AbstractEventLoop) -> None:
-        self._read = read
-        self._loop = loop
+    def __init__(self, delay_s: float, reading: Reading | None) -> None:
+        self._delay_s, self._reading = delay_s, reading
 
     def collect(self) -> Iterator[Family]:
         """Yield what there is."""
-        began_s = time.perf_counter()
-
-        async def read() -> tuple[Reading, float]:
-            return self._read(), time.perf_counter() - began_s
-
-        reading, delay_s = None, _ANSWER_S
-        coroutine = read()
-        try:
-            asked = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-            reading, delay_s = asked.result(_ANSWER_S)
-        except TimeoutError:
-            asked.cancel()
-            _log.warning("the event loop has not answered a scrape for %g s", _ANSWER_S)
-        except RuntimeError:  # it is closed
-            coroutine.close()
         yield GaugeMetricFamily(
-            f"{PREFIX}event_loop_delay_seconds", "How long this scrape waited for the loop.", delay_s
+            f"{PREFIX}event_loop_delay_seconds",
+            "How long this scrape waited for the loop.",
+            self._delay_s,
         )
-        if reading is not None:
-            yield from families_of(reading)
+        if self._reading is not None:
+            yield from families_of(self._reading)
 
 
 class MetricsPort:
@@ -114,8 +81,9 @@ class MetricsPort:
     """
 
     def __init__(self, host: str, port: int) -> None:
+        self._is_local = _is_loopback(host)
         try:
-            self._server = _Server(host, port)
+            self._socket = _listening(host, port)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise MetricsPortError(
@@ -125,28 +93,120 @@ class MetricsPort:
                 f"metrics_host is {host!r}, must be an address of this machine on which metrics_port "
                 f"{port} can be listened on: {error.strerror}"
             ) from error
-        self.port: int = self._server.server_port
+        self.port: int = self._socket.getsockname()[1]
         self._thread: threading.Thread | None = None
-        self._is_closed = False
+        self._loop = asyncio.new_event_loop()
+        self._closed = asyncio.Event()
+        self._callers: dict[asyncio.Task[None], None] = {}
+        """Tasks of connections, the oldest first."""
 
     def serve(self, read: Callable[[], Reading], loop: asyncio.AbstractEventLoop) -> None:
         """Answer scrapes with what is read on a loop."""
-        registry = CollectorRegistry()
-        registry.register(_Readings(read, loop))
-        ProcessCollector(registry=registry)
-        self._server.set_app(make_wsgi_app(registry))
+        self._read, self._server_loop = read, loop
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
         self._thread.start()
 
-    def _run(self) -> None:
-        while not self._is_closed:
-            self._server.handle_request()
-
     def close(self) -> None:
         """Stop listening. A scrape under way is finished, or left if that takes over a second."""
-        self._is_closed = True
-        if self._thread is not None:
-            with contextlib.suppress(OSError):
-                self._server.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread
-            self._thread.join(_STOP_S)
-        self._server.server_close()
+        if self._thread is None:
+            self._socket.close()
+            self._loop.close()
+            return
+        self._loop.call_soon_threadsafe(self._closed.set)
+        self._thread.join(2.0 * _STOP_S)
+
+    def _run(self) -> None:
+        with contextlib.closing(self._loop):
+            self._loop.run_until_complete(self._serve())
+
+    async def _serve(self) -> None:
+        server = await asyncio.start_server(self._connected, sock=self._socket, limit=HEAD_BYTES_MAX)
+        await self._closed.wait()
+        server.close()
+        if self._callers:
+            await asyncio.wait(self._callers, timeout=_STOP_S)
+        for task in self._callers:
+            task.cancel()
+        await asyncio.gather(*self._callers, return_exceptions=True)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Begin to answer somebody; let go of whoever has been there longest, if there are too many."""
+        if len(self._callers) >= _CONNECTIONS_MAX:
+            next(iter(self._callers)).cancel()
+        task = self._loop.create_task(self._answer(reader, writer))
+        self._callers[task] = None
+        task.add_done_callback(self._callers.pop)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_CALLER_S):
+                writer.write(await self._response(reader))
+                await writer.drain()
+                writer.close()
+                await writer.wait_closed()
+        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError) as error:
+            # It is the caller's own affair.
+            _log.debug("a scrape was broken off: %s", type(error).__name__)
+        finally:
+            writer.transport.abort()
+
+    async def _response(self, reader: asyncio.StreamReader) -> bytes:
+        try:
+            head = await reader.readuntil(_HEAD_END)
+            scrape = scrape_from(head, is_local=self._is_local)
+        except asyncio.LimitOverrunError:
+            return _message("431 Request Header Fields Too Large", {}, b"")
+        except BadRequestError as error:
+            return _message(error.status, {}, b"")
+        return _told(scrape, _Families(*await self._reading()))
+
+    async def _reading(self) -> tuple[float, Reading | None]:
+        """Return how long the server's loop took to be read, and what it says."""
+        began_s = time.perf_counter()
+
+        async def read() -> tuple[float, Reading]:
+            return time.perf_counter() - began_s, self._read()
+
+        coroutine = read()
+        try:
+            asked = asyncio.run_coroutine_threadsafe(coroutine, self._server_loop)
+            return await asyncio.wait_for(asyncio.wrap_future(asked), _ANSWER_S)
+        except TimeoutError:
+            _log.warning("the event loop has not answered a scrape for %g s", _ANSWER_S)
+        except RuntimeError:  # it is closed
+            coroutine.close()
+        return _ANSWER_S, None
+
+
+def _told(scrape: Scrape, families: _Families) -> bytes:
+    """Return the answer to a scrape."""
+    registry = CollectorRegistry()
+    registry.register(families)
+    ProcessCollector(registry=registry)
+    encode, content_type = choose_encoder(scrape.accept)
+    wanted = registry.restricted_registry(scrape.names) if scrape.names else registry
+    body = encode(wanted)
+    headers = {"Content-Type": content_type}
+    if scrape.is_gzip:
+        body = gzip.compress(body, compresslevel=1)
+        headers["Content-Encoding"] = "gzip"
+    return _message("200 OK", headers, body, is_head=scrape.is_head)
+
+
+def _message(status: str, headers: dict[str, str], body: bytes, *, is_head: bool = False) -> bytes:
+    lines = [f"HTTP/1.1 {status}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    lines += [f"Content-Length: {len(body)}", "Connection: close", "", ""]
+    return "\r\n".join(lines).encode("ascii") + (b"" if is_head else body)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Listen, without asking a name server what this machine is called."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=_CONNECTIONS_MAX)
+
+
+def _is_loopback(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from engine.contracts import BOOLEAN, STANDING, TOP_K
 from safe_region.jit.dispatchers import Kernel
+from server.counters import Feed
 from server.distribution import Classes, Distribution
 from server.principal import DEFAULT_TENANT
 from server.quotas import Account
@@ -118,6 +119,7 @@ class Readings:
             "events_waiting": sum(one.queued_count - one.written_count for one in outboxes),
             "late_mutations_waiting": len(coordinator.late_mutations),
             "outlet_waiting": coordinator.untold_count,
+            **{f"bridge_failing.{one.name}": coordinator.counters.bridge_failing[one] for one in Feed},
             "memory_bytes.OBJECTS": engine.objects.memory_bytes(),
             "memory_bytes.OBJECT_INDEX": engine.objects.index.memory_bytes(),
             **{f"memory_bytes.{name}": one.memory_bytes() for name, one in matchers.items()},

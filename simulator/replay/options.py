@@ -75,6 +75,8 @@ class ReplayOptions:
         Which time, and how fast.
     tls
         How the server's certificate is verified; None for a server without TLS.
+    insecure
+        Whether the token may be sent to another machine without TLS.
 
     Raises
     ------
@@ -90,6 +92,7 @@ class ReplayOptions:
     region: RegionMode = RegionMode.ANCHORED
     clock: ReplayClock = field(default_factory=ReplayClock)
     tls: Tls | None = None
+    insecure: bool = False
 
     def __post_init__(self) -> None:
         for name in ("fleet_count", "audit_every"):

@@ -111,7 +111,9 @@ class Replay:
     async def _connect(self, stack: AsyncExitStack) -> None:
         """Open the streams, and see that the server is the right one before it is given anything."""
         options = self._options
-        connection = nearcast.connect(options.target, token=options.token, tls=options.tls)
+        connection = nearcast.connect(
+            options.target, token=options.token, tls=options.tls, insecure=options.insecure
+        )
         self._client = await stack.enter_async_context(connection)
         self._tick_number = 0
         if not options.clock.is_real:

@@ -23,7 +23,7 @@ from streaming.partition.options import MakeSubscriptionIndex
 from streaming.partition.placing import Board
 from streaming.partition.replicas import Heard, Replicas
 from streaming.plan import Plan
-from streaming.tasks.resident import Note, Resident
+from streaming.tasks.resident import LostError, Note, Resident
 from streaming.tasks.routing import FOUND, ROUTED, SPREAD
 
 _NOBODY = Heard(0, -1)
@@ -57,7 +57,10 @@ def _matched(plan: Plan, memory: Path, partition: int, block: Messages) -> Itera
     resident = Resident(plan.folder(memory) / f"replicas-{partition}")
     with resident.locked(), rooms_of(resident.room):
         make = MakeSubscriptionIndex(plan.subscription_index, plan.square, is_weighted=True)
-        replicas = resident.take() if resident.note() is not None else Replicas(partition, make)
+        try:
+            replicas = resident.take()
+        except LostError:
+            replicas = Replicas(partition, make)
         said = board(plan, memory)
         for owner in range(plan.partitions):
             said.hear(owner, plan.partitions, replicas)

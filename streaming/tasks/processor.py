@@ -13,9 +13,10 @@ import json
 import shutil
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from pyspark.sql import Row
@@ -35,7 +36,7 @@ from streaming.plan import Plan
 from streaming.tasks.log import Head, Log, LoggedMessages
 from streaming.tasks.matching import FoundBlock, board
 from streaming.tasks.moved import begun
-from streaming.tasks.resident import Note, Resident
+from streaming.tasks.resident import LostError, Note, Resident
 from streaming.tasks.routing import FOUND, MESSAGES, REBALANCED, REFUSED, SUBSCRIPTIONS
 
 CHANGES, COUNTS = "changes", "counts"
@@ -144,17 +145,21 @@ class PartitionProcessor(StatefulProcessor):
             note = resident.note()
             if note is not None and (note.version, note.digest) == (head.version + 1, digest.digest()):
                 return _Answer.unpack(note.answer)
-            if note is not None and note.version == head.version:
-                state: _State = resident.take()
-            else:
-                resident.discard()
-                state = self._restored(head)
+            state = self._resident(resident, note, head)
             answer = _applied(state, head, blocks)
             if state.placer is not None:
                 self._say(partition, state, state.placer, answer)
             answer.rows.append((COUNTS, json.dumps(_gauges(partition, state, blocks)).encode()))
             resident.keep(state, Note(head.version + 1, digest.digest(), answer.pack()))
             return answer
+
+    def _resident(self, resident: Resident, note: Note | None, head: Head) -> _State:
+        """Return the partition as it was behind the last batch: from memory, or else from the log."""
+        if note is not None and note.version == head.version:
+            with suppress(LostError):
+                return cast("_State", resident.take())
+        resident.discard()
+        return self._restored(head)
 
     def _say(self, partition: int, state: _State, placer: Placer, answer: _Answer) -> None:
         """Say to replicas what is new."""

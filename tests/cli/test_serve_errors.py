@@ -6,8 +6,10 @@ import signal
 import socket
 
 import pytest
+from pydantic import ValidationError
 
 from safe_region.frame import Area
+from server.settings import ServerSettings
 from simulator.world import World, write_world
 from tests.cli.test_serve import AREA, Process, refused
 
@@ -88,6 +90,43 @@ def test_several_wrong_settings_are_a_line_each():
 def test_a_wrong_variable():
     said = line(AREA, environment={"NEARCAST_PORT": "abc"})
     assert said == "Error: NEARCAST_PORT is 'abc', must be a whole number, 0 to 65535"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "redis://u:geheim@h/0/f",
+        "redis://h/0/f?password=geheim",
+        "redis://:geheim#more@h:1/0/f",
+        "redis://h:geheim/0/f",
+        "redis://h:1/0/f#geheim",
+        "http://u:geheim@h/0/f",
+        "http://u:geheim@h/0/f?x=geheim",
+    ],
+)
+@pytest.mark.parametrize("flag", ["--inlet", "--outlet"])
+def test_what_may_be_a_password_is_not_shown(flag, address):
+    said = line(AREA, f"{flag}={address}")
+    assert said.startswith(f"Error: {flag}")
+    assert " redis://" in said or "NEARCAST_REDIS_PASSWORD" in said, "it is said what is allowed"
+    assert "geheim" not in said
+
+
+def test_an_error_of_the_settings_themselves_shows_no_value():
+    with pytest.raises(ValidationError) as found:
+        ServerSettings(area="14,35,15,36", host="0.0.0.0", tokens=("geheim",))  # noqa: S104
+    assert "must be of this machine" in str(found.value)
+    assert "geheim" not in str(found.value)
+
+
+def test_a_variable_that_is_no_setting_is_named(tmp_path):
+    names = ("NEARCAST_JWKZ", "NEARCAST_SERVICE_HOST", "NEARCAST_PORT_7433_TCP", "NEARCAST_REDIS_USER")
+    store = f"--store={tmp_path}"  # which is a folder
+    said = refused("serve", AREA, store, environment=dict.fromkeys(names, "geheim")).splitlines()
+    assert len(said) == 2
+    assert said[0].endswith(
+        "the variable NEARCAST_JWKZ is no setting, and does nothing: did you mean NEARCAST_JWKS?"
+    )
 
 
 def test_secrets_are_not_shown():

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from cli.app import app
 from cli.server_address import PORT, ServerAddress
 from nearcast import address
+from safe_region.idf import IdfTable
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
 from tests.support.identity import Authority, keys_in, token
 
@@ -129,6 +130,45 @@ def test_all_commands_name_it_in_the_same_way(path):
     for name in ("server", "token", "token-file", "tls", "tls-root", "tls-server-name"):
         assert f"--{name} " in done.output
         assert f"env var: NEARCAST_{name.replace('-', '_').upper()}" in done.output
+
+
+def what(path, folder):
+    """The arguments of a command that asks a server."""
+    table = folder / "idf.json"
+    table.write_text(IdfTable({"a": 2.0}).as_json())
+    if path[0] == "forget":
+        return ["d", "--yes"]
+    return {
+        "device": ["d"],
+        "subscription": ["d", "1"],
+        "object": ["1"],
+        "load": [str(table)],
+        "replay": [str(folder)],
+    }.get(path[-1], [])
+
+
+@pytest.mark.parametrize("path", [*ASKING, ("forget", "device")], ids=" ".join)
+def test_no_command_sends_a_token_in_the_clear_to_another_machine(path, tmp_path):
+    (tmp_path / "token").write_text("geheim")
+    words = [*path, *what(path, tmp_path), "--server", "example.org"]
+    for more, variables in (
+        (["--token", "geheim"], {}),
+        (["--token-file", str(tmp_path / "token")], {}),
+        ([], {"NEARCAST_TOKEN": "geheim"}),
+    ):
+        done = CliRunner().invoke(app, [*words, *more], env=variables)
+        assert done.exit_code == 2, done.output
+        assert "--server is example.org:7433, must be of this machine without TLS" in done.output
+        assert "geheim" not in done.output
+
+
+def test_a_token_may_be_read_from_standard_input(files, secured):
+    server, root = f"--server=localhost:{secured}", f"--tls-root={files / 'roots.pem'}"
+    command = [*COMMAND, "status", server, root, "--token", "-"]
+    text = (files / "token").read_text()
+    for given, status in ((text, 0), ("wrong\n", 1)):
+        done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert done.returncode == status, done.stderr
 
 
 def test_a_server_without_its_option_is_told_how_it_is_given():

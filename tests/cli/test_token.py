@@ -39,6 +39,18 @@ async def test_a_token_opens_a_server_that_knows_its_key(tmp_path):
     assert process.signal(signal.SIGTERM) == 0
 
 
+def test_a_token_in_a_file_is_for_its_owner_alone_and_replaces_nothing(tmp_path):
+    out, key = tmp_path / "ops.token", f"--key={tmp_path / 'key.pem'}"
+    command = ["token", "ops", "--role=operator", key, f"--jwks={tmp_path / 'keys.json'}", f"--out={out}"]
+    done = CliRunner().invoke(app, command)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert out.stat().st_mode & 0o777 == 0o600
+    assert out.read_text().count(".") == 2
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 1
+    assert f"--out {out} cannot be written: File exists" in done.output
+
+
 def test_a_role_that_is_none(tmp_path):
     done = CliRunner().invoke(app, ["token", "x", "--role=chef", f"--key={tmp_path / 'key.pem'}"])
     assert done.exit_code == 2

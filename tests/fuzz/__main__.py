@@ -17,9 +17,10 @@ import click
 from tests.fuzz.commands import COMMANDS
 from tests.fuzz.costs import COSTS
 from tests.fuzz.devices import DEVICES
+from tests.fuzz.feeds import FILES, HEADS, NAMES, REDIS, SCRAPES
 from tests.fuzz.rows import ENTRIES, STORED
 from tests.fuzz.target import Target
-from tests.fuzz.texts import ADDRESSES, EXPRESSIONS, IDF, KEYS, SETTINGS, TOKENS
+from tests.fuzz.texts import ADDRESSES, EXPRESSIONS, IDF, KEYS, RELOADS, SETTINGS, TOKENS
 
 TARGETS = {
     one.name: one
@@ -35,6 +36,12 @@ TARGETS = {
         ADDRESSES,
         ENTRIES,
         STORED,
+        FILES,
+        NAMES,
+        REDIS,
+        SCRAPES,
+        HEADS,
+        RELOADS,
     )
 }
 TIMEOUT_S = 20

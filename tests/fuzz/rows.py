@@ -13,7 +13,7 @@ from feeds.redis.entries import ARROW, JSON, packed, rows_of
 from feeds.schemas import MESSAGES, SUBSCRIPTIONS
 from safe_region.frame import Area, Frame
 from safe_region.idf import IdfTable
-from server.bridge.inlet import Inlet
+from server.bridge.rows import Judge
 from server.core.coordinator import Coordinator
 from server.core.matching_service import MatchingService
 from server.errors import StoreError
@@ -28,14 +28,14 @@ _KINDS = 4
 
 def _entries():
     coordinator = Coordinator(_FRAME)
-    inlet = Inlet(None, {}, coordinator, None)
+    judge = Judge(coordinator.limits, coordinator.frame)
 
     def run(data: bytes) -> None:
         entry = {JSON if data[:1] == b"{" else ARROW: data}
         rows = rows_of(entry, MESSAGES)
         assert rows.schema == MESSAGES
         assert rows_of(entry, SUBSCRIPTIONS).schema == SUBSCRIPTIONS
-        command = inlet._command(rows.to_pylist()[:50], "s", "0-1")
+        command = judge.judged(rows.to_pylist()[:50], "s", "0-1", 0).command
         assert all(one.key.startswith("inlet/") for one in command.objects)
         assert not coordinator.matching.objects, "nothing is carried out by reading"
 
@@ -101,5 +101,5 @@ def _stored_seeds() -> list[bytes]:
     return [*(json.dumps(one).encode() for one in specs), table, zlib.compress(table)]
 
 
-ENTRIES = Target("entries", _entries, _entry_seeds, ("feeds", "server.bridge.inlet"), 60_000)
+ENTRIES = Target("entries", _entries, _entry_seeds, ("feeds", "server.bridge"), 60_000)
 STORED = Target("stored", _stored, _stored_seeds, ("server.store", "server.core.specs"), 20_000)

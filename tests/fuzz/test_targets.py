@@ -8,11 +8,13 @@ import pytest
 
 from tests.fuzz.commands import COMMANDS
 from tests.fuzz.devices import DEVICES
+from tests.fuzz.feeds import FILES, HEADS, NAMES, REDIS, SCRAPES
 from tests.fuzz.rows import ENTRIES, STORED
-from tests.fuzz.texts import ADDRESSES, EXPRESSIONS, IDF, KEYS, SETTINGS, TOKENS
+from tests.fuzz.texts import ADDRESSES, EXPRESSIONS, IDF, KEYS, RELOADS, SETTINGS, TOKENS
 from tests.support.amounts import examples
 
 TARGETS = (COMMANDS, DEVICES, ENTRIES, STORED, ADDRESSES, EXPRESSIONS, IDF, KEYS, SETTINGS, TOKENS)
+TARGETS += (FILES, NAMES, REDIS, SCRAPES, HEADS, RELOADS)
 
 
 def changed(data, chance):

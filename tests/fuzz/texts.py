@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 import time
 import tomllib
 from pathlib import Path
@@ -17,9 +19,9 @@ from safe_region.idf import IdfError, IdfTable
 from server.errors import Reason, RefusalError
 from server.identity.certificates import read_chain, read_private_key
 from server.identity.issuer import Issuer
-from server.identity.keys import Keys, parse_keys
+from server.identity.keys import Keys, parse_keys, read_keys
 from server.identity.tokens import TokenPolicy, TokenVerifier
-from server.identity.watched_file import FileError
+from server.identity.watched_file import LOOK_S, FileError, WatchedFiles
 from server.principal import Role
 from server.settings import ServerSettings
 from tests.fuzz.target import Target
@@ -77,6 +79,35 @@ def _keys():
                 read(data, _PATH)
             except FileError as error:
                 assert str(_PATH) in str(error)
+
+    return run
+
+
+def _reloads():
+    """A key set that changes beneath a server: what is good comes into force, else the old stays."""
+    path = Path(tempfile.mkdtemp(prefix="nearcast-fuzz-")) / "keys.json"
+    good = _ISSUER.key_set().encode()
+    token = _ISSUER.token("d", [Role.DEVICE])
+    path.write_bytes(good)
+    now_s = [0.0]
+    watched = WatchedFiles([path], lambda: read_keys(path), lambda: now_s[0])
+    verifier = TokenVerifier(watched, TokenPolicy("nearcast"), {})
+
+    def run(data: bytes) -> None:
+        before = watched.content
+        path.write_bytes(data)
+        now_s[0] += 2.0 * LOOK_S
+        os.utime(path, ns=(int(now_s[0] * 1e9), int(now_s[0] * 1e9)))
+        found = watched.look()
+        assert found
+        try:
+            assert found.keys() == parse_keys(data, path).keys()
+        except FileError:
+            assert found is before
+        try:
+            verifier.principal(token)
+        except RefusalError as error:
+            assert error.reason is Reason.UNAUTHENTICATED
 
     return run
 
@@ -177,6 +208,7 @@ IDF = Target(
     200_000,
 )
 KEYS = Target("keys", _keys, _key_seeds, ("server.identity",), 100_000)
+RELOADS = Target("reloads", _reloads, _key_seeds, ("server.identity",), 40_000)
 TOKENS = Target("tokens", _tokens, _token_seeds, ("server.identity", "jwt"), 100_000)
 ADDRESSES = Target(
     "addresses",

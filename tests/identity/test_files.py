@@ -9,7 +9,7 @@ import pytest
 from server.identity.certificates import read_certificates, watched_certificates
 from server.identity.issuer import Issuer
 from server.identity.keys import read_keys
-from server.identity.watched_file import LOOK_S, FileError
+from server.identity.watched_file import LOOK_S, FileError, WatchedFiles
 from tests.support.identity import ISSUER, Authority
 
 PUBLIC = ISSUER.public_key()
@@ -50,6 +50,54 @@ def test_a_key_set_that_cannot_be_used_is_named(tmp_path, name):
         read_keys(path)
     assert said in str(failed.value)
     assert "c2VjcmV0" not in str(failed.value)
+
+
+RSA = {"kty": "RSA", "n": "sXch" * 86, "e": "AQAB", "kid": "r", "alg": "RS256"}
+UNUSABLE = [
+    RSA | {"alg": "none"},
+    RSA | {"use": "enc"},
+    RSA | {"key_ops": ["encrypt"]},
+    RSA | {"key_ops": 7},
+    RSA | {"alg": "RSA-OAEP"},
+    RSA | {"n": 5},
+    PUBLIC | {"kid": "p", "alg": "HS256"},
+    {"kty": "oct", "k": "c2VjcmV0", "kid": "s"},
+    {"kty": "ABC\nINFO forged", "kid": "x" * 500},
+    {"kty": "OKP", "crv": "X25519", "x": PUBLIC["x"], "kid": "x"},
+    {"kty": 5, "kid": "n"},
+    RSA | {"kid": 7},
+    None,
+]
+
+
+@pytest.mark.parametrize("entry", UNUSABLE, ids=str)
+def test_a_key_that_cannot_be_used_is_passed_over_and_the_others_are_used(tmp_path, caplog, entry):
+    path = tmp_path / "keys.json"
+    path.write_text(json.dumps({"keys": [entry, PUBLIC]}))
+    assert list(read_keys(path)) == [PUBLIC["kid"]]
+    (record,) = caplog.records
+    said = record.getMessage()
+    assert said.startswith(f"a key is passed over: {path}: keys[0]")
+    assert "c2VjcmV0" not in said
+    assert len(said.splitlines()) == 1
+    assert len(said) < 400
+    path.write_text(json.dumps({"keys": [entry]}))
+    with pytest.raises(FileError, match=r"has no key that can be used: .*keys\[0\]"):
+        read_keys(path)
+
+
+def test_a_reload_that_fails_in_a_way_that_nobody_expects_keeps_the_old(tmp_path, caplog):
+    path = tmp_path / "keys.json"
+    path.write_text("1")
+    now_s = [1e9]
+    watched = WatchedFiles([path], lambda: 1 // len(path.read_text()), lambda: now_s[0])
+    path.write_text("")
+    now_s[0] += LOOK_S
+    assert watched.look() == 1
+    assert f"what was read before stays in force: {path}: ZeroDivisionError" in caplog.text
+    path.write_text("1 ")
+    now_s[0] += LOOK_S
+    assert watched.look() == 0
 
 
 @pytest.fixture

@@ -13,11 +13,16 @@ import pytest
 
 import nearcast
 from feeds.redis.address import BEGIN, Stretch
+from feeds.redis.entries import ARROW, JSON, packed
 from feeds.redis.streams import Streams
 from feeds.schemas import EXPIRE, KEYS, MESSAGES, PUBLISH, RETRACT
 from safe_region.frame import Area
+from server import main
+from server.bridge import attempts
 from server.bridge.feeds import GivenFolder
+from server.bridge.portion import Portion
 from server.commands import command as c
+from server.counters import Feed
 from server.errors import BridgeError
 from server.limits import Limits
 from server.main import Server
@@ -169,6 +174,109 @@ async def test_feeds_in_redis_whose_server_dies(tmp_path: Path, redis: RedisServ
     assert {row["action"] for row in rows} == {PUBLISH}
 
 
+def poisoned() -> list[dict[bytes, bytes]]:
+    """Return entries that cannot be read."""
+    rows = pa.RecordBatch.from_pylist([message(900)], MESSAGES)
+    wide = pa.nulls(3_000_000)
+    columns = {name: wide.cast(MESSAGES.field(name).type) for name in MESSAGES.names}
+    return [
+        {b"x": b"y"},
+        {ARROW: b"no Arrow"},
+        {ARROW: packed(rows)[:-30]},
+        {ARROW: packed(pa.RecordBatch.from_pydict(columns, MESSAGES))},
+        {ARROW: packed(pa.RecordBatch.from_pylist([{"a": 1}]))},
+        {JSON: b"{}\n" * 100_001},
+    ]
+
+
+async def test_entries_that_cannot_be_read_are_passed_over_for_good(
+    tmp_path: Path, redis: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = redis.address("in")
+    streams = Streams(source, MESSAGES, KEYS["messages"])
+    given = settings(tmp_path, inlet=str(source))
+    entries = poisoned()
+    async with serving(given) as server:
+        streams.append(pa.Table.from_pylist([message(1)], MESSAGES))
+        for entry in entries:
+            streams._redis.xadd("in:0", entry)
+        streams.append(pa.Table.from_pylist([message(2)], MESSAGES))
+        await until(lambda: keys(server) == {"inlet/1", "inlet/2"})
+        assert server.coordinator.counters.inlet_unreadable == len(entries)
+        assert server.coordinator.counters.inlet_refused == 0
+    assert caplog.text.count(" of in:0 is passed over: it ") == len(entries)
+    async with serving(given) as server:
+        streams.append(pa.Table.from_pylist([message(3)], MESSAGES))
+        await until(lambda: "inlet/3" in keys(server))
+        assert server.coordinator.counters.inlet_unreadable == 0
+
+
+async def test_an_entry_that_cannot_be_read_is_noted_though_nothing_comes_behind_it(
+    tmp_path: Path, redis: RedisServer
+) -> None:
+    source = redis.address("in")
+    given = settings(tmp_path, inlet=str(source))
+    async with serving(given) as server:
+        Streams(source, MESSAGES, KEYS["messages"])._redis.xadd("in:0", {b"x": b"y"})
+        await until(lambda: server.coordinator.counters.inlet_unreadable == 1)
+        await until(lambda: server._store.recover().inlets.get("in:0", "0-0") != "0-0")
+
+
+async def test_redis_that_is_gone_is_a_state_that_operators_see(
+    tmp_path: Path, redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "_PAUSE_S", 0.05)
+    source, target = redis.address("in"), redis.address("out")
+    async with serving(settings(tmp_path, inlet=str(source), outlet=str(target))) as server:
+        counters = server.coordinator.counters
+        await asyncio.to_thread(redis.kill)
+        await until(lambda: counters.bridge_failing[Feed.INLET] == 1)
+        await server._command_loop.execute(
+            c.Publish((NewObject(12.1, 55.05, ("tea",), 60_000, b"x", ""),), Principal("p", frozenset()))
+        )
+        await until(lambda: counters.bridge_failing[Feed.OUTLET] == 1)
+        found = server._readings.read()
+        assert found.gauges["bridge_failing.INLET"] == found.gauges["bridge_failing.OUTLET"] == 1
+        assert found.counters["bridge_failures.INLET"] >= 1
+        await asyncio.to_thread(redis.start)
+        await until(lambda: not counters.bridge_failing.total())
+        await until(lambda: server._store.untold_count == 0)
+
+
+class _Broken:
+    """A feed of which nothing works, for a reason that nobody has thought of."""
+
+    streams = ("a", "b")
+
+    def begin(self, stream: str) -> str:
+        return stream
+
+    def next(self, stream: str, after: str, wait_s: float) -> Iterator[Portion]:
+        raise ZeroDivisionError(f"{stream} {after} {wait_s}")
+
+    def close(self) -> None:
+        pass
+
+    def put(self, first: int, last: int, rows: pa.Table) -> None:
+        raise ZeroDivisionError(f"{first} {last} {rows}")
+
+
+async def test_nothing_of_a_feed_ends_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(attempts, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(main, "_opened_feeds", lambda _: main._Feeds(_Broken(), _Broken()))
+    async with serving(settings(tmp_path, inlet="x", outlet="y")) as server:
+        await server._command_loop.execute(
+            c.Publish((NewObject(12.1, 55.05, ("tea",), 60_000, b"x", ""),), Principal("p", frozenset()))
+        )
+        failures = server.coordinator.counters.bridge_failures
+        await until(lambda: failures[Feed.INLET] > 3 and failures[Feed.OUTLET] > 1)
+        assert server.coordinator.counters.bridge_failing == {Feed.INLET: 2, Feed.OUTLET: 1}
+        assert not any(task.done() for task in server._bridge)
+    assert "inlet, stream a has failed, is tried again in 0.01 s: ZeroDivisionError\n" in caplog.text
+
+
 async def test_an_inlet_that_is_not_there_is_named(tmp_path: Path) -> None:
     server = Server(settings(tmp_path, inlet=str(tmp_path / "nowhere")))
     with pytest.raises(BridgeError, match=r"inlet is .*nowhere, must be a folder that is there"):
@@ -178,7 +286,7 @@ async def test_an_inlet_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="address is redis://nowhere, must be like"):
         settings(tmp_path, outlet="redis://nowhere")
-    with pytest.raises(ValueError, match="must not be the inlet"):
+    with pytest.raises(ValueError, match="must be another feed"):
         settings(tmp_path, inlet="feed", outlet="feed")
 
 

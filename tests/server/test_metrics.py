@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import socket
 import time
@@ -82,7 +83,7 @@ async def test_what_status_tells_prometheus_is_told(server, client):
     assert {name.partition(".")[0] for name in status.gauges} == set(GAUGES)
     for name, value in status.counters.items():
         stem, _, label = name.partition(".")
-        key = (f"nearcast_{stem}_total", *([("reason", label)] if label else []))
+        key = (f"nearcast_{stem}_total", *([(COUNTERS[stem].label, label)] if label else []))
         assert found[key] == value, name
     assert found["nearcast_subscriptions_by_kind", ("kind", "STANDING")] == 3
     assert found["nearcast_devices", ("state", "IN_SYNC")] == 3
@@ -138,13 +139,71 @@ async def test_a_stalled_loop_is_told_and_nothing_else(server, monkeypatch):
 
 
 async def test_who_keeps_still_is_left(server, monkeypatch):
-    assert 0 < metrics_port._Handler.timeout <= 10
-    monkeypatch.setattr(metrics_port._Handler, "timeout", 0.1)
+    assert 0 < metrics_port._CALLER_S <= 10
+    monkeypatch.setattr(metrics_port, "_CALLER_S", 0.1)
     with socket.create_connection(("127.0.0.1", server.metrics_port)) as silent:
         silent.sendall(b"GET /metr")
         assert "nearcast_objects" in await asyncio.to_thread(fetched, server)
         silent.settimeout(10)
         assert silent.recv(1) == b""
+
+
+async def test_who_sends_a_byte_now_and_then_keeps_nobody_out_and_is_left(server, monkeypatch):
+    """However slowly: what is bounded is the time that a request takes in all."""
+    monkeypatch.setattr(metrics_port, "_CALLER_S", 0.5)
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.metrics_port)
+
+    async def drip():
+        writer.write(b"GET / HTTP/1.1\r\nX: ")
+        while True:
+            writer.write(b"a")
+            await asyncio.sleep(0.01)
+
+    dripping = asyncio.create_task(drip())
+    monkeypatch.setattr(metrics_port, "_CALLER_S", 60.0)
+    # While the first one is there.
+    assert "nearcast_objects" in await asyncio.to_thread(fetched, server)
+    async with asyncio.timeout(30.0):
+        with contextlib.suppress(ConnectionError):
+            assert await reader.read() == b""
+    dripping.cancel()
+    writer.close()
+
+
+async def test_of_too_many_the_oldest_goes(server, monkeypatch):
+    monkeypatch.setattr(metrics_port, "_CALLER_S", 600.0)
+    monkeypatch.setattr(metrics_port, "_CONNECTIONS_MAX", 3)
+    port = server.metrics_port
+    async with asyncio.timeout(30.0):
+        pairs = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        assert "nearcast_objects" in await asyncio.to_thread(fetched, server)
+        assert await pairs[0][0].read() == b""
+    for _, writer in pairs:
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    ("request_head", "status"),
+    [
+        (b"GET /metrics HTTP/1.1\r\nHost: localhost:9464\r\n\r\n", b"200"),
+        (b"GET / HTTP/1.0\r\n\r\n", b"200"),
+        (b"HEAD / HTTP/1.1\r\nHost: [::1]:1\r\n\r\n", b"200"),
+        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"200"),
+        (b"GET / HTTP/1.1\r\nHost: evil.example:9464\r\n\r\n", b"421"),
+        (b"GET / HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n", b"421"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", b"400"),
+        (b"POST / HTTP/1.1\r\n\r\n", b"405"),
+        (b"GET /\r\n\r\n", b"400"),
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", b"431"),
+    ],
+)
+async def test_a_request_is_answered_or_refused(server, request_head, status):
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.metrics_port)
+    writer.write(request_head)
+    async with asyncio.timeout(30.0):
+        head = await reader.readuntil(b"\r\n")
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 " + status)
 
 
 async def test_metrics_end_with_the_server():

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from index.tables import growth
 from index.tables.growth import longer, rooms_of
+from safe_region.frame import Area
+from streaming.distribution import distribution_of
+from streaming.own_folder import OwnFolderError, own_folder
+from streaming.partition.window import WindowSize
+from streaming.plan import Plan, _program
 from streaming.tasks import resident as module
-from streaming.tasks.resident import Note, Resident
+from streaming.tasks.resident import LostError, Note, Resident
 
 
 @pytest.fixture(autouse=True)
@@ -83,3 +91,93 @@ def test_arrays_that_are_replaced_leave_no_files(tmp_path: Path) -> None:
             assert len(files) == 1
             assert resident.take()["many"][0] == version
             resident.keep({"many": np.full(1_000, version)}, _note(version))
+
+
+class _Evil:
+    def __reduce__(self) -> Any:
+        return exec, ("raise ValueError('ran')",)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"",
+        b"\0" * 100,
+        pickle.dumps((1, b"", b"")),
+        pickle.dumps(_Evil()),
+        b'[1,0,"",0,5]\n{}',
+        b'[1,0,"",99999999999,5]\n{}',
+        b'[2,0,"",0,2]\n{}',
+        b"[" * 900,
+    ],
+)
+def test_a_head_that_is_none_is_no_value(tmp_path: Path, head: bytes) -> None:
+    resident = Resident(tmp_path / "one")
+    with resident.locked():
+        (tmp_path / "one" / "head").write_bytes(head)
+        note = resident.note()
+        assert note is None or not note.answer
+        with pytest.raises(LostError):
+            resident.take()
+        resident.keep([1], _note(1))
+        assert resident.take() == [1]
+
+
+def test_a_folder_that_is_not_ours_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own"
+    assert own_folder(own) == own == own_folder(own)
+    assert own.stat().st_mode & 0o777 == 0o700
+    (tmp_path / "link").symlink_to(own)
+    with pytest.raises(OwnFolderError, match="link must be a folder, and no link to one"):
+        own_folder(tmp_path / "link")
+    (tmp_path / "file").touch()
+    with pytest.raises(OwnFolderError, match="file must be a folder"):
+        own_folder(tmp_path / "file")
+    own.chmod(0o750)
+    with pytest.raises(OwnFolderError, match="own has mode 0750, must have 0700"):
+        own_folder(own)
+    own.chmod(0o700)
+    tmp_path.chmod(0o777)
+    with pytest.raises(OwnFolderError, match="may be written to by all users, must be sticky"):
+        own_folder(own)
+    tmp_path.chmod(0o1777)
+    assert own_folder(own) == own
+    tmp_path.chmod(0o700)
+    other = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+    with pytest.raises(OwnFolderError, match="belongs to user"):
+        own_folder(own)
+
+
+def test_what_another_user_has_put_there_is_not_read(tmp_path: Path) -> None:
+    """As in /dev/shm, before a job comes: its folder, with a head that runs something."""
+    plan = a_plan()
+    there = tmp_path / plan.run / _program() / "0"
+    there.mkdir(parents=True)
+    (there / "head").write_bytes(pickle.dumps(_Evil()))
+    for one in (tmp_path / plan.run, there.parent, there):
+        one.chmod(0o777)
+    with pytest.raises(OwnFolderError, match="has mode 0777, must have 0700"):
+        plan.folder(tmp_path)
+
+
+def test_a_plan_is_for_its_user_alone(tmp_path: Path) -> None:
+    plan = a_plan()
+    plan.write(tmp_path / "job" / "plan.json")
+    assert (tmp_path / "job").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "job" / "plan.json").stat().st_mode & 0o777 == 0o600
+    assert Plan.read(tmp_path / "job" / "plan.json") == plan
+    assert len(plan.run) > 32, "nobody guesses it"
+    assert a_plan().run != plan.run
+
+
+def a_plan() -> Plan:
+    return Plan.begin(
+        distribution_of("hashing", 1, None),
+        area=Area(12.5, 55.6, 12.65, 55.75),
+        window=WindowSize(10, 0),
+        mechanism="hashing",
+        partitions=1,
+        keys=(0,),
+        subscription_index="sq-plus-tree",
+    )

@@ -105,3 +105,10 @@ async def test_who_has_shown_no_token_is_told_no_more():
                 await channel.unary_unary(f"/{method}")(GARBAGE)
             assert failed.value.code() is grpc.StatusCode.UNAUTHENTICATED
         assert server.coordinator.counters.requests_unparsable == 0, "nothing of it was read"
+
+
+async def test_a_call_of_many_requests_that_is_answered_once(stubs):
+    method = "/nearcast.v1.ControlService/SetIdf"
+    for number, requests in enumerate(([GARBAGE], [b"", GARBAGE]), 1):
+        await refused(stubs.channel.stream_unary(method)(iter(requests)))
+        assert await counted(stubs) == number

@@ -75,12 +75,24 @@ class Job:
         require_same(found, self.definition.results(self.definition.subscriptions))
 
 
+def require_private(memory):
+    """What lies in memory is for one user alone, and nothing of it is run when it is read."""
+    folders = [path for path in memory.rglob("*") if path.is_dir()]
+    assert len(folders) >= 3
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+    heads = list(memory.rglob("head"))
+    assert heads
+    assert all(json.loads(head.read_bytes().partition(b"\n")[0])[0] == 1 for head in heads)
+
+
 def test_results_are_the_definitions_after_every_batch_of_a_job_that_is_begun_again(tmp_path, spark):
     job = Job(tmp_path, spark, partitions=2)
     job.add(2)
     assert [one.number for one in job.run()] == [0, 1]
     job.add(1)  # the engines lie in memory
     assert [one.number for one in job.run()] == [2]
+    assert spark.sparkContext.getConf().get("spark.authenticate") == "true"
+    require_private(job.parameters.memory)
     shutil.rmtree(job.parameters.memory / Plan.read(job.parameters.checkpoint / "plan.json").run)
     job.add(2)  # the engines are gone
     assert [one.number for one in job.run()] == [3, 4]

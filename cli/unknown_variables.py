@@ -1,0 +1,47 @@
+"""Variables that look like settings and are none: a mistake in a name must not pass for a setting."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+import re
+
+from cli.settings_options import facts_of_settings
+
+_log = logging.getLogger(__name__)
+
+_PREFIX = "NEARCAST_"
+_OTHERS = frozenset(
+    {
+        "NEARCAST_SERVER",
+        "NEARCAST_TOKEN",
+        "NEARCAST_TOKEN_FILE",
+        "NEARCAST_TLS",
+        "NEARCAST_TLS_ROOT",
+        "NEARCAST_TLS_SERVER_NAME",
+        "NEARCAST_REDIS_USER",
+        "NEARCAST_REDIS_PASSWORD",
+        "NEARCAST_DATA",
+        "NEARCAST_TEST_TIMES",
+        "NEARCAST_TEST_SEED",
+    }
+)
+"""Of clients, feeds and tests."""
+
+_OF_KUBERNETES = re.compile(r"NEARCAST_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_.*)")
+"""Set in every container beside a service of the name nearcast."""
+
+
+def warn_of_unknown_variables() -> None:
+    """Log a warning for each variable that looks like a setting, without its value."""
+    known = {facts.variable for facts in facts_of_settings()}
+    for name in sorted(os.environ):
+        variable = name.upper()
+        if not variable.startswith(_PREFIX) or variable in known | _OTHERS:
+            continue
+        if _OF_KUBERNETES.fullmatch(variable):
+            continue
+        close = difflib.get_close_matches(variable, known, 1)
+        guess = f": did you mean {close[0]}?" if close else ""
+        _log.warning("the variable %s is no setting, and does nothing%s", ascii(name)[1:-1], guess)

@@ -1,0 +1,62 @@
+"""What has failed is tried again, more and more rarely, for as long as the server runs.
+
+Nothing of a feed ends the server: a failure is a state, which `Status` and metrics show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from server.bridge.portion import described
+from server.counters import Counters, Feed
+from server.errors import RefusalError, StoreError
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_S, _PAUSE_MAX_S = 1.0, 30.0
+
+
+class Attempts:
+    """The attempts at one stream.
+
+    Parameters
+    ----------
+    name
+        For the log.
+    feed
+        Of which it is.
+    counters
+        Where failures are counted.
+    """
+
+    def __init__(self, name: str, feed: Feed, counters: Counters) -> None:
+        self._name, self._feed, self._counters = name, feed, counters
+        self._pause_s = _PAUSE_S
+        self._is_failing = False
+
+    async def failed(self, error: BaseException) -> None:
+        """Note that an attempt has failed; wait until it is time for the next one."""
+        pause_s, self._pause_s = self._pause_s, min(2.0 * self._pause_s, _PAUSE_MAX_S)
+        self._counters.bridge_failures[self._feed] += 1
+        if not self._is_failing:
+            self._is_failing = True
+            self._counters.bridge_failing[self._feed] += 1
+        _log.warning("%s has failed, is tried again in %g s: %s", self._name, pause_s, _said(error))
+        await asyncio.sleep(pause_s)
+
+    def succeeded(self) -> None:
+        """Note that an attempt has not failed."""
+        if not self._is_failing:
+            return
+        self._is_failing = False
+        self._counters.bridge_failing[self._feed] -= 1
+        self._pause_s = _PAUSE_S
+        _log.info("%s goes on", self._name)
+
+
+def _said(error: BaseException) -> str:
+    """Return what may be in a log of an error."""
+    if isinstance(error, RefusalError):
+        return error.reason.name
+    return str(error) if isinstance(error, StoreError) else described(error)

@@ -1,0 +1,131 @@
+"""Reads files of a feed in a process of their own.
+
+The library that decodes them is large, and not made for strangers: one flipped bit in the end of a file
+can make it end the process that it is in. So that is not the server. A reader that ends, or takes too
+long, costs the file that it was reading, and the next one begins another.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from feeds.bounds import BYTES_AT_ONCE_MAX, UnreadableError
+from feeds.schemas import MESSAGES
+from server.bridge.reader_worker import DONE, ERROR, FILE, HEAD, ROWS
+
+_FRAME_S = 300.0
+"""How long the next rows of a file may take, all that is checked before the first ones included."""
+
+_FRAME_BYTES_MAX = 4 * BYTES_AT_ONCE_MAX
+_REASON_BYTES_MAX = 1_000
+
+_WORKER = (
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from server.bridge.reader_worker import main; main(int(sys.argv[1]))"
+)
+
+
+class FileReader:
+    """A process that is begun when there is something to read. Not for two threads at once."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._is_closed = False
+
+    def portions(self, file: BinaryIO) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a Parquet file, as `parquet_file.portions` does.
+
+        Raises
+        ------
+        UnreadableError
+            If it cannot be read, or ends its reader.
+        OSError
+            If there is no process to be had, or it was closed meanwhile.
+        """
+        worker = self._worker()
+        is_done = False
+        try:
+            socket.send_fds(worker, [FILE], [file.fileno()])
+            while True:
+                kind, data = _frame(worker)
+                if kind == ROWS:
+                    yield pa.ipc.read_record_batch(pa.py_buffer(data), MESSAGES)
+                    continue
+                is_done = True
+                if kind == DONE:
+                    return
+                raise UnreadableError(data[:_REASON_BYTES_MAX].decode("utf-8", "replace"))
+        except (EOFError, OSError) as error:
+            if self._is_closed:  # it is none of the file
+                raise InterruptedError(errno.EINTR, "the inlet ends") from None
+            if isinstance(error, TimeoutError):
+                raise UnreadableError(f"its reader has not answered for {_FRAME_S:g} s") from None
+            raise UnreadableError("it has ended the process that reads files") from None
+        finally:
+            if not is_done:
+                self._end()
+
+    def close(self) -> None:
+        """End the process, for good. Whoever reads meanwhile is interrupted."""
+        self._is_closed = True
+        self._end()
+
+    def _end(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _worker(self) -> socket.socket:
+        """Return the socket of the process; begin one if there is none."""
+        if self._socket is not None and self._process is not None and self._process.poll() is None:
+            return self._socket
+        self._end()
+        own, its = socket.socketpair()
+        own.settimeout(_FRAME_S)
+        self._socket = own
+        command = [sys.executable, "-c", _WORKER, str(its.fileno()), *sys.path]
+        try:
+            with its:
+                self._process = subprocess.Popen(  # noqa: S603 - this very program
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=[its.fileno()],
+                    start_new_session=True,
+                )
+            _frame(own)
+        except (EOFError, OSError) as error:
+            self._end()
+            raise BlockingIOError(errno.EAGAIN, "no process that reads files can be begun") from error
+        return own
+
+
+def _frame(worker: socket.socket) -> tuple[bytes, bytes]:
+    kind, length = HEAD.unpack(_exactly(worker, HEAD.size))
+    if kind not in (ROWS, ERROR, DONE) or length > _FRAME_BYTES_MAX:
+        raise EOFError
+    return kind, _exactly(worker, length)
+
+
+def _exactly(worker: socket.socket, count: int) -> bytes:
+    found = bytearray(count)
+    view, at = memoryview(found), 0
+    while at < count:
+        more = worker.recv_into(view[at:])
+        if not more:
+            raise EOFError
+        at += more
+    return bytes(found)

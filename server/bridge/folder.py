@@ -1,0 +1,168 @@
+"""A folder as a feed: Parquet files in the order of their names, which are the offsets.
+
+A file that cannot be read is set aside under `NAME.refused`, where its writer finds it, and the feed goes
+on. One that cannot be set aside, because the folder must not be written to, is remembered and passed
+over. Only regular files are opened: whoever may write into the folder could have the server wait for a
+pipe, or read what somebody else may not, by a link.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from feeds.bounds import UnreadableError
+from server.bridge.file_reader import FileReader
+from server.bridge.portion import ROWS_MAX, Portion, described, shown
+
+_FILES = "files"
+"""The only stream of a folder."""
+
+_SUFFIX = ".parquet"
+_REFUSED = ".refused"
+_NAMES_MAX = 1_000
+"""Tried for a file that is set aside beside others of its name."""
+
+_PASSING = frozenset(
+    {errno.EINTR, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.ESTALE}
+)
+"""Errors of the system that are none of the file, which is tried again."""
+
+
+class TakenFolder:
+    """Files of a folder.
+
+    Parameters
+    ----------
+    folder
+        Where they are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.streams: tuple[str, ...] = (_FILES,)
+        self._folder = folder
+        self._reader = FileReader()
+        self._passed_over: set[str] = set()
+        """Names of files that cannot be read, and cannot be set aside."""
+
+    def begin(self, stream: str) -> str:  # noqa: ARG002 - there is one
+        """Return what comes before every name."""
+        return ""
+
+    def next(
+        self,
+        stream: str,  # noqa: ARG002
+        after: str,
+        wait_s: float,  # noqa: ARG002 - the caller looks again
+    ) -> Iterator[Portion]:
+        """Yield the rows of the next file: all but its last ones with the offset before it."""
+        name = self._first(after)
+        if name is None:
+            return
+        try:
+            with _opened(self._folder / name) as file:
+                name.encode()  # it will be the offset
+                yield from _portions(self._reader.portions(file), after, name)
+        except FileNotFoundError:
+            pass  # it has gone since the folder was looked through
+        except UnreadableError as error:
+            yield self._set_aside(name, after, str(error))
+        except UnicodeEncodeError:
+            yield self._set_aside(name, after, "its name is no text in UTF-8")
+        except OSError as error:
+            if error.errno in _PASSING:
+                raise
+            yield self._set_aside(name, after, f"it cannot be read ({described(error)})")
+        except Exception as error:  # noqa: BLE001 - whatever the libraries make of what others wrote
+            yield self._set_aside(name, after, f"it cannot be read ({described(error)})")
+
+    def close(self) -> None:
+        """End the process that reads files."""
+        self._reader.close()
+
+    def _first(self, after: str) -> str | None:
+        """Return the first name behind another. O(files)."""
+        names = (
+            entry.name
+            for entry in os.scandir(self._folder)
+            if entry.name > after
+            and entry.name.endswith(_SUFFIX)
+            and entry.name[0] not in "._"
+            and entry.name not in self._passed_over
+        )
+        return min(names, default=None)
+
+    def _set_aside(self, name: str, after: str, reason: str) -> Portion:
+        """Rename a file that cannot be read; pass it over for good if that is not possible."""
+        path = self._folder / name
+        try:
+            fresh = _renamed(path)
+        except OSError as error:
+            self._passed_over.add(name)
+            said = f"file {shown(name)} is passed over, not set aside ({described(error)}): {reason}"
+            return Portion(name if _is_text(name) else after, [], said)
+        return Portion(after, [], f"file {shown(name)} is set aside as {shown(fresh.name)}: {reason}")
+
+
+def _portions(batches: Iterator[pa.RecordBatch], after: str, name: str) -> Iterator[Portion]:
+    """Yield portions of a file, the last one with its name as the offset."""
+    last: pa.RecordBatch | None = None
+    for batch in batches:
+        for start in range(0, batch.num_rows, ROWS_MAX):
+            if last is not None:
+                yield Portion(after, last.to_pylist())
+            last = batch.slice(start, ROWS_MAX)
+    yield Portion(name, [] if last is None else last.to_pylist())
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a regular file, and nothing else.
+
+    Raises
+    ------
+    UnreadableError
+        If it is something else.
+    OSError
+        If it cannot be opened.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENODEV):
+            raise UnreadableError("it is no regular file") from None
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise UnreadableError("it is no regular file")
+        yield file
+
+
+def _renamed(path: Path) -> Path:
+    """Rename a file to a name that nothing has; return that."""
+    for number in count(1):
+        fresh = path.with_name(f"{path.name}{_REFUSED}{'' if number == 1 else f'-{number}'}")
+        if number > _NAMES_MAX:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(fresh))
+        if not os.path.lexists(fresh):
+            break
+    path.rename(fresh)
+    return fresh
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name can be noted."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

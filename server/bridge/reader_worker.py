@@ -1,0 +1,55 @@
+"""The process that decodes files of a feed. It is given open files, and gives back rows.
+
+Frames, each a letter and the length of what follows: `R` rows as a record batch of Arrow's with the
+schema of messages, `E` why the file cannot be read, in words of ours, and `D` that all has been read.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import struct
+
+from feeds.bounds import UnreadableError
+from server.bridge.parquet_file import portions
+from server.bridge.portion import described
+
+HEAD = struct.Struct("<cI")
+ROWS, ERROR, DONE = b"R", b"E", b"D"
+FILE = b"F"
+
+_MEMORY_MAX = 4 * 1024**3
+"""Bytes of the process: what it is asked to read comes to less than half of that."""
+
+
+def main(descriptor: int) -> None:
+    """Read files until nobody sends any more."""
+    # Who ends a service may signal all of its processes. This one ends when the server closes its end.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_MAX, _MEMORY_MAX))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with socket.socket(fileno=descriptor) as parent:
+        _send(parent, DONE, b"")  # it is there
+        while True:
+            _, files, _, _ = socket.recv_fds(parent, len(FILE), 1)
+            if not files:
+                return
+            with os.fdopen(files[0], "rb") as file:
+                try:
+                    for rows in portions(file):
+                        _send(parent, ROWS, rows.serialize().to_pybytes())
+                except UnreadableError as error:
+                    _send(parent, ERROR, str(error).encode())
+                except (BrokenPipeError, ConnectionError):
+                    return
+                except Exception as error:  # noqa: BLE001 - whatever the libraries make of it
+                    _send(parent, ERROR, f"it cannot be read ({described(error)})".encode())
+                else:
+                    _send(parent, DONE, b"")
+
+
+def _send(parent: socket.socket, kind: bytes, data: bytes) -> None:
+    parent.sendall(HEAD.pack(kind, len(data)) + data)

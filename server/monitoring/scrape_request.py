@@ -1,0 +1,115 @@
+"""A request for metrics: the head of an HTTP request, read strictly, and who may have sent it.
+
+A browser that is shown a page of somebody else's may ask ports of its own machine, and read the answers
+if a name of theirs leads here: the Host header then has that name. So a port on the loopback interface
+answers to names of the loopback interface alone.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+HEAD_BYTES_MAX = 8 * 1024
+"""Of a request without its body, which there is none of."""
+
+_HEADERS_MAX = 100
+_PARTS = len(("GET", "/metrics", "HTTP/1.1"))
+
+
+class Scrape(NamedTuple):
+    """What is asked for.
+
+    Parameters
+    ----------
+    is_head
+        Whether the answer has no body.
+    names
+        Of the metrics that are wanted; empty for all.
+    accept
+        The forms in which they are.
+    is_gzip
+        Whether they may be compressed.
+    """
+
+    is_head: bool
+    names: tuple[str, ...]
+    accept: str
+    is_gzip: bool
+
+
+class BadRequestError(Exception):
+    """A request is refused.
+
+    Parameters
+    ----------
+    status
+        Its status line.
+    """
+
+    def __init__(self, status: str) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def scrape_from(head: bytes, *, is_local: bool) -> Scrape:
+    """Read the head of a request, up to the empty line.
+
+    Parameters
+    ----------
+    head
+        Its bytes.
+    is_local
+        Whether it must be for a name of the loopback interface.
+
+    Raises
+    ------
+    BadRequestError
+        If it is none, or must not be answered.
+    """
+    first, *lines = head.decode("latin-1").split("\r\n")
+    parts = first.split(" ")
+    if len(parts) != _PARTS or not parts[2].startswith("HTTP/1."):
+        raise BadRequestError("400 Bad Request")
+    method, target, _ = parts
+    if method not in ("GET", "HEAD"):
+        raise BadRequestError("405 Method Not Allowed")
+    headers = _headers([line for line in lines if line])
+    if is_local and not _is_local(headers.get("host", "localhost")):
+        raise BadRequestError("421 Misdirected Request")
+    try:
+        query = parse_qs(urlsplit(target).query, max_num_fields=_HEADERS_MAX)
+    except ValueError:
+        raise BadRequestError("400 Bad Request") from None
+    return Scrape(
+        method == "HEAD",
+        tuple(query.get("name[]", ())),
+        headers.get("accept", ""),
+        "gzip" in headers.get("accept-encoding", ""),
+    )
+
+
+def _headers(lines: list[str]) -> dict[str, str]:
+    """Return headers by their names in small letters."""
+    if len(lines) > _HEADERS_MAX:
+        raise BadRequestError("431 Request Header Fields Too Large")
+    found: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        name = name.lower()
+        if not colon or not name or name != name.strip() or (name == "host" and name in found):
+            raise BadRequestError("400 Bad Request")
+        found[name] = value.strip()
+    return found
+
+
+def _is_local(host: str) -> bool:
+    """Whether a Host header has a name of the loopback interface."""
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.rpartition(":")[0] or host
+    if name.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

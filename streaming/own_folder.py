@@ -1,0 +1,56 @@
+"""Folders and files of a job that nobody else may read or change."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+_FOLDER, _FILE = 0o700, 0o600
+_OTHERS = 0o077
+
+
+class OwnFolderError(Exception):
+    """A folder is not this user's alone, so what lies in it cannot be trusted."""
+
+
+def own_folder(path: Path) -> Path:
+    """Make a folder for this user alone, or find that it is one; return its path.
+
+    Folders on the way to it must be there.
+
+    Raises
+    ------
+    OwnFolderError
+        If it is a link, is somebody else's, or may be read or changed by others; or if others could
+        rename it, since the folder around it is theirs, or may be written to by all and is not sticky.
+    """
+    around = path.parent.stat()
+    if around.st_mode & stat.S_IWOTH and not around.st_mode & stat.S_ISVTX:
+        raise OwnFolderError(f"{path.parent} may be written to by all users, must be sticky or private")
+    if around.st_uid not in (0, os.geteuid()):
+        raise OwnFolderError(
+            f"{path.parent} belongs to user {around.st_uid}, must be this user's or the system's"
+        )
+    with suppress(FileExistsError):
+        path.mkdir(mode=_FOLDER)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise OwnFolderError(f"{path} must be a folder, and no link to one: remove it")
+    if found.st_uid != os.geteuid():
+        raise OwnFolderError(f"{path} belongs to user {found.st_uid}, must be this user's: remove it")
+    if found.st_mode & _OTHERS:
+        mode = stat.S_IMODE(found.st_mode)
+        raise OwnFolderError(f"{path} has mode {mode:04o}, must have 0700: others may have changed it")
+    return path
+
+
+def write_own(path: Path, text: str) -> None:
+    """Write a file that only this user can read, whole or not at all."""
+    path.parent.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
+    fresh = path.with_suffix(".fresh")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE), "w") as file:
+        file.write(text)
+    fresh.rename(path)

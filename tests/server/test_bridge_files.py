@@ -1,0 +1,202 @@
+"""Files of the inlet that are bad in some way: set aside and named once, and nothing of them is taken."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from feeds.schemas import MESSAGES
+from server.bridge import folder as folders
+from server.bridge.folder import TakenFolder
+from server.bridge.parquet_file import portions
+from server.bridge.portion import Portion
+from tests.fuzz.feeds import FILES
+from tests.support.bad_files import BOMBS, CHEAP, FORGED, PRIVATE, Make, row, write_rows
+
+_MEMORY_MAX = 300_000_000
+"""Bytes of Arrow while a bomb is read; each would come to some gigabytes, or nearly one."""
+
+
+def read(source: TakenFolder, after: str = "") -> list[Portion]:
+    return list(source.next("files", after, 0.0))
+
+
+@pytest.mark.parametrize("make", CHEAP, ids=lambda make: make.__name__)
+def test_a_bad_file_is_set_aside_and_the_feed_goes_on(tmp_path: Path, make: Make) -> None:
+    write_rows(tmp_path / "a.parquet", [row(1)])
+    make(tmp_path / "b.parquet")
+    write_rows(tmp_path / "c.parquet", [row(2)])
+    source = TakenFolder(tmp_path)
+    (first,) = read(source)
+    (second,) = read(source, first.offset)
+    assert not second.rows
+    assert second.offset == first.offset == "a.parquet"
+    assert second.passed_over.startswith("file 'b.parquet' is set aside as 'b.parquet.refused': ")
+    assert PRIVATE not in second.passed_over
+    assert os.path.lexists(tmp_path / "b.parquet.refused")
+    (third,) = read(source, second.offset)
+    assert [one["object_id"] for one in third.rows] == [2]
+    assert read(source, third.offset) == []
+
+
+@pytest.mark.parametrize("make", BOMBS, ids=lambda make: make.__name__)
+def test_a_bomb_is_refused_in_little_memory(
+    tmp_path: Path, make: Make, arrow_memory: Callable[[], pa.MemoryPool]
+) -> None:
+    make(tmp_path / "b.parquet")
+    assert (tmp_path / "b.parquet").stat().st_size < 3_000_000
+    pool = arrow_memory()
+    (found,) = read(TakenFolder(tmp_path))
+    assert "is set aside as 'b.parquet.refused': " in found.passed_over
+    assert " must " in found.passed_over
+    assert pool.max_memory() < _MEMORY_MAX
+
+
+@pytest.fixture
+def arrow_memory() -> Iterator[Callable[[], pa.MemoryPool]]:
+    """What has Arrow count from when it is called, and forget that at the end."""
+    before = pa.default_memory_pool()
+
+    def counted() -> pa.MemoryPool:
+        pool = pa.proxy_memory_pool(before)
+        pa.set_memory_pool(pool)
+        return pool
+
+    yield counted
+    pa.set_memory_pool(before)
+
+
+def test_a_flipped_bit_in_the_end_of_a_file_ends_nothing_but_its_reader(tmp_path: Path) -> None:
+    """Each of these has pyarrow 26 call `abort` when the metadata of a column is looked at."""
+    (whole, *_), source = FILES.seeds(), TakenFolder(tmp_path)
+    said = []
+    for at, bit in ((783, 0), (797, 0), (849, 0), (1086, 6)):
+        flipped = bytearray(whole)
+        flipped[at] ^= 1 << bit
+        (tmp_path / "b.parquet").write_bytes(flipped)
+        said += [one.passed_over for one in read(source)]
+    assert all("b.parquet.refused" in one for one in said)
+    assert any("it has ended the process that reads files" in one for one in said)
+    (tmp_path / "b.parquet").write_bytes(whole)
+    (found,) = read(source)
+    assert len(found.rows) == 6
+    source.close()
+
+
+def test_a_name_forges_no_line_of_the_log(tmp_path: Path) -> None:
+    (tmp_path / f"b\n{FORGED}.parquet").write_bytes(b"x")
+    (found,) = read(TakenFolder(tmp_path))
+    assert "\n" not in found.passed_over
+    assert f"file 'b\\n{FORGED}.parquet' is set aside" in found.passed_over
+
+
+def test_a_name_that_is_no_text_is_set_aside(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/b\xff.parquet"
+    write_rows(tmp_path / "x", [row(1)])
+    (tmp_path / "x").rename(os.fsdecode(name))
+    (found,) = read(TakenFolder(tmp_path))
+    assert found.offset == ""
+    assert found.passed_over.encode().endswith(b"its name is no text in UTF-8")
+    assert os.path.lexists(name + b".refused")
+
+
+def test_what_was_set_aside_before_is_kept(tmp_path: Path) -> None:
+    source = TakenFolder(tmp_path)
+    for content in (b"1", b"2"):
+        (tmp_path / "b.parquet").write_bytes(content)
+        read(source)
+    assert (tmp_path / "b.parquet.refused").read_bytes() == b"1"
+    assert (tmp_path / "b.parquet.refused-2").read_bytes() == b"2"
+
+
+@pytest.mark.parametrize("name", ["b.parquet", "b\udcff.parquet"])
+def test_what_cannot_be_set_aside_is_passed_over_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As in a folder that must not be written to, which does not keep root from it."""
+
+    def rename(self: Path, _target: Path) -> Path:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
+
+    monkeypatch.setattr(Path, "rename", rename)
+    (tmp_path / name).write_bytes(b"no Parquet")
+    write_rows(tmp_path / "c.parquet", [row(2)])
+    source = TakenFolder(tmp_path)
+    after, refused, rows = "", [], []
+    for _ in range(3):
+        for one in read(source, after):
+            after, rows = one.offset, rows + one.rows
+            refused += [one] if one.passed_over else []
+    assert [one["object_id"] for one in rows] == [2]
+    ((offset, _, said),) = refused
+    assert "is passed over, not set aside (Read-only file system): it" in said
+    # What can be noted is, so that the next start does not look at it again.
+    assert offset == ("" if "\udcff" in name else name)
+
+
+def test_a_fault_of_the_system_is_none_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_path: Path) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    write_rows(tmp_path / "b.parquet", [row(1)])
+    source = TakenFolder(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(folders, "_opened", full)
+        with pytest.raises(OSError, match="Too many open files"):
+            read(source)
+    assert [one["object_id"] for one in read(source)[0].rows] == [1]
+
+
+def test_rows_come_in_portions_and_the_last_one_has_the_name(tmp_path: Path) -> None:
+    rows = [row(number, keywords=["a", None], ttl_ms=None) for number in range(5_001)]
+    pq.write_table(pa.Table.from_pylist(rows, MESSAGES), tmp_path / "b.parquet", row_group_size=700)
+    found = read(TakenFolder(tmp_path), "a")
+    assert max(len(one.rows) for one in found) == folders.ROWS_MAX
+    assert [one.offset for one in found] == ["a"] * (len(found) - 1) + ["b.parquet"]
+    assert [one for portion in found for one in portion.rows] == rows
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_whatever_writers_make_of_rows_is_read(tmp_path: Path, compression: str, version: str) -> None:
+    rows = [
+        row(number, payload=bytes([number % 256]) * (number % 50), keywords=[f"w{number % 999}", None])
+        for number in range(3_000)
+    ]
+    table = pa.Table.from_pylist([*rows, row(7, keywords=[], payload=None)], MESSAGES)
+    for number, options in enumerate(
+        (
+            {},
+            {"use_dictionary": False},
+            {"data_page_size": 100},
+            {"dictionary_pagesize_limit": 100, "data_page_size": 500},
+        )
+    ):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(table, path, compression=compression, data_page_version=version, **options)
+        with path.open("rb") as file:
+            assert pa.Table.from_batches(portions(file)).to_pylist() == table.to_pylist()
+
+
+def test_columns_may_be_missing_in_another_order_and_of_other_types(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "more": [b"x"],
+            "keywords": pa.array([["a"]], pa.large_list(pa.large_string())),
+            "time_ms": pa.array([5], pa.int32()),
+            "object_id": pa.array([1], pa.uint16()),
+            "action": pa.array(["publish"]).dictionary_encode(),
+        }
+    )
+    pq.write_table(table, tmp_path / "b.parquet")
+    ((found,),) = [one.rows for one in read(TakenFolder(tmp_path))]
+    expected = dict.fromkeys(MESSAGES.names) | {"keywords": ["a"], "time_ms": 5}
+    assert found == expected | {"object_id": 1, "action": "publish"}
