@@ -102,7 +102,7 @@ def checked_object(new: NewObject, limits: Limits, frame: Frame, field: str) -> 
 
 def checked_objects(objects: Sequence[NewObject], limits: Limits, frame: Frame) -> list[NewObject]:
     """Normalise the objects of one request: 1 to `objects_per_request_max`, keys all different."""
-    _check_count(len(objects), "objects", limits.objects_per_request_max)
+    check_count(len(objects), "objects", limits.objects_per_request_max)
     checked = [checked_object(new, limits, frame, f"objects[{i}]") for i, new in enumerate(objects)]
     seen: set[str] = set()
     for i, new in enumerate(checked):
@@ -117,10 +117,11 @@ def checked_objects(objects: Sequence[NewObject], limits: Limits, frame: Frame) 
 def check_named_count(ids: Sequence[int], keys: Sequence[str], limits: Limits) -> None:
     """Verify that a request names 1 to `objects_per_request_max` objects, by ids and keys together."""
     field = "ids and keys" if ids and keys else "keys" if keys else "ids"
-    _check_count(len(ids) + len(keys), field, limits.objects_per_request_max)
+    check_count(len(ids) + len(keys), field, limits.objects_per_request_max)
 
 
-def _check_count(count: int, field: str, count_max: int) -> None:
+def check_count(count: int, field: str, count_max: int) -> None:
+    """Verify that a request has something, and not too much."""
     if not 1 <= count <= count_max:
         raise RefusalError(
             Reason.TOO_MANY if count else Reason.INVALID_FIELD,

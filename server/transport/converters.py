@@ -20,6 +20,7 @@ from safe_region.frame import Frame
 from safe_region.ground import ground_distance_m
 from server import session as s
 from server.commands import command as c
+from server.commands.validation import check_count
 from server.core.matching_service import Ranked
 from server.errors import Reason, RefusalError
 from server.limits import Limits
@@ -51,6 +52,18 @@ def new_object_from(message: objects_pb2.NewObject, field: str) -> NewObject:
         return NewObject(0.0, 0.0, *said, area_from(message.area, f"{field}.area"))
     lon, lat = position_from(message.position, f"{field}.position", present=message.HasField("position"))
     return NewObject(lon, lat, *said)
+
+
+def objects_from(message: publisher_service_pb2.PublishRequest, limits: Limits) -> tuple[NewObject, ...]:
+    """Read the objects of a request: so many are looked at, and no more.
+
+    Raises
+    ------
+    RefusalError
+        TOO_MANY, or naming the field that is missing.
+    """
+    check_count(len(message.objects), "objects", limits.objects_per_request_max)
+    return tuple(new_object_from(one, f"objects[{i}]") for i, one in enumerate(message.objects))
 
 
 def retract_from(message: publisher_service_pb2.RetractRequest, caller: Principal) -> c.Retract:

@@ -118,10 +118,8 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         note = self._command_loop.coordinator.counters.measures.publication_us.note
         try:
             caller.account.require(len(message.objects))
-            objects = [
-                converters.new_object_from(one, f"objects[{i}]") for i, one in enumerate(message.objects)
-            ]
-            command = c.Publish(tuple(objects), caller)
+            limits = self._command_loop.coordinator.limits
+            command = c.Publish(converters.objects_from(message, limits), caller)
             ids = await self._command_loop.submit(command)
         except RefusalError as error:
             return error

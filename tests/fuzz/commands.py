@@ -182,10 +182,7 @@ def command_of(message: object, caller: Principal) -> c.Command:  # noqa: PLR091
     """Read the command of a call."""
     match message:
         case publisher_service_pb2.PublishRequest():
-            objects = [
-                converters.new_object_from(one, f"objects[{i}]") for i, one in enumerate(message.objects)
-            ]
-            return c.Publish(tuple(objects), caller)
+            return c.Publish(converters.objects_from(message, LIMITS), caller)
         case publisher_service_pb2.RetractRequest():
             return converters.retract_from(message, caller)
         case device_service_pb2.ForgetDeviceRequest():

@@ -10,17 +10,18 @@ from google.protobuf.message import DecodeError
 from nearcast.v1 import device_service_pb2, publisher_service_pb2
 from server.commands import command as c
 from server.commands.acceptor import Accepted, Acceptor
-from server.commands.plan import Plan
+from server.commands.plan import Plan, slices
 from server.commands.planner import Planner
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
-from server.errors import Reason, RefusalError
+from server.errors import RefusalError
 from server.limits import Limits
 from server.principal import Principal, Role
 from server.session import Outbox
 from server.transport import converters
 from server.transport.event_encoder import EventEncoder
 from server.transport.specs import spec_from
+from server.transport.wire_walk import MessageTypes, Walker
 from tests.fuzz import cost_messages as messages
 from tests.fuzz.commands import FRAME, Answer, commands_of, device_commands
 from tests.fuzz.cost_messages import DEVICE, FLEET, HELLO, NAME, OBJECTS, PUBLISH, RETRACT, SEARCH
@@ -32,25 +33,31 @@ class Kind(NamedTuple):
     """What is sent where."""
 
     message: type
-    bytes_max: int
-    """What the transport takes from who may send it."""
+    walker: Walker
+
+    @property
+    def bytes_max(self) -> int:
+        """What the transport takes."""
+        return self.walker.bound.bytes_max
+
+
+def _kind(message: type, method: str) -> Kind:
+    return Kind(message, MessageTypes(LIMITS).walker(message.DESCRIPTOR, method))
 
 
 KINDS = {
-    HELLO: Kind(device_service_pb2.AttachRequest, LIMITS.request_bytes_max),
-    DEVICE: Kind(device_service_pb2.AttachRequest, LIMITS.request_bytes_max),
-    FLEET: Kind(device_service_pb2.AttachFleetRequest, LIMITS.message_bytes_max),
-    SEARCH: Kind(device_service_pb2.SearchRequest, LIMITS.request_bytes_max),
-    PUBLISH: Kind(publisher_service_pb2.PublishRequest, LIMITS.message_bytes_max),
-    RETRACT: Kind(publisher_service_pb2.RetractRequest, LIMITS.message_bytes_max),
+    HELLO: _kind(device_service_pb2.AttachRequest, "Attach"),
+    DEVICE: _kind(device_service_pb2.AttachRequest, "Attach"),
+    FLEET: _kind(device_service_pb2.AttachFleetRequest, "AttachFleet"),
+    SEARCH: _kind(device_service_pb2.SearchRequest, "Search"),
+    PUBLISH: _kind(publisher_service_pb2.PublishRequest, "Publish"),
+    RETRACT: _kind(publisher_service_pb2.RetractRequest, "Retract"),
 }
 CALLER = Principal(NAME, frozenset(Role))
 
 
 def request_of(kind: int, data: bytes) -> object:
     """Do what the transport does with the bytes of a message before anybody looks at its fields.
-
-    Whatever bounds a message by its size or its structure belongs in front of the parser here, too.
 
     Raises
     ------
@@ -59,13 +66,7 @@ def request_of(kind: int, data: bytes) -> object:
     DecodeError
         If it cannot be parsed.
     """
-    if len(data) > KINDS[kind].bytes_max:
-        raise RefusalError(
-            Reason.INVALID_FIELD,
-            "request",
-            f"{len(data)} bytes",
-            f"at most {KINDS[kind].bytes_max} bytes",
-        )
+    KINDS[kind].walker.verify(data)
     return KINDS[kind].message.FromString(data)
 
 
@@ -161,7 +162,8 @@ class World:
         self.operation_count += 1
         if decision.publication is not None:
             self.operation_count += len(decision.publication.fresh) - 1
-            coordinator.publish(decision.publication.fresh, decision.publication.replaced)
+            for fresh, replaced in slices([decision.publication], OBJECTS):
+                coordinator.publish(fresh, replaced)
         coordinator.evaluate(batch)
         coordinator.late_mutations.clear()
 

@@ -117,7 +117,6 @@ def test_what_is_as_it_should_be_costs_little(meter, seed):
     meter.check(*costs.sent(seed))
 
 
-@pytest.mark.xfail(strict=True, reason="messages are not bounded before they are parsed yet")
 def test_what_grows_costs_little(meter):
     chance = random.Random(1)
     for number in range(200):
@@ -125,7 +124,6 @@ def test_what_grows_costs_little(meter):
         meter.check(*costs.sent(bytes([kind]) + chance.randbytes(20)))
 
 
-@pytest.mark.xfail(strict=True, reason="messages are not bounded before they are parsed yet")
 @pytest.mark.parametrize("name", COSTLY)
 def test_what_has_held_up_others_does_so_no_more(meter, name):
     meter.check(*costs.sent(COSTLY[name]))
