@@ -40,7 +40,7 @@ class Quota:
     operations_per_s: float = math.inf
     streams_max: float = math.inf
     time_share: float = math.inf
-    """Of the time of the event loop."""
+    """Of the time of the event loop; 1 or more is no limit."""
     calls_max: float = math.inf
     """Calls under way, beside streams."""
     weight: float = 1.0
@@ -129,7 +129,8 @@ class Account:
         self.tenant = tenant
         self.weight = quota.weight
         self._operations = Bucket(quota.operations_per_s, clock)
-        self._time = Bucket(quota.time_share * _US_PER_S, clock)
+        share = quota.time_share if quota.time_share < 1.0 else math.inf
+        self._time = Bucket(share * _US_PER_S, clock)
         is_limited = self._operations.is_limited or self._time.is_limited
         self.is_limited: bool = is_limited or (tenant is not None and tenant.is_limited)
         self.stream_count = 0

@@ -219,7 +219,8 @@ class ServerSettings(BaseSettings):
         0.05,
         gt=0.0,
         le=1.0,
-        description="Share of the time of the server's one loop that a device may use, on average.",
+        description="Share of the time of the server's one loop that a device may use, on average; "
+        "1 for any.",
     )
     gateway_share: float = Field(1.0, gt=0.0, le=1.0, description="The same of a gateway.")
     publisher_share: float = Field(1.0, gt=0.0, le=1.0, description="The same of a publisher.")

@@ -47,11 +47,12 @@ class Charges:
         if entry.account is not UNLIMITED:
             self._charge(entry.account, entry.cost_us, time.monotonic())
 
-    def carried_out(self, entries: Iterable[Entry], took_us: float, factor: Factor) -> None:
-        """Correct what was charged for commands by what they took together."""
+    def carried_out(self, entries: Iterable[Entry], took_us: float, factor: Factor | None = None) -> None:
+        """Correct what was charged for commands by what they took together; let estimates follow it."""
         charged = [entry for entry in entries if entry.cost_us]
         estimated_us = sum(entry.cost_us for entry in charged)
-        factor.note(estimated_us, took_us)
+        if factor is not None:
+            factor.note(estimated_us, took_us)
         if estimated_us <= 0.0:
             return
         correction, now_s = took_us / estimated_us - 1.0, time.monotonic()

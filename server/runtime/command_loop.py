@@ -357,7 +357,9 @@ class CommandLoop:
                 self._planner.give_back(decisions)
                 decisions = [_unless_durable(plan) for plan in decisions]
         took_us += await self._apply(entries, decisions)
-        self.charges.carried_out(entries, took_us, self._costs.publication)
+        is_all_published = all(isinstance(entry.command, c.Publish | c.TakeIn) for entry in entries)
+        factor = self._costs.publication if is_all_published else None
+        self.charges.carried_out(entries, took_us, factor)
         self._queue.done(entries)
 
     def _planned(self, taken: Sequence[Entry]) -> tuple[list[Entry], list[Decision], list[Entry]]:

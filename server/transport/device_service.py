@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
@@ -15,9 +16,10 @@ from server.commands import command as c
 from server.commands.validation import checked_report
 from server.errors import Reason, RefusalError
 from server.principal import Principal, local_name
+from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
-from server.session import Event, GoAway, Outbox, RefusedCommand, Rejection
+from server.session import Event, GoAway, Outbox, RefusedCommand, Rejection, VersionedDelta
 from server.transport import converters
 from server.transport.admission import Admission, Context, supports_go_away
 from server.transport.door import principal
@@ -43,6 +45,12 @@ _COMMANDS = {
     _REQUEST.REPORT_FIELD_NUMBER: RefusedCommand.REPORT,
 }
 """Commands that may be long, by the number of their field."""
+
+
+_ADDED_MAX = 2_000
+_ADDED_FREE = 64
+_ADDED_US = 1.5
+"""Objects in the deltas of a message: at most, what is not charged, and what one takes to write."""
 
 
 _Write = Callable[[Sequence[tuple[str, Event]]], Awaitable[None]]
@@ -71,11 +79,12 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         self, _requests: AsyncIterator[device_service_pb2.AttachRequest], context: Context
     ) -> None:
         """Carry one device."""
-        encoder = self._encoder
+        encoder, account = self._encoder, principal().account
 
         async def write(events: Sequence[tuple[str, Event]]) -> None:
-            for _, event in events:
-                await context.write(encoder.response(event))
+            for one in events:
+                _charge(account, (one,))
+                await context.write(encoder.response(one[1]))
 
         await self._serve(context, write, self._read_one, single=True)
 
@@ -85,10 +94,12 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         context: Context,
     ) -> None:
         """Carry many devices."""
-        encoder = self._encoder
+        encoder, account = self._encoder, principal().account
 
         async def write(events: Sequence[tuple[str, Event]]) -> None:
-            await context.write(encoder.fleet_response(events))
+            for some in _portions(events):
+                _charge(account, some)
+                await context.write(encoder.fleet_response(some))
 
         await self._serve(context, write, self._read_fleet, single=False)
 
@@ -330,6 +341,28 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 repr(local_name(hello_id)),
                 f"the entry's, {local_name(device_id)!r}",
             )
+
+
+def _portions(events: Sequence[tuple[str, Event]]) -> Iterator[Sequence[tuple[str, Event]]]:
+    """Yield events in messages that take a few milliseconds to write."""
+    begin = size = 0
+    for i, (_, event) in enumerate(events):
+        more = len(event.delta.add) if isinstance(event, VersionedDelta) else 0
+        if size + more > _ADDED_MAX and i > begin:
+            yield events[begin:i]
+            begin, size = i, 0
+        size += more
+    if begin < len(events):
+        yield events[begin:]
+
+
+def _charge(account: Account, events: Sequence[tuple[str, Event]]) -> None:
+    """Charge whose stream it is for writing large deltas; small ones are part of what a report costs."""
+    if not account.is_limited:
+        return
+    added = sum(len(event.delta.add) for _, event in events if isinstance(event, VersionedDelta))
+    if added > _ADDED_FREE:
+        account.charge(_ADDED_US * added, time.monotonic())
 
 
 async def _slow_down(caller: Principal, count: int) -> None:

@@ -70,7 +70,7 @@ UNUSABLE = [
 ]
 
 
-@pytest.mark.parametrize("entry", UNUSABLE, ids=str)
+@pytest.mark.parametrize("entry", UNUSABLE, ids=range(len(UNUSABLE)))
 def test_a_key_that_cannot_be_used_is_passed_over_and_the_others_are_used(tmp_path, caplog, entry):
     path = tmp_path / "keys.json"
     path.write_text(json.dumps({"keys": [entry, PUBLIC]}))
