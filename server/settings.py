@@ -217,16 +217,16 @@ class ServerSettings(BaseSettings):
     )
     device_share: float = Field(
         0.05,
-        gt=0.0,
+        ge=0.001,
         le=1.0,
         description="Share of the time of the server's one loop that a device may use, on average; "
         "1 for any.",
     )
-    gateway_share: float = Field(1.0, gt=0.0, le=1.0, description="The same of a gateway.")
-    publisher_share: float = Field(1.0, gt=0.0, le=1.0, description="The same of a publisher.")
-    operator_share: float = Field(0.25, gt=0.0, le=1.0, description="The same of an operator.")
+    gateway_share: float = Field(1.0, ge=0.001, le=1.0, description="The same of a gateway.")
+    publisher_share: float = Field(1.0, ge=0.001, le=1.0, description="The same of a publisher.")
+    operator_share: float = Field(0.25, ge=0.001, le=1.0, description="The same of an operator.")
     tenant_share: float = Field(
-        1.0, gt=0.0, le=1.0, description="The same of all callers of a tenant together."
+        1.0, ge=0.001, le=1.0, description="The same of all callers of a tenant together."
     )
     publisher_objects_max: int = Field(
         1_000_000, ge=0, description="Live objects of a publisher; 0 for any number."

@@ -19,7 +19,7 @@ from server.core.location_requests import LocationRequests
 from server.core.matching_service import MatchingService, Retrieved
 from server.core.object_keys import ObjectKeys
 from server.core.object_table import RemovedObject
-from server.core.specs.windows import decoded_window
+from server.core.specs.windows import stored_window
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError
 from server.limits import Limits
@@ -126,7 +126,7 @@ class Coordinator:
             self.subscription_counts.update(map(tenant_of, subscriptions.device_ids))
             if self.matching.window_count:
                 for device_id, spec in zip(subscriptions.device_ids, subscriptions.specs, strict=True):
-                    self._count_window(tenant_of(device_id), decoded_window(spec), 1)
+                    self._count_window(tenant_of(device_id), stored_window(spec), 1)
 
     def advance(self, now_ms: int) -> int:
         """Set the time. What expires leaves mutations in `late_mutations`.

@@ -7,7 +7,7 @@ same, calls whatever a file names.
     {"root": 0, "nodes": [["object", "engine.engine:Engine", {"now_ms": 7, "objects": [1]}], ...]}
 
 Numbers, texts, truth values and null are themselves; a list of one number refers to a node, so that what
-is shared is shared again, and rings are rings. A node is one of
+is shared is shared again, and rings are rings. Scalars of numpy become Python's. A node is one of
 
     ["list", items]  ["tuple", items]  ["set", items]  ["dict", keys, values]
     ["object", class, attributes]  ["named", class, items]  ["member", class, name]  ["class", class]
@@ -87,6 +87,8 @@ class _Encoder:
         """Return what stands for a value."""
         if type(value) in _PLAIN:
             return value
+        if isinstance(value, np.generic):
+            return self.form(value.item())
         number = self._known.get(id(value))
         if number is None:
             number = self._known[id(value)] = len(self.nodes)

@@ -14,7 +14,6 @@ from bench.neighbours.http2 import RawConnection, header_block
 from bench.neighbours.rows import BOUNDS, exceeded
 from bench.neighbours.summaries import recovery_s, summary
 from nearcast.v1 import device_service_pb2, publisher_service_pb2
-from server.limits import Limits
 
 SMALL = ["--rounds=1", "--objects=300"]
 SECONDS = ["--seconds", "0.3", "0.5", "0.5"]
@@ -42,7 +41,8 @@ def test_the_command_writes_rows_and_a_picture(run_bench):
         assert row["exceeded"] == exceeded(row)
         assert row["rss_mb_more"] >= row["rss_mb_more_after"]
         assert row["server_counts"]["reports_accepted"] > 0
-        assert row["acts_answered"] + row["acts_refused"] <= row["acts_sent"]
+        if row["variant"] != "health-watches":  # a stream may be refused before its request is sent
+            assert row["acts_answered"] + row["acts_refused"] <= row["acts_sent"]
 
 
 def test_tenants_that_behave_are_measured_beside_one_that_does_not(run_bench):
@@ -107,13 +107,12 @@ def test_messages_written_by_hand_are_what_they_are_called(monkeypatch):
     assert [one.request.SerializeToString() for one in entries] == requests
 
 
-def test_large_messages_are_just_within_what_a_caller_may_send():
-    limits = Limits()
+def test_large_messages_are_what_servers_took_before_they_bounded_messages_by_their_method():
     for make, most in (
-        (lambda: messages.report_of_one_id(1), limits.request_bytes_max),
-        (messages.search_of_clauses, limits.request_bytes_max),
-        (messages.publication_of_empty_objects, limits.message_bytes_max),
-        (messages.retraction_of_ids, limits.message_bytes_max),
+        (lambda: messages.report_of_one_id(1), 2**20),
+        (messages.search_of_clauses, 2**20),
+        (messages.publication_of_empty_objects, 2**25),
+        (messages.retraction_of_ids, 2**25),
     ):
         assert most - 300 < len(make()) <= most
 

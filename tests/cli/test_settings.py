@@ -20,7 +20,7 @@ FIELDS = ServerSettings.model_fields
 AREA = "14,35,15,36"
 FLAGS = {"tokens": "--dev-token", "tenants": "--tenant"}
 LISTS = tuple(FLAGS)
-SWITCHES = ("virtual_time", "insecure", "create", "accept_loss")
+SWITCHES = ("virtual_time", "insecure", "create", "accept_loss", "reflection")
 
 TEXTS = {
     "host": "127.0.0.2",
@@ -28,6 +28,7 @@ TEXTS = {
     "store": "elsewhere.db",
     "create": "true",
     "accept_loss": "true",
+    "reflection": "true",
     "virtual_time": "true",
     "inlet": "messages",
     "outlet": "redis://127.0.0.1:6379/0/feed",

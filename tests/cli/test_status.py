@@ -46,5 +46,5 @@ async def test_what_a_server_has_counted(tmp_path):
 def test_no_server():
     done = status("--server=localhost:1")
     assert done.returncode == 1
-    assert done.stderr.startswith("Error: UNAVAILABLE")
+    assert done.stderr.startswith("Error: the server cannot be reached: UNAVAILABLE")
     assert done.stdout == ""

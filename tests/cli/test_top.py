@@ -103,7 +103,7 @@ async def test_one_frame_and_a_picture_of_it(process, tmp_path):
 def test_no_server(command):
     done = run(*command.split())
     assert done.returncode == 1
-    assert done.stderr.startswith("Error: UNAVAILABLE")
+    assert done.stderr.startswith("Error: the server cannot be reached: UNAVAILABLE")
     assert done.stdout == ""
 
 

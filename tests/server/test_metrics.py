@@ -160,6 +160,9 @@ async def test_who_sends_a_byte_now_and_then_keeps_nobody_out_and_is_left(server
             await asyncio.sleep(0.01)
 
     dripping = asyncio.create_task(drip())
+    async with asyncio.timeout(30.0):
+        while not server._monitoring._metrics._callers:  # noqa: ASYNC110 - of another thread
+            await asyncio.sleep(0.01)
     monkeypatch.setattr(metrics_port, "_CALLER_S", 60.0)
     # While the first one is there.
     assert "nearcast_objects" in await asyncio.to_thread(fetched, server)

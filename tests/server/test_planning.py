@@ -245,7 +245,7 @@ def test_a_barrier_does_not_overtake_what_waits(planner):
     found = planner.plan_batch([publish("a"), publish("a", b"other"), c.Sync(), publish("b")])
     assert [plan is LATER for plan in found] == [False, True, True, True]
     found = planner.plan_batch([publish("a"), c.Sync(), publish("b")])
-    assert LATER not in found
+    assert [plan is LATER for plan in found] == [False, False, True], "and is the last of its batch"
 
 
 def test_each_publisher_has_keys_of_its_own(coordinator, planner):

@@ -24,12 +24,16 @@ from safe_region.region import RegionMode
 from safe_region.scoring import Similarity, distance_scale, text_weight
 from server.core.keyword_dictionary import KeywordDictionary
 from server.core.specs.checks import checked_keywords, require
-from server.core.specs.windows import check_window, lasts_of, require_known, window_of
+from server.core.specs.windows import (
+    LISTED_FIELDS,
+    check_window,
+    lasts_of,
+    listed_window,
+    require_known,
+    window_of,
+)
 from server.limits import Limits
-from server.model import NO_WINDOW, Reach, TopK, Window
-
-_FIELDS = 5
-"""Of every spec that is written; a window is behind them, and a scale behind that."""
+from server.model import NO_WINDOW, Reach, TopK
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -149,9 +153,9 @@ class TopKKind:
 
     def restore(self, handles: Ints, specs: Sequence[Any]) -> None:
         """Make many subscriptions known, parked; specs as `encoded` wrote them, read as JSON."""
-        windows = [Window(*spec[_FIELDS]) if len(spec) > _FIELDS else NO_WINDOW for spec in specs]
-        scales = [spec[_FIELDS + 1] if len(spec) > _FIELDS + 1 else 0.0 for spec in specs]
-        words, k, alpha, similarity, region = zip(*(spec[:_FIELDS] for spec in specs), strict=True)
+        windows = [listed_window(spec) for spec in specs]
+        scales = [spec[LISTED_FIELDS + 1] if len(spec) > LISTED_FIELDS + 1 else 0.0 for spec in specs]
+        words, k, alpha, similarity, region = zip(*(spec[:LISTED_FIELDS] for spec in specs), strict=True)
         numbers = tuple(np.array(column, dtype=np.int64) for column in (k, similarity, region))
         measures = _Measures(alpha, scales)
         self._subscribe(handles, measures, self._dictionary.take_all(words), numbers, lasts_of(windows))
