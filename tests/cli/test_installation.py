@@ -149,7 +149,7 @@ def test_with_the_servers_packages_its_commands_run(server, tmp_path):
     done = run(server, "serve", "--area=1,2,3")
     assert done.stderr.startswith("Error: --area is '1,2,3', must be")
     done = run(server, "top", "--once", "--server=localhost:1")
-    assert done.stderr.startswith("Error: UNAVAILABLE")
+    assert done.stderr.startswith("Error: the server cannot be reached: UNAVAILABLE")
 
 
 def test_what_tells_an_extra_comes_with_it_and_not_with_a_smaller_one():
