@@ -135,7 +135,13 @@ class MetricsPort:
             next(iter(self._callers)).cancel()
         task = self._loop.create_task(self._answer(reader, writer))
         self._callers[task] = None
-        task.add_done_callback(self._callers.pop)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            # Here and not in the task: one that is cancelled before its first step runs no `finally`.
+            del self._callers[task]
+            writer.transport.abort()
+
+        task.add_done_callback(ended)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -147,8 +153,6 @@ class MetricsPort:
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError) as error:
             # It is the caller's own affair.
             _log.debug("a scrape was broken off: %s", type(error).__name__)
-        finally:
-            writer.transport.abort()
 
     async def _response(self, reader: asyncio.StreamReader) -> bytes:
         try:

@@ -173,11 +173,14 @@ async def test_who_sends_a_byte_now_and_then_keeps_nobody_out_and_is_left(server
     writer.close()
 
 
-async def test_of_too_many_the_oldest_goes(server, monkeypatch):
+@pytest.mark.parametrize("come", ["one by one", "at once"])
+async def test_of_too_many_the_oldest_goes(server, monkeypatch, come):
     monkeypatch.setattr(metrics_port, "_CALLER_S", 600.0)
     monkeypatch.setattr(metrics_port, "_CONNECTIONS_MAX", 3)
     port = server.metrics_port
     async with asyncio.timeout(30.0):
+        if come == "at once":  # the oldest is let go of before it has been looked at
+            server._monitoring._metrics._loop.call_soon_threadsafe(time.sleep, 0.5)
         pairs = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         assert "nearcast_objects" in await asyncio.to_thread(fetched, server)
         assert await pairs[0][0].read() == b""

@@ -470,8 +470,10 @@ def test_a_damaged_row_is_the_only_one_lost(large, caplog):
     database.commit()
     database.close()
     damaged = large.read_bytes()
+    store = SqliteStore(large, FRAME)
     with pytest.raises(StoreError, match=r"row 77 of objects is not what was written; .*--accept-loss"):
-        list(SqliteStore(large, FRAME).recover().objects)
+        list(store.recover().objects)
+    store.discard()
     ids, subscriptions = salvaged(large, caplog)
     assert ids == [number for number in range(1, 3_001) if number != 77]
     assert len(subscriptions) == 2_999
