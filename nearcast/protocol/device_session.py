@@ -246,7 +246,11 @@ class DeviceSession:
     def _receive_locate(self, locate: device_service_pb2.Locate) -> None:
         """Say where the device is, unless that is under way: then it comes after the question."""
         asked = [self.subscriptions.get(number) for number in locate.subscription_ids]
-        found = [one for one in asked if one is not None and (one.is_changing or not one.is_waiting)]
+        found = [
+            one
+            for one in asked
+            if one is not None and not one.waits_for_position and (one.is_changing or not one.is_waiting)
+        ]
         if found:
             self._sender.report(found)
 
@@ -268,10 +272,7 @@ class DeviceSession:
             case device_service_pb2.Rejection.COMMAND_SUBSCRIBE:
                 self._receive_refused_subscribe(rejection.number, error)
             case device_service_pb2.Rejection.COMMAND_REPORT:
-                for subscription in self.subscriptions.values():
-                    if subscription.report_failed(rejection.number):
-                        subscription.forgotten()
-                        self._ask(subscription)
+                self._receive_refused_report(rejection.number)
             case device_service_pb2.Rejection.COMMAND_UNSUBSCRIBE:
                 if error.reason is Reason.UNKNOWN_SUBSCRIPTION:
                     self.registry.ended(rejection.number)
@@ -279,6 +280,16 @@ class DeviceSession:
                     self.registry.end_refused(rejection.number)
             case _:
                 _log.warning("device %s: refused, %s", self.device_id, error.reason.name)
+
+    def _receive_refused_report(self, number: int) -> None:
+        """Ask again for what was in a report, of which the server does not know some.
+
+        Not for what is on its way to another spec: the response to that tells what the server has.
+        """
+        for subscription in self.subscriptions.values():
+            if subscription.report_failed(number) and not subscription.is_changing:
+                subscription.forgotten()
+                self._ask(subscription)
 
     def _receive_refused_subscribe(self, number: int, error: RefusedError) -> None:
         """Let a subscription go on with what it had, if it had something; else it ends."""

@@ -141,12 +141,12 @@ class Subscription(ChangingSpec):
             return SubscriptionState.STALE
         if self._pending_report and not (evaluation.exact and self.spec.region is RegionMode.ANCHORED):
             return SubscriptionState.STALE
-        if evaluation.exact:
+        if evaluation.exact and not self.waits_for_position:
             return SubscriptionState.EXACT
         if evaluation.is_capped:
             return SubscriptionState.TOO_MANY
         is_too_vague = self._policy.is_too_vague(host.frame, host.location, evaluation)
-        if is_too_vague or self._waits_for_position:
+        if is_too_vague or self.waits_for_position:
             return SubscriptionState.TOO_VAGUE
         return SubscriptionState.STALE
 
@@ -331,7 +331,7 @@ class Subscription(ChangingSpec):
         """Whether the device must tell the server where it is. Usually O(1)."""
         host = self._host
         location, point = host.location, host.point
-        if self.is_waiting or (self._is_unplaced and not location.is_exact):
+        if self.is_waiting or self.waits_for_position:
             return False
         if self._policy.is_quiet(point, location.accuracy_m):
             return False
@@ -341,7 +341,7 @@ class Subscription(ChangingSpec):
         """Radius on the plane within which nothing has to be sent."""
         if not self._known or self.is_changing:
             return 0.0
-        if self._waits_for_position:
+        if self.waits_for_position:
             return math.inf
         host = self._host
         return self._policy.fence_m(host.frame, host.location, self._evaluate())
@@ -405,9 +405,13 @@ class Subscription(ChangingSpec):
         return Buffered(item.id, place.x_m, place.y_m, r_m, end_ms, area)
 
     @property
-    def _waits_for_position(self) -> bool:
-        """Whether nothing is known, and cannot be until the device knows exactly where it is."""
-        return self._is_unplaced and not self._host.location.is_exact
+    def waits_for_position(self) -> bool:
+        """Whether nothing is to be reported until the device knows exactly where it is.
+
+        The server may have evaluated it at an exact position: if another instance made it, and the next
+        fix of this one, between its hello and its welcome, was a vague one.
+        """
+        return self.spec.region.needs_exact_position and not self._host.location.is_exact
 
     def _evaluate(self) -> Evaluation:
         if self._is_unplaced:

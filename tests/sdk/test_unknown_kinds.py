@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import math
-import random
 
 import pytest
 
 from nearcast import SubscriptionState, TopK
 from nearcast.errors import ClosedError
-from nearcast.protocol.clock import Clock
-from nearcast.protocol.device_session import DeviceSession
-from nearcast.protocol.location import Location
 from nearcast.v1 import device_service_pb2, errors_pb2, geometry_pb2, subscriptions_pb2
-from safe_region.frame import Area, Frame
-from server.transport.converters import frame_message
+from tests.sdk.channel import Channel
 
-FRAME = frame_message(Frame.of(Area(14.0, 35.0, 15.0, 36.0)))
 SUSHI = TopK({"sushi"}, k=2, alpha=0.5)
 TOP_K = subscriptions_pb2.TopK(keywords=["sushi"], k=2, alpha=0.5)
 
@@ -35,46 +29,6 @@ UNKNOWN = {
 @pytest.fixture(params=UNKNOWN)
 def unknown(request):
     return UNKNOWN[request.param]
-
-
-class Channel:
-    """A session, and what it has said."""
-
-    def __init__(self) -> None:
-        self.sent = []
-        where = Location(14.5, 35.5, 0.0, 0.0, random.Random(1))
-        self.device = DeviceSession("d", b"nonce", Clock(), self.sent.append, where)
-        self.version = 0
-
-    def kinds(self):
-        found = [request.WhichOneof("command") for request in self.sent]
-        self.sent.clear()
-        return found
-
-    def receive(self, **event):
-        self.device.receive(device_service_pb2.AttachResponse(**event))
-
-    def welcome(self, listed, *, resumed=False):
-        self.device.connect()
-        self.version += 0 if resumed else len(listed)
-        self.receive(
-            welcome=device_service_pb2.Welcome(
-                frame=FRAME,
-                time_ms=1_000,
-                virtual_time=True,
-                subscriptions=[
-                    subscriptions_pb2.Subscription(subscription_id=number, spec=spec)
-                    for number, spec in listed.items()
-                ],
-                version=self.version,
-                resumed=resumed,
-                epoch=7,
-            )
-        )
-
-    def delta(self, number, version, **fields):
-        self.version = version
-        self.receive(delta=subscriptions_pb2.Delta(subscription_id=number, version=version, **fields))
 
 
 def a_ball(object_id):

@@ -1,0 +1,54 @@
+"""A device's session without a server: what it says, and what it is told."""
+
+from __future__ import annotations
+
+import random
+
+from nearcast.protocol.clock import Clock
+from nearcast.protocol.device_session import DeviceSession
+from nearcast.protocol.location import Location
+from nearcast.v1 import device_service_pb2, subscriptions_pb2
+from safe_region.frame import Area, Frame
+from server.transport.converters import frame_message
+
+FRAME = frame_message(Frame.of(Area(14.0, 35.0, 15.0, 36.0)))
+
+
+class Channel:
+    """A session, and what it has said."""
+
+    def __init__(self) -> None:
+        self.sent = []
+        where = Location(14.5, 35.5, 0.0, 0.0, random.Random(1))
+        self.device = DeviceSession("d", b"nonce", Clock(), self.sent.append, where)
+        self.version = 0
+
+    def kinds(self):
+        found = [request.WhichOneof("command") for request in self.sent]
+        self.sent.clear()
+        return found
+
+    def receive(self, **event):
+        self.device.receive(device_service_pb2.AttachResponse(**event))
+
+    def welcome(self, listed, *, resumed=False):
+        self.device.connect()
+        self.version += 0 if resumed else len(listed)
+        self.receive(
+            welcome=device_service_pb2.Welcome(
+                frame=FRAME,
+                time_ms=1_000,
+                virtual_time=True,
+                subscriptions=[
+                    subscriptions_pb2.Subscription(subscription_id=number, spec=spec)
+                    for number, spec in listed.items()
+                ],
+                version=self.version,
+                resumed=resumed,
+                epoch=7,
+            )
+        )
+
+    def delta(self, number, version, **fields):
+        self.version = version
+        self.receive(delta=subscriptions_pb2.Delta(subscription_id=number, version=version, **fields))
