@@ -34,6 +34,7 @@ _LATENCIES = {
     "commit": "commit_us",
     "looking up": "retrieval_us",
     "evaluation": "evaluation_us",
+    "event loop at a stretch": "slice_us",
     "silence, now": "silence_ms",
 }
 _UNITS_S = {"us": 1e-6, "ms": 1e-3}

@@ -50,6 +50,8 @@ class Measures:
     """How many mutations it wrote, those that nobody waits for included."""
     retrieval_us: Distribution = field(default_factory=_of_us)
     """How long a thread looked objects up for a batch of evaluations."""
+    slice_us: Distribution = field(default_factory=_of_us)
+    """How long the event loop computed at a stretch for commands, not counting what it waited for."""
     evaluation_us: Distribution = field(default_factory=_of_us)
     """How long a batch of evaluations took on the event loop."""
     evaluation_subscriptions: Distribution = field(default_factory=_of_numbers)
@@ -76,3 +78,35 @@ class timed:  # noqa: N801 - used as a function is
 
     def __exit__(self, *_error: object) -> None:
         self._distribution.note(now_us() - self._began_us)
+
+
+class Stretches:
+    """Measures what a thread computes at a stretch, between its pauses. It begins when it is made.
+
+    Parameters
+    ----------
+    distribution
+        Where each is noted.
+    """
+
+    __slots__ = ("_began_ns", "_distribution", "_total_ns")
+
+    def __init__(self, distribution: Distribution) -> None:
+        self._distribution = distribution
+        self._total_ns = 0
+        self.resume()
+
+    def resume(self) -> None:
+        """Begin another one."""
+        self._began_ns = time.thread_time_ns()
+
+    def pause(self) -> None:
+        """Note the present one."""
+        took_ns = time.thread_time_ns() - self._began_ns
+        self._total_ns += took_ns
+        self._distribution.note(took_ns // _NS_PER_US)
+
+    @property
+    def total_us(self) -> float:
+        """All that were noted, in microseconds."""
+        return self._total_ns / _NS_PER_US

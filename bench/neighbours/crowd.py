@@ -1,10 +1,11 @@
 """`python -m bench.neighbours.crowd ADDRESS`: callers of tenants, with one message under way each.
 
-Each tenant has devices, which report again as soon as a delta has answered their last report, and
-publishers, which send the next request as soon as the last is answered (closed loop). What counts is
-what the server has accepted. The first line of standard input has their tokens, by tenant. The process
-writes a line when all have been answered; with the second line the last tenant's callers stop; with the
-third all end, and what they counted is written as JSON.
+Each tenant has devices, which report again when a delta has answered their last report, and publishers,
+which send the next request when the last is answered: as soon as that, or so many a second, behind which
+they fall if responses take too long, and then catch up. What counts is what the server has accepted. The
+first line of standard input has their tokens, by tenant. The process writes a line when all have been
+answered; with the second line the last tenant's callers stop; with the third all end, and what they
+counted is written as JSON.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from nearcast.v1 import device_service_pb2, publisher_service_pb2
 
 _SAMPLE_S = 0.05
 _RETRY_S = 0.05
+_BEHIND_S = 1.0
+"""How far behind its rate a caller may be and still catch up."""
 _OPTIONS = (("grpc.use_local_subchannel_pool", 1),)
 
 
@@ -38,15 +41,19 @@ class Member(ABC):
         Of the server.
     name, token
         Of the caller.
+    per_s
+        Messages a second at most; 0 for as many as there are responses.
     """
 
     METHOD = ""
 
-    def __init__(self, address: str, name: str, token: str) -> None:
+    def __init__(self, address: str, name: str, token: str, per_s: float) -> None:
         self._channel: Any = grpc.aio.insecure_channel(address, options=_OPTIONS)
         self._name = name
         self._metadata = metadata(token)
         self._number = 0
+        self._pause_s = 1.0 / per_s if per_s else 0.0
+        self._due_s = 0.0
         self.accepted = self.refused = 0
         self.has_answer = asyncio.Event()
 
@@ -76,6 +83,11 @@ class Member(ABC):
             await self._send(call)
 
     async def _send(self, call: Any) -> None:  # noqa: ANN401
+        if self._pause_s:
+            now_s = time.monotonic()
+            self._due_s = max(self._due_s + self._pause_s, now_s - _BEHIND_S)
+            if self._due_s > now_s:
+                await asyncio.sleep(self._due_s - now_s)
         self._number += 1
         await call.write(self.message(self._number))
 
@@ -131,10 +143,10 @@ class Publisher(Member):
 _KINDS: dict[str, type[Member]] = {"device": Device, "publisher": Publisher}
 
 
-async def measure(address: str, tenants: dict[str, list[dict[str, str]]]) -> dict[str, Any]:
+async def measure(address: str, tenants: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Send until the third line of standard input; return samples of what was accepted, by tenant."""
     members = {
-        tenant: [_KINDS[one["kind"]](address, one["name"], one["token"]) for one in callers]
+        tenant: [_KINDS[one["kind"]](address, one["name"], one["token"], one["per_s"]) for one in callers]
         for tenant, callers in tenants.items()
     }
     tasks = {

@@ -1,15 +1,16 @@
 """Four tenants with the same load, of which one misbehaves for a while: what the others get done.
 
-Each has devices and publishers that send as fast as they are answered. Then the last tenant's stop, and
-several of its callers act at once instead, or nobody does. Three rates of the other tenants are
-compared: before, when all four behave; when the fourth is silent; and when it misbehaves.
+Each has devices and publishers. They send as fast as they are answered, or at a rate of which all four
+together use about half of the server. Then the last tenant's stop, and several of its callers act at once
+instead, or nobody does. Three rates of the other tenants are compared: before, when all four behave; when
+the fourth is silent; and when it misbehaves.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ _OBJECTS = 5_000
 """Of each tenant."""
 _DEVICES, _PUBLISHERS = 4, 2
 """Of each tenant."""
+_PER_S = {"device": 75.0, "publisher": 15.0}
+"""What one sends a second at most, in the second of two measurements."""
 _KINDS = ("reports", "publishes")
 """Entries of a sample."""
 
@@ -57,7 +60,7 @@ def rates(samples: Sequence[Any], from_s: float, to_s: float) -> Rates:
 def measure(
     acts: Sequence[str], rounds: int, objects: int | None, setting: Setting, progress: Progress
 ) -> list[Row]:
-    """Return a row: rates of the tenants that behave with and without the one that does not.
+    """Return two rows: rates of the tenants that behave with and without the one that does not.
 
     Parameters
     ----------
@@ -68,19 +71,24 @@ def measure(
     """
     misbehaving = chosen(tuple(acts) or MISBEHAVING)
     world = World(objects=_OBJECTS if objects is None else objects)
-    found: dict[bool, list[Outcome]] = {False: [], True: []}
+    found: dict[tuple[bool, bool], list[Outcome]] = defaultdict(list)
+    trials = [(paced, acts) for acts in (False, True) for paced in (False, True)]
     for number in range(rounds):
-        for is_acting in (False, True) if number % 2 == 0 else (True, False):
-            progress("tenants", len(found[False]) + len(found[True]), 2 * rounds)
+        for i, (is_paced, is_acting) in enumerate(trials if number % 2 == 0 else reversed(trials)):
+            progress("tenants", number * len(trials) + i, rounds * len(trials))
             now = misbehaving if is_acting else [ACTS[NOTHING]]
-            found[is_acting].append(_trial(now, world, setting))
-    progress("tenants", 2 * rounds, 2 * rounds)
-    return [_row(misbehaving, found[False], found[True])]
+            per_s = _PER_S if is_paced else dict.fromkeys(_PER_S, 0.0)
+            found[is_paced, is_acting].append(_trial(now, world, setting, per_s))
+    progress("tenants", rounds * len(trials), rounds * len(trials))
+    return [
+        {"variant": variant} | _row(misbehaving, found[is_paced, False], found[is_paced, True])
+        for is_paced, variant in ((False, "tenants, closed loop"), (True, "tenants, at a rate"))
+    ]
 
 
-def _trial(acts: Sequence[NamedAct], world: World, setting: Setting) -> Outcome:
+def _trial(acts: Sequence[NamedAct], world: World, setting: Setting, per_s: dict[str, float]) -> Outcome:
     with served(world, setting, TENANTS) as (server, tokens, readings):
-        crowd = {tenant: _callers(tenant, tokens) for tenant in TENANTS}
+        crowd = {tenant: _callers(tenant, tokens, per_s) for tenant in TENANTS}
         seconds = setting.phases.during_s
         with (
             companion("bench.neighbours.crowd", server.address, first=crowd) as load,
@@ -92,16 +100,16 @@ def _trial(acts: Sequence[NamedAct], world: World, setting: Setting) -> Outcome:
         return Outcome(spans, readings, found or {}, counts, server.is_alive())
 
 
-def _callers(tenant: str, tokens: Tokens) -> list[dict[str, str]]:
+def _callers(tenant: str, tokens: Tokens, per_s: dict[str, float]) -> list[dict[str, Any]]:
     """Return kinds, names and tokens: devices have a gateway's, whose rate does not bound them."""
     gateway = tokens.text("gate", Role.GATEWAY, tenant)
-    devices = [{"kind": "device", "name": f"device-{i}", "token": gateway} for i in range(_DEVICES)]
     names = [f"publisher-{i}" for i in range(_PUBLISHERS)]
-    publishers = [
-        {"kind": "publisher", "name": name, "token": tokens.text(name, Role.PUBLISHER, tenant)}
-        for name in names
+    callers = [("device", f"device-{i}", gateway) for i in range(_DEVICES)]
+    callers += [("publisher", name, tokens.text(name, Role.PUBLISHER, tenant)) for name in names]
+    return [
+        {"kind": kind, "name": name, "token": token, "per_s": per_s[kind]}
+        for kind, name, token in callers
     ]
-    return devices + publishers
 
 
 def _row(acts: Sequence[NamedAct], silent: Sequence[Outcome], found: Sequence[Outcome]) -> Row:
@@ -111,7 +119,6 @@ def _row(acts: Sequence[NamedAct], silent: Sequence[Outcome], found: Sequence[Ou
     idle = [_rates(one, "act_s", "calm_s") for one in silent]
     columns: Row = {
         "experiment": "neighbours",
-        "variant": "tenants",
         "what": f"one of {len(TENANTS)} tenants: {', '.join(one.name for one in acts)}",
         "rounds": len(found),
     }

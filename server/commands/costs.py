@@ -9,7 +9,7 @@ Operations: O(subscriptions of the report) an estimate, O(1) a correction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from safe_region.earth import Polygon
 from server.commands import command as c
@@ -19,6 +19,8 @@ from server.model import Boolean, Spec, TopK
 
 _EVALUATION_US = 60.0
 """An evaluation of a top-k subscription, its delta made, routed and encoded."""
+_SUBSCRIBE_US = 150.0
+"""A subscription begun: validated, planned, evaluated; its row is written elsewhere."""
 _OBJECT_US = 40.0
 """An object published: validated, planned, matched, applied."""
 _CLAUSE_US = 2.0
@@ -26,7 +28,8 @@ _KEYWORD_US = 1.0
 _CORNER_US = 0.5
 _SMALL_US = 10.0
 """Acks, pings and the like."""
-_SMOOTHING = 0.1
+_RISE, _FALL = 0.5, 0.1
+"""How fast a factor follows what takes more, or less, than was estimated."""
 _FACTOR_MIN, _FACTOR_MAX = 0.25, 16.0
 
 
@@ -44,7 +47,7 @@ class Factor:
             return
         found = self.value * took_us / estimated_us
         found = min(max(found, _FACTOR_MIN), _FACTOR_MAX)
-        self.value += _SMOOTHING * (found - self.value)
+        self.value += (_RISE if found > self.value else _FALL) * (found - self.value)
 
 
 class Costs:
@@ -61,11 +64,18 @@ class Costs:
         self._dear = coordinator.dear
         self.evaluation = Factor()
         self.publication = Factor()
+        self.subscription = Factor()
 
     @property
     def object_us(self) -> float:
         """Return what an object takes that is published."""
         return self.publication.value * _OBJECT_US
+
+    def factor_of(self, commands: Sequence[c.Command]) -> Factor | None:
+        """Return what follows how long a batch of durable commands takes, if all are of one kind."""
+        if all(isinstance(one, c.Publish | c.TakeIn) for one in commands):
+            return self.publication
+        return self.subscription if all(isinstance(one, c.Subscribe) for one in commands) else None
 
     def of(self, command: c.Command) -> float:
         """Return what a command may cost."""
@@ -91,8 +101,10 @@ class Costs:
                 session = self._sessions.get(command.device_id)
                 handles = () if session is None else session.handles.values()
                 return _EVALUATION_US + self._evaluations(handles)
-            case c.Search() | c.Subscribe():
+            case c.Search():
                 return self.evaluation.value * (_EVALUATION_US + _shape_us(command.spec))
+            case c.Subscribe():
+                return self.subscription.value * (_SUBSCRIBE_US + _shape_us(command.spec))
             case c.Inspect() | c.ForgetDevice():
                 return 10.0 * _EVALUATION_US
             case _:

@@ -82,6 +82,7 @@ MEASURES = {
     "commit_us": Metric("Commits of the store."),
     "commit_rows": Metric("Rows of a commit."),
     "retrieval_us": Metric("Looking up objects for a batch of evaluations, in a thread."),
+    "slice_us": Metric("What the event loop computes for commands at a stretch, in CPU time."),
     "evaluation_us": Metric("Batches of evaluations, on the event loop."),
     "evaluation_subscriptions": Metric("Subscriptions of a batch of evaluations."),
 }

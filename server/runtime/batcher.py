@@ -19,8 +19,8 @@ from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.core.matching_service import Retrieved
 from server.errors import RefusalError
-from server.measures import timed
-from server.runtime.charges import Charges, now_us
+from server.measures import Stretches, timed
+from server.runtime.charges import Charges
 from server.runtime.command_queue import CommandQueue, Entry
 
 _PORTION = 192
@@ -96,9 +96,10 @@ class Batcher:
             if counters.reports_superseded > superseded:
                 count_max = min(waiting, 2 * _PORTION)
             following = self._follow(portion, count_max - begun) if cost_us < RUN_US else None
-            began_us = now_us()
+            stretches = Stretches(counters.measures.slice_us)
             self._acceptor.finish(portion.accepted, retrieved)
-            self._charges.carried_out(portion.entries, now_us() - began_us, self._costs.evaluation)
+            stretches.pause()
+            self._charges.carried_out(portion.entries, stretches.total_us, self._costs.evaluation)
             portion = following
 
     def accept(self, entries: Iterable[Entry], accepted: Accepted) -> None:
@@ -150,6 +151,7 @@ class Batcher:
             def is_ready(entry: Entry) -> bool:
                 return _ordered_id(entry) not in under_way
 
+        stretches = Stretches(self._coordinator.counters.measures.slice_us)
         entries = self._queue.take_volatile(min(count, _PORTION), _PORTION_US, is_ready)
         if not entries:
             return None
@@ -158,6 +160,7 @@ class Batcher:
         self.accept(entries, accepted)
         self._coordinator.matching.resume(accepted.evaluation)
         self._on_taken()
+        stretches.pause()
         retrieving = None
         if len(accepted.evaluation) >= _PORTION_MIN:
             retrieving = asyncio.get_running_loop().run_in_executor(

@@ -14,16 +14,9 @@ from server.commands.costs import Factor
 from server.quotas import UNLIMITED, Account
 from server.runtime.command_queue import Entry
 
-_NS_PER_US = 1_000
-
 _HEAVY_US = 5_000.0
 _HEAVY_MAX = 64
 """Callers of whom operators are told: who has used as much in some seconds, and how many at most."""
-
-
-def now_us() -> float:
-    """Return the time that this thread has computed: not what it has waited for others."""
-    return time.thread_time_ns() / _NS_PER_US
 
 
 class Charges:

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -26,11 +26,11 @@ from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.counters import ParkReason
 from server.errors import Reason, RefusalError, StoreError
-from server.measures import timed
+from server.measures import Stretches, timed
 from server.model import LiveObject
 from server.object_traces import ObjectTraces
 from server.runtime.batcher import Batcher
-from server.runtime.charges import Charges, now_us
+from server.runtime.charges import Charges
 from server.runtime.command_queue import CommandQueue, Entry, principal_of
 from server.runtime.gc_control import GcControl
 from server.runtime.lifecycle import ServerState, require_serving
@@ -62,7 +62,7 @@ _BATCH_US = 12_000.0
 """What a batch for the disk may cost: whoever comes next waits for it, and for its commit."""
 
 _SLICE_US = 4_000.0
-"""What is published at a time before what needs no disk goes on."""
+"""What of a batch is carried out at a time before what needs no disk goes on."""
 
 _LATE_MAX = 5_000
 """Mutations nobody waits for that a commit writes at most: milliseconds; the next ones go on."""
@@ -340,14 +340,14 @@ class CommandLoop:
         taken = self._queue.take_durable(self.coordinator.limits.batch_max, _BATCH_US)
         if not taken:
             return
-        began_us = now_us()
+        stretches = Stretches(self.coordinator.counters.measures.slice_us)
         entries, decisions, later = self._planned(taken)
         self._queue.put_back(later)
         self._let_in()
         if self.traces is not None:
             self.traces.begin_commit()
         mutations = [one for plan in decisions if isinstance(plan, Plan) for one in plan.mutations]
-        took_us = now_us() - began_us
+        stretches.pause()
         if mutations:
             try:
                 await self._commit(mutations)
@@ -356,10 +356,9 @@ class CommandLoop:
                 self.gc_control.suspect()
                 self._planner.give_back(decisions)
                 decisions = [_unless_durable(plan) for plan in decisions]
-        took_us += await self._apply(entries, decisions)
-        is_all_published = all(isinstance(entry.command, c.Publish | c.TakeIn) for entry in entries)
-        factor = self._costs.publication if is_all_published else None
-        self.charges.carried_out(entries, took_us, factor)
+        await self._apply(entries, decisions, stretches)
+        factor = self._costs.factor_of([entry.command for entry in entries])
+        self.charges.carried_out(entries, stretches.total_us, factor)
         self._queue.done(entries)
 
     def _planned(self, taken: Sequence[Entry]) -> tuple[list[Entry], list[Decision], list[Entry]]:
@@ -369,58 +368,70 @@ class CommandLoop:
         later = [entry for entry, plan in zip(taken, found, strict=True) if plan is LATER]
         return entries, [plan for plan in found if not isinstance(plan, Later)], later
 
-    async def _apply(self, entries: Sequence[Entry], decisions: Sequence[Decision]) -> float:
-        """Apply plans, which are on disk, then what needed no disk; answer. Returns how long it took.
+    async def _apply(
+        self, entries: Sequence[Entry], decisions: Sequence[Decision], stretches: Stretches
+    ) -> None:
+        """Apply plans, which are on disk, and what needed no disk; answer.
 
         Plans of a batch do not touch the same things, so all publications are carried out together,
-        before anything is evaluated: a device that says hello is told nothing between welcome and
-        snapshot. What touches everything, the last of its batch, comes behind all of it.
+        before anything is evaluated. What touches everything, the last of its batch, comes behind all of
+        it.
         """
-        began_us = now_us()
+        stretches.resume()
+        decided = list(zip(entries, decisions, strict=True))
+        if self.traces is not None:
+            for entry, plan in decided:
+                self.traces.committed(entry.command, _fresh(plan))
+        publications: list[Publication] = []
+        replies: list[tuple[Entry, object]] = []
+        for entry, plan in decided:
+            if isinstance(plan, Plan) and plan.publication is not None:
+                replies.append((entry, plan.apply(EvaluationBatch())))
+                publications.append(plan.publication)
+        if publications:
+            await self._publish(publications, stretches)
+        for entry, reply in replies:
+            _answer(entry, reply)
+        for number, some in enumerate(_slices_of(decided)):
+            if number or publications:
+                await self._let_others_go_on(stretches)
+            self._carry_out(some)
+        stretches.pause()
+
+    def _carry_out(self, decided: Sequence[tuple[Entry, Decision]]) -> None:
+        """Apply some plans, accept what needs no disk, evaluate what both ask for, and answer.
+
+        A device that says hello is told nothing between welcome and snapshot.
+        """
         accepted = Accepted()
         replies: list[tuple[Entry, object]] = []
-        publications = []
-        for entry, plan in zip(entries, decisions, strict=True):
+        for entry, plan in decided:
             if isinstance(plan, RefusalError):
                 self._batcher.refuse(entry, plan)
-            elif plan is not None and not plan.touches.everything:
+            elif plan is None:
+                self._batcher.accept((entry,), accepted)
+            else:
                 replies.append((entry, plan.apply(accepted.evaluation)))
-                if plan.publication is not None:
-                    publications.append(plan.publication)
-        if self.traces is not None:
-            for entry, plan in zip(entries, decisions, strict=True):
-                self.traces.committed(entry.command, _fresh(plan))
-        paused_us = await self._publish(publications) if publications else 0.0
-        volatile = (entry for entry, plan in zip(entries, decisions, strict=True) if plan is None)
-        self._batcher.accept(volatile, accepted)
         self._batcher.finish(accepted)
-        replies += [
-            (entry, plan.apply(EvaluationBatch()))
-            for entry, plan in zip(entries, decisions, strict=True)
-            if isinstance(plan, Plan) and plan.touches.everything
-        ]
         for entry, reply in replies:
-            if entry.answer is not None and not entry.answer.done():
-                entry.answer.set_result(reply)
-        return now_us() - began_us - paused_us
+            _answer(entry, reply)
 
-    async def _publish(self, publications: Sequence[Publication]) -> float:
-        """Carry out publications in slices, between which what needs no disk goes on.
+    async def _let_others_go_on(self, stretches: Stretches) -> None:
+        """Carry out what needs no disk between two slices of what does."""
+        stretches.pause()
+        await asyncio.sleep(0)
+        await self._batcher.run()
+        stretches.resume()
 
-        Returns how long others were carried out.
-        """
-        paused_us = 0.0
+    async def _publish(self, publications: Sequence[Publication], stretches: Stretches) -> None:
+        """Carry out publications in slices, between which what needs no disk goes on."""
         count_max = max(1, int(_SLICE_US / self._costs.object_us))
         for i, (fresh, replaced) in enumerate(slices(publications, count_max)):
             if i:
-                pause_us = now_us()
-                await asyncio.sleep(0)
-                await self._batcher.run()
-                paused_us += now_us() - pause_us
+                await self._let_others_go_on(stretches)
             self.coordinator.publish(fresh, replaced)
         if self.traces is not None:
             self.traces.matched()
-        return paused_us
 
     def _let_in(self) -> None:
         """Let those look again who wait for room."""
@@ -474,9 +485,8 @@ class CommandLoop:
 
 def _fresh(plan: Decision) -> Sequence[LiveObject]:
     """Return the objects that a plan publishes."""
-    if isinstance(plan, Plan) and plan.publication is not None:
-        return plan.publication.fresh
-    return ()
+    publication = _publication(plan)
+    return () if publication is None else publication.fresh
 
 
 def _unless_durable(plan: Decision) -> Decision:
@@ -484,3 +494,29 @@ def _unless_durable(plan: Decision) -> Decision:
     if isinstance(plan, Plan) and plan.mutations:
         return RefusalError(Reason.INTERNAL, "store", "not writable", "writable; try again later")
     return plan
+
+
+def _slices_of(decided: Iterable[tuple[Entry, Decision]]) -> Iterator[list[tuple[Entry, Decision]]]:
+    """Yield what is no publication, so much at a time as makes a slice; what touches everything alone."""
+    some: list[tuple[Entry, Decision]] = []
+    cost_us = 0.0
+    for entry, plan in decided:
+        if _publication(plan) is not None:
+            continue
+        is_last = isinstance(plan, Plan) and plan.touches.everything
+        if some and (is_last or cost_us + entry.cost_us > _SLICE_US):
+            yield some
+            some, cost_us = [], 0.0
+        some.append((entry, plan))
+        cost_us += entry.cost_us
+    if some:
+        yield some
+
+
+def _publication(plan: Decision) -> Publication | None:
+    return plan.publication if isinstance(plan, Plan) else None
+
+
+def _answer(entry: Entry, reply: object) -> None:
+    if entry.answer is not None and not entry.answer.done():
+        entry.answer.set_result(reply)

@@ -40,7 +40,7 @@ def text_of(history):
 
 def status(reports, counts=(0, 0, 0), **gauges):
     latencies = Distribution((64.0, 2048.0, float("inf")), counts, sum(counts))
-    names = ("delta_delay_ms", "publication_us", "commit_us", "retrieval_us", "evaluation_us")
+    names = ("delta_delay_ms", "publication_us", "commit_us", "retrieval_us", "slice_us", "evaluation_us")
     empty = Distribution((1.0, float("inf")), (0, 0), 0)
     return ServerStatus(
         ServerState.SERVING,
