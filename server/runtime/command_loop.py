@@ -399,19 +399,18 @@ class CommandLoop:
         stretches.pause()
 
     def _carry_out(self, decided: Sequence[tuple[Entry, Decision]]) -> None:
-        """Apply some plans, accept what needs no disk, evaluate what both ask for, and answer.
+        """Apply some plans, then accept what needs no disk; evaluate what both ask for, and answer.
 
-        A device that says hello is told nothing between welcome and snapshot.
+        In this order: a device that says hello is told nothing between welcome and snapshot.
         """
         accepted = Accepted()
         replies: list[tuple[Entry, object]] = []
         for entry, plan in decided:
             if isinstance(plan, RefusalError):
                 self._batcher.refuse(entry, plan)
-            elif plan is None:
-                self._batcher.accept((entry,), accepted)
-            else:
+            elif plan is not None:
                 replies.append((entry, plan.apply(accepted.evaluation)))
+        self._batcher.accept((entry for entry, plan in decided if plan is None), accepted)
         self._batcher.finish(accepted)
         for entry, reply in replies:
             _answer(entry, reply)
