@@ -27,7 +27,7 @@ KILLS ?= 100
 OTHERS ?= 20
 DAMAGES ?= 2000
 SINCE ?=
-INPUTS ?= 1040000
+INPUTS ?= 1350000
 JOBS ?= 3
 TIMES ?= $(or $(NEARCAST_TEST_TIMES),1)
 
@@ -168,7 +168,7 @@ test-boundscheck: $(STAMP)  ## Run the kernels' tests with bounds checks (KERNEL
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(KERNEL_TESTS)
 
 # A package of its own: it has wheels for Linux only.
-fuzz: $(STAMP)  ## Feed decoders, parsers, sessions and settings a million inputs, some ten minutes (INPUTS=1040000 SEED=1)
+fuzz: $(STAMP)  ## Feed decoders, parsers, sessions, settings, the fair queue and budgets a million inputs, a quarter of an hour (INPUTS=1350000 SEED=1)
 	$(PIP) -e '.[fuzz]'
 	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) --seed $(SEED)
 

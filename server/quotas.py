@@ -72,15 +72,24 @@ class Bucket:
         """Return how many seconds it is too early to take anything; 0 if something is there."""
         if not self.is_limited:
             return 0.0
-        now_s = self._clock()
-        self._level = min(self._burst, self._level + (now_s - self._at_s) * self.rate_per_s)
-        self._at_s = now_s
+        self._fill(self._clock())
         return 0.0 if self._level >= 1.0 else (1.0 - self._level) / self.rate_per_s
 
     def take(self, count: float) -> None:
-        """Take something, whatever is there; give back what is negative."""
+        """Take something, whatever was there a moment ago, when `wait_s` was called."""
         if self.is_limited:
             self._level -= count
+
+    def charge(self, count: float, now_s: float) -> None:
+        """Take something, whatever is there now; give back what is negative."""
+        if self.is_limited:
+            self._fill(now_s)
+            self._level = min(self._burst, self._level - count)
+
+    def _fill(self, now_s: float) -> None:
+        """Add what has come until now. It is no more than the burst, however long nothing was taken."""
+        self._level = min(self._burst, self._level + (now_s - self._at_s) * self.rate_per_s)
+        self._at_s = now_s
 
 
 class Account:
@@ -171,7 +180,8 @@ class Account:
             raise _too_early("operations", f"at most {self.quota.operations_per_s:g} a second", wait_s)
         wait_s = self._time_wait_s()
         if wait_s:
-            raise _too_early("time", f"at most {self.quota.time_share:.1%} of the server's", wait_s)
+            share = self._scarcest().quota.time_share
+            raise _too_early("time", f"at most {share:.1%} of the server's", wait_s)
         self._operations.take(count)
 
     def charge(self, cost_us: float, now_s: float) -> None:
@@ -182,7 +192,7 @@ class Account:
             self._usage_us, self._window = 0.0, window
         self._usage_us += cost_us
         self.used_us += cost_us
-        self._time.take(cost_us)
+        self._time.charge(cost_us, now_s)
         if self.tenant is not None:
             self.tenant.charge(cost_us, now_s)
 
@@ -200,6 +210,13 @@ class Account:
     def _time_wait_s(self) -> float:
         wait_s = self._time.wait_s()
         return wait_s if self.tenant is None else max(wait_s, self.tenant._time_wait_s())  # noqa: SLF001
+
+    def _scarcest(self) -> Account:
+        """Return whose time comes back last: this account, or its tenant's."""
+        tenant = self.tenant
+        if tenant is None or self._time.wait_s() >= tenant._time_wait_s():  # noqa: SLF001
+            return self
+        return tenant
 
     def begin_stream(self) -> None:
         """Note that a stream begins; `end_stream` is to be called.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import itemgetter
 
 from server.commands.costs import Factor
@@ -24,9 +24,15 @@ class Charges:
 
     Nobody can tell which command of a batch took how much of its time, so each bears the share that it
     was estimated to have.
+
+    Parameters
+    ----------
+    clock
+        Monotonic seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._heavy: dict[Account, None] = {}
         """Callers that use much, as far as is known: the last of so many that were charged for it."""
 
@@ -38,7 +44,7 @@ class Charges:
     def taken_on(self, entry: Entry) -> None:
         """Charge a command that waits now."""
         if entry.account is not UNLIMITED:
-            self._charge(entry.account, entry.cost_us, time.monotonic())
+            self._charge(entry.account, entry.cost_us, self._clock())
 
     def carried_out(self, entries: Iterable[Entry], took_us: float, factor: Factor | None = None) -> None:
         """Correct what was charged for commands by what they took together; let estimates follow it."""
@@ -48,7 +54,7 @@ class Charges:
             factor.note(estimated_us, took_us)
         if estimated_us <= 0.0:
             return
-        correction, now_s = took_us / estimated_us - 1.0, time.monotonic()
+        correction, now_s = took_us / estimated_us - 1.0, self._clock()
         for entry in charged:
             if entry.account is not UNLIMITED:
                 self._charge(entry.account, correction * entry.cost_us, now_s)

@@ -195,6 +195,7 @@ def _next(ring: deque[_Taker]) -> _Taker:
     rounds = min(math.floor(-one.credit_us / one.quantum_us) for one in ring) + 1
     for one in ring:
         one.credit_us += rounds * one.quantum_us
-    while ring[0].credit_us <= 0.0:
+    while ring[0].credit_us <= 0.0:  # those before have had one round more
+        ring[0].credit_us += ring[0].quantum_us
         ring.rotate(-1)
     return ring[0]

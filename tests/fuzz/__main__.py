@@ -14,13 +14,16 @@ from pathlib import Path
 import atheris
 import click
 
+from tests.fuzz.budgets import BUDGETS
 from tests.fuzz.commands import COMMANDS
 from tests.fuzz.costs import COSTS
 from tests.fuzz.devices import DEVICES
 from tests.fuzz.feeds import FILES, HEADS, NAMES, REDIS, SCRAPES
+from tests.fuzz.queues import QUEUE, TURNS
 from tests.fuzz.rows import ENTRIES, STORED
 from tests.fuzz.target import Target
 from tests.fuzz.texts import ADDRESSES, EXPRESSIONS, IDF, KEYS, RELOADS, SETTINGS, TOKENS
+from tests.fuzz.walks import WALKS
 
 TARGETS = {
     one.name: one
@@ -42,6 +45,10 @@ TARGETS = {
         SCRAPES,
         HEADS,
         RELOADS,
+        WALKS,
+        TURNS,
+        QUEUE,
+        BUDGETS,
     )
 }
 TIMEOUT_S = 20
@@ -51,7 +58,7 @@ LENGTH_MAX = 8_192
 
 
 @click.command()
-@click.option("--inputs", default=1_040_000, show_default=True, help="In all.")
+@click.option("--inputs", default=1_350_000, show_default=True, help="In all.")
 @click.option("--target", "names", multiple=True, type=click.Choice(list(TARGETS)), help="Only these.")
 @click.option("--seed", default=1, show_default=True, help="Decides which inputs are tried.")
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("runs/fuzz"), show_default=True)

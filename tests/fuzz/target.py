@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """Something that takes whatever others send."""
+    """Something that takes whatever others send, or do."""
 
     name: str
     make: Callable[[], Callable[[bytes], None]]
@@ -17,4 +17,4 @@ class Target(NamedTuple):
     instrumented: tuple[str, ...]
     """Modules of which it is followed what an input reaches."""
     inputs: int
-    """How many, of a million for all targets."""
+    """How many, in proportion to those of the other targets."""

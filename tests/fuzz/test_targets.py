@@ -6,15 +6,18 @@ import random
 
 import pytest
 
+from tests.fuzz.budgets import BUDGETS
 from tests.fuzz.commands import COMMANDS
 from tests.fuzz.devices import DEVICES
 from tests.fuzz.feeds import FILES, HEADS, NAMES, REDIS, SCRAPES
+from tests.fuzz.queues import QUEUE, TURNS
 from tests.fuzz.rows import ENTRIES, STORED
 from tests.fuzz.texts import ADDRESSES, EXPRESSIONS, IDF, KEYS, RELOADS, SETTINGS, TOKENS
+from tests.fuzz.walks import WALKS
 from tests.support.amounts import examples
 
 TARGETS = (COMMANDS, DEVICES, ENTRIES, STORED, ADDRESSES, EXPRESSIONS, IDF, KEYS, SETTINGS, TOKENS)
-TARGETS += (FILES, NAMES, REDIS, SCRAPES, HEADS, RELOADS)
+TARGETS += (FILES, NAMES, REDIS, SCRAPES, HEADS, RELOADS, WALKS, TURNS, QUEUE, BUDGETS)
 
 
 def changed(data, chance):

@@ -55,6 +55,36 @@ def test_time_that_was_charged_too_much_is_given_back(clock):
     assert account.used_us == 0.0
 
 
+def test_quiet_time_before_a_charge_does_not_pay_for_it(clock):
+    """Also if nothing was asked for: large deltas are charged to a device that is silent."""
+    account = Account(Quota(time_share=0.1), clock)
+    clock.now_s += 3600.0
+    account.charge(1e6 * 0.1 * BURST_S + 50_000.0, clock.now_s)
+    assert 0.5 <= account.take(1) < 0.501
+    clock.now_s += 3600.0
+    account.charge(-1e9, clock.now_s)
+    account.charge(1e6 * 0.1 * BURST_S + 50_000.0, clock.now_s)
+    assert 0.5 <= account.take(1) < 0.501, "no more is given back than there may be"
+
+
+@pytest.mark.parametrize(
+    ("quota", "used", "limit"),
+    [
+        (Quota(), "other", "20.0%"),
+        (Quota(time_share=0.1), "other", "20.0%"),
+        (Quota(time_share=0.1), "one", "10.0%"),
+    ],
+)
+def test_a_refusal_names_the_share_that_was_used_up(clock, quota, used, limit):
+    accounts = Accounts(0.2, clock)
+    one, other = (accounts.account("acme", name, quota) for name in ("one", "other"))
+    cost_us = 1e6 * 0.2 * BURST_S + 1e6 if used == "other" else 1e6 * 0.1 * BURST_S + 1e5
+    {"one": one, "other": other}[used].charge(cost_us, clock.now_s)
+    with pytest.raises(RefusalError) as refused:
+        one.require(1)
+    assert limit in refused.value.limit
+
+
 def test_a_tenant_has_a_share_of_its_own(clock):
     accounts = Accounts(0.2, clock)
     one, other = (accounts.account("acme", name, Quota()) for name in ("one", "other"))

@@ -60,6 +60,22 @@ def test_callers_that_wait_have_their_share_by_cost(costs, weights):
         assert abs(found[one.name] / weight - least) <= 2 * QUANTUM_US + 2 * max(costs) + cost_us
 
 
+@pytest.mark.parametrize(
+    ("costs", "weights"),
+    [((1_000, 3_000), (1, 2)), ((20_000, 5_000, 7_000), (1, 1, 2)), ((3_000, 20_000), (8, 1))],
+)
+def test_shares_do_not_drift_apart_where_commands_are_dearer_than_turns(costs, weights):
+    """Rounds in which all are in debt are no loss to those that are first in the ring."""
+    turns = Turns()
+    accounts = [account(str(i), weight) for i, weight in enumerate(weights)]
+    for one, cost_us in zip(accounts, costs, strict=True):
+        filled(turns, [one], 10_000_000 // cost_us, float(cost_us))
+    found = shares(turns.take(10**6, 4_000_000.0))
+    had = [found[one.name] / one.weight for one in accounts]
+    largest = max(cost_us / weight for cost_us, weight in zip(costs, weights, strict=True))
+    assert max(had) - min(had) <= QUANTUM_US + largest
+
+
 def test_tenants_have_their_share_however_many_callers_they_have():
     turns = Turns()
     many = [account(f"many {i}") for i in range(50)]

@@ -20,7 +20,7 @@ from server.limits import Limits
 from server.transport.message_bounds import field_bytes, field_counts, message_bounds
 from server.transport.wire_walk import MessageTypes, UnreadableError, address_of
 from tests.support.amounts import examples
-from tests.support.wire_model import element_count, encoded_number, fits
+from tests.support.wire_model import element_count, encoded_number, filled, fits
 from tests.wire.test_bad_input import HERE, a_spec, an_object, attached, hello, subscribe
 
 Attach = device_service_pb2.AttachRequest
@@ -44,38 +44,6 @@ METHODS = {
 
 def walker(name):
     return MessageTypes(LIMITS).walker(METHODS[name].DESCRIPTOR, name)
-
-
-def filled(message, chance, depth=0):
-    """Fill a message with whatever its fields may have."""
-    for field in message.DESCRIPTOR.fields:
-        if chance.random() < 0.3 + 0.05 * depth:
-            continue
-        for _ in range(chance.choice((0, 1, 2, 9)) if field.is_repeated else 1):
-            _fill(message, field, chance, depth)
-    return message
-
-
-def _fill(message, field, chance, depth):
-    if field.message_type is not None and field.message_type.GetOptions().map_entry:
-        getattr(message, field.name)[f"word{chance.randrange(100)}"] = chance.random()
-    elif field.message_type is not None:
-        inner = getattr(message, field.name)
-        inner = inner.add() if field.is_repeated else inner
-        inner.SetInParent()
-        filled(inner, chance, depth + 1)
-    else:
-        value = {
-            field.TYPE_STRING: "wörter" * chance.choice((0, 1, 30)),
-            field.TYPE_BYTES: bytes(chance.choice((0, 5, 700))),
-            field.TYPE_BOOL: True,
-            field.TYPE_ENUM: 1,
-            field.TYPE_DOUBLE: chance.random(),
-        }.get(field.type, chance.choice((0, 1, 300, 2**31 - 1)))
-        if field.is_repeated:
-            getattr(message, field.name).append(value)
-        else:
-            setattr(message, field.name, value)
 
 
 @pytest.mark.parametrize("name", METHODS)
