@@ -28,8 +28,10 @@ _KEYWORD_US = 1.0
 _CORNER_US = 0.5
 _SMALL_US = 10.0
 """Acks, pings and the like."""
-_RISE, _FALL = 0.5, 0.1
+_RISE, _FALL = 0.3, 0.1
 """How fast a factor follows what takes more, or less, than was estimated."""
+_JUMP_MAX = 2.0
+"""How much more is believed at once: one pause of the machine is no change of costs."""
 _FACTOR_MIN, _FACTOR_MAX = 0.25, 16.0
 
 
@@ -46,7 +48,7 @@ class Factor:
         if estimated_us <= 0.0:
             return
         found = self.value * took_us / estimated_us
-        found = min(max(found, _FACTOR_MIN), _FACTOR_MAX)
+        found = min(max(found, _FACTOR_MIN), _FACTOR_MAX, _JUMP_MAX * self.value)
         self.value += (_RISE if found > self.value else _FALL) * (found - self.value)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
 import random
+
+import pytest
 
 from safe_region.earth import Circle, Polygon
 from safe_region.frame import Area, Frame
@@ -61,6 +64,15 @@ def asked(chance, lines):
         for line in lines:
             place = a_place(chance)
             yield c.Report(line, line.name, line.devices.get(line.name), sequence, place, (1, 2, 3))
+
+
+@pytest.fixture(autouse=True)
+def _spared():
+    """Spare the collector what the other tests have loaded, as the server does."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 class Line(Outbox):
