@@ -2,7 +2,9 @@
 
 Tenants take turns, and within a tenant its callers: deficit round robin (Shreedhar and Varghese, 1996) by
 what commands are estimated to cost. A caller that has had its share waits until the others have had
-theirs. What one caller asks stays in order. One that is alone has all turns.
+theirs, also if it asks for one thing at a time: a caller in debt that has nothing waiting keeps its place
+until its debt is paid, or nobody waits. What one caller asks stays in order. One that is alone has all
+turns.
 
 Operations: O(1) a command put or taken, but when all are in debt: then O(callers that wait), once.
 """
@@ -45,7 +47,7 @@ class _Turn:
 
 
 class _Flow(_Turn, Generic[_Item]):
-    """What one caller has waiting."""
+    """What one caller has waiting; nothing, if all that is left of it is a debt."""
 
     __slots__ = ("account", "items", "tenant")
 
@@ -77,7 +79,7 @@ class Turns(Generic[_Item]):
         self._tenants: dict[str, _Tenant[_Item]] = {}
         self._flows: dict[Account, _Flow[_Item]] = {}
         self._ring: deque[_Tenant[_Item]] = deque()
-        self._count = 0
+        self._count = self._caller_count = 0
 
     def __len__(self) -> int:
         return self._count
@@ -85,7 +87,7 @@ class Turns(Generic[_Item]):
     @property
     def caller_count(self) -> int:
         """How many callers wait."""
-        return len(self._flows)
+        return self._caller_count
 
     def put(self, item: _Item) -> None:
         """Append what a caller asks."""
@@ -93,6 +95,7 @@ class Turns(Generic[_Item]):
         flow = self._flows.get(item.account)
         if flow is None:
             flow = self._begun(item)
+        self._caller_count += not flow.items
         flow.items.append(item)
 
     def put_back(self, items: Sequence[_Item]) -> None:
@@ -103,6 +106,7 @@ class Turns(Generic[_Item]):
             flow = self._flows.get(item.account)
             if flow is None:
                 flow = self._begun(item)
+            self._caller_count += not flow.items
             flow.items.appendleft(item)
             for one in (flow, flow.tenant):
                 one.credit_us = min(one.quantum_us, one.credit_us + item.cost_us)
@@ -132,9 +136,7 @@ class Turns(Generic[_Item]):
         taken: list[_Item] = []
         cost_us = 0.0
         aside: list[_Flow[_Item]] = []
-        while self._ring and len(taken) < count_max and cost_us < cost_max_us:
-            tenant = _next(self._ring)
-            flow = _next(tenant.flows)
+        while len(taken) < count_max and cost_us < cost_max_us and (flow := self._first()) is not None:
             item = flow.items[0]
             if is_ready is not None and not is_ready(item):
                 aside.append(flow)
@@ -144,30 +146,46 @@ class Turns(Generic[_Item]):
             item.is_taken = True
             self._count -= 1
             cost_us += item.cost_us
+            tenant = flow.tenant
             if len(tenant.flows) > 1:  # who is alone runs into no debt
                 flow.credit_us -= item.cost_us
             if len(self._ring) > 1:
                 tenant.credit_us -= item.cost_us
             taken.append(item)
             if not flow.items:
-                self._leave(flow)
-                del self._flows[flow.account]
+                self._caller_count -= 1
+                if flow.credit_us > 0.0:
+                    self._end(flow)
         for flow in aside:
             self._enter(flow)
+        if not self._count:  # nobody waits who has a claim
+            for ring in (self._ring, self._tenants, self._flows):
+                ring.clear()
         return taken
+
+    def _first(self) -> _Flow[_Item] | None:
+        """Return the caller whose turn it is, None if nobody waits; those that have paid a debt leave."""
+        while self._ring:
+            tenant = _next(self._ring)
+            flow = _next(tenant.flows) if tenant.flows else None
+            if flow is None:
+                self._drop(tenant)
+            elif flow.items:
+                return flow
+            else:
+                self._end(flow)
+        return None
 
     def _begun(self, item: _Item) -> _Flow[_Item]:
         """Let a caller take turns."""
-        tenant = self._tenants.get(item.tenant)
-        if tenant is None:
-            tenant = self._tenants[item.tenant] = _Tenant(item.tenant)
+        tenant = self._tenants.get(item.tenant) or _Tenant(item.tenant)
         flow = self._flows[item.account] = _Flow(item.account, tenant)
         self._enter(flow)
         return flow
 
     def _enter(self, flow: _Flow[_Item]) -> None:
         tenant = flow.tenant
-        if not tenant.flows:
+        if tenant.name not in self._tenants:
             self._tenants[tenant.name] = tenant
             self._ring.append(tenant)
         tenant.flows.append(flow)
@@ -176,9 +194,18 @@ class Turns(Generic[_Item]):
         """Take out the caller whose turn it is."""
         tenant = flow.tenant
         tenant.flows.popleft()
-        if not tenant.flows:
-            self._ring.popleft()
-            del self._tenants[tenant.name]
+        if not tenant.flows and tenant.credit_us > 0.0:
+            self._drop(tenant)
+
+    def _end(self, flow: _Flow[_Item]) -> None:
+        """Forget the caller whose turn it is, and who has nothing waiting."""
+        self._leave(flow)
+        del self._flows[flow.account]
+
+    def _drop(self, tenant: _Tenant[_Item]) -> None:
+        """Take out the tenant whose turn it is."""
+        self._ring.popleft()
+        del self._tenants[tenant.name]
 
 
 def _next(ring: deque[_Taker]) -> _Taker:

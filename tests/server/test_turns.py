@@ -76,6 +76,27 @@ def test_shares_do_not_drift_apart_where_commands_are_dearer_than_turns(costs, w
     assert max(had) - min(had) <= QUANTUM_US + largest
 
 
+@pytest.mark.parametrize("tenants", [("", ""), ("one", "other")])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_who_asks_for_one_thing_at_a_time_has_no_more_than_its_share(tenants, depth):
+    turns, dear, cheap = Turns(), account("dear"), account("cheap")
+    filled(turns, [dear], depth, 20_000.0, tenants[0])
+    filled(turns, [cheap], 5_000, 100.0, tenants[1])
+    found = Counter()
+    for _ in range(300):
+        for item in turns.take(64, 5_000.0):
+            found[item.account.name] += item.cost_us
+            filled(turns, [item.account], 1, item.cost_us, item.tenant)
+    assert abs(found["dear"] - found["cheap"]) <= 4_000.0 + 20_000.0
+
+
+def test_debts_end_when_nobody_waits():
+    turns, dear, cheap = Turns(), account("dear"), account("cheap")
+    filled(turns, [dear, cheap], 1, 10.0**9)
+    assert len(turns.take(2)) == 2
+    assert not any(map(len, (turns._ring, turns._flows, turns._tenants)))
+
+
 def test_tenants_have_their_share_however_many_callers_they_have():
     turns = Turns()
     many = [account(f"many {i}") for i in range(50)]
