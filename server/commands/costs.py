@@ -15,7 +15,7 @@ from safe_region.earth import Polygon
 from server.commands import command as c
 from server.core.coordinator import Coordinator
 from server.core.dear_subscriptions import CHANGE_US
-from server.model import Boolean, Spec, TopK
+from server.model import Boolean, NewObject, Spec, TopK
 
 _EVALUATION_US = 60.0
 """An evaluation of a top-k subscription, its delta made, routed and encoded."""
@@ -25,7 +25,8 @@ _OBJECT_US = 40.0
 """An object published: validated, planned, matched, applied."""
 _CLAUSE_US = 2.0
 _KEYWORD_US = 1.0
-_CORNER_US = 0.5
+_AREA_US = 50.0
+_CORNER_US = 1.0
 _SMALL_US = 10.0
 """Acks, pings and the like."""
 _RISE, _FALL = 0.3, 0.1
@@ -88,7 +89,7 @@ class Costs:
         """Return what a command about objects may cost; None if it is no such command."""
         match command:
             case c.Publish() | c.TakeIn():
-                return self.object_us * max(1, len(command.objects))
+                return self.object_us * max(1, len(command.objects)) + _areas_us(command.objects)
             case c.Retract():
                 return _SMALL_US * max(1, len(command.ids) + len(command.keys))
             case _:
@@ -122,6 +123,15 @@ class Costs:
     def _evaluations(self, handles: Iterable[int]) -> float:
         dear = self._dear
         return self.evaluation.value * sum(_EVALUATION_US + dear.get(one) for one in handles)
+
+
+def _areas_us(objects: Iterable[NewObject]) -> float:
+    """Return what the areas of objects add to publishing them."""
+    return sum(
+        _AREA_US + (_CORNER_US * len(one.area.outer) if isinstance(one.area, Polygon) else 0.0)
+        for one in objects
+        if one.area is not None
+    )
 
 
 def _shape_us(spec: Spec) -> float:

@@ -59,6 +59,11 @@ class Charges:
             if entry.account is not UNLIMITED:
                 self._charge(entry.account, correction * entry.cost_us, now_s)
 
+    def carried(self, account: Account, cost_us: float) -> None:
+        """Charge a caller for what was read of its stream, or written to it."""
+        if account is not UNLIMITED:
+            self._charge(account, cost_us, self._clock())
+
     def _charge(self, account: Account, cost_us: float, now_s: float) -> None:
         account.charge(cost_us, now_s)
         if account.lately_us > _HEAVY_US and account not in self._heavy:

@@ -8,6 +8,7 @@ import grpc
 
 from server.counters import Counters
 from server.errors import RefusalError
+from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import require_serving
 from server.transport.status import CODES, trailing_metadata
@@ -49,6 +50,10 @@ class Admission:
     def suspect_cancelled(self, size: int) -> None:
         """Note that a call was broken off, which leaves cycles, and how large its answer may be."""
         self._command_loop.gc_control.suspect(1 + size // _BYTES_PER_WEIGHT)
+
+    def charge(self, account: Account, cost_us: float) -> None:
+        """Charge a caller for reading what it asks."""
+        self._command_loop.charges.carried(account, cost_us)
 
     def note(self, error: RefusalError) -> None:
         """Count a refusal, and let go of where it was raised, which may hold it in turn."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from safe_region.steady_clock import steady_clock_ms
 from server.commands import command as c
 from server.commands.validation import checked_report
 from server.errors import Reason, RefusalError
+from server.measures import cpu_us
 from server.principal import Principal, local_name
 from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
@@ -83,7 +83,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
 
         async def write(events: Sequence[tuple[str, Event]]) -> None:
             for one in events:
-                _charge(account, (one,))
+                self._charge(account, (one,))
                 await context.write(encoder.response(one[1]))
 
         await self._serve(context, write, self._read_one, single=True)
@@ -98,7 +98,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
 
         async def write(events: Sequence[tuple[str, Event]]) -> None:
             for some in _portions(events):
-                _charge(account, some)
+                self._charge(account, some)
                 await context.write(encoder.fleet_response(some))
 
         await self._serve(context, write, self._read_fleet, single=False)
@@ -108,11 +108,15 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     ) -> device_service_pb2.SearchResponse:
         """Evaluate once."""
         self._admission.require_serving()
-        spec = spec_from(request.spec)
-        lon, lat = converters.position_from(
-            request.position, "position", present=request.HasField("position")
-        )
-        ranked, now_ms = await self._command_loop.execute(c.Search(spec, lon, lat, principal()))
+        caller, began_us = principal(), cpu_us()
+        try:
+            spec = spec_from(request.spec)
+            lon, lat = converters.position_from(
+                request.position, "position", present=request.HasField("position")
+            )
+        finally:
+            self._admission.charge(caller.account, cpu_us() - began_us)
+        ranked, now_ms = await self._command_loop.execute(c.Search(spec, lon, lat, caller))
         return converters.search_message(spec, ranked, self._coordinator.frame, (lon, lat), now_ms)
 
     async def ForgetDevice(  # noqa: N802
@@ -124,6 +128,14 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         command = c.ForgetDevice(caller.qualified(request.device_id), caller)
         count = await self._command_loop.execute(command)
         return device_service_pb2.ForgetDeviceResponse(subscription_count=count)
+
+    def _charge(self, account: Account, events: Sequence[tuple[str, Event]]) -> None:
+        """Charge whose stream it is for large deltas; small ones are part of what a report costs."""
+        if not account.is_limited:
+            return
+        added = sum(len(event.delta.add) for _, event in events if isinstance(event, VersionedDelta))
+        if added > _ADDED_FREE:
+            self._command_loop.charges.carried(account, _ADDED_US * added)
 
     def outboxes(self) -> Iterator[Outbox]:
         """Yield those of all streams."""
@@ -188,6 +200,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             supports_go_away=can_go,
             principal=caller,
             traces=self._command_loop.traces,
+            on_taken=lambda cost_us: self._command_loop.charges.carried(caller.account, cost_us),
         )
         with ending(caller, sender.send_away, sender.end):
             await self._carry(sender, read(sender, context))
@@ -322,11 +335,15 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 report = converters.report_from(outbox, session, device_id, request.report)
                 follow(report)
                 return checked_report(report, self._coordinator.limits)
+            began_us = cpu_us()
             if request.HasField("hello"):
                 hello_id = outbox.principal.qualified(request.hello.device_id)
                 self._require_same_device(device_id, hello_id)
                 self._coordinator.counters.count_hello(steady_clock_ms())
-            return converters.device_command_from(outbox, device_id, request)
+            try:
+                return converters.device_command_from(outbox, device_id, request)
+            finally:
+                self._admission.charge(outbox.principal.account, cpu_us() - began_us)
         except RefusalError as error:
             number, command = _address(request)
             self._coordinator.reject(outbox, device_id, number, command, error)
@@ -354,15 +371,6 @@ def _portions(events: Sequence[tuple[str, Event]]) -> Iterator[Sequence[tuple[st
         size += more
     if begin < len(events):
         yield events[begin:]
-
-
-def _charge(account: Account, events: Sequence[tuple[str, Event]]) -> None:
-    """Charge whose stream it is for writing large deltas; small ones are part of what a report costs."""
-    if not account.is_limited:
-        return
-    added = sum(len(event.delta.add) for _, event in events if isinstance(event, VersionedDelta))
-    if added > _ADDED_FREE:
-        account.charge(_ADDED_US * added, time.monotonic())
 
 
 async def _slow_down(caller: Principal, count: int) -> None:

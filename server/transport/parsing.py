@@ -22,6 +22,7 @@ from google.protobuf.message import DecodeError
 
 from server.errors import RefusalError
 from server.limits import Limits
+from server.measures import cpu_us
 from server.quotas import UNLIMITED, Account
 from server.transport.admission import Admission, Context
 from server.transport.answers import Answers
@@ -36,6 +37,9 @@ from server.transport.wire_walk import (
     Walker,
     address_of,
 )
+
+_SMALL_BYTES = 1_024
+"""Up to this a message is parsed within microseconds, which are part of what its command costs."""
 
 
 class _Parsed:
@@ -115,9 +119,18 @@ class Parsing(grpc.aio.ServerInterceptor):
         return self._types.walker(found.input_type, name)
 
     def _forgiving(self, deserializer: Callable[[bytes], Any], walker: Walker) -> Callable[[bytes], Any]:
-        counters = self._admission.counters
+        counters, admission = self._admission.counters, self._admission
 
         def parse(data: bytes) -> Any:  # noqa: ANN401
+            if len(data) <= _SMALL_BYTES:
+                return parsed(data)
+            began_us = cpu_us()
+            try:
+                return parsed(data)
+            finally:
+                admission.charge(principal().account, cpu_us() - began_us)
+
+        def parsed(data: bytes) -> Any:  # noqa: ANN401
             try:
                 walker.verify(data)
                 return deserializer(data)

@@ -78,7 +78,7 @@ def _position(message: geometry_pb2.Position) -> Position:
 
 def ring_from(message: geometry_pb2.Ring) -> tuple[Position, ...]:
     """Read the corners of a polygon."""
-    return tuple(map(_position, message.vertices))
+    return tuple([(one.lon, one.lat) for one in message.vertices])
 
 
 def ring_message(ring: Iterable[Position]) -> geometry_pb2.Ring:

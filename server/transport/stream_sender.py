@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from safe_region.steady_clock import steady_clock_ms
 from server.core.coordinator import Coordinator
 from server.errors import RefusalError
+from server.measures import cpu_us
 from server.object_traces import ObjectTraces
 from server.principal import ANYBODY, Principal
 from server.session import Detached, Event, GoAway, Outbox, RefusedCommand, Rejection
@@ -24,6 +25,9 @@ from server.transport.report_timer import note_written
 
 _TAKEN_MAX = 256
 """Events in one write: large enough to share the cost of a message, small enough to stay prompt."""
+
+_TAKING_US = 500.0
+"""What it may take to take them: less is part of what their cause cost."""
 
 
 class StreamSender:
@@ -43,6 +47,9 @@ class StreamSender:
         Is told what was written.
     principal
         Whose stream it is.
+    on_taken
+        Is called with the microseconds that it took to take what is written, if that was long: snapshots
+        are made only then.
     """
 
     __slots__ = (
@@ -53,6 +60,7 @@ class StreamSender:
         "_final_event",
         "_flushed",
         "_is_over",
+        "_on_taken",
         "_reader",
         "_single",
         "_traces",
@@ -72,10 +80,12 @@ class StreamSender:
         supports_go_away: bool = False,
         traces: ObjectTraces | None = None,
         principal: Principal = ANYBODY,
+        on_taken: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._coordinator = coordinator
         self._traces = traces
         self._write = write
+        self._on_taken = on_taken
         self._single = single
         self.supports_go_away = supports_go_away
         self._reader: asyncio.Task[None] | None = None
@@ -169,7 +179,7 @@ class StreamSender:
         is_final = False
         try:
             while len(outbox) and not self._is_over:
-                events = self._coordinator.take(outbox, _TAKEN_MAX)
+                events = self._taken()
                 if events:
                     await self._write(events)
                     note_written(outbox, events, self._coordinator.counters.measures.report_latency_us)
@@ -192,6 +202,17 @@ class StreamSender:
             self.close()
         elif self._is_over or self.is_finishing:
             self.end()
+
+    def _taken(self) -> list[tuple[str, Event]]:
+        """Take what is next."""
+        measures = self._coordinator.counters.measures
+        began_us = cpu_us()
+        events = self._coordinator.take(self.outbox, _TAKEN_MAX)
+        took_us = cpu_us() - began_us
+        if took_us > _TAKING_US:
+            measures.slice_us.note(int(took_us))
+            self._on_taken(took_us)
+        return events
 
     def _wake(self) -> None:
         waiting = []
