@@ -118,7 +118,7 @@ class DeltaRouter:
         self._matching.park(session.handles.values())
 
     def take(self, outbox: Outbox, count_max: int) -> list[tuple[str, Event]]:
-        """Take what is to be sent on a connection, oldest first."""
+        """Take what is to be sent on a connection, oldest first: some of it, if it takes long to make."""
         taken: list[tuple[str, Event]] = []
         while len(outbox) and len(taken) < count_max:
             item = outbox.pop()
@@ -131,6 +131,9 @@ class DeltaRouter:
                     found = item.session.snapshots(self._matching.snapshot)
                     outbox.take_snapshots(item, len(found))
                     taken += [(item.device_id, snapshot) for snapshot in found]
+                    if item.session.state is State.CATCHING_UP:
+                        outbox.put_back(item)
+                        break
                 continue
             if item.session is not None:
                 item.session.mark_sent(item)

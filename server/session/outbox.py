@@ -138,6 +138,14 @@ class SessionOutbox(Generic[_Session]):
             self._answers_taken += 1
         return item
 
+    def put_back(self, marker: Queued[_Session]) -> None:
+        """Put back what was taken last: it is still to become more snapshots."""
+        if self._outbox:
+            self._outbox.appendleft(marker)
+        else:
+            self._outbox = deque((marker,))
+        self.taken_count -= 1
+
     def take_early(self, item: Queued[_Session]) -> Event | None:
         """Take an event without a version, from farther behind; it is not there any more."""
         event = item.event

@@ -195,9 +195,8 @@ class Session:
         if self.state is State.PARKED:
             raise ValueError(f"a session that is {self.state.value} cannot take a delta")
         if self.state is State.CATCHING_UP:
-            self._counters.deltas_queued += 1
-            self._counters.deltas_coalesced += 1
-            return True  # the snapshot will tell
+            self._leave_to_snapshot(subscription_id)
+            return True
         if self._replay is None:
             self._replay = ReplayBuffer(self.version)
         replay = self._replay
@@ -248,15 +247,25 @@ class Session:
         return [event for event in found if event is not None]
 
     def snapshots(self, snapshot: Callable[[int, Cause], Delta]) -> list[VersionedDelta]:
-        """Turn the coalescing marker into the latest state of every subscription."""
+        """Turn the coalescing marker into the latest state of every subscription, or of some of them.
+
+        If more is to follow, the state remains CATCHING_UP: then this is to be called again.
+        """
+        coalescer = self._waiting()
+        coalescer.begin_snapshots(self.handles)
+        found: list[VersionedDelta] = []
+        size_bytes = 0
+        while (subscription_id := coalescer.next_due()) is not None:
+            handle = self.handles.get(subscription_id)
+            if handle is not None:  # else it has ended since
+                found.append(self._versioned(subscription_id, snapshot(handle, Cause.RESUMED)))
+                size_bytes += found[-1].size_bytes
+            if coalescer.may_pause and size_bytes >= self._limits.slice_bytes_max:
+                self.version += 1  # nobody has this one: without the rest, no resume
+                return found
         self._move(Command.CATCH_UP)
-        if self._coalescer is not None:
-            self._coalescer.caught_up()
-            self._tidy()
-        found = [
-            self._versioned(subscription_id, snapshot(handle, Cause.RESUMED))
-            for subscription_id, handle in self.handles.items()
-        ]
+        coalescer.caught_up()
+        self._tidy()
         self._replay = None
         return found
 
@@ -267,8 +276,7 @@ class Session:
 
     def _queue(self, delta: VersionedDelta) -> None:
         if self.state is State.CATCHING_UP:  # while it resumes
-            self._counters.deltas_queued += 1
-            self._counters.deltas_coalesced += 1
+            self._leave_to_snapshot(delta.subscription_id)
             return
         item = self.enqueue(delta)
         if item is None or item.event is None:
@@ -280,6 +288,12 @@ class Session:
             self._counters.deltas_coalesced += coalescer.coalesce()
             # The last of these versions is one that nobody has: without the snapshot, no resume.
             self._replay = None
+
+    def _leave_to_snapshot(self, subscription_id: int) -> None:
+        """Coalesce a delta: a snapshot will tell."""
+        self._counters.deltas_queued += 1
+        self._counters.deltas_coalesced += 1
+        self._waiting().changed(subscription_id)
 
     def _waiting(self) -> Coalescer:
         if self._coalescer is None:

@@ -97,13 +97,14 @@ class Parsing(grpc.aio.ServerInterceptor):
         return self._handlers[method]
 
     def _guarded(self, handler: Any, method: str) -> Any:  # noqa: ANN401
-        parse = self._forgiving(handler.request_deserializer, self._walker(method))
+        is_open = method in OPEN
+        parse = self._forgiving(handler.request_deserializer, self._walker(method), is_open=is_open)
         if not handler.request_streaming:
             if handler.response_streaming:
                 act = self._watching(handler.unary_stream)
                 return grpc.stream_stream_rpc_method_handler(act, parse, handler.response_serializer)
             serialize = handler.response_serializer
-            act = self._single(handler.unary_unary, serialize, is_open=method in OPEN)
+            act = self._single(handler.unary_unary, serialize, is_open=is_open)
             return grpc.stream_stream_rpc_method_handler(act, parse)
         kind = "stream_stream" if handler.response_streaming else "stream_unary"
         act = getattr(handler, kind)
@@ -118,11 +119,13 @@ class Parsing(grpc.aio.ServerInterceptor):
         found = Default().FindServiceByName(service).methods_by_name[name]
         return self._types.walker(found.input_type, name)
 
-    def _forgiving(self, deserializer: Callable[[bytes], Any], walker: Walker) -> Callable[[bytes], Any]:
+    def _forgiving(
+        self, deserializer: Callable[[bytes], Any], walker: Walker, *, is_open: bool
+    ) -> Callable[[bytes], Any]:
         counters, admission = self._admission.counters, self._admission
 
         def parse(data: bytes) -> Any:  # noqa: ANN401
-            if len(data) <= _SMALL_BYTES:
+            if len(data) <= _SMALL_BYTES or is_open:
                 return parsed(data)
             began_us = cpu_us()
             try:

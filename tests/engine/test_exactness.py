@@ -199,6 +199,7 @@ def limits_of(seed: int) -> Limits:
         subscriptions_per_device_max=3 if seed % 3 == 1 else 64,
         devices_per_fleet_max=12 if seed % 5 == 2 else 100_000,
         queue_max=20 if seed % 4 == 2 else 100_000,
+        slice_bytes_max=1 if seed % 2 else 256 * 1024,
         batch_max=7 if seed % 5 == 3 else 2_048,
     )
 
@@ -281,6 +282,7 @@ SEEN = {
         *("commits held up, lost", "commits held up, written, not told"),
         *("times killed", "commands that were durable and never answered"),
         *("deltas coalesced", "deltas sent again", "devices refused, TOO_MANY"),
+        "snapshots made in slices",
         *("devices parked, LEASE_EXPIRED", "instances replaced"),
         "lists that wait for a position",
     ),

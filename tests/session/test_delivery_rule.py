@@ -48,7 +48,11 @@ PLANE = Frame(Area(-9.0, -9.0, 9.0, 9.0), 0.0, 0.0, 1.0, 1.0, 26.0)
 LEASE_MS = 40
 TAKE_OVER_MS, TAKE_OVER_MS_MAX = 10, 25
 LIMITS = Limits(
-    outbox_max=4, retained_max=6, take_over_ms=TAKE_OVER_MS, take_over_ms_max=TAKE_OVER_MS_MAX
+    outbox_max=4,
+    retained_max=6,
+    slice_bytes_max=1,
+    take_over_ms=TAKE_OVER_MS,
+    take_over_ms_max=TAKE_OVER_MS_MAX,
 )
 WORDS = ("a", "b")
 DEVICES = ("d1", "d2")

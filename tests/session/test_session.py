@@ -403,3 +403,38 @@ def test_whatever_happens_the_device_ends_with_the_latest(seed):
     run.receive(10_000)
     assert run.seen == run.now > 50
     assert run.seen_version == run.session.version
+
+
+def test_snapshots_are_made_in_slices_and_what_changes_meanwhile_is_told_at_the_end():
+    session, told = Session("device", replace(LIMITS, slice_bytes_max=1)), []
+    session.handles = {number: number for number in (1, 2, 3)}
+    session.attach(Outbox(), NONCE, 0, session.epoch)
+    do(session, Command.OVERFLOW)
+
+    def tell() -> list[int]:
+        found = session.snapshots(lambda handle, _cause: a_delta(handle))
+        told.extend(one.version for one in found)
+        return [one.subscription_id for one in found]
+
+    assert tell() == [1]
+    session.push(1, a_delta())
+    session.push(3, a_delta())
+    del session.handles[2]
+    session.handles[4] = 4
+    session.push(4, a_delta())
+    assert session.state is State.CATCHING_UP
+    assert tell() == [3, 1, 4]
+    assert session.state is State.IN_SYNC
+    assert told == sorted(set(told))
+    session.push(3, a_delta())
+    assert session.version == told[-1] + 1
+
+
+def test_nobody_resumes_from_the_middle_of_the_snapshots():
+    session = Session("device", replace(LIMITS, slice_bytes_max=1))
+    session.handles = {1: 1, 2: 2, 3: 3}
+    session.attach(Outbox(), NONCE, 0, session.epoch)
+    do(session, Command.OVERFLOW)
+    (first,) = session.snapshots(lambda handle, _cause: a_delta(handle))
+    session.detach()
+    assert session.attach(Outbox(), NONCE, first.version, session.epoch) is False

@@ -28,6 +28,7 @@ from server.limits import Limits
 from server.model import LiveObject
 from server.runtime.command_loop import CommandLoop
 from server.session import Outbox
+from server.session.events import SnapshotDue
 from server.store import SqliteStore
 from server.store.mutations import Mutation, PutObject, PutSubscription
 from server.transport.converters import device_command_from, report_from
@@ -203,9 +204,13 @@ class LocalServer:
 
     def write(self, outbox: Outbox, count_max: int) -> list[tuple[str, bytes]]:
         """Write what waits for a stream, oldest first."""
-        events = self._coordinator.take(outbox, count_max)
-        outbox.wrote()
-        return [(device_id, self._encoder.response(event)) for device_id, event in events]
+        found: list[tuple[str, bytes]] = []
+        while len(outbox) and len(found) < count_max:
+            events = self._coordinator.take(outbox, count_max - len(found))
+            outbox.wrote()
+            found += [(device_id, self._encoder.response(event)) for device_id, event in events]
+            self._seen["snapshots made in slices"] += bool(events) and _is_in_the_middle(outbox)
+        return found
 
     def close(self, outbox: Outbox) -> None:
         """Note that a stream has ended."""
@@ -339,3 +344,8 @@ class LocalServer:
 
 async def _happened(event: asyncio.Event) -> None:
     await event.wait()
+
+
+def _is_in_the_middle(outbox: Outbox) -> bool:
+    """Whether what a marker stands for has been told of some subscriptions only."""
+    return len(outbox) > 0 and isinstance(outbox._outbox[0].event, SnapshotDue)
