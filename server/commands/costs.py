@@ -23,6 +23,8 @@ _SUBSCRIBE_US = 150.0
 """A subscription begun: validated, planned, evaluated; its row is written elsewhere."""
 _OBJECT_US = 40.0
 """An object published: validated, planned, matched, applied."""
+_KIB_US = 5.0
+"""A KiB of payload: read, written to the log and to the file."""
 _CLAUSE_US = 2.0
 _KEYWORD_US = 1.0
 _AREA_US = 50.0
@@ -89,7 +91,9 @@ class Costs:
         """Return what a command about objects may cost; None if it is no such command."""
         match command:
             case c.Publish() | c.TakeIn():
-                return self.object_us * max(1, len(command.objects)) + _areas_us(command.objects)
+                objects = command.objects
+                count, payload_bytes = max(1, len(objects)), sum(len(one.payload) for one in objects)
+                return self.object_us * count + _KIB_US * payload_bytes / 1024.0 + _areas_us(objects)
             case c.Retract():
                 return _SMALL_US * max(1, len(command.ids) + len(command.keys))
             case _:
