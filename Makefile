@@ -28,7 +28,7 @@ OTHERS ?= 20
 DAMAGES ?= 2000
 SINCE ?=
 INPUTS ?= 1350000
-JOBS ?= 3
+JOBS ?= 4
 TIMES ?= $(or $(NEARCAST_TEST_TIMES),1)
 
 KERNEL_TESTS ?= tests/index tests/safe_region tests/engine tests/simulator/test_graph.py \
@@ -152,7 +152,7 @@ damages: $(STAMP)  ## Damage a store's files in all ways that know the format, s
 # Kernels are compiled before, by all cores: tests would compile them one after the other.
 COMPILE := $(BIN)/nearcast compile --object-index all --subscription-index all --clause-index all
 
-test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=3 processes, TIMES=1)
+test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=4 processes, TIMES=1)
 	$(BIN)/lint-imports --no-logo
 	$(COMPILE)
 	$(PYTEST)
