@@ -37,6 +37,8 @@ from index.tables.growth import longer
 from index.tables.slots import Slots
 
 _PAIR_BITS = 32
+_LEAST_M = 1.0
+"""How far is looked at least: twice no distance is no distance, and would be looked at for ever."""
 _NO_KEYWORDS: KeywordIds = np.empty(0, dtype=np.int32)
 
 
@@ -239,7 +241,7 @@ class BooleanTables:
         count
             How many are enough.
         first_m
-            How far is looked first; twice as far then, and so on.
+            How far is looked first, but no less than a metre; twice as far then, and so on.
 
         Returns
         -------
@@ -247,7 +249,7 @@ class BooleanTables:
             All that match, or all up to a distance within which more than `count` do; and whether it is
             all, by row.
         """
-        boxes, limit_m = self.boxes(places), first_m.copy()
+        boxes, limit_m = self.boxes(places), np.maximum(first_m, _LEAST_M)
         rows, are_all = np.arange(len(places.slots)), np.zeros(len(places.slots), dtype=np.bool_)
         found = Pairs.nothing()
         while len(rows):

@@ -117,6 +117,21 @@ def test_a_barrier_brings_all_up_to_date(virtual_time):
     assert len(delta.add) == len(delta.drop) == 5
 
 
+def test_of_those_at_the_very_place_of_the_device_most_may_go():
+    """The farthest that it holds is at no distance, and twice as far would be no farther."""
+    coordinator = coordinator_of(virtual_time=True)
+    publish(coordinator, 20, near_deg=0.0)
+    publish(coordinator, 400)
+    line = attached(coordinator, CIRCLE)
+    coordinator.retract(list(range(1, 16)))
+    coordinator.advance(1)
+    (delta,) = [one for one in told(coordinator, line) if one.cause is Cause.REFILLED]
+    assert len(delta.add) == 10, "all that it held is gone"
+    held = coordinator.matching.engine.held(coordinator.sessions["d"].handles[1])[0].tolist()
+    assert sorted(held) == sorted(nearest(coordinator))
+    coordinator.check()
+
+
 # -- bounds of specs -----------------------------------------------------------------------------
 
 
