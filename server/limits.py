@@ -83,9 +83,9 @@ class Limits:
     outbox_max: int = 256
     """Deltas waiting for a slow device; beyond, they coalesce into snapshots of the latest state."""
     outbox_bytes_max: int = 1024 * 1024
+    """The same in bytes, roughly."""
     slice_bytes_max: int = 256 * 1024
     """Of snapshots that are made at a time, some milliseconds; the last may go beyond."""
-    """The same in bytes, roughly."""
     retained_max: int = 64
     """Deltas kept for a resume; beyond, a detached device is parked and resumes with snapshots, which are
     smaller by then."""

@@ -129,4 +129,4 @@ class Plan:
     mutations: tuple[Mutation, ...] = ()
     touches: Touches = _NOTHING
     publication: Publication | None = None
-    """Set instead of `apply` being called."""
+    """What it publishes, if it does: carried out after `apply`, with all of the batch."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
 
 from server.counters import Counters
 from server.errors import RefusalError
+from server.measures import cpu_us
 from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import require_serving
@@ -51,9 +54,14 @@ class Admission:
         """Note that a call was broken off, which leaves cycles, and how large its answer may be."""
         self._command_loop.gc_control.suspect(1 + size // _BYTES_PER_WEIGHT)
 
-    def charge(self, account: Account, cost_us: float) -> None:
-        """Charge a caller for reading what it asks."""
-        self._command_loop.charges.carried(account, cost_us)
+    @contextmanager
+    def charging(self, account: Account) -> Iterator[None]:
+        """Charge a caller for what is computed in a block: for reading what it asks, refused or not."""
+        began_us = cpu_us()
+        try:
+            yield
+        finally:
+            self._command_loop.charges.carried(account, cpu_us() - began_us)
 
     def note(self, error: RefusalError) -> None:
         """Count a refusal, and let go of where it was raised, which may hold it in turn."""

@@ -14,7 +14,6 @@ from safe_region.steady_clock import steady_clock_ms
 from server.commands import command as c
 from server.commands.validation import checked_report
 from server.errors import Reason, RefusalError
-from server.measures import cpu_us
 from server.principal import Principal, local_name
 from server.quotas import Account
 from server.runtime.command_loop import CommandLoop
@@ -108,14 +107,12 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
     ) -> device_service_pb2.SearchResponse:
         """Evaluate once."""
         self._admission.require_serving()
-        caller, began_us = principal(), cpu_us()
-        try:
+        caller = principal()
+        with self._admission.charging(caller.account):
             spec = spec_from(request.spec)
             lon, lat = converters.position_from(
                 request.position, "position", present=request.HasField("position")
             )
-        finally:
-            self._admission.charge(caller.account, cpu_us() - began_us)
         ranked, now_ms = await self._command_loop.execute(c.Search(spec, lon, lat, caller))
         return converters.search_message(spec, ranked, self._coordinator.frame, (lon, lat), now_ms)
 
@@ -331,19 +328,19 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
         """Read what a device says; None if that is refused at once, which it is told."""
         session = self._coordinator.renew_lease(outbox, device_id)
         try:
-            if request.WhichOneof("command") == "report":  # nearly always
+            kind = request.WhichOneof("command")
+            if kind == "report":  # nearly always
                 report = converters.report_from(outbox, session, device_id, request.report)
                 follow(report)
                 return checked_report(report, self._coordinator.limits)
-            began_us = cpu_us()
-            if request.HasField("hello"):
+            if kind == "hello":
                 hello_id = outbox.principal.qualified(request.hello.device_id)
                 self._require_same_device(device_id, hello_id)
                 self._coordinator.counters.count_hello(steady_clock_ms())
-            try:
+            if kind != "subscribe":  # the one that may be large
                 return converters.device_command_from(outbox, device_id, request)
-            finally:
-                self._admission.charge(outbox.principal.account, cpu_us() - began_us)
+            with self._admission.charging(outbox.principal.account):
+                return converters.device_command_from(outbox, device_id, request)
         except RefusalError as error:
             number, command = _address(request)
             self._coordinator.reject(outbox, device_id, number, command, error)

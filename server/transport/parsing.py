@@ -22,7 +22,6 @@ from google.protobuf.message import DecodeError
 
 from server.errors import RefusalError
 from server.limits import Limits
-from server.measures import cpu_us
 from server.quotas import UNLIMITED, Account
 from server.transport.admission import Admission, Context
 from server.transport.answers import Answers
@@ -127,11 +126,8 @@ class Parsing(grpc.aio.ServerInterceptor):
         def parse(data: bytes) -> Any:  # noqa: ANN401
             if len(data) <= _SMALL_BYTES or is_open:
                 return parsed(data)
-            began_us = cpu_us()
-            try:
+            with admission.charging(principal().account):
                 return parsed(data)
-            finally:
-                admission.charge(principal().account, cpu_us() - began_us)
 
         def parsed(data: bytes) -> Any:  # noqa: ANN401
             try:

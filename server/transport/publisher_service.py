@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
 from server.commands import command as c
 from server.errors import Reason, RefusalError
-from server.measures import cpu_us, now_us
+from server.measures import now_us
 from server.principal import Principal
 from server.runtime.command_loop import CommandLoop
 from server.transport import converters
@@ -119,11 +119,8 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         try:
             caller.account.require(len(message.objects))
             limits = self._command_loop.coordinator.limits
-            began_us = cpu_us()
-            try:
+            with self._admission.charging(caller.account):
                 command = c.Publish(converters.objects_from(message, limits), caller)
-            finally:
-                self._admission.charge(caller.account, cpu_us() - began_us)
             ids = await self._command_loop.submit(command)
         except RefusalError as error:
             return error

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any
+from unittest.mock import patch
 
 from server.commands import command as c
 from server.errors import Reason, RefusalError
@@ -299,21 +299,12 @@ def _at_once(coroutine: Any) -> Any:
     raise AssertionError("it waits")
 
 
-@contextmanager
-def _small_bounds() -> Iterator[None]:
-    """Let bounds be small enough to be reached."""
-    before = charges._HEAVY_MAX, answers.BYTES_MAX, answers.CALLER_BYTES_MAX
-    charges._HEAVY_MAX, answers.BYTES_MAX = _HEAVY_MAX, _BYTES_MAX
-    answers.CALLER_BYTES_MAX = _CALLER_BYTES_MAX
-    try:
-        yield
-    finally:
-        charges._HEAVY_MAX, answers.BYTES_MAX, answers.CALLER_BYTES_MAX = before
-
-
 def _make():
     def run(data: bytes) -> None:
-        with _small_bounds():
+        with (
+            patch.multiple(charges, _HEAVY_MAX=_HEAVY_MAX),
+            patch.multiple(answers, BYTES_MAX=_BYTES_MAX, CALLER_BYTES_MAX=_CALLER_BYTES_MAX),
+        ):
             _Driver(Choices(data)).run()
 
     return run

@@ -6,9 +6,9 @@ inputs: in one callers come and go, in the other they wait all the time and must
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from unittest.mock import patch
 
 from safe_region.idf import IdfTable
 from server.commands import command as c
@@ -349,20 +349,9 @@ class _QueueDriver:
         assert not any(map(len, kept)), "something is kept of what is gone"
 
 
-@contextmanager
-def _small_bounds() -> Iterator[None]:
-    """Let a caller have fewer commands waiting."""
-    before = command_queue.CALLER_MAX, command_queue._RESERVE
-    command_queue.CALLER_MAX, command_queue._RESERVE = _CALLER_MAX, _RESERVE
-    try:
-        yield
-    finally:
-        command_queue.CALLER_MAX, command_queue._RESERVE = before
-
-
 def _make_queue():
     def run(data: bytes) -> None:
-        with _small_bounds():
+        with patch.multiple(command_queue, CALLER_MAX=_CALLER_MAX, _RESERVE=_RESERVE):
             _QueueDriver(Choices(data)).run()
 
     return run

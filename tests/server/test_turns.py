@@ -39,6 +39,14 @@ def shares(taken):
     return found
 
 
+def of_callers(costs, weights, waiting_us):
+    """Turns of callers that all have as much waiting, in commands of a cost and with a weight each."""
+    turns, accounts = Turns(), [account(str(i), weight) for i, weight in enumerate(weights)]
+    for one, cost_us in zip(accounts, costs, strict=True):
+        filled(turns, [one], waiting_us // cost_us, float(cost_us))
+    return turns, accounts
+
+
 def test_a_flood_does_not_stand_before_the_first_of_another():
     turns, flood, honest = Turns(), account("flood"), account("honest")
     filled(turns, [flood], 100_000, 100.0)
@@ -50,10 +58,7 @@ def test_a_flood_does_not_stand_before_the_first_of_another():
 
 @pytest.mark.parametrize(("costs", "weights"), [((10, 1000), (1, 1)), ((50, 50, 50), (1, 2, 8))])
 def test_callers_that_wait_have_their_share_by_cost(costs, weights):
-    turns = Turns()
-    accounts = [account(str(i), weight) for i, weight in enumerate(weights)]
-    for one, cost_us in zip(accounts, costs, strict=True):
-        filled(turns, [one], 200_000 // cost_us, float(cost_us))
+    turns, accounts = of_callers(costs, weights, 200_000)
     found = shares(turns.take(10**6, 100_000.0))
     least = found["0"] / weights[0]
     for one, weight, cost_us in zip(accounts, weights, costs, strict=True):
@@ -66,10 +71,7 @@ def test_callers_that_wait_have_their_share_by_cost(costs, weights):
 )
 def test_shares_do_not_drift_apart_where_commands_are_dearer_than_turns(costs, weights):
     """Rounds in which all are in debt are no loss to those that are first in the ring."""
-    turns = Turns()
-    accounts = [account(str(i), weight) for i, weight in enumerate(weights)]
-    for one, cost_us in zip(accounts, costs, strict=True):
-        filled(turns, [one], 10_000_000 // cost_us, float(cost_us))
+    turns, accounts = of_callers(costs, weights, 10_000_000)
     found = shares(turns.take(10**6, 4_000_000.0))
     had = [found[one.name] / one.weight for one in accounts]
     largest = max(cost_us / weight for cost_us, weight in zip(costs, weights, strict=True))
