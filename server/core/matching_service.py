@@ -120,6 +120,8 @@ class MatchingService:
         What makes a difference to one of them makes it due, at most once a second.
         """
         settled = self.engine.settle(everything=everything)
+        if not len(settled.changes) and not len(settled.rebound):
+            return []
         deltas: dict[int, Delta] = {}
         self._note(settled.changes, Cause.REFILLED, DropReason.OUT_OF_REACH, deltas)
         for handle in settled.rebound.tolist():
