@@ -19,7 +19,7 @@ from streaming.own_folder import own_folder, write_own
 from streaming.partition.options import engine_options
 from streaming.partition.window import WindowSize
 
-_FORMAT = 2
+_FORMAT = 3
 _CHOSEN = (
     "area",
     "window",

@@ -17,12 +17,14 @@ from pyspark.sql.types import StructType
 
 from feeds.redis import RedisAddress
 from feeds.redis.streams import Streams
-from feeds.schemas import FEEDS, KEYS
+from feeds.schemas import BOOLEAN, FEEDS, KEYS, TOP_K
 from safe_region.idf import IdfTable
 from streaming.arrays.reading import read_messages, read_subscriptions
-from streaming.distribution import MECHANISMS, Sample
+from streaming.distribution import MECHANISMS, Sample, has_replicas, needs_reaches
 from streaming.parameters import StreamParameters
+from streaming.partition.reaches import with_reaches
 from streaming.plan import Plan, PlanError
+from streaming.tasks.log import compacted
 from streaming.tasks.routing import weights
 
 PLAN, REBALANCING = "plan.json", "rebalancing.json"
@@ -49,8 +51,12 @@ def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
         return settled(parameters.checkpoint, plan, spark)
     keys = keys_of(parameters.partitions, spark)
     draft = Plan("", distribution=None, keys=keys, **chosen)
+    sample = _sample(parameters, draft, spark)
+    if needs_reaches(parameters.mechanism):
+        share = min(1.0, len(sample.messages) / (parameters.window.count or 1))
+        sample = with_reaches(sample, draft.engine_options(), share)
     distribution = MECHANISMS[parameters.mechanism].choose(
-        parameters.partitions, _sample(parameters, draft, spark), parameters.first_level
+        parameters.partitions, sample, parameters.first_level
     )
     plan = Plan.begin(distribution, keys=keys, **chosen)
     plan.write(path)
@@ -146,8 +152,9 @@ def _sample(parameters: StreamParameters, plan: Plan, spark: SparkSession) -> Sa
         batch = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], FEEDS[name])]
         batches.append(batch[0])
     messages, subscriptions = batches
+    kinds = (TOP_K,) if has_replicas(plan.mechanism) else (TOP_K, BOOLEAN)
     return Sample(
-        read_subscriptions(subscriptions, plan.frame, weigh)[0],
+        compacted([read_subscriptions(subscriptions, plan.frame, weigh, kinds)[0]]),
         read_messages(messages, plan.frame, weigh)[0],
     )
 

@@ -25,10 +25,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.arrays.blocks import Messages, Subscriptions
-from streaming.distribution import MECHANISMS, Distribution, Sample, has_replicas
+from streaming.distribution import MECHANISMS, Distribution, Sample, has_replicas, needs_reaches
 from streaming.job import prepare, start
 from streaming.own_folder import write_own
 from streaming.parameters import StreamParameters
+from streaming.partition.reaches import with_reaches
 from streaming.plan import REBALANCED, Plan, PlanError
 from streaming.planning import (
     PLAN,
@@ -188,26 +189,29 @@ def _alive_of(folder: Path, spark: SparkSession) -> DataFrame:
 def _divide(draft: Plan, folder: Path, spark: SparkSession) -> Distribution:
     """Write who subscribes by new partitions; return how they are divided."""
     alive = _alive_of(folder, spark)
-    distribution = MECHANISMS[draft.mechanism].choose(
-        draft.partitions, _sample(folder, alive), draft.first_level
-    )
+    sample, share = _sample(folder, alive)
+    if needs_reaches(draft.mechanism):
+        sample = with_reaches(sample, draft.engine_options(), share)
+    distribution = MECHANISMS[draft.mechanism].choose(draft.partitions, sample, draft.first_level)
     divided = alive.select("block").mapInArrow(_divider(distribution), _DIVIDED_DDL)
     divided.write.mode("overwrite").partitionBy("partition").parquet(str(folder / SUBSCRIPTIONS))
     shutil.rmtree(folder / "alive")
     return distribution
 
 
-def _sample(folder: Path, alive: DataFrame) -> Sample:
-    """Return some of who subscribes, and the last messages."""
+def _sample(folder: Path, alive: DataFrame) -> tuple[Sample, float]:
+    """Return some of who subscribes, and the last messages, and how much of the window these are."""
     share = min(1.0, SAMPLED / max(1, _count(alive)))
     blocks = alive.select("block").mapInArrow(_sampler(share), "block binary").collect()
     next_number = json.loads((folder / HEAD).read_text())["next_number"]
     recent = pc.field("next_number") > next_number - SAMPLED
+    whole = pq.read_table(folder / MESSAGES, columns=["next_number"])["next_number"]
     messages = pq.read_table(folder / MESSAGES, columns=["block"], filters=recent)["block"].to_pylist()
-    return Sample(
+    sample = Sample(
         Subscriptions.join([Subscriptions.unpack(bytes(row.block)) for row in blocks]),
         Messages.join([Messages.unpack(block) for block in messages]),
     )
+    return sample, len(messages) / max(1, len(whole))
 
 
 def _sampler(share: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -24,6 +24,12 @@ def has_replicas(mechanism: str) -> bool:
     return issubclass(MECHANISMS[mechanism], Replicated)
 
 
+def needs_reaches(mechanism: str) -> bool:
+    """Whether subscriptions are placed by their loose prefixes, which follow from how far they reach."""
+    found = MECHANISMS[mechanism]
+    return issubclass(found, Replicated) and found.uses_prefix
+
+
 def distribution_of(mechanism: str, partitions: int, kept: Any) -> Distribution:  # noqa: ANN401
     """Return what was encoded."""
     return MECHANISMS[mechanism].decoded(partitions, kept)

@@ -6,16 +6,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from index.batches import Ints
+import numpy as np
+import numpy.typing as npt
+
+from index.batches import Floats, Ints
 from streaming.arrays.blocks import Messages, Subscriptions
+
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Some of what there is to be distributed; either may be empty."""
+    """Some of what there is to be distributed; either may be empty.
+
+    Parameters
+    ----------
+    subscriptions
+        Each once, and none that has ended.
+    messages
+        Some of the window.
+    reach_m
+        How far each subscription reaches: nothing whose length is more concerns it. Without, nothing is
+        known of that.
+    """
 
     subscriptions: Subscriptions
     messages: Messages
+    reach_m: Floats | None = None
 
 
 class Distribution(Protocol):

@@ -4,6 +4,10 @@ A subscription has an owner, by its number, and replicas on the partitions that 
 (`Keyword`), or of its loose prefix (`Prefix`). Only replicas are sent messages to match; owners have the
 window, and the results. The hybrids of section 8.2 divide twice: by place, and within each part by
 keywords (`SpatialFirst`), or the other way round (`KeywordFirst`); both by the loose prefix.
+
+Where the loose prefix counts, a subscription adds to the costs of a part of the keywords only if its
+prefix has one of them (7.3.4). Prefixes follow from how far subscriptions reach; where a sample does not
+say, all keywords count.
 """
 
 from __future__ import annotations
@@ -17,14 +21,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from index.batches import Floats, Ints
+from safe_region.scoring import Similarity
 from streaming.arrays.blocks import Messages, Subscriptions
-from streaming.distribution.contract import Sample
+from streaming.distribution.contract import Flags, Sample
+from streaming.distribution.division_kernels import Ranks
 from streaming.distribution.hashing import Hashing
 from streaming.distribution.location import Location
-from streaming.distribution.words import Ranks, WordPartition
+from streaming.distribution.prefix_kernels import find_prefixes
+from streaming.distribution.words import Vocabulary, WordDivision
 
 HYBRIDS = ("spatial-first", "keyword-first")
 """Names of those that divide twice."""
+TFIDF = int(Similarity.TFIDF)
 PARTITIONS_MAX = 62
 """Replicas are bits of an int64."""
 
@@ -74,19 +82,22 @@ class Replicated(ABC):
 class Keyword(Replicated):
     """By all keywords."""
 
-    words: WordPartition
+    vocabulary: Vocabulary
+    division: WordDivision
 
     uses_prefix: ClassVar[bool] = False
 
     @classmethod
     def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:  # noqa: ARG003
         """Divide the keywords of a sample."""
-        return cls(partitions, WordPartition.choose(partitions, sample))
+        vocabulary = Vocabulary.of(sample)
+        is_used = _placing(vocabulary, sample) if cls.uses_prefix else None
+        return cls(partitions, vocabulary, WordDivision.choose(partitions, vocabulary, sample, is_used))
 
     def look_up(self, high: Ints) -> tuple[Ranks, Ranks]:
         """Return the partition of each keyword, and how rare it is."""
-        parts, rank = self.words.look_up(high)
-        return parts[np.newaxis], rank
+        ranks = self.vocabulary.ranks(high)
+        return self.division.parts(ranks, high)[np.newaxis], ranks
 
     def cells(self, parts: Ranks, x_m: Floats, y_m: Floats) -> Ints:  # noqa: ARG002
         """Return the partition of each keyword."""
@@ -99,12 +110,13 @@ class Keyword(Replicated):
 
     def encoded(self) -> Any:  # noqa: ANN401
         """Return the division of keywords."""
-        return self.words.encoded()
+        return [self.vocabulary.encoded(), self.division.starts]
 
     @classmethod
     def decoded(cls, partitions: int, kept: Any) -> Self:  # noqa: ANN401
         """Return what was encoded."""
-        return cls(partitions, WordPartition.decoded(partitions, kept))
+        vocabulary, starts = kept
+        return cls(partitions, Vocabulary.decoded(vocabulary), WordDivision(tuple(starts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,72 +131,84 @@ class SpatialFirst(Replicated):
     """By place, then within each part by keywords."""
 
     tree: Location
-    words: tuple[WordPartition, ...]
+    vocabulary: Vocabulary
+    divisions: tuple[WordDivision, ...]
     """Of each leaf."""
 
     @classmethod
     def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:
         """Divide places, then keywords."""
         first, second = _levels(partitions, first_level)
-        tree = Location.choose(first, sample)
-        owners = tree.owners(sample.subscriptions.x_m, sample.subscriptions.y_m)
-        parts = [sample.subscriptions.part(np.flatnonzero(owners == one)) for one in range(first)]
-        words = [WordPartition.choose(second, Sample(one, sample.messages)) for one in parts]
-        return cls(partitions, tree, tuple(words))
+        vocabulary, tree = Vocabulary.of(sample), Location.choose(first, sample)
+        is_used = _placing(vocabulary, sample)
+        subscriptions = sample.subscriptions
+        leaves = tree.owners(subscriptions.x_m, subscriptions.y_m)
+        leaf_of_word = np.repeat(leaves, np.diff(subscriptions.offsets))
+        divisions = [
+            WordDivision.choose(second, vocabulary, sample, is_used & (leaf_of_word == leaf))
+            for leaf in range(first)
+        ]
+        return cls(partitions, tree, vocabulary, tuple(divisions))
 
     def look_up(self, high: Ints) -> tuple[Ranks, Ranks]:
         """Return the part of each keyword in every leaf, and how rare it is."""
-        found = [one.look_up(high) for one in self.words]
-        return np.stack([parts for parts, _ in found]), found[0][1]
+        ranks = self.vocabulary.ranks(high)
+        return np.stack([division.parts(ranks, high) for division in self.divisions]), ranks
 
     def cells(self, parts: Ranks, x_m: Floats, y_m: Floats) -> Ints:
         """Return the partition of each keyword in the leaf of each place."""
         leaves = self.tree.owners(x_m, y_m)
-        found: Ints = leaves * self.words[0].partitions + parts[leaves, np.arange(len(leaves))]
+        found: Ints = leaves * self.divisions[0].partitions + parts[leaves, np.arange(len(leaves))]
         return found
 
     def sent_to(self, parts: Ranks) -> Sequence[Ranks]:
         """Return the partitions of keywords in all leaves."""
-        return [leaf * self.words[0].partitions + row for leaf, row in enumerate(parts)]
+        return [leaf * self.divisions[0].partitions + row for leaf, row in enumerate(parts)]
 
     def encoded(self) -> Any:  # noqa: ANN401
         """Return both divisions."""
-        return [self.tree.encoded(), [one.encoded() for one in self.words]]
+        starts = [division.starts for division in self.divisions]
+        return [self.tree.encoded(), self.vocabulary.encoded(), starts]
 
     @classmethod
     def decoded(cls, partitions: int, kept: Any) -> Self:  # noqa: ANN401
         """Return what was encoded."""
-        first, second = _levels(partitions, len(kept[1]))
-        words = [WordPartition.decoded(second, one) for one in kept[1]]
-        return cls(partitions, Location.decoded(first, kept[0]), tuple(words))
+        tree, vocabulary, starts = kept
+        divisions = tuple(WordDivision(tuple(row)) for row in starts)
+        return cls(
+            partitions, Location.decoded(len(divisions), tree), Vocabulary.decoded(vocabulary), divisions
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordFirst(Replicated):
     """By keywords, then within each part by place."""
 
-    words: WordPartition
+    vocabulary: Vocabulary
+    division: WordDivision
     trees: tuple[Location, ...]
     """Of each part."""
 
     @classmethod
     def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:
-        """Divide keywords, then places."""
+        """Divide keywords, then the places of the subscriptions and messages that have them."""
         first, second = _levels(partitions, first_level)
-        words = WordPartition.choose(first, sample)
-        block = sample.subscriptions
-        owners = np.repeat(np.arange(len(block)), np.diff(block.offsets))
-        parts = words.look_up(block.high)[0][block.words] if len(block) else np.empty(0, dtype=np.int32)
+        vocabulary = Vocabulary.of(sample)
+        is_used = _placing(vocabulary, sample)
+        division = WordDivision.choose(first, vocabulary, sample, is_used)
+        every = np.ones(len(sample.messages.words), dtype=np.bool_)
+        wanted = _rows_by_part(vocabulary, division, sample.subscriptions, is_used)
+        sent = _rows_by_part(vocabulary, division, sample.messages, every)
         trees = [
-            Location.choose(second, Sample(block.part(np.unique(owners[parts == one])), sample.messages))
-            for one in range(first)
+            Location.choose(second, Sample(sample.subscriptions.part(mine), sample.messages.part(theirs)))
+            for mine, theirs in zip(wanted, sent, strict=True)
         ]
-        return cls(partitions, words, tuple(trees))
+        return cls(partitions, vocabulary, division, tuple(trees))
 
     def look_up(self, high: Ints) -> tuple[Ranks, Ranks]:
         """Return the part of each keyword, and how rare it is."""
-        parts, rank = self.words.look_up(high)
-        return parts[np.newaxis], rank
+        ranks = self.vocabulary.ranks(high)
+        return self.division.parts(ranks, high)[np.newaxis], ranks
 
     def cells(self, parts: Ranks, x_m: Floats, y_m: Floats) -> Ints:
         """Return the partition of each keyword at each place."""
@@ -200,14 +224,45 @@ class KeywordFirst(Replicated):
 
     def encoded(self) -> Any:  # noqa: ANN401
         """Return both divisions."""
-        return [self.words.encoded(), [one.encoded() for one in self.trees]]
+        trees = [tree.encoded() for tree in self.trees]
+        return [self.vocabulary.encoded(), self.division.starts, trees]
 
     @classmethod
     def decoded(cls, partitions: int, kept: Any) -> Self:  # noqa: ANN401
         """Return what was encoded."""
-        first, second = _levels(partitions, len(kept[1]))
-        trees = [Location.decoded(second, one) for one in kept[1]]
-        return cls(partitions, WordPartition.decoded(first, kept[0]), tuple(trees))
+        vocabulary, starts, nodes = kept
+        second = partitions // len(starts)
+        trees = tuple(Location.decoded(second, tree) for tree in nodes)
+        return cls(partitions, Vocabulary.decoded(vocabulary), WordDivision(tuple(starts)), trees)
+
+
+def _placing(vocabulary: Vocabulary, sample: Sample) -> Flags:
+    """Return which keywords of a sample's subscriptions are in their loose prefixes."""
+    block = sample.subscriptions
+    if sample.reach_m is None:
+        return np.ones(len(block.words), dtype=np.bool_)
+    found = np.empty(len(block.words), dtype=np.bool_)
+    is_weighted = np.repeat(block.similarity == TFIDF, np.diff(block.offsets))
+    find_prefixes(
+        block.offsets,
+        block.words,
+        np.where(is_weighted, block.square[block.words], 1.0),
+        block.similarity,
+        block.weight_m,
+        sample.reach_m,
+        vocabulary.ranks(block.high),
+        found,
+    )
+    return found
+
+
+def _rows_by_part(
+    vocabulary: Vocabulary, division: WordDivision, block: Messages | Subscriptions, is_used: Flags
+) -> list[Ints]:
+    """Return the rows of a block that have a keyword of each part."""
+    parts = division.parts(vocabulary.ranks(block.high), block.high)[block.words]
+    rows = np.repeat(np.arange(len(block)), np.diff(block.offsets))
+    return [np.unique(rows[is_used & (parts == part)]) for part in range(division.partitions)]
 
 
 def _levels(partitions: int, first: int) -> tuple[int, int]:

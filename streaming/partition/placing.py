@@ -20,15 +20,13 @@ from engine.standing.matcher import StandingMatcher
 from index.batches import Ints, KeywordIds
 from index.tables.growth import longer
 from index.tables.slots import Slots
-from safe_region.scoring import Similarity
 from streaming.arrays.numbers import Numbers
-from streaming.distribution.keywords import Replicated
+from streaming.distribution.keywords import TFIDF, Replicated
 from streaming.distribution.prefix_kernels import find_prefixes
 from streaming.partition.partition import Partition
 from streaming.partition.replicas import Heard, Placements, Replicas
 
 _ALL = "all"
-_TFIDF = int(Similarity.TFIDF)
 _PARTS_MIN = 10_000
 """Rows said in parts before everything is said anew, beside as many as there are subscriptions."""
 
@@ -99,7 +97,7 @@ class Placer:
         """Return where replicas are needed, or are already."""
         rows, keywords = matcher.subscriptions.rows[slots], matcher.subscriptions.keyword_lists(slots)
         squares = matcher.weights.of_keywords(keywords.ids, matcher.weights.current)
-        is_weighed = np.repeat(rows["similarity"] == _TFIDF, np.diff(keywords.offsets))
+        is_weighed = np.repeat(rows["similarity"] == TFIDF, np.diff(keywords.offsets))
         self._learn(numbers)
         counts = np.diff(keywords.offsets)
         places = np.repeat(rows["x_m"], counts), np.repeat(rows["y_m"], counts)

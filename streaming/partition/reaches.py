@@ -1,0 +1,43 @@
+"""How far the subscriptions of a sample reach, over its messages.
+
+A sample has some of the messages that a window has room for. The k-th best of a window is about as good
+as the best but k * share of a sample with that share of it, so that is what is asked for.
+
+Operations: an evaluation for each subscription.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine import EngineOptions
+from engine.contracts import STANDING, handle_of
+from streaming.distribution import Sample
+from streaming.partition.partition import Partition
+from streaming.partition.window import WindowSize
+
+
+def with_reaches(sample: Sample, options: EngineOptions, share: float) -> Sample:
+    """Return a sample that says how far its subscriptions reach.
+
+    Parameters
+    ----------
+    sample
+        Its subscriptions are top-k ones.
+    options
+        Of the engine.
+    share
+        How much of the window its messages are, above 0 and at most 1.
+    """
+    subscriptions, messages = sample.subscriptions, sample.messages
+    if not len(subscriptions) or not len(messages):
+        return sample
+    fewer = np.maximum(1, np.ceil(subscriptions.k * share)).astype(np.int64)
+    partition = Partition(options, WindowSize(count=len(messages)))
+    partition.apply(None, messages)
+    partition.apply(replace(subscriptions, k=fewer), None)
+    table = partition.matcher.subscriptions
+    slots = table.slots(handle_of(STANDING, 0) + subscriptions.subscription_id)
+    return replace(sample, reach_m=table.rows["reach_m"][slots])
