@@ -1,4 +1,4 @@
-"""A local Spark session: quiet, without a user interface, on whatever Java there is."""
+"""A Spark session: quiet, on whatever Java there is; on this machine or a cluster (`feeds.cluster`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from feeds.cluster import CLUSTER_SETTINGS, await_executors, is_local, require_master
 from feeds.java import find_java
 
 SHUFFLE_PARTITIONS = 4
@@ -28,6 +29,8 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = error
 """
+_PYTHON = "spark.pyspark.python"
+_LOCAL_DIR = "spark.local.dir"
 
 
 @contextmanager
@@ -36,53 +39,69 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """Start a session and stop it at the end. The first of a process takes some seconds.
 
+    On a cluster the address at which executors reach this process is Spark's choice: the operator says
+    otherwise by the variable `SPARK_LOCAL_IP` or the setting `spark.driver.host`.
+
     Parameters
     ----------
     master
         Spark's master URL.
     more
-        Settings of Spark beside the usual ones.
+        Settings of Spark, in place of the usual ones or beside them.
 
     Raises
     ------
     JavaNotFoundError
         If there is no Java runtime.
+    ClusterError
+        If the master does not listen, or no executor registers.
     """
-    java = find_java()
+    java, given = find_java(), dict(more or {})
+    require_master(master)
     root = str(Path(__file__).resolve().parent.parent)
     with tempfile.TemporaryDirectory(prefix="nearcast-spark-") as scratch:
         log4j = Path(scratch) / "log4j2.properties"
         log4j.write_text(_LOG4J)
+        # The stack: Spark looks through texts of exceptions with patterns that recur deeply.
+        options = f"-Xss8m -Dlog4j2.configurationFile={log4j.as_uri()}"
         settings = {
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
-            # The stack: Spark looks through texts of exceptions with patterns that recur deeply.
-            "spark.driver.extraJavaOptions": f"-Xss8m -Dlog4j2.configurationFile={log4j.as_uri()}",
-            "spark.local.dir": scratch,
+            "spark.driver.extraJavaOptions": options,
             "spark.sql.warehouse.dir": str(Path(scratch) / "warehouse"),
             "spark.sql.catalogImplementation": "in-memory",
             "spark.sql.execution.arrow.pyspark.enabled": "true",
             "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
             **_authenticated(master),
-            # Workers import this package, wherever the driver found it.
+            # Workers import this package, from where the driver found it.
             "spark.executorEnv.PYTHONPATH": root,
-            **(more or {}),
+            **({_LOCAL_DIR: scratch} if is_local(master) else CLUSTER_SETTINGS),
+            **given,
         }
-        variables = {
-            "JAVA_HOME": str(java.home),
-            "PYSPARK_PYTHON": sys.executable,
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        }
-        with _environment(variables):
+        with _environment(_variables(master, str(java.home), given)):
             builder = SparkSession.builder.master(master).appName("nearcast")
             for name, value in settings.items():
                 builder = builder.config(name, value)
             session = builder.getOrCreate()
         try:
+            if not is_local(master):
+                await_executors(session, master)
             yield session
         finally:
             session.stop()
+
+
+def _variables(master: str, java_home: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return environment variables of Spark's processes."""
+    found = {
+        "JAVA_HOME": java_home,
+        "PYSPARK_PYTHON": given.get(_PYTHON, sys.executable),
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    if is_local(master):
+        # Its ports are for its own processes.
+        found["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
+    return found
 
 
 def _authenticated(master: str) -> dict[str, str]:
@@ -91,7 +110,8 @@ def _authenticated(master: str) -> dict[str, str]:
     Its ports are for its own processes, which run whatever they are sent. On a cluster the secret must be
     everywhere: who runs that sets it.
     """
-    return {"spark.authenticate": "true"} if master.partition("[")[0] in ("local", "yarn") else {}
+    makes_secret = is_local(master) or master == "yarn"
+    return {"spark.authenticate": "true"} if makes_secret else {}
 
 
 @contextmanager

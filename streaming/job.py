@@ -17,6 +17,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from feeds.cluster import is_local
 from feeds.redis import RedisAddress
 from feeds.redis.source import RedisSource
 from feeds.schemas import FEEDS
@@ -24,6 +25,7 @@ from safe_region.jit.ahead import Report
 from streaming.distribution import has_replicas
 from streaming.parameters import StreamParameters
 from streaming.planning import planned, struct_of
+from streaming.preflight import check_hosts, compile_on_hosts
 from streaming.result.sink import Batch, sink
 from streaming.tasks.matching import matcher
 from streaming.tasks.processor import ANSWERS_DDL, PartitionProcessor
@@ -72,11 +74,19 @@ def start(
         If the job began otherwise.
     IdfError
         If the file of weights cannot be used.
+    ClusterError
+        If a host of a cluster cannot do its part.
     """
     prepare(spark)
     spark.conf.set("spark.sql.shuffle.partitions", str(parameters.partitions))
+    is_cluster = not is_local(str(spark.sparkContext.master))
+    if is_cluster:
+        read = [where for _, where in parameters.feeds if isinstance(where, Path)]
+        check_hosts(spark, parameters.memory, read, [parameters.out, parameters.checkpoint])
     plan = planned(parameters, spark)
     ready_kernels(plan, on_compiling)
+    if is_cluster:
+        compile_on_hosts(spark, plan)
     messages = _feed(parameters, "messages", spark).mapInArrow(messages_router(plan), ROUTED_DDL)
     if has_replicas(plan.mechanism):
         messages = messages.repartition(parameters.partitions, "key").mapInArrow(

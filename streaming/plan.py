@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 from dataclasses import asdict, dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +16,7 @@ from streaming.distribution import Distribution, distribution_of
 from streaming.own_folder import own_folder, write_own
 from streaming.partition.options import engine_options
 from streaming.partition.window import WindowSize
+from streaming.program import program_digest
 
 _FORMAT = 3
 _CHOSEN = (
@@ -33,17 +32,6 @@ _CHOSEN = (
 """What whoever starts the job says, and may not say otherwise later."""
 REBALANCED = ("mechanism", "partitions", "first_level", "subscription_index", "clause_index")
 """What may be said otherwise when the job is rebalanced."""
-
-
-@cache
-def _program() -> str:
-    """Return a digest of all that decides how indexes lie in memory."""
-    root = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256()
-    for package in ("engine", "index", "safe_region", "streaming"):
-        for path in sorted((root / package).rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 class PlanError(Exception):
@@ -109,7 +97,7 @@ class Plan:
             If it is not this user's alone: another user of the machine may have made it.
         """
         memory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return own_folder(own_folder(memory / self.run) / _program())
+        return own_folder(own_folder(memory / self.run) / program_digest())
 
     @property
     def frame(self) -> Frame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from streaming.arrays.blocks import Block
@@ -60,7 +61,7 @@ def balance_of(distribution: Distribution, sample: Sample, prefixes: Sequence[bo
 def _lists(block: Block) -> list[range]:
     """Return where the keywords of each row are."""
     ends = block.offsets.tolist()
-    return [range(start, end) for start, end in zip(ends, ends[1:], strict=False)]
+    return [range(start, end) for start, end in pairwise(ends)]
 
 
 def _homes(
@@ -79,13 +80,13 @@ def _homes(
     return set(distribution.cells(parts, *places).tolist())
 
 
-def _targets(
-    distribution: Distribution, sample: Sample, row: int, words: range
-) -> tuple[set[int], int]:
+def _targets(distribution: Distribution, sample: Sample, row: int, words: range) -> tuple[set[int], int]:
     """Return the partitions whose cost a message adds to, and how many it is sent to."""
     block = sample.messages
     if isinstance(distribution, Location):
-        return set(distribution.owners(block.x_m[[row]], block.y_m[[row]]).tolist()), distribution.partitions
+        return set(
+            distribution.owners(block.x_m[[row]], block.y_m[[row]]).tolist()
+        ), distribution.partitions
     if not isinstance(distribution, Replicated):
         return set(range(distribution.partitions)), distribution.partitions
     parts, _ = distribution.look_up(block.high[block.words[list(words)]])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.failures import reported
+from cli.spark_options import SparkChoice, spark_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,7 +89,7 @@ CHECKPOINT_OPTION = click.option(
     required=True,
     help="Folder of what the job needs to go on where it was.",
 )
-MASTER_OPTION = click.option("--master", default=MASTER, show_default=True, help="Spark's master URL.")
+SPARK_OPTIONS = spark_options(MASTER)
 MEMORY_OPTION = click.option(
     "--memory",
     type=FOLDER,
@@ -99,10 +100,11 @@ MEMORY_OPTION = click.option(
 
 
 @contextmanager
-def session(master: str, more: dict[str, str] | None = None) -> Iterator[SparkSession]:
+def session(chosen: SparkChoice) -> Iterator[SparkSession]:
     """Yield a session of Spark."""
+    from feeds.cluster import ClusterError  # noqa: PLC0415
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
     from feeds.spark import spark_session  # noqa: PLC0415
 
-    with reported(JavaNotFoundError), spark_session(master, more) as spark:
+    with reported(JavaNotFoundError, ClusterError), spark_session(*chosen) as spark:
         yield spark

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from cli.failures import reported
-from cli.stream.options import CHECKPOINT_OPTION, MASTER_OPTION, MEMORY_OPTION, OUT_OPTION, session
+from cli.spark_options import SparkChoice
+from cli.stream.options import CHECKPOINT_OPTION, MEMORY_OPTION, OUT_OPTION, SPARK_OPTIONS, session
 
 
 @click.command(epilog="Example: nearcast stream lists --out result --to lists.parquet")
@@ -19,14 +20,14 @@ from cli.stream.options import CHECKPOINT_OPTION, MASTER_OPTION, MEMORY_OPTION, 
     required=True,
     help="Folder for the table, Parquet; what is there is replaced.",
 )
-@MASTER_OPTION
-def lists(out: Path, batch: int | None, to: Path, master: str) -> None:
+@SPARK_OPTIONS
+def lists(out: Path, batch: int | None, to: Path, spark: SparkChoice) -> None:
     """Write the present results of a job: subscription, object, score."""
     from streaming.result import lists as table  # noqa: PLC0415
 
-    with reported(table.ResultError, OSError), session(master) as spark:
-        table.lists(out, spark, batch).write.mode("overwrite").parquet(str(to))
-        count = spark.read.parquet(str(to)).count()
+    with reported(table.ResultError, OSError), session(spark) as started:
+        table.lists(out, started, batch).write.mode("overwrite").parquet(str(to))
+        count = started.read.parquet(str(to)).count()
     click.echo(f"{to}: {count:,} rows")
 
 
@@ -35,15 +36,15 @@ def lists(out: Path, batch: int | None, to: Path, master: str) -> None:
 @CHECKPOINT_OPTION
 @click.option("--sample", type=int, default=200, show_default=True, help="How many results, at most.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Which ones.")
-@MASTER_OPTION
-def audit(out: Path, checkpoint: Path, sample: int, seed: int, master: str) -> None:
+@SPARK_OPTIONS
+def audit(out: Path, checkpoint: Path, sample: int, seed: int, spark: SparkChoice) -> None:
     """Compare present results of a job with the definition, for which the feeds must be there."""
     from streaming.plan import PlanError  # noqa: PLC0415
     from streaming.result.audit import audit as audited  # noqa: PLC0415
     from streaming.result.lists import ResultError  # noqa: PLC0415
 
-    with reported(ResultError, PlanError, OSError), session(master) as spark:
-        found = audited(checkpoint, out, spark, sample, seed)
+    with reported(ResultError, PlanError, OSError), session(spark) as started:
+        found = audited(checkpoint, out, started, sample, seed)
     for one in found.mismatches:
         click.echo(one)
     click.echo(f"audit: {found.lists} lists, {len(found.mismatches)} mismatches")

@@ -15,12 +15,13 @@ from rich.console import Console
 
 from cli.failures import refused, reported
 from cli.progress import COMPILING, bars
+from cli.spark_options import SparkChoice
 from cli.stream.options import (
     CHECKPOINT_OPTION,
-    MASTER_OPTION,
     MECHANISMS,
     MEMORY_OPTION,
     OUT_OPTION,
+    SPARK_OPTIONS,
     Area,
     Feed,
     Window,
@@ -119,14 +120,14 @@ if TYPE_CHECKING:
 )
 @click.option("--once", is_flag=True, help="End when all that is there has been read.")
 @MEMORY_OPTION
-@MASTER_OPTION
-@click.option("--driver-memory", default="2g", show_default=True, help="Memory of Spark's own process.")
-def run(master: str, driver_memory: str, *, rebalance: bool, **given: Any) -> None:  # noqa: ANN401
+@SPARK_OPTIONS
+def run(spark: SparkChoice, *, rebalance: bool, **given: Any) -> None:  # noqa: ANN401
     """Keep results of standing subscriptions exact over a stream of messages, on Spark.
 
     Reads files of two feeds, writes how results change, a folder a batch. Stopped or killed and started
     again with the same folders, it goes on where it was: nothing is lost, nothing is there twice.
     """
+    from feeds.cluster import ClusterError  # noqa: PLC0415
     from safe_region.idf import IdfError  # noqa: PLC0415
     from streaming.job import start  # noqa: PLC0415
     from streaming.parameters import ParameterError, StreamParameters  # noqa: PLC0415
@@ -134,13 +135,12 @@ def run(master: str, driver_memory: str, *, rebalance: bool, **given: Any) -> No
 
     with refused(ParameterError):
         parameters = StreamParameters(**given)
-    settings = {"spark.driver.memory": driver_memory}
-    with reported(PlanError, IdfError, OSError), session(master, settings) as spark:
+    with reported(PlanError, IdfError, ClusterError, OSError), session(spark) as started:
         lines = BatchLines()
         if rebalance:
-            _rebalance(parameters, spark, lines)
+            _rebalance(parameters, started, lines)
         with bars() as progress:
-            query = start(parameters, spark, lines, lambda *count: progress(COMPILING, *count))
+            query = start(parameters, started, lines, lambda *count: progress(COMPILING, *count))
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())

@@ -92,7 +92,7 @@ class WordDivision:
         return len(self.starts)
 
     def parts(self, ranks: Ranks, high: Ints) -> Ranks:
-        """Return the partition of each keyword, of which there are the rank and the digest's beginning."""
+        """Return the partition of each keyword, by its rank and the beginning of its digest."""
         known = np.searchsorted(np.array(self.starts[1:], dtype=np.int64), ranks, side="right")
         return np.where(ranks == UNKNOWN, high % self.partitions, known).astype(np.int32)
 
@@ -158,9 +158,7 @@ class _Lists:
         left, right = (np.zeros(high - low + 1, dtype=np.int64) for _ in range(2))
         mark = self.mark + 1
         self.mark += 2
-        count_unions(
-            self.ranks[start:stop], self.owners[start:stop], low, self.seen, mark, left, right
-        )
+        count_unions(self.ranks[start:stop], self.owners[start:stop], low, self.seen, mark, left, right)
         return left, right
 
 
@@ -174,7 +172,7 @@ class _Interval:
     sent: _Lists
 
     def line(self, share: float) -> int:
-        """Return the rank that divides the interval, so that costs are as `share` of the whole to the rest."""
+        """Return the rank that divides the interval: its lower side is to have `share` of the cost."""
         if self.high - self.low < 2:  # noqa: PLR2004 - nothing to divide
             return self.high
         wanted, sent = (lists.unions(self.low, self.high) for lists in (self.wanted, self.sent))

@@ -1,4 +1,4 @@
-"""Divisions against the paper: its examples, its algorithm from the definition, and how alike costs are."""
+"""Divisions against the paper: its examples, its algorithm by the definition, how alike costs are."""
 
 import json
 import math
@@ -73,7 +73,7 @@ def test_example_7_by_all_keywords():
 
 
 def prefix_of(weights, least, rank=None):
-    """Keywords in the loose prefix, of a subscription that needs texts at least so similar; by the kernel."""
+    """Keywords in the loose prefix of a subscription that needs texts at least so similar."""
     count = len(weights)
     found = np.empty(count, dtype=np.bool_)
     find_prefixes(
@@ -136,15 +136,11 @@ def divided(low, high, partitions, wanted, sent):
     lines = range(low + 1, high)
 
     def difference(line):
-        left, right = (
-            cost(set(range(*ends)), wanted, sent) for ends in ((low, line), (line, high))
-        )
+        left, right = (cost(set(range(*ends)), wanted, sent) for ends in ((low, line), (line, high)))
         return abs(left * (1.0 - share) - right * share)
 
     line = min(lines, key=difference) if lines else high
-    return divided(low, line, first, wanted, sent) + divided(
-        line, high, partitions - first, wanted, sent
-    )
+    return divided(low, line, first, wanted, sent) + divided(line, high, partitions - first, wanted, sent)
 
 
 @pytest.mark.parametrize("seed", seeds(40), ids=named)
@@ -180,7 +176,8 @@ def test_the_rarest_keywords_come_first():
 def test_what_is_kept_divides_alike(mechanism):
     feed = RandomFeed(5)
     sample = sample_of(
-        [feed.subscription(number) for number in range(30)], [feed.message(number) for number in range(60)]
+        [feed.subscription(number) for number in range(30)],
+        [feed.message(number) for number in range(60)],
     )
     chosen = MECHANISMS[mechanism].choose(4, sample)
     again = MECHANISMS[mechanism].decoded(4, json.loads(json.dumps(chosen.encoded())))

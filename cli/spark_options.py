@@ -1,0 +1,90 @@
+"""Options of commands that run on Spark: where, and with which of its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple
+
+import click
+
+
+class SparkChoice(NamedTuple):
+    """Where Spark runs, and its settings beside the usual ones."""
+
+    master: str
+    settings: dict[str, str]
+
+
+class SparkSetting(click.ParamType[Any]):
+    """A setting of Spark's and its value."""
+
+    name = "KEY=VALUE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """Read it."""
+        if isinstance(value, tuple):
+            return value
+        key, equals, found = str(value).partition("=")
+        if not equals or not key.startswith("spark."):
+            self.fail(f"{value!r} must be KEY=VALUE, the key beginning with spark.", param, ctx)
+        return key, found
+
+
+_SHORT = {
+    "driver_host": "spark.driver.host",
+    "driver_memory": "spark.driver.memory",
+    "executor_memory": "spark.executor.memory",
+    "executor_cores": "spark.executor.cores",
+}
+"""Options that stand for a setting."""
+
+_OPTIONS = (
+    click.option(
+        "--conf",
+        "conf",
+        type=SparkSetting(),
+        multiple=True,
+        help="A setting of Spark's, in place of what this command would set; repeat for more.",
+    ),
+    click.option(
+        "--driver-host",
+        help="Address at which executors reach this process, on a cluster.  [default: Spark's choice, "
+        "or SPARK_LOCAL_IP]",
+    ),
+    click.option(
+        "--driver-memory", default="2g", show_default=True, help="Memory of Spark's own process."
+    ),
+    click.option(
+        "--executor-memory",
+        help="Memory of an executor's Java, on a cluster; Python and indexes come beside.  [default: 1g]",
+    ),
+    click.option(
+        "--executor-cores", help="Cores of an executor, on a cluster.  [default: all of a worker]"
+    ),
+)
+
+
+def spark_options(master: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the options; the command is given `spark`, a SparkChoice.
+
+    Parameters
+    ----------
+    master
+        Where Spark runs unless the user says otherwise.
+    """
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_choice(*arguments: Any, master: str, conf: Any, **given: Any) -> Any:  # noqa: ANN401
+            short = {key: given.pop(name) for name, key in _SHORT.items()}
+            settings = {key: value for key, value in short.items() if value is not None}
+            return command(*arguments, spark=SparkChoice(master, settings | dict(conf)), **given)
+
+        found: Callable[..., Any] = with_choice
+        for option in reversed(_OPTIONS):
+            found = option(found)
+        where = "Where Spark runs: local[*], spark://host:7077, yarn."
+        return click.option("--master", default=master, show_default=True, help=where)(found)
+
+    return decorated

@@ -1,0 +1,102 @@
+"""What an executor says of its host.
+
+The module is sent there as it is, for this package may be missing there: at its top it imports nothing
+but the standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Report(NamedTuple):
+    """What is wrong with a host, if anything."""
+
+    host: str
+    errors: list[str]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a host must have.
+
+    Parameters
+    ----------
+    versions
+        Of packages, by name.
+    program
+        The digest of the program.
+    memory, memory_bytes
+        A folder, and how much must be free there.
+    folders
+        Those that must be there.
+    marks
+        Files that must be there, and what they have: so a folder is known to be the driver's.
+    pause_s
+        How long a task takes at least, so that no slot gets two while another has none.
+    """
+
+    versions: Mapping[str, str]
+    program: str
+    memory: str
+    memory_bytes: int
+    folders: tuple[str, ...]
+    marks: Mapping[str, str]
+    pause_s: float
+
+    def __call__(self, _: Iterable[object]) -> Iterator[Report]:
+        """Yield what is wrong here; what a task of Spark runs."""
+        time.sleep(self.pause_s)
+        checks = self._libraries, self._program, self._memory, self._folders
+        yield Report(platform.node(), [line for check in checks for line in check()])
+
+    def _libraries(self) -> Iterator[str]:
+        for name, version in self.versions.items():
+            try:
+                found = metadata.version(name)
+            except metadata.PackageNotFoundError:
+                yield f"the package {name} is missing, must be version {version}"
+                continue
+            if found != version:
+                yield f"{name} is version {found}, must be {version}, as at the driver"
+
+    def _program(self) -> Iterator[str]:
+        try:
+            from streaming.program import program_digest  # noqa: PLC0415
+        except ImportError as error:
+            yield f"nearcast cannot be imported ({error})"
+            return
+        if program_digest() != self.program:
+            yield "nearcast is another version than the driver's"
+
+    def _memory(self) -> Iterator[str]:
+        try:
+            found = os.statvfs(self.memory)
+        except OSError as error:
+            yield f"memory {self.memory}: {error.strerror}"
+            return
+        free = found.f_bavail * found.f_frsize
+        if free < self.memory_bytes:
+            least = self.memory_bytes >> 20
+            yield f"memory {self.memory} has {free >> 20} MiB free, must have {least} at least"
+        if not os.access(self.memory, os.W_OK):
+            yield f"memory {self.memory} cannot be written to"
+
+    def _folders(self) -> Iterator[str]:
+        for folder in self.folders:
+            if not Path(folder).is_dir():
+                yield f"{folder} is not there"
+        for path, text in self.marks.items():
+            try:
+                is_same = Path(path).read_text() == text
+            except OSError:
+                is_same = False
+            if not is_same:
+                yield f"{Path(path).parent} is not the driver's folder of that name"

@@ -1,0 +1,151 @@
+"""Hosts looked at before a job begins: what would fail in every task, or wait, is said at once.
+
+Each slot of the cluster runs one small task, which says whether its host has the same Python, the same
+libraries and the same program, room in memory, and the folders that all share. Then kernels are compiled,
+once a host.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark import InheritableThread, cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from feeds.cluster import ClusterError
+from streaming import host_probe
+from streaming.plan import Plan
+from streaming.program import library_versions, program_digest
+from streaming.warmup import ready_kernels
+
+PROBED_S = 30.0
+"""Hosts respond by then, or there is an error."""
+MEMORY_BYTES_MIN = 64 << 20
+"""Room in memory that a host must have, whatever the job."""
+_PAUSE_S = 0.3
+_GROUP = "nearcast-preflight"
+_SHOWN = 10
+
+
+def check_hosts(
+    spark: SparkSession, memory: Path, read: Sequence[Path], written: Sequence[Path]
+) -> list[str]:
+    """Require that all hosts of a cluster can do their part; return their names.
+
+    Parameters
+    ----------
+    spark
+        The session, of a cluster whose executors are registered.
+    memory
+        The folder in memory where engines are to lie, on each host.
+    read, written
+        Folders that all hosts must see: those that the job only reads, and those that are its own.
+
+    Raises
+    ------
+    ClusterError
+        If one cannot; or they do not say so in half a minute.
+    """
+    with ExitStack() as stack:
+        probe = host_probe.Probe(
+            versions=library_versions(),
+            program=program_digest(),
+            memory=str(memory),
+            memory_bytes=MEMORY_BYTES_MIN,
+            folders=tuple(map(str, read)),
+            marks=dict(stack.enter_context(_marked(folder)) for folder in written),
+            pause_s=_PAUSE_S,
+        )
+        stack.enter_context(_by_value())
+        reports = _on_all_slots(spark, probe, PROBED_S)
+    wrong = sorted({f"{host}: {line}" for host, errors in reports for line in errors})
+    if wrong:
+        raise ClusterError("; ".join(wrong[:_SHOWN]))
+    return sorted({host for host, _ in reports})
+
+
+def compile_on_hosts(spark: SparkSession, plan: Plan) -> None:
+    """Have all kernels compiled on each host: by one of its workers, while the others wait for it."""
+
+    def compiled(_: Iterable[Any]) -> Iterator[int]:
+        yield ready_kernels(plan, lambda _done, _total: None)
+
+    _on_all_slots(spark, compiled, None)
+
+
+@contextmanager
+def _by_value() -> Iterator[None]:
+    """Send the probe as it is, not by its name."""
+    cloudpickle.register_pickle_by_value(host_probe)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(host_probe)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _marked(folder: Path) -> Iterator[tuple[str, str]]:
+    """Have a file in a folder for a while; yield its path and what it has."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path, text = folder / f".nearcast-{secrets.token_hex(8)}", secrets.token_hex(8)
+    path.write_text(text)
+    try:
+        yield str(path), text
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _on_all_slots(
+    spark: SparkSession,
+    function: Callable[[Iterable[Any]], Iterator[Any]],
+    seconds: float | None,
+) -> list[Any]:
+    """Run a task on every slot of the cluster; return what they yield.
+
+    Raises
+    ------
+    ClusterError
+        If that takes more time, or a task fails.
+    """
+    context = spark.sparkContext
+    slots = context.defaultParallelism
+    found: list[Any] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        context.setJobGroup(_GROUP, "hosts are looked at", interruptOnCancel=True)
+        try:
+            found.extend(context.parallelize(range(slots), slots).mapPartitions(function).collect())
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is said to the caller
+            failed.append(error)
+
+    thread = InheritableThread(target=run, name=_GROUP)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        context.cancelJobGroup(_GROUP)
+        raise ClusterError(
+            f"not all of {slots} slots have responded in {seconds:.0f} s: executors end or are cut off, "
+            "which the logs of the cluster's workers say"
+        )
+    if failed:
+        raise ClusterError(f"a task on a host has failed: {_cause(failed[0])}")
+    return found
+
+
+def _cause(error: BaseException) -> str:
+    """Return the line of an error of Spark's that says what is wrong."""
+    text = (
+        error.getMessage() if isinstance(error, PySparkException) and error.getMessage() else str(error)
+    )
+    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    found = [
+        line for line in lines if re.match(r"(Caused by: )?([\w$]+\.)*\w*(Error|Exception)\b.*: ", line)
+    ]
+    return (found or lines or [repr(error)])[-1]
