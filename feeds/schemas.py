@@ -65,3 +65,6 @@ FEEDS = {"messages": MESSAGES, "subscriptions": SUBSCRIPTIONS}
 
 KEYS = {"messages": "object_id", "subscriptions": "subscription_id"}
 """Rows of one of these stay in order, however a feed is divided."""
+
+SOURCE = "source"
+"""Column that a job reads beside those of a feed: the file or stretch of a stream that has the row."""

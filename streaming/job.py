@@ -13,22 +13,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkdtemp
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 
 from feeds.cluster import is_local
 from feeds.redis import RedisAddress
 from feeds.redis.source import RedisSource
-from feeds.schemas import FEEDS
+from feeds.schemas import FEEDS, SOURCE
 from safe_region.jit.ahead import Report
 from streaming.distribution import has_replicas
+from streaming.feedback.exchange import Exchange
 from streaming.parameters import StreamParameters
 from streaming.planning import planned, struct_of
 from streaming.preflight import check_hosts, compile_on_hosts
-from streaming.result.sink import Batch, sink
-from streaming.tasks.matching import matcher
+from streaming.result.sink import Batch, feedback_files, sink
 from streaming.tasks.processor import ANSWERS_DDL, PartitionProcessor
+from streaming.tasks.replicating import ReplicaProcessor
 from streaming.tasks.routing import ROUTED_DDL, messages_router, subscriptions_router
 from streaming.warmup import ready_kernels
 
@@ -88,9 +91,15 @@ def start(
     if is_cluster:
         compile_on_hosts(spark, plan)
     messages = _feed(parameters, "messages", spark).mapInArrow(messages_router(plan), ROUTED_DDL)
+    exchange = None
     if has_replicas(plan.mechanism):
-        messages = messages.repartition(parameters.partitions, "key").mapInArrow(
-            matcher(plan, parameters.memory), ROUTED_DDL
+        notice = Path(mkdtemp(prefix="nearcast-")) / "feedback.json"
+        exchange = Exchange(parameters.checkpoint / "feedback", notice, plan.keys)
+        exchange.resume(feedback_files(parameters.out))
+        messages = (
+            messages.unionByName(exchange.stream(spark))
+            .groupBy("key")
+            .transformWithState(ReplicaProcessor(plan, parameters.memory), ROUTED_DDL, "Append", "None")
         )
     subscriptions = _feed(parameters, "subscriptions", spark)
     answers = (
@@ -102,7 +111,7 @@ def start(
         answers.writeStream.queryName("nearcast")
         .option("checkpointLocation", str(parameters.checkpoint / "spark"))
         .outputMode("append")
-        .foreachBatch(sink(parameters, on_batch))
+        .foreachBatch(sink(parameters, on_batch, exchange))
     )
     return (writer.trigger(availableNow=True) if parameters.once else writer).start()
 
@@ -114,7 +123,7 @@ def prepare(spark: SparkSession) -> None:
 
 
 def _feed(parameters: StreamParameters, name: str, spark: SparkSession) -> DataFrame:
-    """Return a feed as a stream."""
+    """Return a feed as a stream: its columns, and where the row comes from."""
     where: Path | RedisAddress = getattr(parameters, name)
     if isinstance(where, RedisAddress):
         spark.dataSource.register(RedisSource)
@@ -127,7 +136,8 @@ def _feed(parameters: StreamParameters, name: str, spark: SparkSession) -> DataF
     reader = spark.readStream.schema(struct_of(FEEDS[name])).option(
         "maxFilesPerTrigger", parameters.files_per_batch
     )
-    return reader.format(parameters.format).load(str(where))
+    files = reader.format(parameters.format).load(str(where))
+    return files.select("*", F.col("_metadata.file_path").alias(SOURCE))
 
 
 @contextmanager

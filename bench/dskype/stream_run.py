@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 import numpy as np
 from pyspark.sql import SparkSession
@@ -125,7 +126,7 @@ class StreamRun:
             stop.set()
             writer.join()
         took_s = [
-            one["at_ms"] / 1000.0 - Path(path).stat().st_mtime
+            one["at_ms"] / 1000.0 - Path(unquote(urlparse(path).path)).stat().st_mtime
             for one in notes[WARM:]
             for path in one["files"]["messages"]
         ]

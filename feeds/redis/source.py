@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
@@ -18,12 +19,10 @@ from pyspark.sql.types import StructType
 
 from feeds.redis.address import BEGIN, RedisAddress, Stretch
 from feeds.redis.streams import Streams
-from feeds.schemas import FEEDS, KEYS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from feeds.schemas import FEEDS, KEYS, SOURCE
 
 FORMAT = "nearcast-redis"
+_SOURCE = pa.field(SOURCE, pa.string())
 
 
 class RedisSource(DataSource):
@@ -35,8 +34,8 @@ class RedisSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """Return the columns."""
-        return from_arrow_schema(FEEDS[self.options["feed"]])
+        """Return the columns of the feed, and the stretch that has the row."""
+        return from_arrow_schema(FEEDS[self.options["feed"]].append(_SOURCE))
 
     def streamReader(self, schema: StructType) -> RedisReader:  # noqa: N802, ARG002 - Spark's names
         """Return the reader."""
@@ -104,8 +103,10 @@ class RedisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of entries."""
         streams = self._streams()
+        stretch = cast("_Part", partition).stretch
         try:
-            yield from streams.read(cast("_Part", partition).stretch)
+            for batch in streams.read(stretch):
+                yield batch.append_column(_SOURCE, pa.repeat(str(stretch), len(batch)))
         finally:
             streams.close()
 

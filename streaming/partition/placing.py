@@ -1,8 +1,11 @@
-"""What an owner says of its subscriptions to their replicas: where they are needed, how far they reach.
+"""What an owner sends of its subscriptions to their replicas: where they are needed, how far they reach.
 
 A subscription needs a replica on each partition that has a keyword of its loose prefix (skype.txt section
 7.3.4): a message without any of these is not similar enough wherever it lies. A reach that grows needs
 more of them. Replicas that are not needed any more stay: what they cost is less than to move them.
+
+A partition of replicas is sent only what concerns its own. What it has received of an owner has a
+version; where that is not the one that the owner has sent last, the owner sends all that concerns it.
 
 Operations: O(keywords^2) a subscription whose reach has changed.
 """
@@ -10,29 +13,23 @@ Operations: O(keywords^2) a subscription whose reach has changed.
 from __future__ import annotations
 
 import secrets
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
-from engine.contracts import Bools
 from engine.standing.matcher import StandingMatcher
 from index.batches import Ints, KeywordIds
 from index.tables.growth import longer
+from index.tables.id_map import IdMap
 from index.tables.slots import Slots
 from streaming.arrays.numbers import Numbers
 from streaming.distribution.keywords import TFIDF, Replicated
 from streaming.distribution.prefix_kernels import find_prefixes
-from streaming.partition.partition import Partition
-from streaming.partition.replicas import Heard, Placements, Replicas
-
-_ALL = "all"
-_PARTS_MIN = 10_000
-"""Rows said in parts before everything is said anew, beside as many as there are subscriptions."""
+from streaming.partition.replicas import UNKNOWN, Feedback, OwnerVersion, Placements
 
 
 class Placer:
-    """Decides where replicas are.
+    """Decides where replicas are, and what replicas are sent of a change.
 
     Parameters
     ----------
@@ -42,66 +39,143 @@ class Placer:
 
     def __init__(self, mechanism: Replicated) -> None:
         self.token = secrets.randbits(62)
-        """Whose reaches are said: an owner that is built anew has others."""
-        self.rows_since_all = -1
-        """Said in parts since everything was said; -1 if that was never."""
+        """Whose reaches are sent: an owner that was built again has others."""
         self.replica_count = 0
-        """Of subscriptions, also of one that has ended until another has its slot."""
+        """Of all subscriptions."""
         self._mechanism = mechanism
         self._parts = mechanism.look_up(np.empty(0, dtype=np.int64))[0]
         self._rank: KeywordIds = np.empty(0, dtype=np.int32)
+        self._placed = IdMap()
+        """By handle: a slot of the masks."""
         self._masks: Ints = np.zeros(16, dtype=np.int64)
-        """By slot."""
+        self._free: Ints = np.empty(0, dtype=np.int64)
+        """Slots that nobody has."""
+        self._sent = [UNKNOWN] * mechanism.partitions
+        """By partition of replicas: the version that was sent to it last."""
 
-    def place(self, matcher: StandingMatcher, numbers: Numbers, handles: Ints, fresh: Ints) -> Placements:
-        """Return what is to be said of subscriptions, some of which may be gone.
+    def require(self, partition: int, last_seen: OwnerVersion) -> bool:
+        """Return whether the replicas of a partition know all that was sent; else it is sent again."""
+        is_known = last_seen == OwnerVersion(self.token, self._sent[partition])
+        if not is_known:
+            self._sent[partition] = UNKNOWN
+        return is_known
+
+    def feedback(
+        self,
+        owner: int,
+        version: int,
+        matcher: StandingMatcher,
+        numbers: Numbers,
+        changed: Ints,
+        started: Ints,
+    ) -> Iterator[tuple[int, Feedback]]:
+        """Yield what partitions of replicas are to be sent, with their numbers; nothing without news.
+
+        A partition that is not known to have all that was sent before is sent all of its subscriptions.
 
         Parameters
         ----------
+        owner, version
+            Whose change it is, and its number.
         matcher
-            Where they are.
+            Where subscriptions are.
         numbers
             Of keywords.
-        handles
-            Which ones.
-        fresh
-            Those of them that have begun.
+        changed
+            Subscriptions whose reach has changed, or that have started or ended; each once.
+        started
+            Those of them that have started, maybe in place of another of their number.
         """
         table = matcher.subscriptions
-        is_there = table.ids.present(handles)
-        slots = table.slots(handles[is_there])
+        is_there = table.ids.present(changed)
+        current, ended = changed[is_there], changed[~is_there]
+        placements, before = self._place(matcher, numbers, current, started)
+        ended, ended_before = self._forget(ended)
+        source = OwnerVersion(self.token, version)
+        everything: Placements | None = None
+        for partition, sent in enumerate(self._sent):
+            bit = 1 << partition
+            if sent == UNKNOWN:
+                if everything is None:
+                    handles = table.rows["id"][table.used()]
+                    everything, _ = self._place(matcher, numbers, handles, np.empty(0, dtype=np.int64))
+                mine = everything.part(np.flatnonzero(everything.mask & bit)).lean()
+                yield partition, Feedback(owner, source, mine, is_whole=True)
+            else:
+                rows = np.flatnonzero((placements.mask | before) & bit)
+                gone = ended[(ended_before & bit) != 0]
+                if not len(rows) and not len(gone):
+                    continue
+                mine = Placements.join([placements.part(rows), _ended(gone)]).lean()
+                yield partition, Feedback(owner, source, mine, is_whole=False)
+            self._sent[partition] = version
+
+    def _place(
+        self, matcher: StandingMatcher, numbers: Numbers, handles: Ints, started: Ints
+    ) -> tuple[Placements, Ints]:
+        """Decide where some subscriptions have replicas; return that, and where they had some before."""
+        table = matcher.subscriptions
+        slots = table.slots(handles)
         rows = table.rows[slots]
-        is_new = np.isin(rows["id"], fresh)
+        is_new = np.isin(handles, started)
         keywords = table.keyword_lists(slots)
         words, inverse = np.unique(keywords.ids, return_inverse=True)
         high, low = numbers.digests(words)
-        said = Placements(
+        own = self._own_slots(handles)
+        before = self._masks[own]
+        mask = self._needed(matcher, numbers, slots) | np.where(is_new, 0, before)
+        self.replica_count += int(np.bitwise_count(mask).sum()) - int(np.bitwise_count(before).sum())
+        self._masks[own] = mask
+        placements = Placements(
             keywords.offsets,
             inverse.astype(np.int32),
             high,
             low,
             matcher.weights.of_keywords(words, matcher.weights.current),
-            handle=rows["id"].copy(),
+            handle=handles,
             x_m=rows["x_m"].copy(),
             y_m=rows["y_m"].copy(),
             weight_m=rows["weight_m"].copy(),
             similarity=rows["similarity"].copy(),
             reach_m=rows["reach_m"].copy(),
             reach_id=rows["reach_id"].copy(),
-            mask=self._mask(matcher, numbers, slots, is_new),
+            mask=mask,
             is_new=is_new.astype(np.int8),
         )
-        return said if is_there.all() else Placements.join([said, _ended(handles[~is_there])])
+        return placements, before
 
-    def _mask(self, matcher: StandingMatcher, numbers: Numbers, slots: Slots, is_new: Bools) -> Ints:
-        """Return where replicas are needed, or are already."""
+    def _own_slots(self, handles: Ints) -> Slots:
+        """Return the slots of the masks of some subscriptions; new ones have no replica yet."""
+        is_new = ~self._placed.present(handles)
+        count = int(np.count_nonzero(is_new))
+        first = len(self._placed) + len(self._free)
+        reused, self._free = self._free[:count], self._free[count:]
+        fresh = np.concatenate([reused, np.arange(first, first + count - len(reused))])
+        self._placed.insert(handles[is_new], fresh.astype(np.int32))
+        self._masks = longer(self._masks, first + count)
+        self._masks[fresh] = 0
+        return self._placed.find(handles)
+
+    def _forget(self, handles: Ints) -> tuple[Ints, Ints]:
+        """Forget subscriptions; return those of them that had replicas, and where."""
+        known = handles[self._placed.present(handles)]
+        slots = self._placed.remove(known)
+        before = self._masks[slots]
+        self._free = np.concatenate([self._free, slots])
+        self.replica_count -= int(np.bitwise_count(before).sum())
+        return known, before
+
+    def _needed(self, matcher: StandingMatcher, numbers: Numbers, slots: Slots) -> Ints:
+        """Return where replicas are needed, a bit for each partition."""
         rows, keywords = matcher.subscriptions.rows[slots], matcher.subscriptions.keyword_lists(slots)
+        if not len(slots):
+            return np.empty(0, dtype=np.int64)
         squares = matcher.weights.of_keywords(keywords.ids, matcher.weights.current)
-        is_weighed = np.repeat(rows["similarity"] == TFIDF, np.diff(keywords.offsets))
-        self._learn(numbers)
         counts = np.diff(keywords.offsets)
+        is_weighed = np.repeat(rows["similarity"] == TFIDF, counts)
+        self._learn(numbers)
         places = np.repeat(rows["x_m"], counts), np.repeat(rows["y_m"], counts)
-        cells = self._mechanism.cells(self._parts[:, keywords.ids], *places)
+        bits = 1 << self._mechanism.cells(self._parts[:, keywords.ids], *places)
         if self._mechanism.uses_prefix:
             is_in_prefix = np.empty(len(keywords.ids), dtype=np.bool_)
             find_prefixes(
@@ -114,17 +188,8 @@ class Placer:
                 self._rank,
                 is_in_prefix,
             )
-            bits = np.where(is_in_prefix, 1 << cells, 0)
-        else:
-            bits = 1 << cells
-        found = np.empty(0, dtype=np.int64)
-        if len(slots):
-            found = np.bitwise_or.reduceat(bits, keywords.offsets[:-1])
-        self._masks = longer(self._masks, int(slots.max(initial=-1)) + 1)
-        found |= np.where(is_new, 0, self._masks[slots])
-        self.replica_count += int(np.bitwise_count(found).sum())
-        self.replica_count -= int(np.bitwise_count(self._masks[slots]).sum())
-        self._masks[slots] = found
+            bits = np.where(is_in_prefix, bits, 0)
+        found: Ints = np.bitwise_or.reduceat(bits, keywords.offsets[:-1])
         return found
 
     def _learn(self, numbers: Numbers) -> None:
@@ -155,87 +220,3 @@ def _ended(handles: Ints) -> Placements:
         mask=whole,
         is_new=small,
     )
-
-
-class Board:
-    """What owners have said, in files in memory: everything, and then what is new, version by version.
-
-    Parameters
-    ----------
-    folder
-        Common to all owners and replicas of a job.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def say(
-        self,
-        owner: int,
-        version: int,
-        placer: Placer,
-        partition: Partition,
-        handles: Ints,
-        fresh: Ints,
-    ) -> None:
-        """Say what is new of some subscriptions; of all of them, from time to time.
-
-        Parameters
-        ----------
-        owner, version
-            Who says it, behind which batch.
-        placer, partition
-            Of the owner.
-        handles, fresh
-            Subscriptions whose reach has changed or that have gone, and those that have begun.
-        """
-        folder = self._folder / str(owner)
-        folder.mkdir(parents=True, exist_ok=True)
-        before = _files(folder)
-        matcher = partition.matcher
-        is_gap = not before or before[-1].heard != Heard(placer.token, version - 1)
-        is_all = is_gap or placer.rows_since_all > max(_PARTS_MIN, len(matcher))
-        if is_all:
-            handles = matcher.subscriptions.rows["id"][matcher.subscriptions.used()]
-        placer.rows_since_all = 0 if is_all else placer.rows_since_all + len(handles)
-        name = f"{version:012d}-{placer.token:x}-{_ALL if is_all else 'part'}"
-        hidden = folder / f".{name}"
-        hidden.write_bytes(placer.place(matcher, partition.numbers, handles, fresh).pack())
-        hidden.rename(folder / name)
-        for one in before if is_all else ():
-            if one.path.name != name:
-                one.path.unlink(missing_ok=True)
-
-    def hear(self, owner: int, owners: int, replicas: Replicas) -> None:
-        """Let replicas hear what is new."""
-        files = _files(self._folder / str(owner))
-        begins = [number for number, one in enumerate(files) if one.is_all]
-        if not begins:
-            replicas.forget(owner, owners)
-            return
-        files = files[begins[-1] :]
-        heard = replicas.heard.get(owner)
-        if heard is None or heard not in {one.heard for one in files}:
-            replicas.forget(owner, owners)
-            heard = Heard(0, -1)
-        for one in files:
-            if one.heard.version > heard.version:
-                replicas.hear(Placements.unpack(one.path.read_bytes()))
-                replicas.heard[owner] = one.heard
-
-
-class _File(NamedTuple):
-    """Something that was said."""
-
-    heard: Heard
-    is_all: bool
-    path: Path
-
-
-def _files(folder: Path) -> list[_File]:
-    """Return what an owner has said, in order."""
-    found = []
-    for path in sorted(folder.glob("[0-9]*")):
-        version, token, kind = path.name.split("-")
-        found.append(_File(Heard(int(token, 16), int(version)), kind == _ALL, path))
-    return found

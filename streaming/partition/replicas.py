@@ -1,8 +1,8 @@
-"""Replicas: copies of subscriptions that share a part of the keywords, to say whom messages may concern.
+"""Replicas: copies of subscriptions that share a part of the keywords, to find whom messages may concern.
 
 A replica has no results and no window: it knows where subscriptions are and how far they reach, as their
-owners have last said (`Placements`), and matches messages by that. It is a cache. What it does not know,
-or knows as it was before, the owner evaluates anew.
+owners have last sent it (`Feedback`), and matches messages by that. Where it does not know what an owner
+has sent last, the owner evaluates all of its subscriptions.
 
 Operations: those of the subscription index.
 """
@@ -10,7 +10,7 @@ Operations: those of the subscription index.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -22,16 +22,20 @@ from index.batches import Floats, InterestBatch, Ints, KeywordLists, Matches, Ob
 from index.contracts import SubscriptionIndex
 from index.tables.id_map import IdMap
 from index.tables.id_map_kernels import NO_KEY
-from streaming.arrays.blocks import Block, Bytes, Messages
+from streaming.arrays.blocks import Block, Bytes, Messages, pack, unpack
 from streaming.arrays.numbers import Numbers
 
 _SLOT = 0
 """Weights of keywords do not change while a job runs."""
 
 
+UNKNOWN = -1
+"""The version of an owner of which nothing is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Placements(Block):
-    """What an owner says of its subscriptions."""
+    """Where subscriptions are, how far they reach, and which partitions have replicas of them."""
 
     handle: Ints
     x_m: Floats
@@ -43,15 +47,43 @@ class Placements(Block):
     mask: Ints
     """A bit for each partition that has a replica; 0 of one that has ended."""
     is_new: Bytes
-    """Whether it has begun, maybe in place of another of its number."""
+    """Whether it has started, maybe in place of another of its number."""
 
 
-class Heard(NamedTuple):
-    """What was heard of an owner last."""
+class OwnerVersion(NamedTuple):
+    """What is known of an owner."""
 
     token: int
-    """Which owner it was: one that was built anew has another, and reaches of its own."""
+    """Which owner it is: one that was built again has another, and reaches of its own."""
     version: int
+    """The number of the batch behind which it sent something last."""
+
+
+NOBODY = OwnerVersion(0, UNKNOWN)
+"""An owner of which nothing is known."""
+
+
+class Feedback(NamedTuple):
+    """What an owner sends a partition of replicas behind a batch."""
+
+    owner: int
+    source: OwnerVersion
+    placements: Placements
+    is_whole: bool
+    """Whether that is all that concerns the partition, in place of what it was sent before."""
+
+    def pack(self) -> bytes:
+        """Write it."""
+        about: Ints = np.array([self.owner, *self.source, self.is_whole], dtype=np.int64)
+        block = self.placements
+        return pack({"about": about, **{one.name: getattr(block, one.name) for one in fields(block)}})
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Feedback:
+        """Read it; its arrays share the memory of the bytes."""
+        columns = unpack(data)
+        owner, token, version, is_whole = columns.pop("about").tolist()
+        return cls(owner, OwnerVersion(token, version), Placements(**columns), bool(is_whole))
 
 
 class Replicas:
@@ -67,8 +99,8 @@ class Replicas:
 
     def __init__(self, number: int, make_index: Callable[[], SubscriptionIndex]) -> None:
         self.number = number
-        self.heard: dict[int, Heard] = {}
-        """By owner."""
+        self.versions: dict[int, OwnerVersion] = {}
+        """By owner: what it has sent last."""
         self._indexes = SubscriptionIndexes(make_index, make_index)
         self._numbers = Numbers()
         self._weights = Weights()
@@ -77,8 +109,15 @@ class Replicas:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def hear(self, block: Placements) -> None:
-        """Take note of what an owner says, each subscription once."""
+    def apply(self, feedback: Feedback, owners: int) -> None:
+        """Take what one of the owners has sent."""
+        if feedback.is_whole:
+            self._forget(feedback.owner, owners)
+        self._apply(feedback.placements)
+        self.versions[feedback.owner] = feedback.source
+
+    def _apply(self, block: Placements) -> None:
+        """Take placements, each subscription once."""
         is_here = (block.mask >> self.number) & 1 == 1
         is_known = self._ids.present(block.handle)
         goes = is_known & (~is_here | (block.is_new == 1))
@@ -95,13 +134,12 @@ class Replicas:
             self._ids.insert(block.handle[fresh], numbers.astype(np.int32))
             self._indexes.insert(_reaches(block, fresh), self._interests(block, fresh), numbers)
 
-    def forget(self, owner: int, owners: int) -> None:
-        """Forget all that an owner has said; subscriptions have owners by their numbers."""
+    def _forget(self, owner: int, owners: int) -> None:
+        """Forget the subscriptions of an owner, which is known by their numbers."""
         handles = self._ids.keys[self._ids.keys != NO_KEY]
         mine = handles[(handles - handle_of(STANDING, 0)) % owners == owner]
         if len(mine):
             self._indexes.remove(mine, self._ids.remove(mine).astype(np.int8))
-        self.heard.pop(owner, None)
 
     def match(self, block: Messages) -> Matches:
         """Return whom each message may concern."""

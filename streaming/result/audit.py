@@ -15,6 +15,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -242,6 +243,8 @@ def read_feed(path: Path, feed: str) -> list[dict[str, Any]]:
 def _table(where: str, feed: str, columns: list[str] | None = None) -> pa.Table:
     """Return what lies in a file, or in a stretch of a stream."""
     schema = FEEDS[feed]
+    if where.startswith("file:"):
+        where = unquote(urlparse(where).path)
     if is_redis(where):
         found = _of_redis(Stretch.parse(where), feed)
     elif where.endswith(".parquet"):

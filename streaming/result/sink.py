@@ -21,12 +21,13 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from feeds.schemas import FEEDS
 from streaming.arrays.changes import ROWS, from_bytes
+from streaming.feedback.exchange import Exchange
 from streaming.parameters import StreamParameters
-from streaming.result.consumed import read_by
 from streaming.result.updates import tell_batch, tell_changes
 from streaming.tasks.processor import CHANGES, COUNTS
-from streaming.tasks.routing import REFUSED
+from streaming.tasks.routing import FEEDBACK, READ, REFUSED
 
 CHANGES_DDL = "partition int, object_id long, entered array<long>, scores array<double>, left array<long>"
 
@@ -37,6 +38,8 @@ _OWN = frozenset(
         "subscriptions",
         "replicas",
         "matched",
+        "feedback",
+        "feedback_blocks",
     }
 )
 """What each partition counts for itself: the sum is of interest."""
@@ -73,11 +76,17 @@ def read_batch(out: Path, number: int) -> dict[str, Any]:
     return found
 
 
+def feedback_files(out: Path) -> dict[int, list[str]]:
+    """Return the files of feedback that the manifests of the last batches name."""
+    numbers = sorted(int(path.stem) for path in (out / "batches").glob("[0-9]*.json"))
+    return {number: read_batch(out, number)["feedback_files"] for number in numbers[-2:]}
+
+
 def sink(
-    parameters: StreamParameters, on_batch: Callable[[Batch], None]
+    parameters: StreamParameters, on_batch: Callable[[Batch], None], exchange: Exchange | None = None
 ) -> Callable[[DataFrame, int], None]:
     """Return what Spark calls with the answers to a batch."""
-    out, checkpoint = parameters.out, parameters.checkpoint / "spark"
+    out = parameters.out
 
     def write(answers: DataFrame, number: int) -> None:
         done = out / "batches" / f"{batch_name(number)}.json"
@@ -86,31 +95,45 @@ def sink(
             return
         kept = answers.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            small = kept.where(F.col("kind") != CHANGES).collect()
+            small = kept.where(~F.col("kind").isin(CHANGES, FEEDBACK)).collect()
             changes = kept.where(F.col("kind") == CHANGES)
             _write_changes(changes, out / "changes", number)
             if parameters.updates is not None:
                 tell_changes(changes, parameters.updates, number)
+            counts = _total(json.loads(bytes(row.block)) for row in small if row.kind == COUNTS)
+            fed_back: list[str] = []
+            if exchange is not None and counts.get("feedback_blocks", 0):
+                fed_back = exchange.write(kept.where(F.col("kind") == FEEDBACK), number)
         finally:
             kept.unpersist()
         lines = b"\n".join(bytes(row.block) for row in small if row.kind == REFUSED)
         if lines:
             _write(out / "refused" / f"{batch_name(number)}.jsonl", lines + b"\n")
-        counts = _total(json.loads(bytes(row.block)) for row in small if row.kind == COUNTS)
         batch = Batch(number, counts, lines.count(b"\n") + bool(lines))
         about = {
             "batch": number,
             "at_ms": time.time_ns() // 1_000_000,
-            "files": read_by(checkpoint, number, parameters.feeds),
+            "files": _files(json.loads(bytes(row.block)) for row in small if row.kind == READ),
             "refused": batch.refused,
+            "feedback_files": fed_back,
             **counts,
         }
         if parameters.updates is not None:
             tell_batch(about, parameters.updates, number)
         _write(done, json.dumps(about).encode() + b"\n")
+        if exchange is not None:
+            exchange.complete(number, fed_back)
         on_batch(batch)
 
     return write
+
+
+def _files(read: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
+    """Return what a batch has read of each feed, each once."""
+    found: dict[str, set[str]] = {name: set() for name in FEEDS}
+    for one in read:
+        found[one["feed"]].update(one["sources"])
+    return {name: sorted(sources) for name, sources in found.items()}
 
 
 def _total(counts: Iterable[dict[str, int]]) -> dict[str, int]:

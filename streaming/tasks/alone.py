@@ -1,24 +1,23 @@
 """All partitions of a job in one process, without Spark: for kernels to be compiled, and for tests.
 
-It goes through what tasks go through: blocks in bytes, indexes in files, replicas that match first.
+It goes through what tasks go through: blocks in bytes, indexes in files, replicas that match first, and
+feedback for the next batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from streaming.arrays.blocks import Messages, Subscriptions
-from streaming.distribution import Distribution
+from streaming.distribution import has_replicas
 from streaming.plan import Plan
-from streaming.tasks.matching import matcher
-from streaming.tasks.processor import PartitionProcessor
-from streaming.tasks.routing import ROUTED, SUBSCRIPTIONS, routed
+from streaming.tasks.processor import AnswerRow, PartitionProcessor
+from streaming.tasks.replicating import ReplicaProcessor
+from streaming.tasks.routing import FEEDBACK, SUBSCRIPTIONS, routed
 
 
 class Answer(NamedTuple):
@@ -41,30 +40,39 @@ class Alone:
 
     def __init__(self, plan: Plan, memory: Path) -> None:
         self._plan, self._memory = plan, memory
-        self._testers = {key: TwsTester(PartitionProcessor(plan, memory)) for key in plan.keys}
+        self._owners = {key: TwsTester(PartitionProcessor(plan, memory)) for key in plan.keys}
+        self._replicas: dict[int, TwsTester] = {}
+        if has_replicas(plan.mechanism):
+            self._replicas = {key: TwsTester(ReplicaProcessor(plan, memory)) for key in plan.keys}
+        self.feedback: list[AnswerRow] = []
+        """Of the last batch, for the next one."""
 
     def apply(self, subscriptions: Subscriptions | None, messages: Messages | None) -> list[Answer]:
         """Return what partitions say of a batch."""
-        mechanism = self._plan.make_distribution()
-        rows: dict[int, list[Row]] = {key: [] for key in self._plan.keys}
-        if subscriptions is not None:
-            for partition, part in mechanism.place(subscriptions):
-                rows[self._plan.keys[partition]].append(Row(kind=SUBSCRIPTIONS, block=part.pack()))
-        if messages is not None:
-            for row in self._matched(mechanism, messages):
-                rows[row["key"]].append(Row(kind=row["kind"], block=row["block"]))
-        return [
-            Answer(row.kind, bytes(row.block))
+        mechanism, keys = self._plan.make_distribution(), self._plan.keys
+        rows: dict[int, list[Row]] = {key: [] for key in keys}
+        for partition, kind, block in routed(mechanism, messages) if messages is not None else ():
+            rows[keys[partition]].append(Row(kind=kind, block=block))
+        for partition, kind, block in self.feedback:
+            rows[keys[partition]].append(Row(kind=kind, block=block))
+        rows = self._matched(rows)
+        for partition, part in mechanism.place(subscriptions) if subscriptions is not None else ():
+            rows[keys[partition]].append(Row(kind=SUBSCRIPTIONS, block=part.pack()))
+        found = [
+            AnswerRow(row.partition, row.kind, bytes(row.block))
             for key, blocks in rows.items()
             if blocks
-            for row in self._testers[key].test(key, blocks)
+            for row in self._owners[key].test(key, blocks)
         ]
+        self.feedback = [row for row in found if row.kind == FEEDBACK]
+        return [Answer(row.kind, row.block) for row in found if row.kind != FEEDBACK]
 
-    def _matched(self, mechanism: Distribution, messages: Messages) -> Iterator[dict[str, Any]]:
-        """Yield what owners are sent: messages, and what replicas have found."""
-        task = [
-            pa.record_batch([[self._plan.keys[partition]], [kind], [block]], schema=ROUTED)
-            for partition, kind, block in routed(mechanism, messages)
-        ]
-        for batch in matcher(self._plan, self._memory)(task):
-            yield from batch.to_pylist()
+    def _matched(self, rows: dict[int, list[Row]]) -> dict[int, list[Row]]:
+        """Return what owners are sent: messages, and what replicas have found."""
+        if not self._replicas:
+            return rows
+        found: dict[int, list[Row]] = {key: [] for key in rows}
+        for key, own in rows.items():
+            for row in self._replicas[key].test(key, own) if own else ():
+                found[row.key].append(Row(kind=row.kind, block=row.block))
+        return found

@@ -31,13 +31,12 @@ from streaming.partition.applied import Applied, Found
 from streaming.partition.candidates import Candidates, MakeCandidateIndex
 from streaming.partition.partition import Partition
 from streaming.partition.placing import Placer
-from streaming.partition.replicas import Heard
 from streaming.plan import Plan
 from streaming.tasks.log import Head, Log, LoggedMessages
-from streaming.tasks.matching import FoundBlock, board
 from streaming.tasks.moved import begun
+from streaming.tasks.replicating import FoundBlock
 from streaming.tasks.resident import LostError, Note, Resident
-from streaming.tasks.routing import FOUND, MESSAGES, REBALANCED, REFUSED, SUBSCRIPTIONS
+from streaming.tasks.routing import FEEDBACK, FOUND, MESSAGES, READ, REBALANCED, REFUSED, SUBSCRIPTIONS
 
 CHANGES, COUNTS = "changes", "counts"
 
@@ -48,19 +47,28 @@ _CHANGES_MAX = 1_000_000
 """Of one row of Spark: some ten megabytes."""
 
 
+class AnswerRow(NamedTuple):
+    """A row of what a partition says."""
+
+    partition: int
+    """Its own number; of feedback, that of the replicas that are sent it."""
+    kind: str
+    block: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class _Answer:
     """What is said to a batch, and what the state keeps of it."""
 
     head: Head
-    rows: list[tuple[str, bytes]]
+    rows: list[AnswerRow]
     messages: LoggedMessages | None
     subscriptions: bytes | None
 
     def pack(self) -> bytes:
         """Write it."""
-        numbers: dict[str, Any] = {"head": self.head, "kinds": [kind for kind, _ in self.rows]}
-        blocks = [block for _, block in self.rows]
+        numbers: dict[str, Any] = {"head": self.head, "rows": [row[:2] for row in self.rows]}
+        blocks = [row.block for row in self.rows]
         if self.messages is not None:
             about = self.messages
             numbers["messages"] = about.next_number, about.latest_ms, about.first_ms
@@ -83,7 +91,10 @@ class _Answer:
         if "messages" in numbers:
             next_number, latest_ms, first_ms = numbers["messages"]
             messages = LoggedMessages(next_number, latest_ms, blocks.pop(), first_ms)
-        rows = list(zip(numbers["kinds"], blocks, strict=True))
+        rows = [
+            AnswerRow(partition, kind, block)
+            for (partition, kind), block in zip(numbers["rows"], blocks, strict=True)
+        ]
         return cls(Head(*numbers["head"]), rows, messages, subscriptions)
 
 
@@ -126,8 +137,8 @@ class PartitionProcessor(StatefulProcessor):
             return
         answer = self._answer(partition, head, blocks)
         self._log.append(answer.head, answer.messages, answer.subscriptions)
-        for kind, block in answer.rows:
-            yield Row(partition=partition, kind=kind, block=block)
+        for row in answer.rows:
+            yield Row(**row._asdict())
 
     def close(self) -> None:
         """Nothing is open."""
@@ -146,10 +157,10 @@ class PartitionProcessor(StatefulProcessor):
             if note is not None and (note.version, note.digest) == (head.version + 1, digest.digest()):
                 return _Answer.unpack(note.answer)
             state = self._resident(resident, note, head)
-            answer = _applied(state, head, blocks)
+            answer = _applied(partition, state, head, blocks)
             if state.placer is not None:
-                self._say(partition, state, state.placer, answer)
-            answer.rows.append((COUNTS, json.dumps(_gauges(partition, state, blocks)).encode()))
+                answer.rows.extend(_feedback(partition, state, state.placer, answer))
+            answer.rows.append(_counted(partition, _gauges(partition, state, blocks)))
             resident.keep(state, Note(head.version + 1, digest.digest(), answer.pack()))
             return answer
 
@@ -160,18 +171,6 @@ class PartitionProcessor(StatefulProcessor):
                 return cast("_State", resident.take())
         resident.discard()
         return self._restored(head)
-
-    def _say(self, partition: int, state: _State, placer: Placer, answer: _Answer) -> None:
-        """Say to replicas what is new."""
-        candidates = state.partition.candidates
-        handles = np.empty(0, dtype=np.int64) if candidates is None else candidates.take_touched()
-        fresh = np.empty(0, dtype=np.int64)
-        if answer.subscriptions is not None:
-            block = Subscriptions.unpack(answer.subscriptions)
-            fresh = handle_of(STANDING, 0) + block.subscription_id[block.is_end == 0]
-        board(self._plan, self._memory).say(
-            partition, answer.head.version, placer, state.partition, handles, fresh
-        )
 
     def _new(self) -> _State:
         """Return a partition that knows nothing yet."""
@@ -215,12 +214,13 @@ def _gauges(partition: int, state: _State, blocks: Iterable[tuple[str, bytes]]) 
     }
 
 
-def _found(state: _State, head: Head, blocks: Iterable[tuple[str, bytes]]) -> Found | None:
+def _found(state: _State, blocks: Iterable[tuple[str, bytes]]) -> Found | None:
     """Return what replicas have found; None if one of them did not know what it must."""
     if state.placer is None:
         return None
     found = [FoundBlock.unpack(block) for kind, block in blocks if kind == FOUND]
-    if any(one.heard != Heard(state.placer.token, head.version) for one in found):
+    are_known = [state.placer.require(block.partition, block.last_seen) for block in found]
+    if not all(are_known):
         return None
     nothing = [np.empty(0, dtype=np.int64)]
     return Found(
@@ -229,7 +229,29 @@ def _found(state: _State, head: Head, blocks: Iterable[tuple[str, bytes]]) -> Fo
     )
 
 
-def _applied(state: _State, head: Head, blocks: list[tuple[str, bytes]]) -> _Answer:
+def _feedback(partition: int, state: _State, placer: Placer, answer: _Answer) -> list[AnswerRow]:
+    """Return what replicas are to be sent, and how many rows that is."""
+    candidates = state.partition.candidates
+    changed = np.empty(0, dtype=np.int64) if candidates is None else candidates.take_touched()
+    started = np.empty(0, dtype=np.int64)
+    if answer.subscriptions is not None:
+        block = Subscriptions.unpack(answer.subscriptions)
+        started = handle_of(STANDING, 0) + block.subscription_id[block.is_end == 0]
+    sent = placer.feedback(
+        partition, answer.head.version, state.partition.matcher, state.partition.numbers, changed, started
+    )
+    rows, count = [], 0
+    for target, feedback in sent:
+        rows.append(AnswerRow(target, FEEDBACK, feedback.pack()))
+        count += len(feedback.placements)
+    return [*rows, _counted(partition, {"feedback": count, "feedback_blocks": len(rows)})]
+
+
+def _counted(partition: int, counts: dict[str, int]) -> AnswerRow:
+    return AnswerRow(partition, COUNTS, json.dumps(counts).encode())
+
+
+def _applied(own: int, state: _State, head: Head, blocks: list[tuple[str, bytes]]) -> _Answer:
     """Apply a batch to a partition; return the answer."""
     partition = state.partition
     messages = [Messages.unpack(block) for kind, block in blocks if kind == MESSAGES]
@@ -238,12 +260,12 @@ def _applied(state: _State, head: Head, blocks: list[tuple[str, bytes]]) -> _Ans
     applied = partition.apply(
         Subscriptions.join(subscriptions) if subscriptions else None,
         Messages.join(messages) if messages else None,
-        _found(state, head, blocks),
+        _found(state, blocks),
     )
-    rows = [(REFUSED, block) for kind, block in blocks if kind == REFUSED]
+    rows = [AnswerRow(own, kind, block) for kind, block in blocks if kind in {REFUSED, READ}]
     for start in range(0, len(applied.changes), _CHANGES_MAX):
         part = applied.changes.part(start, start + _CHANGES_MAX)
-        rows.append((CHANGES, to_bytes(part.rows())))
+        rows.append(AnswerRow(own, CHANGES, to_bytes(part.rows())))
     left = int(np.count_nonzero(applied.changes.is_left))
     counts = {
         **applied.counts._asdict(),
@@ -252,7 +274,7 @@ def _applied(state: _State, head: Head, blocks: list[tuple[str, bytes]]) -> _Ans
         "received": sum(map(len, messages)),
         "apply_us": round((time.perf_counter() - began_s) * 1e6),
     }
-    rows.append((COUNTS, json.dumps(counts).encode()))
+    rows.append(_counted(own, counts))
     return _Answer(
         Head(
             head.version + 1,

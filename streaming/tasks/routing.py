@@ -7,15 +7,16 @@ wrong go along with the first partition, as text, to be written beside the resul
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from feeds.schemas import BOOLEAN, TOP_K
+from feeds.schemas import BOOLEAN, SOURCE, TOP_K
 from safe_region.idf import IdfTable
 from streaming.arrays.blocks import Messages
 from streaming.arrays.judge import Refusals
@@ -27,6 +28,10 @@ from streaming.plan import Plan
 MESSAGES, SUBSCRIPTIONS, REFUSED = "messages", "subscriptions", "refused"
 SPREAD, FOUND = "spread", "found"
 """Messages for replicas to match, and what they have found."""
+READ = "read"
+"""Where rows of a feed come from."""
+FEEDBACK = "feedback"
+"""What owners send to replicas behind a batch."""
 REBALANCED = "rebalanced"
 """Reminds partitions to begin with what others have put aside, and those of before to end."""
 
@@ -54,7 +59,7 @@ def messages_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator
         if len(block):
             yield from routed(mechanism, block)
 
-    return _router(plan, route, all_keys=(*plan.keys, *plan.retired) if plan.moved else ())
+    return _router(plan, MESSAGES, route)
 
 
 def routed(mechanism: Distribution, block: Messages) -> Iterator[Routed]:
@@ -78,22 +83,32 @@ def subscriptions_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Ite
         for partition, part in plan.make_distribution().place(block) if len(block) else ():
             yield partition, SUBSCRIPTIONS, part.pack()
 
-    return _router(plan, route, all_keys=(*plan.keys, *plan.retired) if plan.moved else ())
+    return _router(plan, SUBSCRIPTIONS, route)
 
 
 def _router(
-    plan: Plan, route: Callable[[pa.RecordBatch], Iterator[Routed]], all_keys: Sequence[int] = ()
+    plan: Plan, feed: str, route: Callable[[pa.RecordBatch], Iterator[Routed]]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function over all batches of a task, which reminds these keys of a rebalancing."""
+    """Return a function over all batches of a task, which also says where their rows come from.
+
+    Behind a rebalancing it reminds all partitions of that, those of before as well.
+    """
+    reminded = (*plan.keys, *plan.retired) if plan.moved else ()
 
     def all_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sources: set[str] = set()
         for number, batch in enumerate(batches):
-            if all_keys and not number:
-                columns = [all_keys, [REBALANCED] * len(all_keys), [b""] * len(all_keys)]
+            if reminded and not number:
+                columns = [reminded, [REBALANCED] * len(reminded), [b""] * len(reminded)]
                 yield pa.record_batch(columns, schema=ROUTED)
-            for start in range(0, len(batch), _BLOCK_MAX):
-                for partition, kind, block in route(batch.slice(start, _BLOCK_MAX)):
+            sources.update(pc.unique(batch[SOURCE]).to_pylist())
+            rows = batch.drop_columns([SOURCE])
+            for start in range(0, len(rows), _BLOCK_MAX):
+                for partition, kind, block in route(rows.slice(start, _BLOCK_MAX)):
                     yield pa.record_batch([[plan.keys[partition]], [kind], [block]], schema=ROUTED)
+        if sources:
+            about = json.dumps({"feed": feed, "sources": sorted(sources)}).encode()
+            yield pa.record_batch([[plan.keys[0]], [READ], [about]], schema=ROUTED)
 
     return all_of
 

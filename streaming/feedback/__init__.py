@@ -1,0 +1,1 @@
+"""What owners send to replicas: written behind a batch, read in the next."""

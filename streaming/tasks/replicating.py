@@ -1,0 +1,154 @@
+"""The stateful operator of replicas: messages and feedback in, whom messages may concern out, for owners.
+
+State is the feedback that owners have sent (`ReplicaLog`), from which the replicas follow. They lie in
+memory beside (`resident`), with the version they have come to. Within a batch feedback, which is of the
+batch before, is applied first. What is not for replicas goes through.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from engine.contracts import STANDING, handle_of
+from index.batches import Ints
+from index.tables.growth import rooms_of
+from streaming.arrays.blocks import Messages, pack, unpack
+from streaming.partition.applied import Found
+from streaming.partition.options import MakeSubscriptionIndex
+from streaming.partition.replicas import NOBODY, Feedback, OwnerVersion, Replicas
+from streaming.plan import Plan
+from streaming.tasks.replica_log import ReplicaLog
+from streaming.tasks.resident import LostError, Note, Resident
+from streaming.tasks.routing import FEEDBACK, FOUND, SPREAD
+
+
+class ReplicaProcessor(StatefulProcessor):
+    """Matches messages at replicas.
+
+    Parameters
+    ----------
+    plan
+        Of the job.
+    memory
+        A folder on a file system in memory, for replicas.
+    """
+
+    def __init__(self, plan: Plan, memory: Path) -> None:
+        self._plan = plan
+        self._memory = memory
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state."""
+        self._log = ReplicaLog(handle)
+
+    def handleInputRows(  # noqa: N802
+        self,
+        key: Any,  # noqa: ANN401
+        rows: Iterator[Row],
+        timerValues: Any,  # noqa: ANN401, ARG002, N803
+    ) -> Iterator[Row]:
+        """Apply a batch to the replicas of a partition."""
+        feedback: list[bytes] = []
+        messages: list[Messages] = []
+        for row in rows:
+            if row.kind == FEEDBACK:
+                feedback.append(bytes(row.block))
+            elif row.kind == SPREAD:
+                messages.append(Messages.unpack(bytes(row.block)))
+            else:
+                yield Row(key=key[0], kind=row.kind, block=row.block)
+        if key[0] not in self._plan.keys:  # one of before the job was rebalanced
+            self._log.clear()
+        elif feedback or messages:
+            # Tasks that are repeated may bring the same blocks in another order.
+            yield from self._matched(self._plan.keys.index(key[0]), sorted(feedback), messages)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _matched(
+        self, partition: int, feedback: Sequence[bytes], messages: Sequence[Messages]
+    ) -> Iterator[Row]:
+        resident = Resident(self._plan.folder(self._memory) / f"replicas-{partition}")
+        version, digest = self._log.version(), _digest(feedback)
+        with resident.locked(), rooms_of(resident.room):
+            replicas = self._taken(resident, partition, version, digest)
+            for block in feedback:
+                replicas.apply(Feedback.unpack(block), self._plan.partitions)
+            found = list(self._found(replicas, Messages.join(messages))) if messages else []
+            version += bool(feedback)
+            resident.keep(replicas, Note(version, digest, b""))
+        if feedback:
+            self._log.append(version, feedback, replicas, self._plan.partitions)
+        for owner, pairs in found:
+            yield Row(key=self._plan.keys[owner], kind=FOUND, block=pairs.pack())
+
+    def _taken(self, resident: Resident, partition: int, version: int, digest: bytes) -> Replicas:
+        """Return the replicas as they were behind the last batch: from memory, or else from the log.
+
+        Those that have applied this batch's feedback already may apply it again.
+        """
+        note = resident.note()
+        if note is not None and (
+            note.version == version or (note.version, note.digest) == (version + 1, digest)
+        ):
+            with suppress(LostError):
+                return cast("Replicas", resident.take())
+        resident.discard()
+        make = MakeSubscriptionIndex(self._plan.subscription_index, self._plan.square, is_weighted=True)
+        replicas = Replicas(partition, make)
+        for block in self._log.feedback():
+            replicas.apply(block, self._plan.partitions)
+        return replicas
+
+    def _found(self, replicas: Replicas, block: Messages) -> Iterator[tuple[int, FoundBlock]]:
+        """Yield for each owner whom messages may concern, also if that is nobody."""
+        owner_count = self._plan.partitions
+        matches = replicas.match(block)
+        objects = np.repeat(block.object_id, np.diff(matches.offsets))
+        owners = (matches.ids - handle_of(STANDING, 0)) % owner_count
+        for owner in range(owner_count):
+            mine = owners == owner
+            last_seen = replicas.versions.get(owner, NOBODY)
+            found = Found(objects[mine], matches.ids[mine])
+            yield owner, FoundBlock(replicas.number, last_seen, found, len(block))
+
+
+class FoundBlock(NamedTuple):
+    """What the replicas of a partition have found for an owner."""
+
+    partition: int
+    last_seen: OwnerVersion
+    """What they knew of the owner."""
+    found: Found
+    received: int
+    """Messages that were matched."""
+
+    def pack(self) -> bytes:
+        """Write it."""
+        about: Ints = np.array([self.partition, *self.last_seen, self.received], dtype=np.int64)
+        return pack({"about": about, "object_id": self.found.object_id, "handle": self.found.handle})
+
+    @classmethod
+    def unpack(cls, data: bytes) -> FoundBlock:
+        """Read it."""
+        columns = unpack(data)
+        partition, token, version, received = columns["about"].tolist()
+        found = Found(columns["object_id"], columns["handle"])
+        return cls(partition, OwnerVersion(token, version), found, received)
+
+
+def _digest(blocks: Sequence[bytes]) -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    for block in blocks:
+        digest.update(len(block).to_bytes(8, "little"))
+        digest.update(block)
+    return digest.digest()
