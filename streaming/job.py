@@ -23,13 +23,15 @@ from feeds.cluster import is_local
 from feeds.redis import RedisAddress
 from feeds.redis.source import RedisSource
 from feeds.schemas import FEEDS, SOURCE
+from feeds.storage import Stored
 from safe_region.jit.ahead import Report
+from streaming.claim import Claim
 from streaming.distribution import has_replicas
 from streaming.feedback.exchange import Exchange
 from streaming.parameters import StreamParameters
 from streaming.planning import planned, struct_of
 from streaming.preflight import check_hosts, compile_on_hosts
-from streaming.result.sink import Batch, feedback_files, sink
+from streaming.result.sink import Batch, Sink
 from streaming.tasks.processor import ANSWERS_DDL, PartitionProcessor
 from streaming.tasks.replicating import ReplicaProcessor
 from streaming.tasks.routing import ROUTED_DDL, messages_router, subscriptions_router
@@ -91,11 +93,12 @@ def start(
     if is_cluster:
         compile_on_hosts(spark, plan)
     messages = _feed(parameters, "messages", spark).mapInArrow(messages_router(plan), ROUTED_DDL)
-    exchange = None
+    out, checkpoint = Stored(spark, parameters.out), Stored(spark, parameters.checkpoint)
+    claim, exchange = Claim(checkpoint), None
     if has_replicas(plan.mechanism):
         notice = Path(mkdtemp(prefix="nearcast-")) / "feedback.json"
-        exchange = Exchange(parameters.checkpoint / "feedback", notice, plan.keys)
-        exchange.resume(feedback_files(parameters.out))
+        exchange = Exchange(checkpoint / "feedback", notice, plan.keys)
+        exchange.resume(out)
         messages = (
             messages.unionByName(exchange.stream(spark))
             .groupBy("key")
@@ -109,9 +112,9 @@ def start(
     )
     writer = (
         answers.writeStream.queryName("nearcast")
-        .option("checkpointLocation", str(parameters.checkpoint / "spark"))
+        .option("checkpointLocation", f"{checkpoint}/spark")
         .outputMode("append")
-        .foreachBatch(sink(parameters, on_batch, exchange))
+        .foreachBatch(Sink(out, claim, on_batch, exchange, parameters.updates).__call__)
     )
     return (writer.trigger(availableNow=True) if parameters.once else writer).start()
 

@@ -13,7 +13,7 @@ from index.catalogue import DEFAULT_CLAUSE_INDEX
 from index.square import Square
 from safe_region.frame import Area, Frame
 from streaming.distribution import Distribution, distribution_of
-from streaming.own_folder import own_folder, write_own
+from streaming.own_folder import own_folder
 from streaming.partition.options import engine_options
 from streaming.partition.window import WindowSize
 from streaming.program import program_digest
@@ -119,24 +119,29 @@ class Plan:
         names = self.subscription_index, self.clause_index
         return engine_options(self.square, self.frame.maxdist_m, *names)
 
-    def write(self, path: Path) -> None:
-        """Write the plan, whole or not at all, for this user alone."""
-        write_own(path, json.dumps({"format": _FORMAT, **asdict(self)}, indent=1) + "\n")
+    def as_json(self) -> bytes:
+        """Return what a file keeps."""
+        return json.dumps({"format": _FORMAT, **asdict(self)}, indent=1).encode() + b"\n"
 
     @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a plan.
+    def from_json(cls, data: bytes, where: object) -> Self:
+        """Read what `as_json` wrote.
+
+        Parameters
+        ----------
+        where
+            What an error names.
 
         Raises
         ------
         PlanError
-            If it is none of this version.
+            If it is no plan of this version.
         """
         try:
-            kept = json.loads(path.read_text())
+            kept = json.loads(data)
             form = kept.pop("format")
             if form != _FORMAT:
-                raise PlanError(f"{path} is of format {form}, must be {_FORMAT}")
+                raise PlanError(f"{where} is of format {form}, must be {_FORMAT}: start the job again")
             kept |= {
                 "area": Area(*kept["area"]),
                 "window": WindowSize(**kept["window"]),
@@ -145,7 +150,7 @@ class Plan:
             }
             return cls(**{one.name: kept[one.name] for one in fields(cls)})
         except (ValueError, KeyError, TypeError) as error:
-            raise PlanError(f"{path} is no plan of a job: {error!r}") from error
+            raise PlanError(f"{where} is no plan of a job: {error!r}") from error
 
     def require_same(self, **chosen: Any) -> None:  # noqa: ANN401
         """Require that a job goes on as it began.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +16,7 @@ from pyspark.sql.types import StructType
 from feeds.redis import RedisAddress
 from feeds.redis.streams import Streams
 from feeds.schemas import BOOLEAN, FEEDS, KEYS, TOP_K
+from feeds.storage import Stored
 from safe_region.idf import IdfTable
 from streaming.arrays.reading import read_messages, read_subscriptions
 from streaming.distribution import MECHANISMS, Sample, has_replicas, needs_reaches
@@ -33,6 +32,25 @@ SAMPLED = 100_000
 """Rows of each feed that a mechanism looks at."""
 
 
+def read_plan(checkpoint: Stored) -> Plan:
+    """Return the plan of a job that has begun.
+
+    Raises
+    ------
+    PlanError
+        If there is none, or it is none of this version.
+    """
+    file = checkpoint / PLAN
+    if not file.exists():
+        raise PlanError(f"{checkpoint} is no checkpoint of a job: it has no {PLAN}")
+    return Plan.from_json(file.read(), file)
+
+
+def write_plan(checkpoint: Stored, plan: Plan) -> None:
+    """Write a plan, whole or not at all, for this user alone."""
+    (checkpoint / PLAN).replace(plan.as_json())
+
+
 def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
     """Return the job's plan; make it, if the job is new.
 
@@ -41,14 +59,14 @@ def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
     PlanError
         If the job began otherwise, or is about to be rebalanced.
     """
-    path = parameters.checkpoint / PLAN
-    chosen = chosen_of(parameters)
-    if path.exists():
-        if rebalancing(parameters.checkpoint) is not None:
+    checkpoint = Stored(spark, parameters.checkpoint)
+    chosen = chosen_of(parameters, checkpoint)
+    if (checkpoint / PLAN).exists():
+        if rebalancing(checkpoint) is not None:
             raise PlanError("a rebalancing has not come to its end; start the job with --rebalance again")
-        plan = Plan.read(path)
+        plan = read_plan(checkpoint)
         plan.require_same(**chosen)
-        return settled(parameters.checkpoint, plan, spark)
+        return settled(checkpoint, plan, spark)
     keys = keys_of(parameters.partitions, spark)
     draft = Plan("", distribution=None, keys=keys, **chosen)
     sample = _sample(parameters, draft, spark)
@@ -59,11 +77,11 @@ def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
         parameters.partitions, sample, parameters.first_level
     )
     plan = Plan.begin(distribution, keys=keys, **chosen)
-    plan.write(path)
+    write_plan(checkpoint, plan)
     return plan
 
 
-def chosen_of(parameters: StreamParameters) -> dict[str, Any]:
+def chosen_of(parameters: StreamParameters, checkpoint: Stored) -> dict[str, Any]:
     """Return what the plan has of the parameters."""
     return {
         "area": parameters.area,
@@ -73,54 +91,53 @@ def chosen_of(parameters: StreamParameters) -> dict[str, Any]:
         "first_level": parameters.first_level,
         "subscription_index": parameters.subscription_index,
         "clause_index": parameters.clause_index,
-        "idf": _kept_idf(parameters),
+        "idf": _kept_idf(parameters, checkpoint),
     }
 
 
-def state_of(checkpoint: Path, name: str, spark: SparkSession) -> DataFrame:
-    """Return what Spark's state has under a name, behind the last batch."""
-    reader = spark.read.format("statestore").option("path", str(checkpoint / "spark"))
-    return reader.option("stateVarName", name).load()
+def state_of(checkpoint: Stored, mechanism: str, name: str, spark: SparkSession) -> DataFrame:
+    """Return what Spark's state has of owners under a name, behind the last batch."""
+    reader = spark.read.format("statestore").option("path", f"{checkpoint}/spark")
+    # Operators have numbers from the sources on; replicas come before their owners.
+    operator = 1 if has_replicas(mechanism) else 0
+    return reader.option("operatorId", operator).option("stateVarName", name).load()
 
 
-def rebalancing(checkpoint: Path) -> dict[str, Any] | None:
+def rebalancing(checkpoint: Stored) -> dict[str, Any] | None:
     """Return to what the job is being rebalanced; None if it is not."""
-    path = checkpoint / REBALANCING
-    if not path.exists():
+    file = checkpoint / REBALANCING
+    if not file.exists():
         return None
-    found: dict[str, Any] = json.loads(path.read_text())
-    if found.pop("run") == Plan.read(checkpoint / PLAN).run:
+    found: dict[str, Any] = json.loads(file.read())
+    if found.pop("run") == read_plan(checkpoint).run:
         return found
-    path.unlink()  # all was done but this
+    file.remove()  # all was done but this
     return None
 
 
-def settled(checkpoint: Path, plan: Plan, spark: SparkSession) -> Plan:
+def settled(checkpoint: Stored, plan: Plan, spark: SparkSession) -> Plan:
     """Let go of what was put aside for a rebalancing, if all partitions have begun; return the plan."""
     if not plan.moved:
         return plan
-    heads = state_of(checkpoint, "head", spark).select("key.key").collect()
+    heads = state_of(checkpoint, plan.mechanism, "head", spark).select("key.key").collect()
     if {*plan.keys} - {row.key for row in heads}:
         return plan
     fresh = replace(plan, moved="", retired=())
-    fresh.write(checkpoint / PLAN)
-    shutil.rmtree(plan.moved)
+    write_plan(checkpoint, fresh)
+    Stored(spark, plan.moved).remove()
     return fresh
 
 
-def _kept_idf(parameters: StreamParameters) -> str:
-    """Keep a file of weights with the job, under a name that says what is in it; return its path."""
+def _kept_idf(parameters: StreamParameters, checkpoint: Stored) -> str:
+    """Keep a file of weights with the job, under a name that says what is in it; return its URI."""
     if parameters.idf is None:
         return ""
     data = parameters.idf.read_bytes()
     IdfTable.read(parameters.idf)
-    kept = parameters.checkpoint / f"idf-{hashlib.sha256(data).hexdigest()[:16]}.json"
+    kept = checkpoint / f"idf-{hashlib.sha256(data).hexdigest()[:16]}.json"
     if not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        fresh = kept.with_suffix(".fresh")
-        shutil.copyfile(parameters.idf, fresh)
-        fresh.rename(kept)
-    return str(kept.absolute())
+        kept.replace(data)
+    return kept.resolved()
 
 
 def keys_of(partitions: int, spark: SparkSession, above: int = -1) -> tuple[int, ...]:

@@ -7,21 +7,20 @@ once a host.
 
 from __future__ import annotations
 
-import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyspark import InheritableThread, cloudpickle
-from pyspark.errors import PySparkException
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from feeds.cluster import ClusterError
 from streaming import host_probe
 from streaming.plan import Plan
 from streaming.program import library_versions, program_digest
+from streaming.slots import on_all_slots
 from streaming.warmup import ready_kernels
 
 PROBED_S = 30.0
@@ -29,7 +28,6 @@ PROBED_S = 30.0
 MEMORY_BYTES_MIN = 64 << 20
 """Room in memory that a host must have, whatever the job."""
 _PAUSE_S = 0.3
-_GROUP = "nearcast-preflight"
 _SHOWN = 10
 
 
@@ -63,7 +61,7 @@ def check_hosts(
             pause_s=_PAUSE_S,
         )
         stack.enter_context(_by_value())
-        reports = _on_all_slots(spark, probe, PROBED_S)
+        reports = on_all_slots(spark, probe, PROBED_S)
     wrong = sorted({f"{host}: {line}" for host, errors in reports for line in errors})
     if wrong:
         raise ClusterError("; ".join(wrong[:_SHOWN]))
@@ -76,7 +74,7 @@ def compile_on_hosts(spark: SparkSession, plan: Plan) -> None:
     def compiled(_: Iterable[Any]) -> Iterator[int]:
         yield ready_kernels(plan, lambda _done, _total: None)
 
-    _on_all_slots(spark, compiled, None)
+    on_all_slots(spark, compiled, None)
 
 
 @contextmanager
@@ -99,53 +97,3 @@ def _marked(folder: Path) -> Iterator[tuple[str, str]]:
         yield str(path), text
     finally:
         path.unlink(missing_ok=True)
-
-
-def _on_all_slots(
-    spark: SparkSession,
-    function: Callable[[Iterable[Any]], Iterator[Any]],
-    seconds: float | None,
-) -> list[Any]:
-    """Run a task on every slot of the cluster; return what they yield.
-
-    Raises
-    ------
-    ClusterError
-        If that takes more time, or a task fails.
-    """
-    context = spark.sparkContext
-    slots = context.defaultParallelism
-    found: list[Any] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        context.setJobGroup(_GROUP, "hosts are looked at", interruptOnCancel=True)
-        try:
-            found.extend(context.parallelize(range(slots), slots).mapPartitions(function).collect())
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is said to the caller
-            failed.append(error)
-
-    thread = InheritableThread(target=run, name=_GROUP)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        context.cancelJobGroup(_GROUP)
-        raise ClusterError(
-            f"not all of {slots} slots have responded in {seconds:.0f} s: executors end or are cut off, "
-            "which the logs of the cluster's workers say"
-        )
-    if failed:
-        raise ClusterError(f"a task on a host has failed: {_cause(failed[0])}")
-    return found
-
-
-def _cause(error: BaseException) -> str:
-    """Return the line of an error of Spark's that says what is wrong."""
-    text = (
-        error.getMessage() if isinstance(error, PySparkException) and error.getMessage() else str(error)
-    )
-    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
-    found = [
-        line for line in lines if re.match(r"(Caused by: )?([\w$]+\.)*\w*(Error|Exception)\b.*: ", line)
-    ]
-    return (found or lines or [repr(error)])[-1]

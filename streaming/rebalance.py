@@ -11,23 +11,19 @@ A file says that it is being done, until it is. Who is killed meanwhile does it 
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from feeds.storage import Stored
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.distribution import MECHANISMS, Distribution, Sample, has_replicas, needs_reaches
 from streaming.job import prepare, start
-from streaming.own_folder import write_own
 from streaming.parameters import StreamParameters
 from streaming.partition.reaches import with_reaches
 from streaming.plan import REBALANCED, Plan, PlanError
@@ -37,9 +33,11 @@ from streaming.planning import (
     SAMPLED,
     chosen_of,
     keys_of,
+    read_plan,
     rebalancing,
     settled,
     state_of,
+    write_plan,
 )
 from streaming.result.sink import Batch
 from streaming.tasks.log import compacted, portions
@@ -83,10 +81,10 @@ def rebalance(
     PlanError
         If what cannot be changed is to be changed, or another rebalancing was not finished.
     """
-    checkpoint = parameters.checkpoint
+    checkpoint = Stored(spark, parameters.checkpoint)
     if not (checkpoint / PLAN).exists():
         return None
-    before, chosen = Plan.read(checkpoint / PLAN), chosen_of(parameters)
+    before, chosen = read_plan(checkpoint), chosen_of(parameters, checkpoint)
     before.require_same(**{name: value for name, value in chosen.items() if name not in REBALANCED})
     _require_kin(before.mechanism, parameters.mechanism)
     wanted = {name: chosen[name] for name in REBALANCED}
@@ -94,30 +92,31 @@ def rebalance(
     if begun not in (None, wanted):
         told = ", ".join(f"{name} {value}" for name, value in begun.items())
         raise PlanError(f"a rebalancing has not come to its end; it was to {told}")
-    if begun is None and _is_pending(checkpoint / "spark"):
+    own = checkpoint / "spark"
+    if begun is None and _is_pending(own):
         same = {name: getattr(before, name) for name in REBALANCED}
         start(replace(parameters, once=True, **same), spark, on_batch).awaitTermination()
-    if _last(checkpoint / "spark" / "commits") < 0:
-        (checkpoint / PLAN).unlink()
+    if _last(own / "commits") < 0:
+        (checkpoint / PLAN).remove()
         return None
     if settled(checkpoint, before, spark).moved:
         raise PlanError("the job has read nothing since it was rebalanced; let it, before it is again")
     prepare(spark)
-    write_own(checkpoint / REBALANCING, json.dumps({"run": before.run, **wanted}))
+    (checkpoint / REBALANCING).replace(json.dumps({"run": before.run, **wanted}).encode())
     folder = checkpoint / f"moved-{before.run}"
     draft = replace(before, **chosen, distribution=None)
-    count = _put_aside(checkpoint, draft, folder, spark)
+    count = _put_aside(checkpoint, before, folder, spark)
     distribution = _divide(draft, folder, spark)
-    if _tasks(checkpoint / "spark") != draft.partitions:
+    if _tasks(own) != draft.partitions:
         manager = spark._streamingCheckpointManager  # noqa: SLF001 - documented, and not public yet
-        manager.repartition(str(checkpoint / "spark"), draft.partitions)
+        manager.repartition(str(own), draft.partitions)
     keys = keys_of(draft.partitions, spark, above=max(before.keys))
-    moved = str(folder.absolute())
-    Plan.begin(distribution, keys=keys, moved=moved, retired=before.keys, **chosen).write(
-        checkpoint / PLAN
+    moved = folder.resolved()
+    write_plan(
+        checkpoint, Plan.begin(distribution, keys=keys, moved=moved, retired=before.keys, **chosen)
     )
-    (checkpoint / REBALANCING).unlink()
-    release(before, parameters.memory)
+    (checkpoint / REBALANCING).remove()
+    release(spark, before, parameters.memory)
     return Rebalanced(before.partitions, draft.partitions, count)
 
 
@@ -131,42 +130,46 @@ def _require_kin(before: str, after: str) -> None:
 # -- Spark's checkpoint --------------------------------------------------------------------------
 
 
-def _last(log: Path) -> int:
+def _last(log: Stored) -> int:
     """Return the number of the last batch in a log of Spark's; -1 if there is none."""
-    found = [int(one.name) for one in log.iterdir() if one.name.isdecimal()] if log.exists() else []
-    return max(found, default=-1)
+    return max((int(name) for name in log.names() if name.isdecimal()), default=-1)
 
 
-def _is_pending(checkpoint: Path) -> bool:
+def _is_pending(checkpoint: Stored) -> bool:
     """Whether a batch was begun that is not complete."""
     return _last(checkpoint / "offsets") > _last(checkpoint / "commits")
 
 
-def _tasks(checkpoint: Path) -> int:
+def _tasks(checkpoint: Stored) -> int:
     """Return how many tasks the state is divided among, behind the last complete batch."""
-    lines = (checkpoint / "offsets" / str(_last(checkpoint / "commits"))).read_text().splitlines()
-    return int(json.loads(lines[1])["conf"][_SHUFFLE_PARTITIONS])
+    file = checkpoint / "offsets" / str(_last(checkpoint / "commits"))
+    return int(json.loads(file.read().splitlines()[1])["conf"][_SHUFFLE_PARTITIONS])
 
 
 # -- the logs of partitions ----------------------------------------------------------------------
 
 
-def _put_aside(checkpoint: Path, draft: Plan, folder: Path, spark: SparkSession) -> int:
+def _put_aside(checkpoint: Stored, before: Plan, folder: Stored, spark: SparkSession) -> int:
     """Write the window, which every partition has logged, and who subscribes; return how many do."""
-    first = F.col("key.key") == draft.keys[0]
-    messages = state_of(checkpoint, "messages", spark).where(first)
-    spans = state_of(checkpoint, "spans", spark).where(first)
-    rows = messages.select("user_map_key.version", "user_map_value.*").join(
-        spans.select("user_map_key.version", "user_map_value.*"), "version"
-    )
-    rows.write.mode("overwrite").parquet(str(folder / MESSAGES))
-    head = state_of(checkpoint, "head", spark).where(first).select("value.*").collect()[0]
-    numbers = {"now_ms": head.now_ms, "next_number": head.next_number}
-    (folder / HEAD).write_text(json.dumps(numbers))
 
-    logged = state_of(checkpoint, "subscriptions", spark).where(F.col("key.key").isin(list(draft.keys)))
+    def state(name: str) -> DataFrame:
+        return state_of(checkpoint, before.mechanism, name, spark)
+
+    first = F.col("key.key") == before.keys[0]
+    rows = (
+        state("messages")
+        .where(first)
+        .select("user_map_key.version", "user_map_value.*")
+        .join(state("spans").where(first).select("user_map_key.version", "user_map_value.*"), "version")
+    )
+    rows.write.mode("overwrite").parquet(f"{folder}/{MESSAGES}")
+    head = state("head").where(first).select("value.*").collect()[0]
+    numbers = {"now_ms": head.now_ms, "next_number": head.next_number}
+    (folder / HEAD).replace(json.dumps(numbers).encode())
+
+    logged = state("subscriptions").where(F.col("key.key").isin(list(before.keys)))
     blocks = logged.select("key.key", "user_map_key.version", "user_map_value.block").groupBy("key")
-    blocks.applyInArrow(_alive, _ALIVE_DDL).write.mode("overwrite").parquet(str(folder / "alive"))
+    blocks.applyInArrow(_alive, _ALIVE_DDL).write.mode("overwrite").parquet(f"{folder}/alive")
     return _count(_alive_of(folder, spark))
 
 
@@ -182,36 +185,35 @@ def _count(alive: DataFrame) -> int:
     return alive.agg(F.sum("count")).collect()[0][0] or 0
 
 
-def _alive_of(folder: Path, spark: SparkSession) -> DataFrame:
-    return spark.read.schema(_ALIVE_DDL).parquet(str(folder / "alive"))
+def _alive_of(folder: Stored, spark: SparkSession) -> DataFrame:
+    return spark.read.schema(_ALIVE_DDL).parquet(f"{folder}/alive")
 
 
-def _divide(draft: Plan, folder: Path, spark: SparkSession) -> Distribution:
+def _divide(draft: Plan, folder: Stored, spark: SparkSession) -> Distribution:
     """Write who subscribes by new partitions; return how they are divided."""
     alive = _alive_of(folder, spark)
-    sample, share = _sample(folder, alive)
+    sample, share = _sample(folder, alive, spark)
     if needs_reaches(draft.mechanism):
         sample = with_reaches(sample, draft.engine_options(), share)
     distribution = MECHANISMS[draft.mechanism].choose(draft.partitions, sample, draft.first_level)
     divided = alive.select("block").mapInArrow(_divider(distribution), _DIVIDED_DDL)
-    divided.write.mode("overwrite").partitionBy("partition").parquet(str(folder / SUBSCRIPTIONS))
-    shutil.rmtree(folder / "alive")
+    divided.write.mode("overwrite").partitionBy("partition").parquet(f"{folder}/{SUBSCRIPTIONS}")
+    (folder / "alive").remove()
     return distribution
 
 
-def _sample(folder: Path, alive: DataFrame) -> tuple[Sample, float]:
+def _sample(folder: Stored, alive: DataFrame, spark: SparkSession) -> tuple[Sample, float]:
     """Return some of who subscribes, and the last messages, and how much of the window these are."""
     share = min(1.0, SAMPLED / max(1, _count(alive)))
     blocks = alive.select("block").mapInArrow(_sampler(share), "block binary").collect()
-    next_number = json.loads((folder / HEAD).read_text())["next_number"]
-    recent = pc.field("next_number") > next_number - SAMPLED
-    whole = pq.read_table(folder / MESSAGES, columns=["next_number"])["next_number"]
-    messages = pq.read_table(folder / MESSAGES, columns=["block"], filters=recent)["block"].to_pylist()
+    next_number = json.loads((folder / HEAD).read())["next_number"]
+    window = spark.read.parquet(f"{folder}/{MESSAGES}")
+    recent = window.where(F.col("next_number") > next_number - SAMPLED).select("block").collect()
     sample = Sample(
         Subscriptions.join([Subscriptions.unpack(bytes(row.block)) for row in blocks]),
-        Messages.join([Messages.unpack(block) for block in messages]),
+        Messages.join([Messages.unpack(bytes(row.block)) for row in recent]),
     )
-    return sample, len(messages) / max(1, len(whole))
+    return sample, len(recent) / max(1, window.count())
 
 
 def _sampler(share: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -21,16 +21,18 @@ from bench.dskype.replication import expected_replication
 from bench.errors import BenchError
 from bench.reports import Progress, Row
 from bench.skype.workload import SkypeWorkload
+from feeds.storage import Stored
 from safe_region.frame import Frame
 from streaming.distribution.keywords import Keyword
 from streaming.job import start
 from streaming.parameters import StreamParameters
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
-from streaming.planning import planned
+from streaming.planning import planned, read_plan
 from streaming.result.audit import audit
 from streaming.result.lists import lists
-from streaming.result.sink import Batch, read_batch
+from streaming.result.manifest import read_batch
+from streaming.result.sink import Batch
 from streaming.tasks.processor import release
 
 _FILLED = 4
@@ -175,7 +177,8 @@ class StreamRun:
         """Let the job read; return what is noted of its batches."""
         before = len(self._batches)
         self._read(stage, parameters, goes_on)
-        return [read_batch(self.parameters.out, one.number) for one in self._batches[before:]]
+        out = Stored(self._spark, self.parameters.out)
+        return [read_batch(out, one.number) for one in self._batches[before:]]
 
     def _read(self, stage: str, parameters: StreamParameters, goes_on: Callable[[int], bool]) -> None:
         """Let the job read; `goes_on` is told how many batches are complete."""
@@ -206,7 +209,7 @@ class StreamRun:
         ]
         # As the paper counts them: what subscription partitions are sent. Windows come beside.
         tuples = sum(one["matched"] for one in measured) or sum(one["received"] for one in measured)
-        plan = Plan.read(self.parameters.checkpoint / "plan.json")
+        plan = self._plan()
         return {
             "messages": published,
             "batch": self._shape.batch,
@@ -228,7 +231,7 @@ class StreamRun:
 
     def expected_replication(self) -> Row:
         """Return how many replicas a subscription needs, computed apart, if keywords alone decide."""
-        mechanism = Plan.read(self.parameters.checkpoint / "plan.json").make_distribution()
+        mechanism = self._plan().make_distribution()
         if not isinstance(mechanism, Keyword):
             return {}
         count, k = self._workload.parameters.subscriptions, self._workload.parameters.k
@@ -248,7 +251,10 @@ class StreamRun:
 
     def close(self) -> None:
         """Remove what lies in memory."""
-        release(Plan.read(self.parameters.checkpoint / "plan.json"), self.parameters.memory)
+        release(self._spark, self._plan(), self.parameters.memory)
+
+    def _plan(self) -> Plan:
+        return read_plan(Stored(self._spark, self.parameters.checkpoint))
 
 
 def _stage_times(batches: Sequence[StreamingQueryProgress]) -> Row:

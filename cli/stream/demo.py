@@ -113,10 +113,11 @@ def _run(
     mechanism: str,
 ) -> Audit:
     """Let the job run while files come; compare its results when it has read them all."""
+    from feeds.storage import Stored  # noqa: PLC0415
     from streaming.job import start, stopped  # noqa: PLC0415
     from streaming.parameters import StreamParameters  # noqa: PLC0415
     from streaming.partition.window import WindowSize  # noqa: PLC0415
-    from streaming.plan import Plan  # noqa: PLC0415
+    from streaming.planning import read_plan  # noqa: PLC0415
     from streaming.result.audit import audit  # noqa: PLC0415
     from streaming.tasks.processor import release  # noqa: PLC0415
 
@@ -138,7 +139,7 @@ def _run(
             feeding.join()
             query.processAllAvailable()
     found = audit(parameters.checkpoint, parameters.out, spark, 2_000)
-    release(Plan.read(parameters.checkpoint / "plan.json"), parameters.memory)
+    release(spark, read_plan(Stored(spark, parameters.checkpoint)), parameters.memory)
     return found
 
 

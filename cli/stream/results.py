@@ -23,10 +23,11 @@ from cli.stream.options import CHECKPOINT_OPTION, MEMORY_OPTION, OUT_OPTION, SPA
 @SPARK_OPTIONS
 def lists(out: Path, batch: int | None, to: Path, spark: SparkChoice) -> None:
     """Write the present results of a job: subscription, object, score."""
-    from streaming.result import lists as table  # noqa: PLC0415
+    from streaming.result.lists import lists as table  # noqa: PLC0415
+    from streaming.result.manifest import ResultError  # noqa: PLC0415
 
-    with reported(table.ResultError, OSError), session(spark) as started:
-        table.lists(out, started, batch).write.mode("overwrite").parquet(str(to))
+    with reported(ResultError, OSError), session(spark) as started:
+        table(out, started, batch).write.mode("overwrite").parquet(str(to))
         count = started.read.parquet(str(to)).count()
     click.echo(f"{to}: {count:,} rows")
 
@@ -41,7 +42,7 @@ def audit(out: Path, checkpoint: Path, sample: int, seed: int, spark: SparkChoic
     """Compare present results of a job with the definition, for which the feeds must be there."""
     from streaming.plan import PlanError  # noqa: PLC0415
     from streaming.result.audit import audit as audited  # noqa: PLC0415
-    from streaming.result.lists import ResultError  # noqa: PLC0415
+    from streaming.result.manifest import ResultError  # noqa: PLC0415
 
     with reported(ResultError, PlanError, OSError), session(spark) as started:
         found = audited(checkpoint, out, started, sample, seed)
@@ -55,10 +56,13 @@ def audit(out: Path, checkpoint: Path, sample: int, seed: int, spark: SparkChoic
 @click.command(epilog="Example: nearcast stream release --checkpoint state")
 @CHECKPOINT_OPTION
 @MEMORY_OPTION
-def release(checkpoint: Path, memory: Path) -> None:
-    """Remove from memory the indexes of a job that has ended; if it goes on, it builds them anew."""
-    from streaming.plan import Plan, PlanError  # noqa: PLC0415
+@SPARK_OPTIONS
+def release(checkpoint: Path, memory: Path, spark: SparkChoice) -> None:
+    """Remove from memory the indexes of a job that has ended; if it goes on, it builds them again."""
+    from feeds.storage import Stored  # noqa: PLC0415
+    from streaming.plan import PlanError  # noqa: PLC0415
+    from streaming.planning import read_plan  # noqa: PLC0415
     from streaming.tasks.processor import release as removed  # noqa: PLC0415
 
-    with reported(PlanError, OSError):
-        removed(Plan.read(checkpoint / "plan.json"), memory)
+    with reported(PlanError, OSError), session(spark) as started:
+        removed(started, read_plan(Stored(started, checkpoint)), memory)

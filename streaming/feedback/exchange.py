@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from feeds.storage import Stored
 from streaming.feedback.notice import Notice
 from streaming.feedback.source import FeedbackSource
+from streaming.result.manifest import complete_batches, read_batch
 
 _KEPT = 2
 """Batches whose feedback is kept: the one that is being read may be repeated."""
@@ -22,21 +23,22 @@ class Exchange:
     Parameters
     ----------
     folder
-        Of the job's checkpoint, seen by all hosts.
+        Of the job's checkpoint.
     notice
         Path of a file on the driver's own disk.
     keys
         Of the partitions.
     """
 
-    def __init__(self, folder: Path, notice: Path, keys: Sequence[int]) -> None:
+    def __init__(self, folder: Stored, notice: Path, keys: Sequence[int]) -> None:
         self._folder, self._keys = folder, keys
         self._notice, self._path = Notice(notice), notice
         self._files: dict[int, list[str]] = {}
 
-    def resume(self, files: dict[int, list[str]]) -> None:
-        """Begin with what the last manifests name."""
-        self._files = dict(sorted(files.items())[-_KEPT:])
+    def resume(self, out: Stored) -> None:
+        """Begin with what the manifests of the last batches name."""
+        last = complete_batches(out)[-_KEPT:]
+        self._files = {number: read_batch(out, number)["feedback_files"] for number in last}
         self._notice.write(self._files)
 
     def stream(self, spark: SparkSession) -> DataFrame:
@@ -45,25 +47,21 @@ class Exchange:
         reader = spark.readStream.format(FeedbackSource.name())
         return reader.option("notice", str(self._path)).load()
 
-    def write(self, rows: DataFrame, number: int) -> list[str]:
+    def write(self, rows: DataFrame, own: str) -> list[str]:
         """Write the feedback of a batch; return its files, which the batch's manifest is to name.
 
         Parameters
         ----------
         rows
             Partition and block.
-        number
-            Of the batch.
+        own
+            Folder of the batch and the driver (`manifest.folder_of`).
         """
-        folder = self._folder / f"batch={number:08d}"
         keys = F.array(*map(F.lit, self._keys))
-        columns = (
-            F.element_at(keys, F.col("partition") + 1).cast("int").alias("key"),
-            "kind",
-            "block",
-        )
-        rows.select(*columns).write.mode("overwrite").parquet(str(folder))
-        return sorted(path.absolute().as_uri() for path in folder.glob("*.parquet"))
+        key = F.element_at(keys, F.col("partition") + 1).cast("int").alias("key")
+        rows.select(key, "kind", "block").write.mode("overwrite").parquet(f"{self._folder}/{own}")
+        folder = self._folder / own
+        return [(folder / name).resolved() for name in folder.names() if name.endswith(".parquet")]
 
     def complete(self, number: int, files: list[str]) -> None:
         """Tell the source of a batch that is complete, and remove what has been read."""
@@ -71,7 +69,6 @@ class Exchange:
         for batch in [batch for batch in self._files if batch <= number - _KEPT]:
             del self._files[batch]
         self._notice.write(self._files)
-        if self._folder.exists():
-            for old in self._folder.iterdir():
-                if int(old.name.rpartition("=")[2]) <= number - _KEPT:
-                    shutil.rmtree(old, ignore_errors=True)
+        for name in self._folder.names():
+            if int(name.rpartition("=")[2]) <= number - _KEPT:
+                (self._folder / name).remove()

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import pyarrow.fs
 import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from feeds.storage import open_resolved
 from streaming.feedback.notice import NONE, Notice
 from streaming.tasks.routing import ROUTED
 
@@ -83,7 +83,7 @@ class FeedbackReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file."""
-        system, path = pyarrow.fs.FileSystem.from_uri(cast("_Part", partition).file)
+        system, path = open_resolved(cast("_Part", partition).file)
         with pq.ParquetFile(path, filesystem=system) as file:
             for batch in file.iter_batches():
                 yield batch.cast(ROUTED)

@@ -1,6 +1,6 @@
 """The audit: what results must be after a batch, from the definition, and what the job says they are.
 
-The definition is `safe_region.oracle`; which rows a batch had, Spark's own log of its sources says. It
+The definition is `safe_region.oracle`; which rows a batch had, its manifest says. It
 shares no code with the partitions but the schemas of the feeds. What counts of messages follows from all
 of them together: it does not repeat the batches.
 """
@@ -15,7 +15,6 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,19 +25,19 @@ from feeds.redis import RedisAddress
 from feeds.redis.address import Stretch, is_redis
 from feeds.redis.streams import Streams
 from feeds.schemas import BOOLEAN, EXPIRE, FEEDS, KEYS, RETRACT, SUBSCRIBE
+from feeds.storage import Stored, Where, open_resolved
 from nearcast.expressions import clauses_of
 from safe_region import oracle
 from safe_region.frame import Frame
-from safe_region.idf import IdfTable
 from safe_region.keywords import normalised_keyword
 from safe_region.oracle import OracleClause, OracleObject, OracleRange, OracleSubscription
 from safe_region.oracle_plane import OracleCircle, OracleRectangle
 from safe_region.scoring import score_of
 from streaming.partition.window import WindowSize
-from streaming.plan import Plan
-from streaming.result.lists import batches, lists
-from streaming.result.sink import batch_name, read_batch
-from streaming.tasks.routing import shown_row
+from streaming.planning import read_plan
+from streaming.result.lists import lists
+from streaming.result.manifest import REFUSED, batches, folder_of, read_batch
+from streaming.tasks.routing import read_weights, shown_row
 
 _FOR_EVER_MS = 1 << 62
 _SCORE_ERROR_MAX = 1e-9
@@ -155,7 +154,7 @@ class Audit(NamedTuple):
     mismatches: list[str]
 
 
-def audit(checkpoint: Path, out: Path, spark: SparkSession, sample: int, seed: int = 1) -> Audit:
+def audit(checkpoint: Where, out: Where, spark: SparkSession, sample: int, seed: int = 1) -> Audit:
     """Compare some of the present results with the definition.
 
     Parameters
@@ -174,16 +173,20 @@ def audit(checkpoint: Path, out: Path, spark: SparkSession, sample: int, seed: i
     PlanError, ResultError
         If there is no job.
     """
-    plan = Plan.read(checkpoint / "plan.json")
-    weigh = IdfTable.read(Path(plan.idf)).weight if plan.idf else lambda _word: 1.0
+    plan, folder = read_plan(Stored(spark, checkpoint)), Stored(spark, out)
+    weigh = read_weights(plan.idf).weight if plan.idf else lambda _word: 1.0
     definition = Definition(plan.frame, plan.window, weigh)
-    files = {batch: read_batch(out, batch)["files"] for batch in batches(out)}
-    ids = _subscription_ids([where for one in files.values() for where in one["subscriptions"]])
+    found = [read_batch(folder, batch) for batch in batches(folder)]
+    read = [
+        {name: [_readable(where, spark) for where in batch["files"][name]] for name in FEEDS}
+        for batch in found
+    ]
+    ids = _subscription_ids([where for files in read for where in files["subscriptions"]])
     chosen = sorted(random.Random(seed).sample(ids, min(sample, len(ids))))
-    for batch, paths in files.items():
-        refused = _refused(out, batch)
+    for batch, files in zip(found, read, strict=True):
+        refused = _refused(folder, batch, spark)
         rows = {
-            name: [row for row in _rows(paths[name], name, set(chosen)) if shown_row(row) not in refused]
+            name: [row for row in _rows(files[name], name, set(chosen)) if shown_row(row) not in refused]
             for name in FEEDS
         }
         definition.apply(rows["subscriptions"], rows["messages"])
@@ -228,29 +231,36 @@ def _rows(where: Iterable[str], feed: str, subscription_ids: set[int]) -> Iterat
         yield from table.to_pylist()
 
 
-def _refused(out: Path, batch: int) -> set[str]:
+def _refused(out: Stored, batch: Mapping[str, Any], spark: SparkSession) -> set[str]:
     """Return the rows of a batch that were wrong."""
-    path = out / "refused" / f"{batch_name(batch)}.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return {json.dumps(json.loads(line)["row"]) for line in lines}
+    if not batch.get("refused", 0):
+        return set()
+    own = folder_of(batch["batch"], batch["driver"])
+    lines = spark.read.text(f"{out}/{REFUSED}/{own}").collect()
+    return {json.dumps(json.loads(line.value)["row"]) for line in lines}
+
+
+def _readable(where: str, spark: SparkSession) -> str:
+    """Return where a file lies, for whoever reads it without Spark; a stretch of a stream as it is."""
+    return where if is_redis(where) else Stored(spark, where).resolved()
 
 
 def read_feed(path: Path, feed: str) -> list[dict[str, Any]]:
     """Return the rows of a file of a feed."""
-    return _table(str(path), feed).to_pylist()  # type: ignore[no-any-return]
+    return _table(path.absolute().as_uri(), feed).to_pylist()  # type: ignore[no-any-return]
 
 
 def _table(where: str, feed: str, columns: list[str] | None = None) -> pa.Table:
     """Return what lies in a file, or in a stretch of a stream."""
     schema = FEEDS[feed]
-    if where.startswith("file:"):
-        where = unquote(urlparse(where).path)
     if is_redis(where):
         found = _of_redis(Stretch.parse(where), feed)
-    elif where.endswith(".parquet"):
-        return pq.read_table(where, schema=schema, columns=columns)
     else:
-        lines = Path(where).read_text().splitlines()
+        system, path = open_resolved(where)
+        if path.endswith(".parquet"):
+            return pq.read_table(path, filesystem=system, schema=schema, columns=columns)
+        with system.open_input_stream(path) as file:
+            lines = file.read().decode(errors="replace").splitlines()
         found = pa.Table.from_pylist([row for line in lines for row in _json(line)], schema)
     return found if columns is None else found.select(columns)
 

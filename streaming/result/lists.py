@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from feeds.storage import Stored, Where
+from streaming.result.manifest import BATCHES, CHANGES, batches
 
-class ResultError(Exception):
-    """There are no results."""
-
-
-def batches(out: Path) -> list[int]:
-    """Return the numbers of batches that are complete, in order. A rebalancing takes one for itself.
-
-    Raises
-    ------
-    ResultError
-        If there is none.
-    """
-    found = sorted(int(one.stem) for one in (out / "batches").glob("[0-9]*.json"))
-    if not found:
-        raise ResultError(f"{out} has no complete batch of a job")
-    return found
+_WRITTEN_DDL = "batch int, driver string"
+_READ_DDL = "object_id long, entered array<long>, scores array<double>, left array<long>, " + _WRITTEN_DDL
 
 
 def lists(
-    out: Path, spark: SparkSession, batch: int | None = None, only: Sequence[int] | None = None
+    out: Where, spark: SparkSession, batch: int | None = None, only: Sequence[int] | None = None
 ) -> DataFrame:
     """Return subscription_id, object_id and score of everything in a result. O(changes).
 
@@ -48,8 +35,13 @@ def lists(
     ResultError
         If no batch is complete.
     """
-    number = batches(out)[-1] if batch is None else batch
-    changes = spark.read.parquet(str(out / "changes")).where(F.col("batch") <= number)
+    folder = Stored(spark, out)
+    number = batches(folder)[-1] if batch is None else batch
+    complete = spark.read.schema(_WRITTEN_DDL).json(f"{folder}/{BATCHES}").where(F.col("batch") <= number)
+    written = spark.createDataFrame([], _READ_DDL)
+    if (folder / CHANGES).exists():
+        written = spark.read.schema(_READ_DDL).parquet(f"{folder}/{CHANGES}")
+    changes = written.join(F.broadcast(complete), ["batch", "driver"])
     entered = changes.select(
         "batch", "object_id", F.explode(F.arrays_zip("entered", "scores")).alias("one")
     ).select(

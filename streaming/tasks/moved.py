@@ -8,10 +8,12 @@ head.json                             numbers that all partitions have in common
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
+from pyarrow.fs import FileType
 
+from feeds.storage import open_resolved
 from streaming.plan import Plan
 from streaming.tasks.log import Begun, Head, LoggedMessages
 
@@ -20,13 +22,14 @@ MESSAGES, SUBSCRIPTIONS, HEAD = "messages", "subscriptions", "head.json"
 
 def begun(plan: Plan, partition: int) -> Begun:
     """Return what a partition begins with."""
-    folder = Path(plan.moved)
-    messages = pq.read_table(folder / MESSAGES).sort_by("version").drop_columns("version")
-    own = folder / SUBSCRIPTIONS / f"partition={partition}"
-    blocks = pq.read_table(own, columns=["count", "block"]).to_pylist() if own.exists() else []
-    count = sum(one["count"] for one in blocks)
-    return Begun(
-        Head(**json.loads((folder / HEAD).read_text()), logged=count, subscriptions=count),
-        [LoggedMessages(**row) for row in messages.to_pylist()],
-        [one["block"] for one in blocks],
-    )
+    system, folder = open_resolved(plan.moved)
+    messages = pq.read_table(f"{folder}/{MESSAGES}", filesystem=system)
+    rows = messages.sort_by("version").drop_columns("version").to_pylist()
+    own = f"{folder}/{SUBSCRIPTIONS}/partition={partition}"
+    blocks: list[dict[str, Any]] = []
+    if system.get_file_info(own).type == FileType.Directory:
+        blocks = pq.read_table(own, filesystem=system, partitioning=None).to_pylist()
+    count = sum(row["count"] for row in blocks)
+    with system.open_input_stream(f"{folder}/{HEAD}") as file:
+        head = Head(**json.loads(file.read()), logged=count, subscriptions=count)
+    return Begun(head, [LoggedMessages(**row) for row in rows], [row["block"] for row in blocks])

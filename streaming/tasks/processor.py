@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from pyspark.sql import Row
+from pyspark.sql import Row, SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from engine.contracts import STANDING, handle_of
@@ -32,6 +32,7 @@ from streaming.partition.candidates import Candidates, MakeCandidateIndex
 from streaming.partition.partition import Partition
 from streaming.partition.placing import Placer
 from streaming.plan import Plan
+from streaming.slots import on_all_slots
 from streaming.tasks.log import Head, Log, LoggedMessages
 from streaming.tasks.moved import begun
 from streaming.tasks.replicating import FoundBlock
@@ -297,6 +298,12 @@ def _logged(applied: Applied, partition: Partition) -> LoggedMessages | None:
     return LoggedMessages(next_number, partition.now_ms, block, first_ms)
 
 
-def release(plan: Plan, memory: Path) -> None:
-    """Remove the engines of a job that does not go on, from this machine's memory."""
-    shutil.rmtree(memory / plan.run, ignore_errors=True)
+def release(spark: SparkSession, plan: Plan, memory: Path) -> None:
+    """Remove the engines of a job that is not running from the memory of all hosts."""
+    folder = str(memory / plan.run)
+
+    def removed(_: Iterable[object]) -> Iterator[int]:
+        shutil.rmtree(folder, ignore_errors=True)
+        yield 1
+
+    on_all_slots(spark, removed)

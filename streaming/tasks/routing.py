@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feeds.schemas import BOOLEAN, SOURCE, TOP_K
+from feeds.storage import open_resolved
 from safe_region.idf import IdfTable
 from streaming.arrays.blocks import Messages
 from streaming.arrays.judge import Refusals
@@ -133,12 +133,19 @@ def _shown(value: Any) -> str:  # noqa: ANN401
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
+def read_weights(idf: str) -> IdfTable:
+    """Return the weights that a job keeps."""
+    system, path = open_resolved(idf)
+    with system.open_input_stream(path) as file:
+        return IdfTable.from_json(file.read().decode())
+
+
 @cache
 def weights(idf: str) -> Callable[[str], float]:
     """Return what keywords weigh; each 1 without a file."""
     if not idf:
         return _one
-    return IdfTable.read(Path(idf)).weight
+    return read_weights(idf).weight
 
 
 def _one(_word: str) -> float:

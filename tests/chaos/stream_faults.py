@@ -17,15 +17,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from feeds.redis.address import BEGIN, Stretch
 from feeds.redis.streams import Streams
 from feeds.schemas import FEEDS, KEYS
-from streaming.result.sink import batch_name, read_batch
 from tests.chaos.tally import Tally
 from tests.streaming.feed import AREA, RandomFeed
 from tests.support.redis_server import RedisServer
+from tests.support.stream_results import changes_of, complete, manifest
 
 _PAUSE_S = 0.5
 """Between two files of messages."""
@@ -131,7 +130,7 @@ class StreamJob:
 
     def batches(self) -> int:
         """Return how many batches are complete."""
-        return len(list((self.folder / "out" / "batches").glob("[0-9]*.json")))
+        return len(complete(self.folder / "out"))
 
     def await_batches(self, count: int) -> None:
         """Wait until so many are complete; raise StreamError if that takes too long."""
@@ -158,9 +157,7 @@ class StreamJob:
     def read(self) -> list[str]:
         """Return what batches have read of the messages."""
         done = range(self.batches())
-        return [
-            path for one in done for path in read_batch(self.folder / "out", one)["files"]["messages"]
-        ]
+        return [path for one in done for path in manifest(self.folder / "out", one)["files"]["messages"]]
 
     @contextmanager
     def feeding(self) -> Iterator[None]:
@@ -351,10 +348,8 @@ def _changes(out: Path) -> tuple[int, list[str]]:
     there: set[tuple[int, int]] = set()
     wrong: list[str] = []
     count = 0
-    for batch in range(len(list((out / "batches").glob("[0-9]*.json")))):
-        rows = pq.read_table(
-            out / "changes" / f"batch={batch_name(batch)}", partitioning=None
-        ).to_pylist()
+    for batch in complete(out):
+        rows = changes_of(out, batch)
         left = [(row["object_id"], one) for row in rows for one in row["left"]]
         entered = [(row["object_id"], one) for row in rows for one in row["entered"]]
         count += len(left) + len(entered)

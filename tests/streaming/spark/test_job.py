@@ -14,12 +14,20 @@ from streaming.arrays.changes import ROWS
 from streaming.job import start
 from streaming.parameters import StreamParameters
 from streaming.partition.window import WindowSize
-from streaming.plan import Plan, PlanError
+from streaming.plan import PlanError
 from streaming.result.audit import Definition, audit, read_feed
 from streaming.result.lists import lists
+from streaming.result.manifest import folder_of
 from tests.streaming.feed import AREA, FRAME, RandomFeed
 from tests.streaming.test_partition import require_same
 from tests.support.amounts import SEED
+from tests.support.stream_results import (
+    changes_of,
+    forget_manifest,
+    manifest_path,
+    plan_of,
+    refused_of,
+)
 
 WEIGHTS = {"word0": 0.5, "word3": 2.0, "word7": 4.0}
 COUNT, TIME = WindowSize(count=60), WindowSize(duration_ms=4_000)
@@ -93,7 +101,7 @@ def test_results_are_the_definitions_after_every_batch_of_a_job_that_is_begun_ag
     assert [one.number for one in job.run()] == [2]
     assert spark.sparkContext.getConf().get("spark.authenticate") == "true"
     require_private(job.parameters.memory)
-    shutil.rmtree(job.parameters.memory / Plan.read(job.parameters.checkpoint / "plan.json").run)
+    shutil.rmtree(job.parameters.memory / plan_of(job.parameters.checkpoint).run)
     job.add(2)  # the engines are gone
     assert [one.number for one in job.run()] == [3, 4]
     assert job.run() == []
@@ -109,22 +117,17 @@ def test_a_batch_that_was_not_noted_is_not_there_twice(tmp_path, spark):
     job = Job(tmp_path, spark, TIME, mechanism="location", partitions=3)
     job.add(2)
     job.run()
-    before = changes_of(job, 1)
+    before = sorted(map(repr, changes_of(job.parameters.out, 1)))
     for is_complete in (True, False):
         (job.parameters.checkpoint / "spark" / "commits" / "1").unlink()
         (job.parameters.checkpoint / "spark" / "commits" / ".1.crc").unlink(missing_ok=True)
         if not is_complete:
-            (job.parameters.out / "batches" / "00000001.json").unlink()
+            forget_manifest(job.parameters.out, 1)
             job.add(1)
         assert [one.number for one in job.run()] == ([] if is_complete else [1, 2])
-        assert changes_of(job, 1) == before
+        assert sorted(map(repr, changes_of(job.parameters.out, 1))) == before
     for batch in range(3):
         job.require_exact(batch)
-
-
-def changes_of(job, batch):
-    table = pq.read_table(job.parameters.out / "changes" / f"batch={batch:08d}")
-    return sorted(map(repr, table.to_pylist()))
 
 
 def test_what_leaves_one_partition_and_enters_another_in_a_batch_is_there(tmp_path, spark):
@@ -135,11 +138,14 @@ def test_what_leaves_one_partition_and_enters_another_in_a_batch_is_there(tmp_pa
     ]
     schema = pa.schema([("partition", pa.int32()), *ROWS])
     for number, changes in ((0, rows[:1]), (1, rows[1:])):
-        folder = tmp_path / "changes" / f"batch={number:08d}"
-        folder.mkdir(parents=True)
-        pq.write_table(pa.Table.from_pylist(changes, schema), folder / "part.parquet")
-    (tmp_path / "batches").mkdir()
-    (tmp_path / "batches" / "00000001.json").write_text("{}")
+        # Another driver has written the batch as well, and was not the one to complete it.
+        for driver, rows_of in (("1-a", rows), ("2-b", changes)):
+            folder = tmp_path / "changes" / folder_of(number, driver)
+            folder.mkdir(parents=True)
+            pq.write_table(pa.Table.from_pylist(rows_of, schema), folder / "part.parquet")
+        path = manifest_path(tmp_path, number)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"batch": number, "driver": "2-b"}))
     found = [(row.subscription_id, row.score) for row in lists(tmp_path, spark).collect()]
     assert found == [(4, 0.75)]
 
@@ -148,7 +154,7 @@ def test_an_audit_sees_another_score(tmp_path, spark):
     job = Job(tmp_path, spark, partitions=1)
     job.add(1)
     job.run()
-    (path,) = (job.parameters.out / "changes").glob("*/*.parquet")
+    (path,) = (job.parameters.out / "changes").glob("*/*/*.parquet")
     table = pq.read_table(path, partitioning=None)
     scores = [[one + 1e-6 for one in scores] for scores in table["scores"].to_pylist()]
     column = pa.array(scores, table.schema.field("scores").type)
@@ -178,8 +184,8 @@ def test_replicas_and_owners_have_the_same_messages_while_files_keep_coming(tmp_
         query.processAllAvailable()
     finally:
         query.stop()
-    sources = {one.name for one in (job.parameters.checkpoint / "spark" / "sources").iterdir()}
-    assert sources == {"0", "1"}
+    sources = {path.name for path in (job.parameters.checkpoint / "spark" / "sources").iterdir()}
+    assert len(sources) == 2
     found = audit(job.parameters.checkpoint, job.parameters.out, spark, 100)
     assert found.mismatches == []
     assert found.lists > 10
@@ -207,8 +213,7 @@ def test_rows_that_are_wrong_are_refused_alone_and_named(tmp_path, spark):
     assert (batch.counts["published"], batch.counts["begun"], batch.refused) == (1, 1, 11)
     found = audit(job.parameters.checkpoint, job.parameters.out, spark, 10)
     assert found == (1, [])
-    text = (job.parameters.out / "refused" / "00000000.jsonl").read_text()
-    reasons = [json.loads(line)["reason"] for line in text.splitlines()]
+    reasons = [json.loads(line)["reason"] for line in refused_of(job.parameters.out, 0)]
     for field in (
         "lon, lat",
         "keywords",

@@ -1,0 +1,186 @@
+"""Files on any file system that Spark has, as the driver reads and writes them: through Hadoop's API.
+
+What tasks write goes through DataFrames; what they read of the job's own files they read through Arrow,
+at the address that `resolved` gives. This module is the only one that knows Hadoop's classes. Paths
+without a scheme are what Spark takes them for: on the default file system, which is the local one unless
+Hadoop's configuration says otherwise.
+
+`open_resolved` is how tasks, and whatever else has no JVM at hand, read a file.
+
+Operations: a round trip to Spark's JVM each, and what the file system takes.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+Where = Path | str
+"""A path, or a URI with a scheme."""
+
+_OWN_FOLDER, _OWN_FILE = "700", "600"
+
+
+def open_resolved(uri: str) -> tuple[Any, str]:
+    """Return Arrow's file system and path of a URI that `Stored.resolved` has given."""
+    import pyarrow.fs  # noqa: PLC0415 - half a second, and most who import this module are drivers
+
+    found: tuple[Any, str] = pyarrow.fs.FileSystem.from_uri(uri)
+    return found
+
+
+class StorageError(OSError):
+    """A file system does not do what it is asked to; the message names the file."""
+
+
+class Stored:
+    """A file or folder, which need not be there.
+
+    Parameters
+    ----------
+    spark
+        The session.
+    where
+        Its path or URI.
+    """
+
+    def __init__(self, spark: SparkSession, where: Where) -> None:
+        context: Any = spark.sparkContext
+        self._spark, self._jvm = spark, context._jvm  # noqa: SLF001 - the way to Hadoop's classes
+        self._configuration = context._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
+        path = self._jvm.org.apache.hadoop.fs.Path(str(where))
+        with self._failing(str(where)):
+            self._system = path.getFileSystem(self._configuration)
+            self._path = self._system.makeQualified(path)
+        self.uri: str = self._path.toString()
+
+    def __str__(self) -> str:
+        return self.uri
+
+    def __truediv__(self, name: str) -> Stored:
+        return Stored(self._spark, f"{self.uri.rstrip('/')}/{name}")
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return str(self._path.getName())
+
+    def exists(self) -> bool:
+        """Whether there is a file or folder."""
+        with self._failing(self.uri):
+            return bool(self._system.exists(self._path))
+
+    def is_folder(self) -> bool:
+        """Whether there is a folder."""
+        with self._failing(self.uri):
+            return bool(self._system.exists(self._path)) and bool(
+                self._system.getFileStatus(self._path).isDirectory()
+            )
+
+    def names(self) -> list[str]:
+        """Return the names of what a folder has, in order, of which none has a comma; without it none."""
+        if not self.exists():
+            return []
+        with self._failing(self.uri):
+            filesystems = self._jvm.org.apache.hadoop.fs
+            paths = filesystems.FileUtil.stat2Paths(self._system.listStatus(self._path))
+            text: str = self._jvm.java.util.Arrays.toString(paths)  # in one round trip, however many
+        found = text.removeprefix("[").removesuffix("]").split(", ")
+        return sorted(uri.rpartition("/")[2] for uri in found if uri)
+
+    def read(self) -> bytes:
+        """Return what a file has.
+
+        Raises
+        ------
+        StorageError
+            If there is none, or it cannot be read.
+        """
+        with self._failing(self.uri):
+            stream = self._system.open(self._path)
+            try:
+                return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            finally:
+                stream.close()
+
+    def create(self, data: bytes) -> None:
+        """Write a file that is not there yet: whole, or not at all.
+
+        Raises
+        ------
+        StorageError
+            If it is there.
+        """
+        self._write(data, replaces=False)
+
+    def replace(self, data: bytes) -> None:
+        """Write a file in place of what is there, if anything: whole, or not at all."""
+        self._write(data, replaces=True)
+
+    def make_folder(self) -> None:
+        """Make a folder for this user alone, and those above it; one that is there stays as it is."""
+        if not self.exists():
+            with self._failing(self.uri):
+                self._system.mkdirs(self._path)
+                self._system.setPermission(self._path, self._permission(_OWN_FOLDER))
+
+    def remove(self) -> None:
+        """Remove a file, or a folder with all that is in it, if it is there."""
+        with self._failing(self.uri):
+            self._system.delete(self._path, True)
+
+    def resolved(self) -> str:
+        """Return the URI at which the file lies: on the file system behind, of one that is a view."""
+        with self._failing(self.uri):
+            return str(self._system.resolvePath(self._path).toUri().toString())
+
+    # -- Hadoop's -------------------------------------------------------------------------------------
+
+    def _write(self, data: bytes, *, replaces: bool) -> None:
+        parent = Stored(self._spark, self._path.getParent().toString())
+        parent.make_folder()
+        fresh = self._jvm.org.apache.hadoop.fs.Path(
+            self._path.getParent(), f".{self.name}-{secrets.token_hex(6)}"
+        )
+        with self._failing(self.uri):
+            try:
+                stream = self._system.create(fresh, False)
+                try:
+                    stream.write(bytearray(data))
+                finally:
+                    stream.close()
+                self._system.setPermission(fresh, self._permission(_OWN_FILE))
+                self._rename(fresh, replaces=replaces)
+            except BaseException:
+                self._system.delete(fresh, False)
+                raise
+
+    def _rename(self, fresh: Any, *, replaces: bool) -> None:  # noqa: ANN401 - a path of Hadoop's
+        """Give a file its name, at once for all who look."""
+        filesystems = self._jvm.org.apache.hadoop.fs
+        rename = getattr(filesystems, "Options$Rename")
+        how = self._spark.sparkContext._gateway.new_array(rename, 1)  # type: ignore[union-attr]  # noqa: SLF001
+        how[0] = rename.OVERWRITE if replaces else rename.NONE
+        filesystems.FileContext.getFileContext(self._path.toUri(), self._configuration).rename(
+            fresh, self._path, how
+        )
+
+    def _permission(self, mode: str) -> Any:  # noqa: ANN401 - Hadoop's
+        return self._jvm.org.apache.hadoop.fs.permission.FsPermission(mode)
+
+    @contextmanager
+    def _failing(self, where: str) -> Iterator[None]:
+        """Turn errors of Java into one that names the file."""
+        try:
+            yield
+        except Py4JJavaError as error:
+            cause: Any = error.java_exception
+            raise StorageError(
+                f"{where}: {cause.getClass().getSimpleName()}: {cause.getMessage()}"
+            ) from error

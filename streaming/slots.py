@@ -1,0 +1,74 @@
+"""Small tasks on all hosts of a cluster: one on every slot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from pyspark import InheritableThread
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from feeds.cluster import ClusterError
+
+_GROUP = "nearcast-slots"
+
+
+def on_all_slots(
+    spark: SparkSession,
+    function: Callable[[Iterable[Any]], Iterator[Any]],
+    seconds: float | None = None,
+) -> list[Any]:
+    """Run a task on every slot of a cluster, or of this machine; return what they yield.
+
+    Parameters
+    ----------
+    spark
+        The session.
+    function
+        What a task does; it is given nothing.
+    seconds
+        How long that may take; None for as long as it takes.
+
+    Raises
+    ------
+    ClusterError
+        If that takes more time, or a task fails.
+    """
+    context = spark.sparkContext
+    slots = context.defaultParallelism
+    found: list[Any] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        context.setJobGroup(_GROUP, "a task on every slot", interruptOnCancel=True)
+        try:
+            found.extend(context.parallelize(range(slots), slots).mapPartitions(function).collect())
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is said to the caller
+            failed.append(error)
+
+    thread = InheritableThread(target=run, name=_GROUP)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        context.cancelJobGroup(_GROUP)
+        raise ClusterError(
+            f"not all of {slots} slots have responded in {seconds:.0f} s: executors end or are cut off, "
+            "which the logs of the cluster's workers say"
+        )
+    if failed:
+        raise ClusterError(f"a task on a host has failed: {_cause(failed[0])}")
+    return found
+
+
+def _cause(error: BaseException) -> str:
+    """Return the line of an error of Spark's that says what is wrong."""
+    text = (
+        error.getMessage() if isinstance(error, PySparkException) and error.getMessage() else str(error)
+    )
+    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    found = [
+        line for line in lines if re.match(r"(Caused by: )?([\w$]+\.)*\w*(Error|Exception)\b.*: ", line)
+    ]
+    return (found or lines or [repr(error)])[-1]

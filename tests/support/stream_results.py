@@ -1,0 +1,54 @@
+"""What a stream job has written on a local file system, read without Spark."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from streaming.arrays.changes import ROWS
+from streaming.plan import Plan
+from streaming.result.manifest import BATCHES, CHANGES, REFUSED, batch_name, folder_of
+
+_CHANGES = pa.schema([("partition", pa.int32()), *ROWS])
+
+
+def plan_of(checkpoint: Path) -> Plan:
+    """The plan of a job."""
+    path = checkpoint / "plan.json"
+    return Plan.from_json(path.read_bytes(), path)
+
+
+def manifest_path(out: Path, number: int) -> Path:
+    return out / BATCHES / f"{batch_name(number)}.json"
+
+
+def manifest(out: Path, number: int) -> dict:
+    """What is noted of a batch that is complete."""
+    return json.loads(manifest_path(out, number).read_text())
+
+
+def complete(out: Path) -> list[int]:
+    """The numbers of batches that are complete, in order."""
+    return sorted(int(path.stem) for path in (out / BATCHES).glob("[0-9]*.json"))
+
+
+def forget_manifest(out: Path, number: int) -> None:
+    """Let a batch not be complete."""
+    path = manifest_path(out, number)
+    path.unlink()
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
+def changes_of(out: Path, number: int) -> list[dict]:
+    """The changes of a batch that is complete."""
+    folder = out / CHANGES / folder_of(number, manifest(out, number)["driver"])
+    return (
+        pq.read_table(folder, schema=_CHANGES, partitioning=None).to_pylist() if folder.exists() else []
+    )
+
+
+def refused_of(out: Path, number: int) -> list[str]:
+    """The lines of a batch that were refused."""
+    folder = out / REFUSED / folder_of(number, manifest(out, number)["driver"])
+    return [line for path in folder.glob("*.txt") for line in path.read_text().splitlines()]
