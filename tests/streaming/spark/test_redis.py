@@ -13,6 +13,7 @@ from streaming.arrays.changes import ROWS
 from streaming.result.audit import audit
 from tests.streaming.spark.test_job import Job
 from tests.support.redis_server import redis_server
+from tests.support.stream_results import changes_of, forget_manifest
 
 
 @pytest.fixture
