@@ -70,6 +70,11 @@ class SparkCluster:
             host, f"worker-{host.name}", _WORKER, "--host", host.name, *limits, self.url
         )
 
+    def ensure_worker(self, number: int) -> None:
+        """Start the worker of a host, if it has ended."""
+        if self._workers[self._hosts[number].name].poll() is not None:
+            self.start_worker(number)
+
     def _start(self, host: Host, name: str, *command: str) -> subprocess.Popen[bytes]:
         with (self._logs / f"{name}.log").open("ab") as log:
             return host.start(

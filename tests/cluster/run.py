@@ -1,0 +1,137 @@
+"""Jobs on three hosts, struck by faults, and their results after every batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from safe_region.jit.cache import CACHE_FOLDER
+from tests.cluster.audit import audited
+from tests.cluster.cluster_job import ClusterJob, JobError, Size
+from tests.cluster.faults import Strike
+from tests.cluster.hosts import HostError, Hosts
+from tests.cluster.spark_cluster import SparkCluster
+
+HOSTS = 3
+ONCE, PLAIN = "--once", "no fault"
+_CORES = 2
+_CORES_MAX = 3
+"""Of one driver's executors: another may be started while the first still has them."""
+_BETWEEN = 2
+"""Batches between two faults."""
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass
+class Outcome:
+    """What became of one job.
+
+    Parameters
+    ----------
+    mechanism
+        How its subscriptions were divided.
+    faults
+        What was done to it, how often, and the seconds to the next batch each time.
+    """
+
+    mechanism: str
+    faults: dict[str, list[float]] = field(default_factory=dict)
+    batches: int = 0
+    results: int = 0
+    changes: int = 0
+    evaluated_steady: float = 0.0
+    """The median share of subscriptions that owners evaluated in a batch, without a fault."""
+    seconds: float = 0.0
+    wrong: list[str] = field(default_factory=list)
+
+
+def measure(
+    mechanism: str,
+    faults: Sequence[str],
+    folder: Path,
+    *,
+    size: Size,
+    batches: int,
+    times: int,
+    sample: int,
+    seed: int,
+    progress: Progress,
+) -> Outcome:
+    """Run one job through faults; return what became of it.
+
+    First it reads with `--once`, in batches of a file each; then it runs on while files come and each
+    fault strikes so many times.
+
+    Parameters
+    ----------
+    mechanism, size
+        Of the job.
+    faults
+        Names of `faults.FAULTS`.
+    folder
+        New; shared by all hosts.
+    batches
+        How many there are at least, besides the first, without a fault.
+    times
+        How often each fault strikes.
+    sample
+        Results compared behind each batch.
+    seed
+        Decides all but the timing.
+    """
+    outcome = Outcome(mechanism)
+    began_s = time.monotonic()
+    with ExitStack() as stack:
+        hosts = stack.enter_context(Hosts(HOSTS, folder / "hosts"))
+        cluster = stack.enter_context(SparkCluster(hosts, folder / "logs", cores=_CORES))
+        options = [f"--conf=spark.cores.max={_CORES_MAX}"]
+        # Hosts that were set up alike have the kernels: to compile them takes longer than a job here.
+        options.append(f"--conf=spark.executorEnv.NUMBA_CACHE_DIR={CACHE_FOLDER.parent}")
+        job = ClusterJob(hosts, cluster, folder / "shared", mechanism, size, seed, options)
+        stack.callback(job.close)
+        try:
+            _run(job, outcome, faults, batches, times, seed, progress)
+        except (JobError, HostError, TimeoutError) as error:
+            outcome.wrong.append(repr(error))
+    progress("audit", 0, 1)
+    found = audited(job.out, size.window, sample, seed)
+    steady = sorted(found.evaluated[2 : 2 + batches])
+    outcome.evaluated_steady = steady[len(steady) // 2] if steady else 0.0
+    outcome.batches, outcome.results, outcome.changes = found.batches, found.results, found.changes
+    outcome.wrong += found.wrong
+    outcome.seconds = time.monotonic() - began_s
+    return outcome
+
+
+def _run(
+    job: ClusterJob,
+    outcome: Outcome,
+    faults: Sequence[str],
+    batches: int,
+    times: int,
+    seed: int,
+    progress: Progress,
+) -> None:
+    strike = Strike(job, seed)
+    job.add(batches)
+    progress(f"{outcome.mechanism}: --once", 0, len(faults) * times)
+    job.start(strike.driver_host, "--once")
+    if job.wait():
+        raise JobError(f"--once: {job.last_words()}")
+    if job.read_count() != job.message_files:
+        outcome.wrong.append(f"--once has read {job.read_count()} of {job.message_files} files")
+    job.add(_BETWEEN)
+    job.start(strike.driver_host)
+    job.await_read(job.message_files - 1)
+    for number, fault in enumerate(list(faults) * times):
+        progress(f"{outcome.mechanism}: {fault}", number, len(faults) * times)
+        job.add(_BETWEEN + 2)
+        outcome.faults.setdefault(fault, []).append(round(strike.inject(fault), 1))
+        job.add(_BETWEEN)
+        job.await_read(job.message_files - 1)
+    job.await_read(job.message_files)
+    job.stop()
