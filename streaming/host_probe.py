@@ -38,7 +38,7 @@ class Probe:
     folders
         Those that must be there.
     marks
-        Files that must be there, and what they have: so a folder is known to be the driver's.
+        URIs of files that must be there, and what they have: so a folder is known to be the driver's.
     pause_s
         How long a task takes at least, so that no slot gets two while another has none.
     """
@@ -93,10 +93,14 @@ class Probe:
         for folder in self.folders:
             if not Path(folder).is_dir():
                 yield f"{folder} is not there"
-        for path, text in self.marks.items():
+        for uri, text in self.marks.items():
             try:
-                is_same = Path(path).read_text() == text
-            except OSError:
+                from pyarrow.fs import FileSystem  # noqa: PLC0415
+
+                system, path = FileSystem.from_uri(uri)
+                with system.open_input_stream(path) as file:
+                    is_same = file.read().decode() == text
+            except (ImportError, OSError, ValueError):
                 is_same = False
             if not is_same:
-                yield f"{Path(path).parent} is not the driver's folder of that name"
+                yield f"{uri.rpartition('/')[0]} is not the driver's folder, or cannot be read"

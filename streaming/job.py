@@ -23,7 +23,7 @@ from feeds.cluster import is_local
 from feeds.redis import RedisAddress
 from feeds.redis.source import RedisSource
 from feeds.schemas import FEEDS, SOURCE
-from feeds.storage import Stored
+from feeds.storage import Stored, Where
 from safe_region.jit.ahead import Report
 from streaming.claim import Claim
 from streaming.distribution import has_replicas
@@ -75,6 +75,8 @@ def start(
 
     Raises
     ------
+    ParameterError
+        If a folder that the job reads is not there.
     PlanError
         If the job began otherwise.
     IdfError
@@ -83,10 +85,11 @@ def start(
         If a host of a cluster cannot do its part.
     """
     prepare(spark)
+    parameters.require_folders(spark)
     spark.conf.set("spark.sql.shuffle.partitions", str(parameters.partitions))
     is_cluster = not is_local(str(spark.sparkContext.master))
     if is_cluster:
-        read = [where for _, where in parameters.feeds if isinstance(where, Path)]
+        read = [where for _, where in parameters.feeds if not isinstance(where, RedisAddress)]
         check_hosts(spark, parameters.memory, read, [parameters.out, parameters.checkpoint])
     plan = planned(parameters, spark)
     ready_kernels(plan, on_compiling)
@@ -127,7 +130,7 @@ def prepare(spark: SparkSession) -> None:
 
 def _feed(parameters: StreamParameters, name: str, spark: SparkSession) -> DataFrame:
     """Return a feed as a stream: its columns, and where the row comes from."""
-    where: Path | RedisAddress = getattr(parameters, name)
+    where: Where | RedisAddress = getattr(parameters, name)
     if isinstance(where, RedisAddress):
         spark.dataSource.register(RedisSource)
         options = {

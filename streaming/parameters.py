@@ -6,7 +6,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
+from feeds.cluster import is_local
 from feeds.redis import RedisAddress
+from feeds.storage import Stored, Where
 from index.catalogue import (
     CLAUSE_INDEXES,
     DEFAULT_CLAUSE_INDEX,
@@ -41,7 +45,8 @@ class StreamParameters:
     out
         Folder for results.
     checkpoint
-        Folder for all that the job needs to go on where it was.
+        Folder for all that the job needs to go on where it was. These folders are paths or URIs of any
+        file system that Spark has.
     area
         What positions are in, degrees.
     window
@@ -69,10 +74,10 @@ class StreamParameters:
         Where changes are told besides, in Redis.
     """
 
-    messages: Path | RedisAddress
-    subscriptions: Path | RedisAddress
-    out: Path
-    checkpoint: Path
+    messages: Where | RedisAddress
+    subscriptions: Where | RedisAddress
+    out: Where
+    checkpoint: Where
     area: Area
     window: WindowSize
     mechanism: str = "hashing"
@@ -88,7 +93,7 @@ class StreamParameters:
     updates: RedisAddress | None = None
 
     @property
-    def feeds(self) -> tuple[tuple[str, Path | RedisAddress], ...]:
+    def feeds(self) -> tuple[tuple[str, Where | RedisAddress], ...]:
         """The feeds by name, in the order in which Spark knows them."""
         return (("messages", self.messages), ("subscriptions", self.subscriptions))
 
@@ -120,13 +125,23 @@ class StreamParameters:
         )
         _require(0 <= count <= WINDOW_COUNT_MAX, "window", count, f"1 to {WINDOW_COUNT_MAX} messages")
         _require(0 <= duration_ms <= _MAX_MS, "window", duration_ms, f"1 to {_MAX_MS} milliseconds")
-        for name in ("messages", "subscriptions", "memory"):
-            path = getattr(self, name)
-            if isinstance(path, Path):
-                _require(path.is_dir(), name, path, "a folder that is there")
-        _require(
-            os.access(self.memory, os.W_OK), "memory", self.memory, "a folder that can be written to"
-        )
+
+    def require_folders(self, spark: SparkSession) -> None:
+        """Require that the folders of feeds are there, and memory on this machine if the job is here.
+
+        Raises
+        ------
+        ParameterError
+            If one is not.
+        """
+        for name, where in self.feeds:
+            if not isinstance(where, RedisAddress):
+                is_there = Stored(spark, where).is_folder()
+                _require(is_there, name, where, "a folder that is there")
+        if is_local(str(spark.sparkContext.master)):
+            _require(self.memory.is_dir(), "memory", self.memory, "a folder that is there")
+            is_writable = os.access(self.memory, os.W_OK)
+            _require(is_writable, "memory", self.memory, "a folder that can be written to")
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from feeds.cluster import ClusterError
+from feeds.storage import Stored, Where
 from streaming import host_probe
 from streaming.plan import Plan
 from streaming.program import library_versions, program_digest
@@ -32,7 +34,7 @@ _SHOWN = 10
 
 
 def check_hosts(
-    spark: SparkSession, memory: Path, read: Sequence[Path], written: Sequence[Path]
+    spark: SparkSession, memory: Path, read: Sequence[Where], written: Sequence[Where]
 ) -> list[str]:
     """Require that all hosts of a cluster can do their part; return their names.
 
@@ -56,8 +58,8 @@ def check_hosts(
             program=program_digest(),
             memory=str(memory),
             memory_bytes=MEMORY_BYTES_MIN,
-            folders=tuple(map(str, read)),
-            marks=dict(stack.enter_context(_marked(folder)) for folder in written),
+            folders=tuple(path for where in read if (path := _local(Stored(spark, where)))),
+            marks=dict(stack.enter_context(_marked(Stored(spark, where))) for where in written),
             pause_s=_PAUSE_S,
         )
         stack.enter_context(_by_value())
@@ -88,12 +90,17 @@ def _by_value() -> Iterator[None]:
 
 
 @contextmanager
-def _marked(folder: Path) -> Iterator[tuple[str, str]]:
-    """Have a file in a folder for a while; yield its path and what it has."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path, text = folder / f".nearcast-{secrets.token_hex(8)}", secrets.token_hex(8)
-    path.write_text(text)
+def _marked(folder: Stored) -> Iterator[tuple[str, str]]:
+    """Have a file in a folder for a while; yield its URI, as tasks read it, and what it has."""
+    file, text = folder / f".nearcast-{secrets.token_hex(8)}", secrets.token_hex(8)
+    file.create(text.encode())
     try:
-        yield str(path), text
+        yield file.resolved(), text
     finally:
-        path.unlink(missing_ok=True)
+        file.remove()
+
+
+def _local(folder: Stored) -> str:
+    """Return the path of a folder that hosts must have mounted; nothing of one that lies elsewhere."""
+    uri = urlparse(folder.resolved())
+    return unquote(uri.path) if uri.scheme == "file" else ""

@@ -205,7 +205,8 @@ class StreamRun:
         measured = notes[WARM:]
         published = sum(one["published"] for one in measured)
         out_bytes = [
-            _size(self.parameters.out / "changes" / f"batch={one['batch']:08d}") for one in measured
+            _size(self._files.folder / "out" / "changes" / f"batch={one['batch']:08d}")
+            for one in measured
         ]
         # As the paper counts them: what subscription partitions are sent. Windows come beside.
         tuples = sum(one["matched"] for one in measured) or sum(one["received"] for one in measured)
@@ -225,7 +226,7 @@ class StreamRun:
             ),
             "out_bytes_per_message": round(sum(out_bytes) / published),
             **_stage_times(self._stages),
-            "checkpoint_mb": round(_size(self.parameters.checkpoint) / 1e6, 1),
+            "checkpoint_mb": round(_size(self._files.folder / "checkpoint") / 1e6, 1),
             "memory_mb": round(_size(self.parameters.memory / plan.run) / 1e6, 1),
         }
 

@@ -16,7 +16,21 @@ from cli.spark_options import SparkChoice, spark_options
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
+_PATH = click.Path(file_okay=False, path_type=Path)
+_URI = re.compile(r"[a-z][a-z0-9+.-]*:/")
+
+
+class Folder(click.ParamType[Any]):
+    """A path, or a URI of a file system that Spark has."""
+
+    name = "FOLDER"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """Read it."""
+        return str(value) if _URI.match(str(value)) else _PATH.convert(value, param, ctx)
+
+
+FOLDER = Folder()
 MECHANISMS = ("hashing", "location", "keyword", "prefix", "spatial-first", "keyword-first")
 """Those of `streaming.distribution`, which is imported when it is needed."""
 MASTER = "local[*,4]"
@@ -92,7 +106,7 @@ CHECKPOINT_OPTION = click.option(
 SPARK_OPTIONS = spark_options(MASTER)
 MEMORY_OPTION = click.option(
     "--memory",
-    type=FOLDER,
+    type=_PATH,
     default=Path("/dev/shm"),  # noqa: S108 - a folder for each job, of its own
     show_default=True,
     help="Folder on a file system in memory, where indexes lie between batches.",

@@ -135,7 +135,8 @@ def run(spark: SparkChoice, *, rebalance: bool, **given: Any) -> None:  # noqa: 
 
     with refused(ParameterError):
         parameters = StreamParameters(**given)
-    with reported(PlanError, IdfError, ClusterError, OSError), session(spark) as started:
+    expected = ParameterError, PlanError, IdfError, ClusterError, OSError
+    with reported(*expected), session(spark) as started:
         lines = BatchLines()
         if rebalance:
             _rebalance(parameters, started, lines)

@@ -23,7 +23,7 @@ from tests.cluster.hosts import missing
 from tests.cluster.run import Outcome, measure
 
 _SHOWN = 20
-_FOLDERS = Path("/var/tmp")
+_FOLDERS = Path("/var/tmp")  # noqa: S108 - each job has a folder of its own
 """Not /tmp, of which each host has its own."""
 
 

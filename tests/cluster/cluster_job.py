@@ -92,10 +92,10 @@ class ClusterJob:
     def start(self, host: int, *more: str) -> None:
         """Start a driver on a host: that of the job from now on."""
         where = self.hosts[host]
+        folders = ("messages", "subscriptions", "out", "checkpoint")
         command = [sys.executable, "-m", "cli", "stream", "run", f"--master={self.cluster.url}"]
-        for name in ("messages", "subscriptions", "out", "checkpoint"):
-            command.append(f"--{name}={self.folder / name}")
         command += [
+            *(f"--{name}={self.folder / name}" for name in folders),
             f"--area={','.join(map(str, AREA))}",
             f"--window={self.size.window}",
             f"--mechanism={self._mechanism}",

@@ -1,4 +1,4 @@
-"""Feeds for jobs on a cluster: words as frequent as Zipf's law says, messages that live, few retractions."""
+"""Feeds for jobs on a cluster: words as frequent as Zipf's law says, and few retractions."""
 
 from __future__ import annotations
 
