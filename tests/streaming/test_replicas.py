@@ -2,14 +2,17 @@ import json
 import shutil
 from collections import Counter
 
+import numpy as np
 import pytest
 
+from streaming.arrays.blocks import digests
 from streaming.arrays.changes import from_bytes
 from streaming.distribution import MECHANISMS, Sample
 from streaming.distribution.keywords import HYBRIDS
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.result.audit import Definition
+from streaming.tasks import replica_log
 from streaming.tasks.alone import Alone
 from streaming.tasks.processor import CHANGES, COUNTS
 from tests.streaming.feed import AREA, FRAME, RandomFeed
@@ -115,3 +118,55 @@ def test_so_it_is_however_rows_fall_into_batches(part, mechanism, window, tmp_pa
         seen += batch
         subscribed |= {row["subscription_id"]: row for row in begun}
         require_same(lists, results(subscribed, seen, size))
+
+
+@pytest.mark.parametrize("mechanism", ["keyword", "prefix"])
+def test_the_log_of_replicas_has_the_same_effect_when_it_is_compacted(mechanism, tmp_path, monkeypatch):
+    monkeypatch.setattr(replica_log, "_GARBAGE_MIN", 5)
+    feed = RandomFeed(3, WEIGHTS)
+    size = WINDOWS["count"]
+    cluster = Cluster(tmp_path, mechanism, size, 4)
+    definition = Definition(FRAME, size, lambda word: WEIGHTS.get(word, 1.0))
+    lists = {}
+    for batch in range(20):
+        subscriptions, messages = feed.subscriptions(8), feed.messages(20)
+        follow(lists, cluster.apply(*read(subscriptions, messages)))
+        definition.apply(subscriptions, messages)
+        require_same(lists, definition.results(definition.subscriptions))
+        # From the log again, which was written again in most batches.
+        cluster.forget("replicas-*")
+        if batch > 1:
+            assert cluster.counts["evaluated"] < len(definition.subscriptions)
+
+
+def test_a_batch_that_changes_no_reach_sends_nothing(tmp_path):
+    feed = RandomFeed(4)
+    cluster = Cluster(tmp_path, "keyword", WindowSize(count=1_000), 3)
+    cluster.apply(*read(feed.subscriptions(10), feed.messages(40)))
+    assert cluster.alone.feedback
+    unknown = feed.message(9_999_999) | {"keywords": ["nobody's"], "time_ms": feed.time_ms}
+    cluster.apply(None, read([], [unknown])[1])
+    assert cluster.alone.feedback == []
+    cluster.apply(None, None)
+    assert cluster.alone.feedback == []
+
+
+@pytest.mark.parametrize("part", seeds(5), ids=named)
+def test_replicas_are_where_the_keywords_of_subscriptions_are(part, tmp_path):
+    """Counted apart: a replica on each partition that has one of its keywords, and on no other."""
+    feed = RandomFeed(part.start)
+    cluster = Cluster(tmp_path, "keyword", WINDOWS["count"], 4)
+    mechanism = cluster.plan.make_distribution()
+    subscribed = {}
+    for _ in range(8):
+        subscriptions = feed.subscriptions(8)
+        cluster.apply(*read(subscriptions, feed.messages(20)))
+        for row in subscriptions:
+            subscribed.pop(row["subscription_id"], None)
+            if row["action"] == "subscribe":
+                subscribed[row["subscription_id"]] = row["keywords"]
+        expected = 0
+        for words in subscribed.values():
+            parts, _ = mechanism.look_up(np.ascontiguousarray(digests(words)[:, 0]))
+            expected += len(set(parts[0].tolist()))
+        assert cluster.counts["replicas"] == expected
