@@ -184,6 +184,14 @@ class Ranking:
         kept = np.repeat(rows, counts)
         return Ranking(_offsets(counts[rows]), self.ids[kept], self.length_m[kept], self.r_m[kept])
 
+    @classmethod
+    def join(cls, rankings: Sequence[Ranking]) -> Ranking:
+        """Return the rows of several rankings, at least one, one behind the other."""
+        counts = np.concatenate([np.diff(ranking.offsets) for ranking in rankings])
+        columns = ("ids", "length_m", "r_m")
+        joined = (np.concatenate([getattr(ranking, name) for ranking in rankings]) for name in columns)
+        return cls(_offsets(counts), *joined)
+
     def replaced(self, rows: npt.NDArray[np.bool_], other: Ranking) -> Ranking:
         """Return all rows, some of them replaced by those of another ranking, in order."""
         counts = np.diff(self.offsets)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from engine.options import StandingPolicy
 from feeds.cluster import is_local
 from feeds.redis import RedisAddress
 from feeds.storage import Stored, Where
@@ -25,6 +26,7 @@ from streaming.partition.window import WindowSize
 
 PARTITIONS_MAX = 1024
 FORMATS = ("parquet", "json")
+BUFFERS = tuple(policy.value for policy in StandingPolicy)
 WINDOW_COUNT_MAX = 100_000_000
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a folder for each job, of its own
 _MAX_MS = 366 * 24 * 3600 * 1000
@@ -60,6 +62,8 @@ class StreamParameters:
         Who is affected by a message.
     clause_index
         Which boolean subscriptions a message may concern.
+    stationary_buffer
+        How much buffers of top-k subscriptions hold: `cost`, or as Skype compares them.
     idf
         File with weights of keywords, for the similarity tfidf.
     format
@@ -85,6 +89,7 @@ class StreamParameters:
     first_level: int = 0
     subscription_index: str = DEFAULT_SUBSCRIPTION_INDEX
     clause_index: str = DEFAULT_CLAUSE_INDEX
+    stationary_buffer: str = StandingPolicy.COST.value
     idf: Path | None = None
     format: str = "parquet"
     files_per_batch: int = 1000
@@ -119,6 +124,7 @@ class StreamParameters:
             "subscription_index", self.subscription_index, tuple(sorted(WEIGHTED_SUBSCRIPTION_INDEXES))
         )
         _one_of("clause_index", self.clause_index, tuple(CLAUSE_INDEXES))
+        _one_of("stationary_buffer", self.stationary_buffer, BUFFERS)
         count, duration_ms = self.window.count, self.window.duration_ms
         _require(
             (count == 0) != (duration_ms == 0), "window", self.window, "so many messages, or so much time"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine import EngineOptions
+from engine.options import StandingPolicy
 from index.catalogue import DEFAULT_CLAUSE_INDEX
 from index.square import Square
 from safe_region.frame import Area, Frame
@@ -27,10 +28,18 @@ _CHOSEN = (
     "first_level",
     "subscription_index",
     "clause_index",
+    "stationary_buffer",
     "idf",
 )
 """What whoever starts the job says, and may not say otherwise later."""
-REBALANCED = ("mechanism", "partitions", "first_level", "subscription_index", "clause_index")
+REBALANCED = (
+    "mechanism",
+    "partitions",
+    "first_level",
+    "subscription_index",
+    "clause_index",
+    "stationary_buffer",
+)
 """What may be said otherwise when the job is rebalanced."""
 
 
@@ -58,6 +67,8 @@ class Plan:
         The file with weights of keywords; empty for none.
     clause_index
         The name of that of boolean subscriptions.
+    stationary_buffer
+        How much buffers of top-k subscriptions hold beyond their results (`StandingPolicy`).
     first_level
         Of the hybrids: parts of the first division; 0 if it was not said.
     moved
@@ -77,6 +88,7 @@ class Plan:
     subscription_index: str
     idf: str = ""
     clause_index: str = DEFAULT_CLAUSE_INDEX
+    stationary_buffer: str = StandingPolicy.COST.value
     first_level: int = 0
     moved: str = ""
     retired: tuple[int, ...] = ()
@@ -117,7 +129,8 @@ class Plan:
     def engine_options(self) -> EngineOptions:
         """Return how the engine of a partition works."""
         names = self.subscription_index, self.clause_index
-        return engine_options(self.square, self.frame.maxdist_m, *names)
+        policy = StandingPolicy(self.stationary_buffer)
+        return engine_options(self.square, self.frame.maxdist_m, *names, policy=policy)
 
     def as_json(self) -> bytes:
         """Return what a file keeps."""

@@ -91,6 +91,7 @@ def chosen_of(parameters: StreamParameters, checkpoint: Stored) -> dict[str, Any
         "first_level": parameters.first_level,
         "subscription_index": parameters.subscription_index,
         "clause_index": parameters.clause_index,
+        "stationary_buffer": parameters.stationary_buffer,
         "idf": _kept_idf(parameters, checkpoint),
     }
 

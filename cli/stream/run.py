@@ -90,6 +90,13 @@ if TYPE_CHECKING:
     help="Which boolean subscriptions a message may concern: inverted-grid, ap-tree, and others.",
 )
 @click.option(
+    "--stationary-buffer",
+    type=click.Choice(["cost", "cskyband", "skyband", "kmax"]),
+    default="cost",
+    show_default=True,
+    help="How much is held of each top-k subscription beyond its result; the last three as in Skype.",
+)
+@click.option(
     "--idf",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Weights of keywords for the similarity tfidf (nearcast idf build); without, each weighs 1.",

@@ -20,6 +20,7 @@ from engine.contracts import CHANGE_DTYPE, Bools, Bounds, Positions, Published, 
 from engine.objects import Objects
 from engine.options import EngineOptions, StandingPolicy
 from engine.standing import update_kernels as kernels
+from engine.standing.history import History
 from engine.standing.invariants import check_standing
 from engine.standing.layout import NOBODY, NOTHING
 from engine.standing.policies import N_FACTOR_MAX, Begin, Cost, begun, cheapest_counts, steady_counts
@@ -76,6 +77,7 @@ class StandingMatcher:
         self._maxdist_m = options.maxdist_m
         self._retrievals = Cost(_RETRIEVAL_FIRST, _REMEMBERED)
         self._updates = Cost(_UPDATE_FIRST, _REMEMBERED)
+        self._history = History() if self.policy is StandingPolicy.CSKYBAND else None
         self._share = options.standing_share
         self._factor = options.standing_factor
 
@@ -111,6 +113,8 @@ class StandingMatcher:
         """Forget subscriptions."""
         self.park(handles)
         slots = self.subscriptions.remove(handles)
+        if self._history is not None:
+            self._history.forget(slots)
         self.windows.give_back(self.subscriptions.rows["window"][slots])
 
     def park(self, handles: Ints) -> None:
@@ -150,9 +154,7 @@ class StandingMatcher:
         """Build buffers anew from the object index; return how results change."""
         if not len(slots):
             return np.empty(0, dtype=CHANGE_DTYPE)
-        began_s = time.process_time()
         begin = self._begin(slots)
-        self._learn_cost(slots, time.process_time() - began_s)
         rows, k = self.subscriptions.rows, self.subscriptions.rows["k"][slots].astype(np.int64)
         self.tables.make_room(slots, np.diff(begin.ranking.offsets))
         changes = np.empty(2 * int(k.sum()), dtype=CHANGE_DTYPE)
@@ -180,17 +182,32 @@ class StandingMatcher:
     def _begin(self, slots: Slots) -> Begin:
         """Return what buffers begin with, as the policy has it."""
         k = self.subscriptions.rows["k"][slots].astype(np.int64)
-        if self.policy in {StandingPolicy.COST, StandingPolicy.CSKYBAND}:
-            cost = self.subscriptions.rows["cost"][slots].astype(np.float64)
-            cost = np.where(np.isnan(cost), self._retrievals.mean, cost)
-            if self.policy is StandingPolicy.COST:
-                count = steady_counts(k, cost / (2.0 * self._updates.mean))
-            else:
-                count = cheapest_counts(k, cost)
-            return begun(self.tables.best(slots, count + 1), count)
+        cost = self.subscriptions.rows["cost"][slots].astype(np.float64)
+        cost = np.where(np.isnan(cost), self._retrievals.mean, cost)
+        if self._history is not None:
+            count = cheapest_counts(k, cost, self._history.factors(slots), self._history.ratio)
+            self._history.note_built(slots, count, len(self._objects))
+            return begun(self._best_of_each(slots, count + 1), count)
+        if self.policy is StandingPolicy.COST:
+            count = steady_counts(k, cost / (2.0 * self._updates.mean))
+            began_s = time.process_time()
+            best = self.tables.best(slots, count + 1)
+            spent_s = (time.process_time() - began_s) / len(slots)
+            self._learn_cost(slots, np.full(len(slots), spent_s))
+            return begun(best, count)
         if self.policy is StandingPolicy.KMAX:
             return begun(self.tables.best(slots, self._factor * k + 1), self._factor * k)
         return self._begin_by_score(slots, k)
+
+    def _best_of_each(self, slots: Slots, count: Ints) -> Ranking:
+        """Return the best objects of each, looked for one after the other, and learn what each takes."""
+        found: list[Ranking] = []
+        ends_s = [time.process_time()]
+        for row in range(len(slots)):
+            found.append(self.tables.best(slots[row : row + 1], count[row : row + 1]))
+            ends_s.append(time.process_time())
+        self._learn_cost(slots, np.diff(ends_s))
+        return Ranking.join(found)
 
     def _begin_by_score(self, slots: Slots, k: Ints) -> Begin:
         """Return all that has a share of the k-th best score, if that is not too much."""
@@ -216,13 +233,13 @@ class StandingMatcher:
         theta_m: Floats = np.maximum(kth_m, unit_m * (1.0 - self._share * score))
         return np.where(np.isinf(kth_m), np.inf, theta_m)
 
-    def _learn_cost(self, slots: Slots, spent_s: float) -> None:
-        """Note what a retrieval takes: half of what was known, half of what it is now."""
+    def _learn_cost(self, slots: Slots, spent_s: Floats) -> None:
+        """Note what each retrieval has taken: half of what was known, half of what it is now."""
         rows = self.subscriptions.rows
-        now = spent_s / len(slots) / _LOOK_S
+        now = spent_s / _LOOK_S
         before = rows["cost"][slots]
         rows["cost"][slots] = np.where(np.isnan(before), now, (before + now) / 2.0)
-        self._retrievals.note(now * len(slots), len(slots))
+        self._retrievals.note(float(now.sum()), len(slots))
 
     # -- objects ---------------------------------------------------------------------------------
 
@@ -235,6 +252,8 @@ class StandingMatcher:
         owners = self.subscriptions.slots(matches.ids)
         counts = self.windows.do_count(objects.ids[which], self.subscriptions.rows["window"][owners])
         which, owners = which[counts], owners[counts]
+        if self._history is not None:
+            self._history.note_arrivals(len(objects), owners)
         if not len(owners):
             return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
         order = np.lexsort((objects.ids[which], owners))
@@ -271,6 +290,8 @@ class StandingMatcher:
         return self._take_out(slots, window, tell=tell)
 
     def _take_out(self, slots: Slots, window: int, *, tell: bool) -> Rows:
+        if self._history is not None:
+            self._history.note_gone(len(slots))
         began_s = time.process_time()
         rows = self._objects.table.rows
         count = kernels.count_entries(rows, self.tables.entries, slots)

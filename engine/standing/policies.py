@@ -14,17 +14,18 @@ costs are running means of what was measured.
 The others are those that skype.txt compares (sections 2.3, 6.2, 8.1.2):
 
 cskyband
-    As many as cost least. With n objects below theta, a share n / |W| of the window,
+    As many as cost least, by equation 13 in looks at an entry. A message reaches the length behind the
+    n-th, theta, with prob(theta) = h n / |W|: the share of the window, and h, by which the messages since
+    the last time have differed from that (`history`). With m = |W| prob(theta), at least k,
 
-        C(n) = n/|W| * k (1 + ln(n/k))  +  cost * n/|W| / ((n - k + 1) (2 n + n - k + 2))
+        C(n) = prob(theta) * k (1 + ln(m/k))  +  cost / Z(m)
 
-    which is equation 13 with the size of a k-skyband for |s.A| (equation 9 has 0 for it at n = k) and
-    equation 12 for Z, in looks at an entry; |W| does not matter to where it is least. Theta is the length
-    behind the n-th, and not estimated from a history of prob(theta). The cost of a retrieval is that of
-    its batch, divided by the subscriptions in it, and half of that before: those that were filled
-    together have one cost, and with one k one n, until some of them are filled again. With windows of so
-    many seconds nothing is estimated of the load to come (section 6.3): arrivals and expiries are as
-    frequent as each other in the long run, which gives the same n.
+    where the size of a k-skyband is |s.A| (equation 9 has 0 for it at m = k), and Z is the time until a
+    random walk from m, with a barrier at 2 m, comes to k - 1. Messages come with the share a of all that
+    come and go, lately (section 6.3); with a = 1/2, as in a window of so many messages, Z is that of
+    equation 12. |W| does not matter to where C is least. `cost` is what retrievals of this very
+    subscription have taken, each time half of that before and half of the last: under this policy each
+    is retrieved, and timed, alone.
 skyband
     Whatever has at least a share of the k-th best score (0.95 is the sweet spot of figure 10).
 kmax
@@ -50,6 +51,8 @@ _STEPS = 24
 _RATIO_STEPS = 2
 """Costs of retrievals are told apart by half powers of two, up to this one:"""
 _RATIO_MAX = 40
+_RATIO_IS_ONE = 1e-3
+"""So near to 1 the general formula loses digits."""
 _TAIL = 12
 """So many standard deviations above its mean a queue is taken to end."""
 
@@ -90,7 +93,7 @@ class Begin(NamedTuple):
     reach_id: Ints
 
 
-def cheapest_counts(k: Ints, cost: Floats) -> Ints:
+def cheapest_counts(k: Ints, cost: Floats, factor: Floats | float = 1.0, ratio: float = 1.0) -> Ints:
     """Return how many objects it costs least to hold, by golden section: C has one minimum.
 
     Parameters
@@ -99,20 +102,47 @@ def cheapest_counts(k: Ints, cost: Floats) -> Ints:
         Of each subscription.
     cost
         Of a retrieval, in looks at an entry.
+    factor
+        How much more often than the window says messages reach theta.
+    ratio
+        How many messages come for each that goes.
     """
     low, high = k.astype(np.float64), N_FACTOR_MAX * k.astype(np.float64)
     for _ in range(_STEPS):
         one, other = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        is_left = _cost(one, k, cost) < _cost(other, k, cost)
+        is_left = _cost(one, k, cost, factor, ratio) < _cost(other, k, cost, factor, ratio)
         high, low = np.where(is_left, other, high), np.where(is_left, low, one)
     found: Ints = np.rint((low + high) / 2.0).astype(np.int64)
     return found
 
 
-def _cost(n: Floats, k: Ints, cost: Floats) -> Floats:
-    spare = n - k + 1.0
-    found: Floats = n * (k * (1.0 + np.log(n / k)) + cost / (spare * (2.0 * n + spare + 1.0)))
+def _cost(n: Floats, k: Ints, cost: Floats, factor: Floats | float, ratio: float) -> Floats:
+    """Return C, times |W|."""
+    reached = factor * n
+    held = np.maximum(reached, k)
+    found: Floats = reached * (k * (1.0 + np.log(held / k)) + cost / steps_below(held, k, ratio))
     return found
+
+
+def steps_below(held: Floats, k: Ints, ratio: float) -> Floats:
+    """Return how many messages that reach theta come or go until fewer than k are held.
+
+    A step up from any number comes `ratio` times as often as one down; there is none from twice the
+    beginning. From j on it takes the sum over i from 0 to 2 * held - j of ratio^i, divided by the share
+    of steps down, to be one less; that is added up from k to `held`.
+
+    Parameters
+    ----------
+    held
+        How many there are in the beginning, at least k.
+    """
+    down = 1.0 / (1.0 + ratio)
+    spare = held - k + 1.0
+    if abs(ratio - 1.0) < _RATIO_IS_ONE:
+        return spare * (3.0 * held - k + 2.0)
+    with np.errstate(over="ignore"):
+        rest = ratio ** (held + 1.0) * (1.0 - ratio**spare) / (1.0 - ratio)
+        return (spare - rest) / (1.0 - ratio) / down
 
 
 def steady_counts(k: Ints, ratio: Floats) -> Ints:

@@ -11,9 +11,10 @@ import pytest
 from engine import Engine, EngineOptions, Positions
 from engine.contracts import STANDING, handle_of
 from engine.options import StandingPolicy
+from engine.standing.history import History
 from engine.standing.layout import ENTRY_DTYPE
 from engine.standing.matcher import StandingMatcher, StandingSpecs
-from engine.standing.policies import N_FACTOR_MAX, cheapest_counts, steady_counts
+from engine.standing.policies import N_FACTOR_MAX, cheapest_counts, steady_counts, steps_below
 from engine.windows import Lasts
 from index.batches import InterestBatch, KeywordLists, ObjectBatch
 from index.catalogue import OBJECT_INDEXES, SUBSCRIPTION_INDEXES
@@ -242,6 +243,61 @@ def test_the_cheapest_count_is_the_least_of_the_cost():
                 k * (1.0 + np.log(counts / k)) + cost / (spare * (2.0 * counts + spare + 1.0))
             )
             assert costs[n - k] <= costs.min() * 1.02
+
+
+@pytest.mark.parametrize("ratio", [0.6, 0.9, 1.0, 1.1, 1.8])
+@pytest.mark.parametrize(("held", "k"), [(1, 1), (5, 2), (20, 20), (37, 20)])
+def test_the_time_until_too_few_are_held_is_that_of_the_walk(held, k, ratio):
+    """Against the linear equations of the walk: up, down, or nowhere from twice the beginning."""
+    up, down = ratio / (1.0 + ratio), 1.0 / (1.0 + ratio)
+    states = range(k, 2 * held + 1)
+    system, ones = np.zeros((len(states), len(states))), np.ones(len(states))
+    for row, state in enumerate(states):
+        rises = up if state < 2 * held else 0.0
+        system[row, row] = rises + down
+        if state < 2 * held:
+            system[row, row + 1] = -rises
+        if state > k:
+            system[row, row - 1] = -down
+    expected = np.linalg.solve(system, ones)[held - k]
+    found = steps_below(np.array([float(held)]), np.array([k]), ratio)
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_without_a_tendency_it_is_equation_12():
+    for held, k in ((20, 20), (60, 20), (7, 3)):
+        papers = 2 * (held - k + 1) * held + (held - k + 1) * (held - k + 2)
+        assert steps_below(np.array([float(held)]), np.array([k]), 1.0) == pytest.approx(papers)
+
+
+def test_who_is_reached_more_often_than_the_window_says_holds_less():
+    """Its buffer is refilled by what comes: the same theta lasts longer."""
+    history = History()
+    slots = np.array([0, 1], dtype=np.int32)
+    history.note_built(slots, np.array([50, 50]), 1_000)
+    assert history.factors(slots).tolist() == [1.0, 1.0]
+    history.note_arrivals(1_000, np.zeros(200, dtype=np.int32))
+    first, second = history.factors(slots).tolist()
+    assert first == pytest.approx(204.0 / 54.0)
+    assert second == pytest.approx(1.0 / 8.0, rel=0.7)
+    k, cost = np.full(2, 20), np.full(2, 5_000.0)
+    more, fewer = cheapest_counts(k, cost, np.array([first, second])).tolist()
+    assert more < fewer
+    history.forget(slots[:1])
+    assert history.factors(slots[:1]).tolist() == [1.0]
+
+
+def test_what_comes_and_goes_lately_is_counted():
+    history = History()
+    assert history.ratio == pytest.approx(1.0)
+    nobody = np.empty(0, dtype=np.int32)
+    for _ in range(100):
+        history.note_arrivals(1_500, nobody)
+        history.note_gone(1_000)
+    assert history.ratio == pytest.approx(1.5, rel=0.01)
+    for _ in range(100):
+        history.note_gone(1_000)
+    assert history.ratio == pytest.approx(0.5)
 
 
 def test_what_costs_more_to_look_for_is_held_more_of():
