@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.stream.demo import demo
-from cli.stream.results import audit, lists, release
+from cli.stream.results import audit, compact, lists, release
 from cli.stream.run import run
 
 
@@ -16,6 +16,7 @@ def stream() -> None:
 
 stream.add_command(run)
 stream.add_command(lists)
+stream.add_command(compact)
 stream.add_command(audit)
 stream.add_command(release)
 stream.add_command(demo)

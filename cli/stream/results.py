@@ -1,4 +1,4 @@
-"""`nearcast stream lists`, `audit` and `release`: what is done with a job's results, and behind it."""
+"""`nearcast stream lists`, `compact`, `audit` and `release`: what is done with a job's results."""
 
 from __future__ import annotations
 
@@ -30,6 +30,27 @@ def lists(out: Path, batch: int | None, to: Path, spark: SparkChoice) -> None:
         table(out, started, batch).write.mode("overwrite").parquet(str(to))
         count = started.read.parquet(str(to)).count()
     click.echo(f"{to}: {count:,} rows")
+
+
+@click.command(epilog="Example: nearcast stream compact --out result --remove-changes")
+@OUT_OPTION
+@click.option(
+    "--remove-changes",
+    is_flag=True,
+    help="Remove the changes of before as well; who follows them must be beyond.",
+)
+@SPARK_OPTIONS
+def compact(out: Path, spark: SparkChoice, *, remove_changes: bool) -> None:
+    """Write the present results beside the changes, so that none of before need be read again.
+
+    The job may be running. `nearcast stream lists` begins with what is written here.
+    """
+    from streaming.result.lists import compact as compacted  # noqa: PLC0415
+    from streaming.result.manifest import ResultError  # noqa: PLC0415
+
+    with reported(ResultError, OSError), session(spark) as started:
+        batch, count, removed = compacted(out, started, removes=remove_changes)
+    click.echo(f"batch {batch}: {count:,} rows; changes of {removed:,} batches removed")
 
 
 @click.command(epilog="Example: nearcast stream audit --out result --checkpoint state")

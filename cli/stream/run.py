@@ -7,6 +7,9 @@ import re
 import signal
 import threading
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +31,16 @@ from cli.stream.options import (
     session,
 )
 
+_LOOKED_S = 2.0
+_MISSED_S = 15.0
+"""Without an executor for so long it is said, again and again."""
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from safe_region.jit.ahead import Report
     from streaming.parameters import StreamParameters
+    from streaming.rebalance import Rebalanced
     from streaming.result.sink import Batch
 
 
@@ -136,28 +145,41 @@ def run(spark: SparkChoice, *, rebalance: bool, **given: Any) -> None:  # noqa: 
     """
     from feeds.cluster import ClusterError  # noqa: PLC0415
     from safe_region.idf import IdfError  # noqa: PLC0415
-    from streaming.job import start  # noqa: PLC0415
     from streaming.parameters import ParameterError, StreamParameters  # noqa: PLC0415
     from streaming.plan import PlanError  # noqa: PLC0415
+    from streaming.service import Listener, serve  # noqa: PLC0415
 
     with refused(ParameterError):
         parameters = StreamParameters(**given)
+    stop = threading.Event()
     expected = ParameterError, PlanError, IdfError, ClusterError, OSError
     with reported(*expected), session(spark) as started:
         lines = BatchLines()
         if rebalance:
             _rebalance(parameters, started, lines)
-        with bars() as progress:
-            query = start(parameters, started, lines, lambda *count: progress(COMPILING, *count))
-        stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
-        while query.isActive and not stop.wait(0.2):
-            pass
-        query.stop()
-        error = query.exception()
+        with ExitStack() as stack:
+            watch = ExecutorWatch(started)
+            listener = Listener(lines, _compiling(stack), lines.rebalanced, watch.look)
+            error = serve(parameters, started, stop.is_set, listener)
     if error is not None:
         raise click.ClickException(_cause(str(error)))
+
+
+def _compiling(stack: ExitStack) -> Report:
+    """Return what shows how many kernels are compiled, for as long as any are missing."""
+    shown: list[Report] = []
+
+    def report(done: int, total: int) -> None:
+        if not shown:
+            shown.append(partial(stack.enter_context(bars()), COMPILING))
+        shown[0](done, total)
+        if done >= total:
+            stack.close()
+            shown.clear()
+
+    return report
 
 
 def _rebalance(parameters: StreamParameters, spark: SparkSession, lines: BatchLines) -> None:
@@ -169,10 +191,34 @@ def _rebalance(parameters: StreamParameters, spark: SparkSession, lines: BatchLi
     if done is None:
         click.echo("nothing to rebalance: the job has not begun", err=True)
         return
-    click.echo(
-        f"rebalanced: {done.subscriptions:,} subscriptions, {done.before} partitions -> {done.after}",
-        err=True,
-    )
+    lines.rebalanced(done)
+
+
+class ExecutorWatch:
+    """Says when a cluster has no executor, for which a job waits."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        from feeds.cluster import executor_count, is_local  # noqa: PLC0415
+
+        master = str(spark.sparkContext.master)
+        self._master = master
+        self._count: Callable[[], int] = partial(executor_count, spark)
+        if is_local(master):
+            self._count = lambda: 1
+        self._next_s = self._last_s = time.monotonic()
+
+    def look(self) -> None:
+        """Look now and then."""
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + _LOOKED_S
+        if self._count() > 0:
+            self._last_s = now_s
+        elif now_s - self._last_s > _MISSED_S:
+            text = f"no executor for {now_s - self._last_s:.0f} s: waiting for {self._master}"
+            click.echo(text, err=True)
+            self._next_s = now_s + _MISSED_S
 
 
 class BatchLines:
@@ -181,6 +227,14 @@ class BatchLines:
     def __init__(self) -> None:
         self._console = Console(stderr=True)
         self._last_s = time.monotonic()
+
+    def rebalanced(self, done: Rebalanced, seconds: float | None = None) -> None:
+        """Say that the job was divided again."""
+        took = "" if seconds is None else f", a pause of {seconds:.1f} s"
+        text = (
+            f"rebalanced: {done.subscriptions:,} subscriptions, {done.before} partitions -> {done.after}"
+        )
+        self._console.print(text + took, highlight=False, soft_wrap=True)
 
     def __call__(self, batch: Batch) -> None:
         """Say it."""

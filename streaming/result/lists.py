@@ -1,4 +1,4 @@
-"""The present results, as a table, from the changes of all batches so far."""
+"""The present results, as a table: from the last snapshot, and the changes of the batches since."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from feeds.storage import Stored, Where
-from streaming.result.manifest import BATCHES, CHANGES, batches
+from streaming.result.manifest import BATCHES, CHANGES, ResultError, batches
+from streaming.result.snapshots import Snapshots
 
 _WRITTEN_DDL = "batch int, driver string"
 _READ_DDL = "object_id long, entered array<long>, scores array<double>, left array<long>, " + _WRITTEN_DDL
@@ -17,7 +18,9 @@ _READ_DDL = "object_id long, entered array<long>, scores array<double>, left arr
 def lists(
     out: Where, spark: SparkSession, batch: int | None = None, only: Sequence[int] | None = None
 ) -> DataFrame:
-    """Return subscription_id, object_id and score of everything in a result. O(changes).
+    """Return subscription_id, object_id and score of everything in a result.
+
+    O(results, and changes since the last snapshot).
 
     Parameters
     ----------
@@ -33,22 +36,29 @@ def lists(
     Raises
     ------
     ResultError
-        If no batch is complete.
+        If no batch is complete, or the changes up to this one were removed.
     """
     folder = Stored(spark, out)
     number = batches(folder)[-1] if batch is None else batch
-    complete = spark.read.schema(_WRITTEN_DDL).json(f"{folder}/{BATCHES}").where(F.col("batch") <= number)
+    snapshots = Snapshots(folder, spark)
+    base = snapshots.last(number)
+    if number < (removed := snapshots.removed()):
+        raise ResultError(
+            f"results behind batch {number} are not known any more: changes up to {removed} were removed"
+        )
+    is_later = (F.col("batch") > base) & (F.col("batch") <= number)
+    complete = spark.read.schema(_WRITTEN_DDL).json(f"{folder}/{BATCHES}").where(is_later)
     written = spark.createDataFrame([], _READ_DDL)
     if (folder / CHANGES).exists():
         written = spark.read.schema(_READ_DDL).parquet(f"{folder}/{CHANGES}")
     changes = written.join(F.broadcast(complete), ["batch", "driver"])
     entered = changes.select(
-        "batch", "object_id", F.explode(F.arrays_zip("entered", "scores")).alias("one")
+        "batch", "object_id", F.explode(F.arrays_zip("entered", "scores")).alias("change")
     ).select(
         "batch",
         "object_id",
-        F.col("one.entered").alias("subscription_id"),
-        F.col("one.scores").alias("score"),
+        F.col("change.entered").alias("subscription_id"),
+        F.col("change.scores").alias("score"),
     )
     left = changes.select(
         "batch",
@@ -56,10 +66,40 @@ def lists(
         F.explode("left").alias("subscription_id"),
         F.lit(None).cast("double").alias("score"),
     )
-    told = entered.unionByName(left)
+    before = snapshots.read(base).withColumn("batch", F.lit(base))
+    rows = before.unionByName(entered).unionByName(left)
     if only is not None:
-        told = told.where(F.col("subscription_id").isin(list(only)))
+        rows = rows.where(F.col("subscription_id").isin(list(only)))
     # Whose subscription was replaced may leave on one partition what it has on another.
     order = F.struct("batch", F.col("score").isNotNull().alias("is_entered"))
-    last = told.groupBy("subscription_id", "object_id").agg(F.max_by("score", order).alias("score"))
+    last = rows.groupBy("subscription_id", "object_id").agg(F.max_by("score", order).alias("score"))
     return last.where(F.col("score").isNotNull()).select("subscription_id", "object_id", "score")
+
+
+def compact(out: Where, spark: SparkSession, *, removes: bool) -> tuple[int, int, int]:
+    """Write the present results as a snapshot, from which `lists` begins afterwards.
+
+    Parameters
+    ----------
+    out
+        Where the job writes; it may be running.
+    spark
+        The session.
+    removes
+        Whether the changes of before are removed, and older snapshots: whoever follows changes must be
+        behind the batch.
+
+    Returns
+    -------
+    The batch, how many rows there are, and of how many batches changes were removed.
+
+    Raises
+    ------
+    ResultError
+        If no batch is complete.
+    """
+    folder = Stored(spark, out)
+    number = batches(folder)[-1]
+    snapshots = Snapshots(folder, spark)
+    count = snapshots.write(lists(out, spark, number), number)
+    return number, count, snapshots.remove_before(number) if removes else 0

@@ -67,10 +67,13 @@ class Batch:
     counts
         What became of its rows (`streaming.partition.applied.Counts`); how many results objects have
         entered and left; how many messages partitions have received together, and how long they worked.
+    loads_us
+        How long each partition has worked, of those that had anything to do.
     """
 
     number: int
     counts: dict[str, int]
+    loads_us: list[int]
 
     @property
     def refused(self) -> int:
@@ -116,7 +119,7 @@ class Sink(NamedTuple):
             return
         kept = answers.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            about, counts = self._written(kept, number)
+            batch, about = self._written(kept, number)
         finally:
             kept.unpersist()
         if self.updates is not None:
@@ -125,13 +128,17 @@ class Sink(NamedTuple):
         complete.create(json.dumps(about).encode() + b"\n")
         if self.exchange is not None:
             self.exchange.complete(number, about["feedback_files"])
-        self.on_batch(Batch(number, counts))
+        self.on_batch(batch)
 
-    def _written(self, answers: DataFrame, number: int) -> tuple[dict[str, Any], dict[str, int]]:
-        """Write all of a batch but its manifest; return what that is to say, and the counts in it."""
+    def _written(self, answers: DataFrame, number: int) -> tuple[Batch, dict[str, Any]]:
+        """Write all of a batch but its manifest; return the batch, and what that is to say."""
         small = answers.where(F.col("kind").isin(COUNTS, READ)).collect()
         found = [(row.kind, json.loads(bytes(row.block))) for row in small]
         counts = _total(about for kind, about in found if kind == COUNTS)
+        loads_us = Counter[int]()
+        for row, (kind, about) in zip(small, found, strict=True):
+            if kind == COUNTS:
+                loads_us[row.partition] += about.get("apply_us", 0)
         changes = answers.where(F.col("kind") == CHANGES)
         own = folder_of(number, self.claim.name)
         if counts.get("entered", 0) or counts.get("left", 0):
@@ -147,15 +154,17 @@ class Sink(NamedTuple):
             feedback_files = self.exchange.write(rows, own)
         if self.updates is not None:
             tell_changes(changes, self.updates, number)
+        loads = [load for _, load in sorted(loads_us.items())]
         about = {
             "batch": number,
             "driver": self.claim.name,
             "at_ms": time.time_ns() // 1_000_000,
             "files": _files(read for kind, read in found if kind == READ),
             "feedback_files": feedback_files,
+            "loads_us": loads,
             **counts,
         }
-        return about, counts
+        return Batch(number, counts, loads), about
 
 
 def _files(read: Iterable[dict[str, Any]]) -> dict[str, list[str]]:

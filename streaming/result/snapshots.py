@@ -1,0 +1,89 @@
+"""Snapshots: all results as a table behind a batch, so that nobody has to read the changes of before.
+
+snapshots/batch=00000100/attempt=1f2e3d4c/*.parquet   subscription_id, object_id, score
+snapshots/00000100.json                               written last: the snapshot is complete
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from feeds.storage import Stored
+from streaming.result.manifest import CHANGES, batch_name
+
+_FOLDER = "snapshots"
+_DDL = "subscription_id long, object_id long, score double"
+_NONE = -1
+
+
+class Snapshots:
+    """The snapshots of a result.
+
+    Parameters
+    ----------
+    out
+        Folder of the results.
+    spark
+        The session.
+    """
+
+    def __init__(self, out: Stored, spark: SparkSession) -> None:
+        self._out, self._spark = out, spark
+        self._folder = out / _FOLDER
+
+    def last(self, batch: int) -> int:
+        """Return the last batch, not behind one, of which there is a snapshot; -1 if there is none."""
+        return max((number for number in self._numbers() if number <= batch), default=_NONE)
+
+    def removed(self) -> int:
+        """Return the batch up to which changes were removed; -1 if none were."""
+        newest = max(self._numbers(), default=_NONE)
+        return newest if newest != _NONE and self._about(newest)["changes_removed"] else _NONE
+
+    def read(self, batch: int) -> DataFrame:
+        """Return a snapshot; that of batch -1 is empty."""
+        if batch == _NONE:
+            return self._spark.createDataFrame([], _DDL)
+        return self._spark.read.schema(_DDL).parquet(f"{self._folder}/{self._about(batch)['folder']}")
+
+    def write(self, rows: DataFrame, batch: int) -> int:
+        """Write a snapshot; return how many rows it has."""
+        name = f"batch={batch_name(batch)}/attempt={secrets.token_hex(4)}"
+        rows.select("subscription_id", "object_id", "score").write.mode("overwrite").parquet(
+            f"{self._folder}/{name}"
+        )
+        count = self._spark.read.schema(_DDL).parquet(f"{self._folder}/{name}").count()
+        self._note(batch, {"batch": batch, "folder": name, "rows": count, "changes_removed": False})
+        return count
+
+    def remove_before(self, batch: int) -> int:
+        """Remove snapshots of before, and changes up to a batch; return of how many batches."""
+        self._note(batch, self._about(batch) | {"changes_removed": True})
+        for name in self._folder.names():
+            number = name.removesuffix(".json").removeprefix("batch=")
+            if number.isdecimal() and int(number) < batch:
+                (self._folder / name).remove()
+        removed = 0
+        for name in (self._out / CHANGES).names():
+            if int(name.removeprefix("batch=")) <= batch:
+                (self._out / CHANGES / name).remove()
+                removed += 1
+        return removed
+
+    def _numbers(self) -> list[int]:
+        names = (name.removesuffix(".json") for name in self._folder.names() if name.endswith(".json"))
+        return [int(name) for name in names if name.isdecimal()]
+
+    def _file(self, batch: int) -> Stored:
+        return self._folder / f"{batch_name(batch)}.json"
+
+    def _about(self, batch: int) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._file(batch).read())
+        return found
+
+    def _note(self, batch: int, about: dict[str, Any]) -> None:
+        self._file(batch).replace(json.dumps(about).encode() + b"\n")

@@ -1,0 +1,118 @@
+"""A job that is run until somebody stops it: it divides itself again when partitions differ too much.
+
+Skype watches its bolts and splits those that are overloaded (skype.txt section 7.4). Here loads of
+partitions are watched batch by batch; the query is stopped, the job rebalanced (`rebalance`) and the
+query started again, in one process. Results do not change by it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from safe_region.jit.ahead import Report
+from streaming.job import start
+from streaming.parameters import StreamParameters
+from streaming.rebalance import Rebalanced, rebalance
+from streaming.result.sink import Batch
+
+OVERLOAD = 2.0
+"""A partition that takes so many times the mean is overloaded."""
+OVERLOADED_BATCHES = 10
+"""So many batches one after the other."""
+PAUSE_S = 3600.0
+"""Between two rebalancings that nobody has asked for."""
+_LOAD_MIN_US = 5_000
+"""With less work than that on average, differences are noise."""
+_POLL_S = 0.2
+_FIXED = "hashing"
+"""The mechanism whose division does not follow from who subscribes."""
+
+
+@dataclass
+class LoadWatch:
+    """Says when partitions differ too much.
+
+    Parameters
+    ----------
+    mechanism
+        Of the job.
+    clock
+        Seconds.
+    """
+
+    mechanism: str
+    clock: Callable[[], float] = time.monotonic
+    _overloaded: int = 0
+    _not_before_s: float = field(default=float("-inf"))
+
+    def note(self, batch: Batch) -> None:
+        """Note a batch."""
+        loads = batch.loads_us
+        mean = sum(loads) / len(loads) if loads else 0.0
+        if mean < _LOAD_MIN_US:
+            return  # it had hardly anything to do
+        self._overloaded = self._overloaded + 1 if max(loads) > OVERLOAD * mean else 0
+
+    def is_due(self) -> bool:
+        """Whether the job is to be divided again."""
+        is_allowed = self.mechanism != _FIXED and self.clock() >= self._not_before_s
+        return is_allowed and self._overloaded >= OVERLOADED_BATCHES
+
+    def note_rebalanced(self) -> None:
+        """Note that the job was divided again."""
+        self._overloaded = 0
+        self._not_before_s = self.clock() + PAUSE_S
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """What is told of a job that runs."""
+
+    on_batch: Callable[[Batch], None]
+    on_compiling: Report
+    on_rebalanced: Callable[[Rebalanced, float], None]
+    """What was done, and the seconds from the last batch before to the query that goes on."""
+    on_wait: Callable[[], None] = lambda: None
+    """Called several times a second."""
+
+
+def serve(
+    parameters: StreamParameters,
+    spark: SparkSession,
+    stops: Callable[[], bool],
+    listener: Listener,
+    watch: LoadWatch | None = None,
+) -> BaseException | None:
+    """Run a job until it ends or is to stop; return why it has failed, if it has.
+
+    Raises
+    ------
+    ParameterError, PlanError, IdfError, ClusterError
+        As `start` and `rebalance` do.
+    """
+    watch = watch or LoadWatch(parameters.mechanism)
+
+    def noted(batch: Batch) -> None:
+        watch.note(batch)
+        listener.on_batch(batch)
+
+    while True:
+        query = start(parameters, spark, noted, listener.on_compiling)
+        try:
+            while query.isActive and not stops() and not watch.is_due():
+                listener.on_wait()
+                time.sleep(_POLL_S)
+        finally:
+            query.stop()
+        error: BaseException | None = query.exception()
+        if error is not None or stops() or not watch.is_due():
+            return error
+        began_s = time.monotonic()
+        done = rebalance(parameters, spark, listener.on_batch)
+        watch.note_rebalanced()
+        if done is not None:
+            listener.on_rebalanced(done, time.monotonic() - began_s)
