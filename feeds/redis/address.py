@@ -97,6 +97,8 @@ def _shown(text: str) -> str:
     return f" is {text}," if _HARMLESS.fullmatch(text) else ""
 
 
+_VARIABLES = {"username": "NEARCAST_REDIS_USER", "password": "NEARCAST_REDIS_PASSWORD"}
+
 BEGIN = "0-0"
 """Before the first id."""
 
@@ -126,7 +128,22 @@ def is_redis(text: str) -> bool:
     return text.partition("://")[0] in _SCHEMES and "://" in text
 
 
-def credentials() -> dict[str, str]:
-    """Return what Redis is to be shown, from the environment."""
-    names = {"username": "NEARCAST_REDIS_USER", "password": "NEARCAST_REDIS_PASSWORD"}
-    return {name: value for name, key in names.items() if (value := os.environ.get(key))}
+class Credentials:
+    """What Redis is to be shown. It says nothing of itself, and travels to tasks with what they run.
+
+    Parameters
+    ----------
+    values
+        By the names of Redis' client.
+    """
+
+    def __init__(self, values: dict[str, str]) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return "Credentials()"
+
+    @classmethod
+    def of_environment(cls) -> Credentials:
+        """Return those of this process's environment, if there are any."""
+        return cls({name: value for name, key in _VARIABLES.items() if (value := os.environ.get(key))})

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from feeds.redis.address import BEGIN, RedisAddress, Stretch
+from feeds.redis.address import BEGIN, Credentials, RedisAddress, Stretch
 from feeds.redis.streams import Streams
 from feeds.schemas import FEEDS, KEYS, SOURCE
 
@@ -66,6 +66,8 @@ class RedisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, address: RedisAddress, feed: str, entries_per_batch: int) -> None:
         self._address, self._feed = address, feed
         self._entries = entries_per_batch
+        self._credentials = Credentials.of_environment()
+        """The driver's, for tasks: they travel with this reader."""
         self._last: dict[str, str] | None = None
         """Where a job ends that reads what there is and no more."""
 
@@ -118,7 +120,8 @@ class RedisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             streams.close()
 
     def _streams(self) -> Streams:
-        return Streams(self._address, FEEDS[self._feed], KEYS[self._feed])
+        feed = FEEDS[self._feed], KEYS[self._feed]
+        return Streams(self._address, *feed, credentials=self._credentials)
 
 
 def _order(entry_id: str) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from redis.backoff import ExponentialBackoff
 from redis.exceptions import BusyLoadingError, ConnectionError, RedisError, ResponseError, TimeoutError  # noqa: A004
 from redis.retry import Retry
 
-from feeds.redis.address import BEGIN, RedisAddress, Stretch, credentials
+from feeds.redis.address import BEGIN, Credentials, RedisAddress, Stretch
 from feeds.redis.entries import ARROW, ROWS_MAX, packed, rows_of
 
 _RETRIES = 40
@@ -40,8 +40,12 @@ Entry = dict[bytes, bytes]
 """Fields of an entry."""
 
 
-def connected(server: str, *, is_patient: bool = True) -> Redis:
-    """Return a client of a database; a patient one asks again for a minute when nobody answers."""
+def connected(server: str, *, is_patient: bool = True, credentials: Credentials | None = None) -> Redis:
+    """Return a client of a database; a patient one asks again for a minute when nobody answers.
+
+    Without credentials it shows those of the environment.
+    """
+    shown = credentials or Credentials.of_environment()
     retry = Retry(ExponentialBackoff(_PAUSE_MAX_S, _PAUSE_S), _RETRIES if is_patient else 0)
     answer_s = _ANSWER_S if is_patient else _IMPATIENT_ANSWER_S
     return Redis.from_url(
@@ -50,7 +54,7 @@ def connected(server: str, *, is_patient: bool = True) -> Redis:
         retry_on_error=[ConnectionError, TimeoutError, BusyLoadingError],
         socket_timeout=answer_s,
         socket_connect_timeout=answer_s,
-        **credentials(),
+        **cast("Any", shown.values),
     )
 
 
@@ -67,14 +71,22 @@ class Streams:
         A column of integers.
     is_patient
         Whether a server that does not answer is asked again for a minute, or the caller does that.
+    credentials
+        What it is shown; those of the environment if not given.
     """
 
     def __init__(
-        self, address: RedisAddress, schema: pa.Schema, key: str, *, is_patient: bool = True
+        self,
+        address: RedisAddress,
+        schema: pa.Schema,
+        key: str,
+        *,
+        is_patient: bool = True,
+        credentials: Credentials | None = None,
     ) -> None:
         self.address = address
         self._schema, self._key = schema, key
-        self._redis = connected(address.server, is_patient=is_patient)
+        self._redis = connected(address.server, is_patient=is_patient, credentials=credentials)
 
     def append(self, rows: pa.Table) -> None:
         """Append rows, each to the stream of its key. O(rows).

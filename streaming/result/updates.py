@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from feeds.redis import RedisAddress
+from feeds.redis.address import Credentials
 from feeds.redis.streams import Streams
 from streaming.arrays.changes import ROWS, from_bytes
 
@@ -42,8 +43,10 @@ def tell_batch(about: dict[str, Any], where: RedisAddress, number: int) -> None:
 def _teller(
     where: RedisAddress, number: int
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    credentials = Credentials.of_environment()  # the driver's, for tasks
+
     def tell(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        streams = Streams(where, ROWS, "object_id")
+        streams = Streams(where, ROWS, "object_id", credentials=credentials)
         told = Counter[int]()
         for batch in batches:
             for partition, block in zip(batch["partition"].to_pylist(), batch["block"], strict=True):
