@@ -1,0 +1,162 @@
+"""Jobs whose folders lie on a file system that only Spark can open, and files as the driver sees them."""
+
+import json
+import secrets
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from feeds.storage import StorageError, Stored, open_resolved
+from streaming.claim import Claim, TakenOverError
+from streaming.job import start
+from streaming.parameters import ParameterError
+from streaming.rebalance import rebalance
+from streaming.result.audit import audit
+from streaming.result.lists import compact, lists
+from streaming.result.manifest import ResultError
+from tests.streaming.spark.test_job import COUNT, Job
+from tests.support.stream_results import complete, manifest
+
+
+@pytest.fixture
+def view(spark, tmp_path):
+    """The URI of a view of a folder: POSIX calls cannot open it."""
+    name = f"t{secrets.token_hex(4)}"
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    configuration.set(f"fs.viewfs.mounttable.{name}.link./data", tmp_path.as_uri())
+    return f"viewfs://{name}/data"
+
+
+@pytest.mark.parametrize("mechanism", ["hashing", "prefix"])
+def test_all_folders_of_a_job_may_lie_on_another_file_system(mechanism, view, tmp_path, spark):
+    job = Job(tmp_path, spark, COUNT, mechanism=mechanism, partitions=2)
+    folders = {name: f"{view}/{name}" for name in ("messages", "subscriptions", "out", "checkpoint")}
+    job.parameters = replace(job.parameters, **folders)
+    assert not Path(folders["messages"]).exists()
+    job.add(2)
+    job.run()
+    job.add(1)
+    job.run()
+    job.parameters = replace(job.parameters, partitions=3)
+    assert rebalance(job.parameters, spark).after == 3
+    job.add(1)
+    job.run()
+    found = audit(job.parameters.checkpoint, job.parameters.out, spark, 100)
+    assert found.mismatches == []
+    assert found.lists > 10
+    read = [
+        manifest(tmp_path / "out", number)["files"]["messages"] for number in complete(tmp_path / "out")
+    ]
+    assert len([path for paths in read for path in paths]) == job.files
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path, spark):
+    job = Job(tmp_path, spark)
+    for name in ("messages", "subscriptions"):
+        with pytest.raises(ParameterError, match=rf"{name} is .*nowhere, must be a folder that is there"):
+            start(replace(job.parameters, **{name: tmp_path / "nowhere"}), spark)
+    with pytest.raises(ParameterError, match="memory is .*nowhere, must be a folder that is there"):
+        start(replace(job.parameters, memory=tmp_path / "nowhere"), spark)
+
+
+def test_files_are_whole_or_not_there_and_private(view, tmp_path, spark):
+    for where in (tmp_path / "own", f"{view}/own2"):
+        folder = Stored(spark, where)
+        file = folder / "a.json"
+        assert (file.exists(), folder.is_folder(), folder.names()) == (False, False, [])
+        with pytest.raises(StorageError, match=r"a\.json: FileNotFoundException"):
+            file.read()
+        file.create(b"first")
+        with pytest.raises(StorageError, match="AlreadyExists"):
+            file.create(b"second")
+        assert file.read() == b"first"
+        file.replace(b"third\x00\xff")
+        assert (file.read(), folder.names()) == (b"third\x00\xff", ["a.json"])
+        system, path = open_resolved(file.resolved())
+        with system.open_input_stream(path) as stream:
+            assert stream.read() == b"third\x00\xff"
+        assert Path(path).stat().st_mode & 0o777 == 0o600
+        assert Path(path).parent.stat().st_mode & 0o777 == 0o700
+        assert [one.name for one in Path(path).parent.iterdir() if one.name[0] != "."] == ["a.json"]
+        folder.remove()
+        assert not folder.exists()
+        folder.remove()
+
+
+def test_a_file_system_that_is_not_there_is_named(spark):
+    with pytest.raises(StorageError, match="nofs://there/x"):
+        Stored(spark, "nofs://there/x")
+
+
+def test_a_driver_that_was_taken_over_writes_nothing_that_counts(tmp_path, spark):
+    checkpoint = Stored(spark, tmp_path / "checkpoint")
+    first = Claim(checkpoint)
+    first.require()
+    second = Claim(checkpoint)
+    second.require()
+    assert first.name != second.name
+    with pytest.raises(TakenOverError, match="another driver was started on this checkpoint"):
+        first.require()
+
+
+def test_a_job_whose_checkpoint_is_taken_over_ends_at_its_next_batch(tmp_path, spark):
+    job = Job(tmp_path, spark)
+    job.add(1)
+    query = start(replace(job.parameters, once=False), spark)
+    try:
+        query.processAllAvailable()
+        Claim(Stored(spark, job.parameters.checkpoint))
+        job.add(1)
+        with pytest.raises(Exception, match="another driver was started"):
+            query.processAllAvailable()
+    finally:
+        query.stop()
+    assert complete(job.parameters.out) == [0]
+    assert [one.number for one in job.run()] == [1]
+    for batch in range(2):
+        job.require_exact(batch)
+
+
+def test_results_are_the_same_from_a_snapshot(tmp_path, spark):
+    job = Job(tmp_path, spark)
+    job.add(2)
+    job.run()
+    before = rows(lists(job.parameters.out, spark))
+    batch, count, removed = compact(job.parameters.out, spark, removes=False)
+    assert (batch, count, removed) == (1, len(before), 0)
+    assert rows(lists(job.parameters.out, spark)) == before
+    job.require_exact(0)
+    assert compact(job.parameters.out, spark, removes=True) == (1, len(before), 2)
+    assert rows(lists(job.parameters.out, spark)) == before
+    with pytest.raises(ResultError, match="behind batch 0 are not known any more"):
+        lists(job.parameters.out, spark, 0)
+    job.definition.apply(*feed_rows(job, 1))
+    job.add(1)
+    job.run()
+    job.require_exact(2)
+    assert audit(job.parameters.checkpoint, job.parameters.out, spark, 100).mismatches == []
+
+
+def rows(frame):
+    return sorted((row.subscription_id, row.object_id, row.score) for row in frame.collect())
+
+
+def feed_rows(job, number):
+    """What a file of each feed has, for the definition."""
+    from streaming.result.audit import read_feed
+
+    messages, subscriptions = (
+        read_feed(job.folder / name / f"{number:03d}.parquet", name)
+        for name in ("messages", "subscriptions")
+    )
+    return subscriptions, messages
+
+
+def test_manifests_say_what_partitions_took(tmp_path, spark):
+    job = Job(tmp_path, spark, partitions=3)
+    job.add(1)
+    job.run()
+    about = json.loads((tmp_path / "out" / "batches" / "00000000.json").read_text())
+    assert len(about["loads_us"]) == 3
+    assert sum(about["loads_us"]) == about["apply_us"]
