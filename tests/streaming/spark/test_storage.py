@@ -12,7 +12,7 @@ from streaming.claim import Claim, TakenOverError
 from streaming.job import start
 from streaming.parameters import ParameterError
 from streaming.rebalance import rebalance
-from streaming.result.audit import audit
+from streaming.result.audit import audit, read_feed
 from streaming.result.lists import compact, lists
 from streaming.result.manifest import ResultError
 from tests.streaming.spark.test_job import COUNT, Job
@@ -56,7 +56,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, spark):
     for name in ("messages", "subscriptions"):
         with pytest.raises(ParameterError, match=rf"{name} is .*nowhere, must be a folder that is there"):
             start(replace(job.parameters, **{name: tmp_path / "nowhere"}), spark)
-    with pytest.raises(ParameterError, match="memory is .*nowhere, must be a folder that is there"):
+    with pytest.raises(ParameterError, match=r"memory is .*nowhere, must be a folder that is there"):
         start(replace(job.parameters, memory=tmp_path / "nowhere"), spark)
 
 
@@ -144,8 +144,6 @@ def rows(frame):
 
 def feed_rows(job, number):
     """What a file of each feed has, for the definition."""
-    from streaming.result.audit import read_feed
-
     messages, subscriptions = (
         read_feed(job.folder / name / f"{number:03d}.parquet", name)
         for name in ("messages", "subscriptions")

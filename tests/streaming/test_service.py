@@ -1,0 +1,73 @@
+"""When a job divides itself again."""
+
+import pytest
+
+from streaming.result.sink import Batch
+from streaming.service import OVERLOADED_BATCHES, PAUSE_S, LoadWatch
+
+
+def batch(*loads_us):
+    return Batch(0, {}, list(loads_us))
+
+
+class Clock:
+    def __init__(self):
+        self.now_s = 100.0
+
+    def __call__(self):
+        return self.now_s
+
+
+OVERLOADED = batch(10_000, 10_000, 10_000, 60_000)
+ALIKE = batch(20_000, 10_000, 15_000, 20_000)
+
+
+def test_it_is_due_when_one_partition_takes_twice_the_mean_for_long():
+    watch = LoadWatch("location")
+    for _ in range(OVERLOADED_BATCHES - 1):
+        watch.note(OVERLOADED)
+    assert not watch.is_due()
+    watch.note(OVERLOADED)
+    assert watch.is_due()
+
+
+def test_one_batch_between_begins_the_count_again():
+    watch = LoadWatch("prefix")
+    for number in range(3 * OVERLOADED_BATCHES):
+        watch.note(ALIKE if number % OVERLOADED_BATCHES == 0 else OVERLOADED)
+    assert not watch.is_due()
+
+
+@pytest.mark.parametrize("little", [batch(), batch(0, 0, 900), batch(1_000, 8_000)])
+def test_batches_with_little_to_do_say_nothing(little):
+    watch = LoadWatch("keyword")
+    for _ in range(OVERLOADED_BATCHES):
+        watch.note(little)
+        watch.note(OVERLOADED)
+    assert watch.is_due()
+    again = LoadWatch("keyword")
+    for _ in range(5 * OVERLOADED_BATCHES):
+        again.note(little)
+    assert not again.is_due()
+
+
+def test_hashing_has_nothing_to_divide_by():
+    watch = LoadWatch("hashing")
+    for _ in range(2 * OVERLOADED_BATCHES):
+        watch.note(OVERLOADED)
+    assert not watch.is_due()
+
+
+def test_it_is_done_once_an_hour_at_most():
+    clock = Clock()
+    watch = LoadWatch("location", clock)
+    for _ in range(OVERLOADED_BATCHES):
+        watch.note(OVERLOADED)
+    assert watch.is_due()
+    watch.note_rebalanced()
+    for _ in range(OVERLOADED_BATCHES):
+        watch.note(OVERLOADED)
+    clock.now_s += PAUSE_S - 1.0
+    assert not watch.is_due()
+    clock.now_s += 1.0
+    assert watch.is_due()
