@@ -108,8 +108,9 @@ bench-skype: $(STAMP)  ## Measure sliding windows, reduced to minutes (JSON and 
 		--json runs/bench/skype.json --plot runs/bench/skype.png
 
 bench-dskype: $(STAMP)  ## Measure the distributed system, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench dskype --experiment figure-21 --experiment figure-24 \
-		--subscriptions 20000 --window 20000 --messages 40000 --batch 5000 --partitions 4 --budget-s 20 \
+	$(BIN)/nearcast bench dskype $(foreach n,21 22 23 24 25,--experiment figure-$(n)) \
+		--data messages --data texts --data geonames \
+		--subscriptions 10000 --window 10000 --messages 20000 --batch 2500 --partitions 4 --budget-s 8 \
 		--json runs/bench/dskype.json --plot runs/bench/dskype.png
 
 bench-berlinmod: $(STAMP)  ## Measure queries of BerlinMOD against standing ranges, reduced (JSON and picture in runs/bench)

@@ -102,6 +102,8 @@ _LINE = (
     "batch_s_p99",
     "apply_us_per_message",
     "tuples_per_message",
+    "tuples_everywhere_per_message",
+    "cost_max_mean",
     "replication",
     "evaluated_per_message",
     "out_bytes_per_message",

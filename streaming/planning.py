@@ -69,10 +69,7 @@ def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
         return settled(checkpoint, plan, spark)
     keys = keys_of(parameters.partitions, spark)
     draft = Plan("", distribution=None, keys=keys, **chosen)
-    sample = _sample(parameters, draft, spark)
-    if needs_reaches(parameters.mechanism):
-        share = min(1.0, len(sample.messages) / (parameters.window.count or 1))
-        sample = with_reaches(sample, draft.engine_options(), share)
+    sample = sample_of(parameters, draft, spark)
     distribution = MECHANISMS[parameters.mechanism].choose(
         parameters.partitions, sample, parameters.first_level
     )
@@ -157,8 +154,8 @@ def keys_of(partitions: int, spark: SparkSession, above: int = -1) -> tuple[int,
     return tuple(found[one] for one in range(partitions))
 
 
-def _sample(parameters: StreamParameters, plan: Plan, spark: SparkSession) -> Sample:
-    """Return the first rows of what lies in the feeds."""
+def sample_of(parameters: StreamParameters, plan: Plan, spark: SparkSession) -> Sample:
+    """Return the first rows of what lies in the feeds; with reaches, if the mechanism needs them."""
     weigh = weights(plan.idf)
     batches: list[pa.RecordBatch] = []
     for name, where in parameters.feeds:
@@ -171,10 +168,14 @@ def _sample(parameters: StreamParameters, plan: Plan, spark: SparkSession) -> Sa
         batches.append(batch[0])
     messages, subscriptions = batches
     kinds = (TOP_K,) if has_replicas(plan.mechanism) else (TOP_K, BOOLEAN)
-    return Sample(
+    sample = Sample(
         compacted([read_subscriptions(subscriptions, plan.frame, weigh, kinds)[0]]),
         read_messages(messages, plan.frame, weigh)[0],
     )
+    if not needs_reaches(plan.mechanism):
+        return sample
+    share = min(1.0, len(sample.messages) / (plan.window.count or 1))
+    return with_reaches(sample, plan.engine_options(), share)
 
 
 def struct_of(schema: pa.Schema) -> StructType:

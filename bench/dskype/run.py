@@ -53,7 +53,7 @@ def measure(
                 figures |= run.go_at_pace(figures["messages_per_s"] / 2.0, paced_s)
         finally:
             run.close()
-        figures |= run.expected_replication()
+        figures |= run.expected_replication() | run.balance()
         compared, mismatches = run.audit(setting.parameters.audited)
         return {
             **figures,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from bench.dskype.balance import balance_of
 from bench.dskype.experiments import WARM, Shape
 from bench.dskype.feeds import FeedFiles
 from bench.dskype.replication import expected_replication
@@ -23,12 +25,13 @@ from bench.reports import Progress, Row
 from bench.skype.workload import SkypeWorkload
 from feeds.storage import Stored
 from safe_region.frame import Frame
-from streaming.distribution.keywords import Keyword
+from streaming.distribution.keywords import Keyword, loose_prefixes
+from streaming.distribution.words import Vocabulary
 from streaming.job import start
 from streaming.parameters import StreamParameters
 from streaming.partition.window import WindowSize
 from streaming.plan import Plan
-from streaming.planning import planned, read_plan
+from streaming.planning import planned, read_plan, sample_of
 from streaming.result.audit import audit
 from streaming.result.lists import lists
 from streaming.result.manifest import read_batch
@@ -37,6 +40,8 @@ from streaming.tasks.processor import release
 
 _FILLED = 4
 """Files of a batch while windows and buffers are filled."""
+_EDGES = ("matched", "received", "pairs", "feedback")
+"""Counts of rows that go from one partition to another."""
 _SAMPLE = 2_000
 """Subscriptions whose replicas are counted apart."""
 _AHEAD = 3
@@ -208,8 +213,14 @@ class StreamRun:
             _size(self._files.folder / "out" / "changes" / f"batch={one['batch']:08d}")
             for one in measured
         ]
-        # As the paper counts them: what subscription partitions are sent. Windows come beside.
-        tuples = sum(one["matched"] for one in measured) or sum(one["received"] for one in measured)
+        counts = Counter[str]()
+        for one in measured:
+            counts.update({name: one.get(name, 0) for name in _EDGES})
+        # As the paper counts them (Figure 21): what subscription bolts are sent.
+        tuples = counts["matched"] or counts["received"]
+        # And on all edges (Table 1): to whoever distributes, to replicas, to windows; then what replicas
+        # send to owners, and owners to replicas, which the paper does not have.
+        everywhere = published + sum(counts.values())
         plan = self._plan()
         return {
             "messages": published,
@@ -219,6 +230,7 @@ class StreamRun:
             "batch_s_p99": round(float(np.quantile(took_s, 0.99)), 2),
             "apply_us_per_message": round(sum(one["apply_us"] for one in measured) / published, 1),
             "tuples_per_message": round(tuples / published, 2),
+            "tuples_everywhere_per_message": round(everywhere / published, 2),
             "replication": round(measured[-1]["replicas"] / measured[-1]["subscriptions"], 2),
             "evaluated_per_message": round(sum(one["evaluated"] for one in measured) / published, 2),
             "changes_per_message": round(
@@ -228,6 +240,17 @@ class StreamRun:
             **_stage_times(self._stages),
             "checkpoint_mb": round(_size(self._files.folder / "checkpoint") / 1e6, 1),
             "memory_mb": round(_size(self.parameters.memory / plan.run) / 1e6, 1),
+        }
+
+    def balance(self) -> Row:
+        """Return how alike the costs of partitions are, in the sample by which the job was divided."""
+        plan = self._plan()
+        sample = sample_of(self.parameters, plan, self._spark)
+        prefixes = loose_prefixes(Vocabulary.of(sample), sample).tolist()
+        return {
+            "cost_max_mean": round(
+                balance_of(plan.make_distribution(), sample, prefixes).cost_max_mean, 2
+            )
         }
 
     def expected_replication(self) -> Row:

@@ -91,7 +91,7 @@ class Keyword(Replicated):
     def choose(cls, partitions: int, sample: Sample, first_level: int = 0) -> Self:  # noqa: ARG003
         """Divide the keywords of a sample."""
         vocabulary = Vocabulary.of(sample)
-        is_used = _placing(vocabulary, sample) if cls.uses_prefix else None
+        is_used = loose_prefixes(vocabulary, sample) if cls.uses_prefix else None
         return cls(partitions, vocabulary, WordDivision.choose(partitions, vocabulary, sample, is_used))
 
     def look_up(self, high: Ints) -> tuple[Ranks, Ranks]:
@@ -140,7 +140,7 @@ class SpatialFirst(Replicated):
         """Divide places, then keywords."""
         first, second = _levels(partitions, first_level)
         vocabulary, tree = Vocabulary.of(sample), Location.choose(first, sample)
-        is_used = _placing(vocabulary, sample)
+        is_used = loose_prefixes(vocabulary, sample)
         subscriptions = sample.subscriptions
         leaves = tree.owners(subscriptions.x_m, subscriptions.y_m)
         leaf_of_word = np.repeat(leaves, np.diff(subscriptions.offsets))
@@ -194,7 +194,7 @@ class KeywordFirst(Replicated):
         """Divide keywords, then the places of the subscriptions and messages that have them."""
         first, second = _levels(partitions, first_level)
         vocabulary = Vocabulary.of(sample)
-        is_used = _placing(vocabulary, sample)
+        is_used = loose_prefixes(vocabulary, sample)
         division = WordDivision.choose(first, vocabulary, sample, is_used)
         every = np.ones(len(sample.messages.words), dtype=np.bool_)
         wanted = _rows_by_part(vocabulary, division, sample.subscriptions, is_used)
@@ -236,8 +236,8 @@ class KeywordFirst(Replicated):
         return cls(partitions, Vocabulary.decoded(vocabulary), WordDivision(tuple(starts)), trees)
 
 
-def _placing(vocabulary: Vocabulary, sample: Sample) -> Flags:
-    """Return which keywords of a sample's subscriptions are in their loose prefixes."""
+def loose_prefixes(vocabulary: Vocabulary, sample: Sample) -> Flags:
+    """Return which keywords of a sample's subscriptions are in their loose prefixes (Definition 12)."""
     block = sample.subscriptions
     if sample.reach_m is None:
         return np.ones(len(block.words), dtype=np.bool_)

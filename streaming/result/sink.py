@@ -46,6 +46,7 @@ _OWN = frozenset(
         "feedback",
         "feedback_blocks",
         "left",
+        "pairs",
         "matched",
         "received",
         "refused",

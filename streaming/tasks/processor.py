@@ -207,11 +207,14 @@ def _gauges(partition: int, state: _State, blocks: Iterable[tuple[str, bytes]]) 
     """Return how many subscriptions and replicas there are, and messages that replicas have matched."""
     found = [FoundBlock.unpack(block) for kind, block in blocks if kind == FOUND]
     count = state.partition.subscription_count
+    if state.placer is None:
+        return {"subscriptions": count, "replicas": count}
     return {
         "subscriptions": count,
-        "replicas": count if state.placer is None else state.placer.replica_count,
-        # Replicas tell every owner: one of them counts.
-        "matched": sum(one.received for one in found) if partition == 0 else 0,
+        "replicas": state.placer.replica_count,
+        # Replicas send every owner how many they had: one of them counts.
+        "matched": sum(block.received for block in found) if partition == 0 else 0,
+        "pairs": sum(len(block.found.object_id) for block in found),
     }
 
 
