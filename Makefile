@@ -29,6 +29,10 @@ DAMAGES ?= 2000
 SINCE ?=
 INPUTS ?= 1350000
 JOBS ?= 4
+DATA ?= messages
+MECHANISM ?=
+FAULT ?=
+CLUSTER_TIMES ?= 2
 TIMES ?= $(or $(NEARCAST_TEST_TIMES),1)
 
 KERNEL_TESTS ?= tests/index tests/safe_region tests/engine tests/simulator/test_graph.py \
@@ -107,9 +111,9 @@ bench-skype: $(STAMP)  ## Measure sliding windows, reduced to minutes (JSON and 
 		--subscriptions 10000 --window 10000 --messages 2000 --budget-s 5 \
 		--json runs/bench/skype.json --plot runs/bench/skype.png
 
-bench-dskype: $(STAMP)  ## Measure the distributed system, reduced to minutes (JSON and pictures in runs/bench)
+bench-dskype: $(STAMP)  ## Measure the distributed system, reduced (JSON and pictures in runs/bench; DATA="messages texts geonames")
 	$(BIN)/nearcast bench dskype $(foreach n,21 22 23 24 25,--experiment figure-$(n)) \
-		--data messages --data texts --data geonames \
+		$(foreach d,$(DATA),--data $(d)) \
 		--subscriptions 10000 --window 10000 --messages 20000 --batch 2500 --partitions 4 --budget-s 8 \
 		--json runs/bench/dskype.json --plot runs/bench/dskype.png
 
@@ -145,6 +149,10 @@ soak: $(STAMP)  ## Half an hour of mixed load; fails if the server's memory grow
 chaos: $(STAMP)  ## Strike real servers with faults, audit after each, half an hour (KILLS=100 OTHERS=20 DEVICES=200)
 	$(BIN)/python -m tests.chaos --kills $(KILLS) --others $(OTHERS) --devices $(DEVICES) --seed $(SEED) \
 		--json runs/chaos.json
+
+test-cluster: $(STAMP)  ## Run stream jobs on three hosts, which are namespaces of this machine; root (MECHANISM=name FAULT=name CLUSTER_TIMES=2)
+	$(BIN)/python -m tests.cluster $(foreach m,$(MECHANISM),--mechanism $(m)) $(if $(FAULT),--fault "$(FAULT)") \
+		--times $(CLUSTER_TIMES) --json runs/cluster.json
 
 damages: $(STAMP)  ## Damage a store's files in all ways that know the format, some minutes (DAMAGES=2000 SEED=1)
 	mkdir -p runs
