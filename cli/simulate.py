@@ -14,6 +14,7 @@ from cli.simulation.check import check
 from cli.simulation.describe import describe
 from cli.simulation.export import export
 from cli.simulation.traces import traces
+from cli.spark_options import SparkChoice, spark_options
 
 
 @click.group(
@@ -44,7 +45,7 @@ from cli.simulation.traces import traces
     metavar="redis://host:port/database/feed",
     help="Append the two feeds in Redis besides, as feed.messages and feed.subscriptions.",
 )
-@click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
+@spark_options("local[*]")
 @click.pass_context
 def simulate(
     context: click.Context,
@@ -54,7 +55,7 @@ def simulate(
     stream: bool,
     stream_slice_s: int,
     stream_to: str | None,
-    master: str,
+    spark: SparkChoice,
     **parameters: Any,  # noqa: ANN401
 ) -> None:
     """Make a workload: roads, places, trajectories, objects, subscriptions.
@@ -68,21 +69,29 @@ def simulate(
         return
     if out is None:
         raise click.MissingParameter(param_type="option", param_hint="--out")
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    from feeds.cluster import ClusterError  # noqa: PLC0415
     from feeds.redis import AddressError, RedisAddress  # noqa: PLC0415
     from feeds.redis.streams import RedisError  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError, SimulationParameters  # noqa: PLC0415
     from simulator.simulation import simulate as run  # noqa: PLC0415
-    from simulator.workload.feeds import append_feeds  # noqa: PLC0415
 
     with refused(ParameterError, AddressError):
         target = RedisAddress.parse(stream_to) if stream_to else None
         chosen = SimulationParameters(**given(parameters))
-    with reported(MapError, RedisError, OSError), bars() as report:
-        slice_s = stream_slice_s if stream or target else 0
-        simulation = run(chosen, out, report, master=master, feed_slice_s=slice_s)
-        if target is not None:
-            append_feeds(out, target, report)
+    expected = MapError, RedisError, PySparkException, ClusterError, OSError
+    with reported(*expected), bars() as report:
+        simulation = run(
+            chosen,
+            out,
+            report,
+            master=spark.master,
+            settings=spark.settings,
+            feed_slice_s=stream_slice_s if stream or target else 0,
+            append_to=target,
+        )
     show_texts(simulation.world.texts)
     tables = {"roads": "roads", "trajectories": "positions"}
     tables |= {name: name for name in ("objects", "subscriptions")}

@@ -23,7 +23,7 @@ from simulator.parameters.movement import MovementParameters
 from simulator.parameters.workload import WorkloadParameters
 from simulator.spark_progress import followed
 from simulator.stages import Stages
-from simulator.tables import read_table, write_slices, write_sorted, write_table
+from simulator.tables import FILE_ROWS, read_table, write_slices, write_sorted, write_table
 from simulator.terrain import Terrain
 from simulator.workload.feeds import FEEDS_FOLDER, write_feeds
 from simulator.workload.objects import (
@@ -94,20 +94,19 @@ class Run:
         key = self._key(MovementParameters, "roads", "places", "restrictions")
         rows = parameters.devices * parameters.tick_count
         numbers = self._numbers(parameters.devices, -(-rows // _TASK_ROWS))
-        self._sorted("devices", key, lambda: devices(numbers, parameters))
+        self._sorted("devices", key, lambda: devices(numbers, parameters), parameters.devices)
 
         streets = cache(lambda: Streets.of(self._terrain, parameters))
         if parameters.load_slot_s:
             with followed(self._spark, self._report, "loads", parameters.devices):
                 self._sorted("loads", key, lambda: loads(numbers, streets(), parameters))
 
-        def write(folder: Path) -> int | None:
+        def write(folder: Path) -> int:
             found = streets()
             if parameters.load_slot_s:
                 found = found.loaded(parameters, read_table(self._out_dir, "loads"))
             moved = trajectories(numbers, found, parameters)
-            write_slices(moved, parameters.ticks_of_slice, folder)
-            return None
+            return write_slices(moved, parameters.ticks_of_slice, folder)
 
         with followed(self._spark, self._report, "trajectories", rows):
             self._stages.run("trajectories", key, write)
@@ -122,7 +121,7 @@ class Run:
         key = self._key(WorkloadParameters, *tables) | of_run | {"area": terrain.area._asdict()}
 
         def published() -> DataFrame:
-            keys = self._numbers(object_count(parameters))
+            keys = self._numbers(object_count(parameters), object_count(parameters) // FILE_ROWS)
             if source == "synthetic":
                 return synthetic_objects(keys, self._frame, parameters)
             if terrain.texts is None or source == "places":
@@ -132,14 +131,16 @@ class Run:
             count = terrain.texts.table.num_rows
             return objects_of_texts(text_frame, count, keys, self._frame, parameters)
 
-        self._sorted("objects", key, published)
+        self._sorted("objects", key, published, object_count(parameters))
         self._report("workload", 1, 3)
-        wanted = self._numbers(parameters.devices * parameters.subscriptions_per_device)
+        wanted_count = parameters.devices * parameters.subscriptions_per_device
+        wanted = self._numbers(wanted_count, wanted_count // FILE_ROWS)
         of_all = key | {"devices": parameters.devices}
         self._sorted(
             "subscriptions",
             of_all,
             lambda: subscriptions(self._read("objects"), wanted, self._frame, parameters),
+            wanted_count,
         )
         self._report("workload", 2, 3)
         self._sorted("idf", key, lambda: keyword_counts(self._read("objects")))
@@ -168,10 +169,13 @@ class Run:
             "tables": {name: self._stages.done[name].key for name in tables},
         }
 
-    def _sorted(self, name: str, key: dict[str, Any], make: Callable[[], DataFrame]) -> None:
-        def write(folder: Path) -> int | None:
-            write_sorted(make(), name, folder)
-            return None
+    def _sorted(
+        self, name: str, key: dict[str, Any], make: Callable[[], DataFrame], rows: int = 0
+    ) -> None:
+        """Make a sorted table, of about so many rows."""
+
+        def write(folder: Path) -> int:
+            return write_sorted(make(), name, folder, rows)
 
         self._stages.run(name, key, write)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
@@ -19,18 +19,24 @@ _SETTINGS = {
 
 
 @contextmanager
-def simulator_session(master: str = LOCAL) -> Iterator[SparkSession]:
+def simulator_session(
+    master: str = LOCAL, settings: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
     """Start a session that writes and reads tables of simulations, and stop it at the end.
 
     Parameters
     ----------
     master
         Spark's master URL.
+    settings
+        Of Spark, in place of the usual ones or beside them.
 
     Raises
     ------
     JavaNotFoundError
         If there is no Java runtime.
+    ClusterError
+        If a cluster does not do its part.
     """
-    with spark_session(master, _SETTINGS) as session:
+    with spark_session(master, {**_SETTINGS, **(settings or {})}) as session:
         yield session

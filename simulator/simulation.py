@@ -8,7 +8,7 @@ table when it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from feeds.redis import RedisAddress
 from safe_region.idf import IdfTable
 from simulator import schemas
 from simulator.city import generate_city
@@ -28,7 +29,7 @@ from simulator.session import LOCAL, simulator_session
 from simulator.stages import Stages, row_count
 from simulator.tables import check_table, read_table
 from simulator.terrain import Terrain
-from simulator.workload.feeds import FEEDS_FOLDER
+from simulator.workload.feeds import FEEDS_FOLDER, append_feeds
 from simulator.world import VERSION, WORLD_FILE, World, read_world, write_world
 
 __all__ = ["VERSION", "Simulation", "SimulationError", "World", "load", "simulate"]
@@ -103,8 +104,10 @@ def simulate(
     *,
     spark: SparkSession | None = None,
     master: str = LOCAL,
+    settings: Mapping[str, str] | None = None,
     partitions: int | None = None,
     feed_slice_s: int = 0,
+    append_to: RedisAddress | None = None,
 ) -> Simulation:
     """Make a simulation and write it to a folder.
 
@@ -121,18 +124,22 @@ def simulate(
         A session to use; by default one is started and stopped.
     master
         Where that one runs, Spark's master URL.
+    settings
+        Of that one.
     partitions
         Into how many tasks the work is divided; no influence on the result.
     feed_slice_s
         Whether the feeds are written besides (`simulator.workload.feeds`), and how many seconds
         a file has; 0 for not.
+    append_to
+        Where the feeds are appended as well, in Redis.
 
     Raises
     ------
     MapError
         If the map cannot be used; nothing has been written or removed then.
-    JavaNotFoundError
-        If Spark has to be started and there is no Java.
+    JavaNotFoundError, ClusterError
+        If Spark has to be started and there is no Java, or a cluster does not do its part.
     StageError
         If a table cannot be written; those before it are kept, and `world.json` is not there.
     """
@@ -143,13 +150,15 @@ def simulate(
     with ExitStack() as stack:
         write_terrain(stages, terrain)
         report("spark", 0, 1)
-        session = spark or stack.enter_context(simulator_session(master))
+        session = spark or stack.enter_context(simulator_session(master, settings))
         report("spark", 1, 1)
         run = Run(session, terrain, parameters, partitions, out_dir, stages, report)
         run.movement()
         run.workload()
         if feed_slice_s:
             run.feeds(feed_slice_s)
+        if append_to is not None:
+            append_feeds(out_dir, session, append_to, report)
     others = {*schemas.TABLES, *schemas.MORE_TABLES, *schemas.TRACE_TABLES, FEEDS_FOLDER}
     for name in others - stages.done.keys():
         stages.remove(name)

@@ -28,7 +28,7 @@ _CAUSED = "Caused by: "
 STAGES_FOLDER = "stages"
 
 Make = Callable[[Path], int | None]
-"""Writes a table into a folder that is not there yet; returns its rows, or None to have them counted."""
+"""Writes a table into a folder that is not there yet; returns how many rows were written, if it knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,7 @@ class Stages:
         self.remove(name)
         began_s = time.monotonic()
         try:
-            rows = make(folder)
-            rows = row_count(folder) if rows is None else rows
+            rows = _seen(folder, make(folder))
             seconds = round(time.monotonic() - began_s, 3)
             mark = Mark(key, rows, *_content(folder), seconds)
             self._write(name, mark)
@@ -121,6 +120,16 @@ class Stages:
         draft = self._marks / f"{name}.json.new"
         draft.write_text(json.dumps(asdict(mark), indent=2) + "\n")
         draft.replace(self._marks / f"{name}.json")
+
+
+def _seen(folder: Path, written: int | None) -> int:
+    """Return how many rows there are, which must be those that were written, where that is known."""
+    found = row_count(folder)
+    if written not in {None, found}:
+        raise StageError(
+            f"{folder}: {written} rows were written and {found} are there: all hosts must see this folder"
+        )
+    return found
 
 
 def _reason(error: Exception) -> str:

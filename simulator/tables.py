@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
 
 from simulator import schemas
@@ -25,6 +25,8 @@ SORT_KEYS = {
 }
 """In which order the rows of each table are, or are brought when they are read."""
 
+FILE_ROWS = 1_000_000
+"""About what a file of a sorted table has."""
 SLICE_FILES_MAX = 256
 """Slices that a task writes at a time; with more of them Spark sorts the rest of its rows by slice."""
 
@@ -42,20 +44,50 @@ def write_table(table: pa.Table, folder: Path) -> None:
     pq.write_table(table, folder / "part-00000.parquet")
 
 
-def write_sorted(frame: DataFrame, name: str, folder: Path) -> None:
-    """Write one sorted file. One partition needs no sampling, which would compute it all twice."""
-    frame.repartition(1).sortWithinPartitions(*SORT_KEYS[name]).write.parquet(str(folder))
+def write_sorted(frame: DataFrame, name: str, folder: Path, rows: int = 0) -> int:
+    """Write sorted files, one behind the other in order; return how many rows tasks have written.
+
+    Parameters
+    ----------
+    frame
+        The rows, in any order.
+    name
+        Of the table.
+    folder
+        Where to.
+    rows
+        About how many there are: a file has `FILE_ROWS` or so. One file needs no sampling, which would
+        compute it all twice.
+    """
+    files = max(1, rows // FILE_ROWS)
+    keys = SORT_KEYS[name]
+    parts = frame.repartition(1) if files == 1 else frame.repartitionByRange(files, *keys)
+    return _written(parts.sortWithinPartitions(*keys), folder)
 
 
-def write_slices(frame: DataFrame, slice_ticks: int, folder: Path) -> None:
-    """Write trajectories into folders by time, in whatever order rows come: nothing is sorted."""
+def write_slices(frame: DataFrame, slice_ticks: int, folder: Path) -> int:
+    """Write trajectories into folders by time, in whatever order rows come: nothing is sorted.
+
+    Returns
+    -------
+    int
+        How many rows tasks have written.
+    """
     settings = frame.sparkSession.conf
     settings.set(_WRITERS, SLICE_FILES_MAX)
     try:
         number = F.lpad(F.floor(F.col("tick") / F.lit(slice_ticks)).cast("string"), 5, "0")
-        frame.withColumn("slice", number).write.partitionBy("slice").parquet(str(folder))
+        return _written(frame.withColumn("slice", number), folder, "slice")
     finally:
         settings.unset(_WRITERS)
+
+
+def _written(frame: DataFrame, folder: Path, *columns: str) -> int:
+    """Write a table, in folders by some columns; return how many rows tasks have counted meanwhile."""
+    counted = Observation()
+    observed = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
+    observed.write.partitionBy(*columns).parquet(str(folder))
+    return int(counted.get["rows"])
 
 
 def check_table(root: Path, name: str) -> None:

@@ -8,12 +8,13 @@ import click
 
 from cli.failures import reported
 from cli.progress import bars
+from cli.spark_options import SparkChoice, spark_options
 
 
 @click.command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
-def check(folder: Path, master: str) -> None:
+@spark_options("local[*]")
+def check(folder: Path, spark: SparkChoice) -> None:
     """Check that a simulation is what it says. Exits with status 1 if it is not.
 
     Every position lies on its road, nobody is faster than road, class and device allow, ticks have no
@@ -26,8 +27,8 @@ def check(folder: Path, master: str) -> None:
 
     with reported(SimulationError, JavaNotFoundError, OSError):
         simulation = load(folder)
-        with bars() as report, simulator_session(master) as spark:
-            found = run(simulation, spark, report)
+        with bars() as report, simulator_session(*spark) as session:
+            found = run(simulation, session, report)
     width = max(len(one.rule) for one in found)
     click.echo(f"{'rule':<{width}}  {'checked':>13}  {'violations':>10}")
     for one in found:

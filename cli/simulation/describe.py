@@ -9,6 +9,7 @@ import click
 
 from cli.failures import reported
 from cli.progress import bars
+from cli.spark_options import SparkChoice, spark_options
 
 if TYPE_CHECKING:
     from simulator.simulation import Simulation
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     help="Another simulation, of real traces say, whose speeds and trips are drawn over these.",
 )
-@click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
-def describe(folder: Path, plots: Path | None, beside: Path | None, master: str) -> None:
+@spark_options("local[*]")
+def describe(folder: Path, plots: Path | None, beside: Path | None, spark: SparkChoice) -> None:
     """Say what a simulation amounts to: counts, speeds, lengths; and draw it."""
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
     from simulator.session import simulator_session  # noqa: PLC0415
@@ -39,10 +40,10 @@ def describe(folder: Path, plots: Path | None, beside: Path | None, master: str)
     with reported(SimulationError, JavaNotFoundError, OSError):
         simulations = [load(one) for one in (folder, beside) if one is not None]
         found = []
-        with bars() as report, simulator_session(master) as spark:
+        with bars() as report, simulator_session(*spark) as session:
             for number, one in enumerate(simulations):
                 report("figures", number, len(simulations))
-                found.append((one, figures(one, spark)))
+                found.append((one, figures(one, session)))
             report("figures", len(simulations), len(simulations))
             drawn = draw_plots(*found[0], plots or folder, *found[1:])
     for one, told in found:

@@ -8,6 +8,7 @@ import click
 
 from cli.failures import reported
 from cli.progress import bars
+from cli.spark_options import SparkChoice, spark_options
 
 _TABLES = ("roads", "places", "trajectories", "objects")
 _FORMATS = ("geojson", "geoparquet")
@@ -32,8 +33,10 @@ _FORMATS = ("geojson", "geoparquet")
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the files, which are named after their tables.  [default: FOLDER/export]",
 )
-@click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
-def export(folder: Path, tables: tuple[str, ...], kind: str, out: Path | None, master: str) -> None:
+@spark_options("local[*]")
+def export(
+    folder: Path, tables: tuple[str, ...], kind: str, out: Path | None, spark: SparkChoice
+) -> None:
     """Export tables of a simulation for programs that draw maps: GeoJSON or GeoParquet 1.1.
 
     In degrees of WGS84. Maps on a plane lie about 0 degrees of longitude and latitude.
@@ -47,10 +50,10 @@ def export(folder: Path, tables: tuple[str, ...], kind: str, out: Path | None, m
     with reported(SimulationError, JavaNotFoundError, OSError), bars() as report:
         world = load(folder).world
         report("spark", 0, 1)
-        with simulator_session(master) as spark:
+        with simulator_session(*spark) as session:
             report("spark", 1, 1)
             for number, table in enumerate(dict.fromkeys(tables)):
                 path = (out or folder / "export") / f"{table}{Format(kind).ending}"
-                count = write_features(features(spark, folder, world, table), Format(kind), path)
+                count = write_features(features(session, folder, world, table), Format(kind), path)
                 report("export", number + 1, len(tables))
                 click.echo(f"{path}: {count} features")

@@ -10,6 +10,7 @@ import click
 from cli.failures import refused, reported
 from cli.parameter_options import ParameterCommand, given
 from cli.progress import bars
+from cli.spark_options import SparkChoice, spark_options
 
 if TYPE_CHECKING:
     from simulator.parameters.traces import TraceParameters
@@ -39,8 +40,13 @@ def _model() -> type[TraceParameters]:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the tables; what is there is replaced.  [default: runs/ and the first file's name]",
 )
-@click.option("--master", default="local[*]", show_default=True, help="Where Spark runs.")
-def traces(files: tuple[Path, ...], out: Path | None, master: str, **parameters: Any) -> None:  # noqa: ANN401
+@spark_options("local[*]")
+def traces(
+    files: tuple[Path, ...],
+    out: Path | None,
+    spark: SparkChoice,
+    **parameters: Any,  # noqa: ANN401
+) -> None:
     """Make a simulation from real traces: GPX, CSV or Parquet files.
 
     Points are cleaned and cut where nothing is heard for a while; what is left becomes positions at a
@@ -62,7 +68,9 @@ def traces(files: tuple[Path, ...], out: Path | None, master: str, **parameters:
         for line in unused_columns(files, chosen):
             click.echo(f"warning: {line}", err=True)
         with bars() as report:
-            found = simulate_traces(files, chosen, folder, report, master=master)
+            found = simulate_traces(
+                files, chosen, folder, report, master=spark.master, settings=spark.settings
+            )
     for line in told(found):
         click.echo(line)
     if (warning := dropped(found)) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -37,6 +37,7 @@ def simulate_traces(
     spark: SparkSession | None = None,
     partitions: int | None = None,
     master: str = LOCAL,
+    settings: Mapping[str, str] | None = None,
 ) -> TraceReport:
     """Make a simulation from files of traces and write it to a folder.
 
@@ -56,6 +57,8 @@ def simulate_traces(
         Into how many tasks the work is divided; no influence on the result.
     master
         Where Spark runs if no session is given.
+    settings
+        Of that session.
 
     Raises
     ------
@@ -74,7 +77,7 @@ def simulate_traces(
     terrain = None if parameters.map_file is None else _map(parameters.map_file, parameters, report)
     with ExitStack() as stack:
         report("spark", 0, 1)
-        session = spark or stack.enter_context(simulator_session(master))
+        session = spark or stack.enter_context(simulator_session(master, settings))
         report("spark", 1, 1)
         stack.enter_context(_utc(session))
         stack.enter_context(_named(paths))

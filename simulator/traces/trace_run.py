@@ -275,19 +275,19 @@ class TraceRun:
         # Where a trace leaves the road it may be a little faster than its points.
         limit = F.lit(None if is_matched else parameters.speed_mps_max).cast("double")
 
-        def write_devices(folder: Path) -> None:
+        def write_devices(folder: Path) -> int:
             columns = (
                 "device_id",
                 F.lit(DEVICE_CLASS).alias("device_class"),
                 limit.alias("speed_mps_max"),
             )
-            write_sorted(pieces.select(*columns), "devices", folder)
+            return write_sorted(pieces.select(*columns), "devices", folder)
 
-        def write(folder: Path) -> None:
+        def write(folder: Path) -> int:
             frame = Frame.of(world.area)
             matcher = _matcher(terrain, frame, parameters) if is_matched else None
             found = sampled(points, pieces, frame, world.period_ms, matcher, self._tasks)
-            write_slices(found, world.slice_ticks, folder)
+            return write_slices(found, world.slice_ticks, folder)
 
         stages.run("devices", key, write_devices)
         self._report("trajectories", 0, 1)

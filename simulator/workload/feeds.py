@@ -9,21 +9,24 @@ place. Windows are the reader's.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from feeds.redis import RedisAddress
+from feeds.redis.address import Credentials
 from feeds.redis.streams import Streams
 from feeds.schemas import FEEDS, KEYS, MESSAGES, PUBLISH, RETRACT, SUBSCRIBE, SUBSCRIPTIONS
 from simulator import schemas
 from simulator.workload.subscriptions import TOP_K
 
 FEEDS_FOLDER = "feeds"
+_STREAM = "stream"
 _IDS_PER_DEVICE = 64
 """A device has no more subscriptions."""
 
@@ -61,25 +64,47 @@ def write_feeds(folder: Path, start_ms: int, spark: SparkSession, slice_s: int) 
     return _write(_messages(table("objects"), started).withColumn("slice", number), target / "messages")
 
 
-def append_feeds(folder: Path, target: RedisAddress, report: Callable[[str, int, int], None]) -> None:
+def append_feeds(
+    folder: Path, spark: SparkSession, target: RedisAddress, report: Callable[[str, int, int], None]
+) -> None:
     """Append the feeds of a simulation to feeds in Redis, named after the target: subscriptions first.
+
+    A task has all of a stream, and appends it in order of time. One that is repeated appends again what
+    it had: whoever reads feeds takes an object, and a subscription, once.
 
     Raises
     ------
-    RedisError
+    PySparkException
         If the server does not answer.
     """
-    paths = [
-        (name, path)
-        for name in ("subscriptions", "messages")
-        for path in sorted((folder / FEEDS_FOLDER / name).glob("*.parquet"))
-    ]
-    for number, (name, path) in enumerate(paths):
+    for number, name in enumerate(("subscriptions", "messages")):
+        report("feeds to Redis", number, 2)
         address = replace(target, feed=f"{target.feed}.{name}")
-        streams = Streams(address, FEEDS[name], KEYS[name])
-        streams.append(pq.read_table(path, schema=FEEDS[name]))
+        schema = from_arrow_schema(FEEDS[name])
+        rows = spark.read.schema(schema).parquet(str(folder / FEEDS_FOLDER / name))
+        stream = F.pmod(F.col(KEYS[name]), F.lit(address.streams))
+        parts = rows.withColumn(_STREAM, stream).repartition(address.streams, _STREAM)
+        ordered = parts.sortWithinPartitions(_STREAM, "time_ms").drop(_STREAM)
+        ordered.mapInArrow(_appender(address, name), "rows long").agg(F.sum("rows")).collect()
+    report("feeds to Redis", 2, 2)
+
+
+def _appender(
+    address: RedisAddress, name: str
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what a task does with its rows."""
+    credentials = Credentials.of_environment()  # the driver's, for tasks
+
+    def append(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        streams = Streams(address, FEEDS[name], KEYS[name], credentials=credentials)
+        count = 0
+        for batch in batches:
+            streams.append(pa.Table.from_batches([batch]).cast(FEEDS[name]))
+            count += len(batch)
         streams.close()
-        report("feeds to Redis", number + 1, len(paths))
+        yield pa.record_batch([pa.array([count], pa.int64())], names=["rows"])
+
+    return append
 
 
 def _messages(objects: DataFrame, start_ms: Column) -> DataFrame:

@@ -162,7 +162,7 @@ def test_a_turn_that_is_not_allowed_is_found(folder, simulation, spark):
 def test_the_command_says_what_is_broken(folder, monkeypatch, spark):
     from contextlib import nullcontext  # noqa: PLC0415
 
-    monkeypatch.setattr("simulator.session.simulator_session", lambda _master: nullcontext(spark))
+    monkeypatch.setattr("simulator.session.simulator_session", lambda *_: nullcontext(spark))
     rewritten(folder, "places", lambda t: put(t, "lon", [0], lambda _: 0.0))
     result = CliRunner().invoke(app, ["simulate", "check", str(folder)])
     assert result.exit_code == 1

@@ -200,3 +200,18 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing_that_looks_complete(tmp
     assert not (tmp_path / "trajectories").exists()
     for name in stages:
         json.loads((tmp_path / "stages" / f"{name}.json").read_text())
+
+
+def test_what_was_written_where_nobody_else_sees_it_is_no_table(tmp_path):
+    """As on a cluster whose hosts have folders of one name and not the same."""
+    stages = Stages(tmp_path)
+
+    def write(folder):
+        folder.mkdir()
+        pq.write_table(pa.table({"x": [1, 2]}), folder / "part-00000.parquet")
+        return 3
+
+    with pytest.raises(StageError, match="3 rows were written and 2 are there: all hosts must see"):
+        stages.run("things", {}, write)
+    assert read_mark(tmp_path, "things") is None
+    assert not (tmp_path / "things").exists()

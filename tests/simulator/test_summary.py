@@ -80,7 +80,7 @@ def test_a_trip_ends_where_somebody_stands(simulation):
 
 
 def test_the_command_describes_and_draws(simulation, spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.session.simulator_session", lambda _master: nullcontext(spark))
+    monkeypatch.setattr("simulator.session.simulator_session", lambda *_: nullcontext(spark))
     copy = shutil.copytree(simulation.path, tmp_path / "traces")
     flags = ["--plots", str(tmp_path / "plots"), "--beside", str(copy)]
     result = CliRunner().invoke(app, ["simulate", "describe", str(simulation.path), *flags])

@@ -46,9 +46,7 @@ def test_parameters_outside_of_their_limits(tmp_path, arguments, message):
 
 
 def test_what_is_no_file_of_traces_is_said_before_spark_starts(monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        "simulator.traces.run.simulator_session", lambda _master: pytest.fail("it starts")
-    )
+    monkeypatch.setattr("simulator.traces.run.simulator_session", lambda *_: pytest.fail("it starts"))
     odd = tmp_path / "points.xls"
     odd.write_text("x")
     for path, message in (
@@ -86,7 +84,7 @@ def write_parquet(path, names, rows):
 @pytest.fixture
 def shared(monkeypatch, spark):
     """Let commands use the session of the tests."""
-    monkeypatch.setattr("simulator.traces.run.simulator_session", lambda _master: nullcontext(spark))
+    monkeypatch.setattr("simulator.traces.run.simulator_session", lambda *_: nullcontext(spark))
 
 
 @pytest.mark.usefixtures("shared")
