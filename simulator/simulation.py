@@ -17,6 +17,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from feeds.cluster import is_local
+from feeds.hosts.preflight import check_hosts
 from feeds.redis import RedisAddress
 from safe_region.idf import IdfTable
 from simulator import schemas
@@ -151,6 +153,8 @@ def simulate(
         write_terrain(stages, terrain)
         report("spark", 0, 1)
         session = spark or stack.enter_context(simulator_session(master, settings))
+        if not is_local(str(session.sparkContext.master)):
+            check_hosts(session, written=[out_dir.absolute()])
         report("spark", 1, 1)
         run = Run(session, terrain, parameters, partitions, out_dir, stages, report)
         run.movement()

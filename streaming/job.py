@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 
 from feeds.cluster import is_local
+from feeds.hosts.preflight import check_hosts
 from feeds.redis import RedisAddress
 from feeds.redis.source import RedisSource
 from feeds.schemas import FEEDS, SOURCE
@@ -30,12 +31,12 @@ from streaming.distribution import has_replicas
 from streaming.feedback.exchange import Exchange
 from streaming.parameters import StreamParameters
 from streaming.planning import planned, struct_of
-from streaming.preflight import check_hosts, compile_on_hosts
+from streaming.result.manifest import feedback_files
 from streaming.result.sink import Batch, Sink
 from streaming.tasks.processor import ANSWERS_DDL, PartitionProcessor
 from streaming.tasks.replicating import ReplicaProcessor
 from streaming.tasks.routing import ROUTED_DDL, messages_router, subscriptions_router
-from streaming.warmup import ready_kernels
+from streaming.warmup import compile_on_hosts, ready_kernels
 
 _SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -90,7 +91,8 @@ def start(
     is_cluster = not is_local(str(spark.sparkContext.master))
     if is_cluster:
         read = [where for _, where in parameters.feeds if not isinstance(where, RedisAddress)]
-        check_hosts(spark, parameters.memory, read, [parameters.out, parameters.checkpoint])
+        written = [parameters.out, parameters.checkpoint]
+        check_hosts(spark, read=read, written=written, memory=parameters.memory)
     plan = planned(parameters, spark)
     ready_kernels(plan, on_compiling)
     if is_cluster:
@@ -101,7 +103,7 @@ def start(
     if has_replicas(plan.mechanism):
         notice = Path(mkdtemp(prefix="nearcast-")) / "feedback.json"
         exchange = Exchange(checkpoint / "feedback", notice, plan.keys)
-        exchange.resume(out)
+        exchange.resume(feedback_files(out))
         messages = (
             messages.unionByName(exchange.stream(spark))
             .groupBy("key")

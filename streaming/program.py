@@ -1,14 +1,12 @@
-"""Which program this is: what hosts of a job must have alike."""
+"""Which program this is, as far as indexes that lie in memory are concerned."""
 
 from __future__ import annotations
 
 import hashlib
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 _PACKAGES = ("engine", "index", "safe_region", "streaming")
-_LIBRARIES = ("pyspark", "numpy", "numba", "pyarrow")
 
 
 @cache
@@ -20,8 +18,3 @@ def program_digest() -> str:
         for path in sorted((root / package).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def library_versions() -> dict[str, str]:
-    """Return the versions of libraries that must be the same on all hosts."""
-    return {name: version(name) for name in _LIBRARIES}

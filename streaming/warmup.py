@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
+from feeds.hosts.slots import on_all_slots
 from feeds.schemas import BOOLEAN, MESSAGES, PUBLISH, RETRACT, SUBSCRIBE, SUBSCRIPTIONS, TOP_K
 from safe_region.jit.ahead import Report, compile_ahead
 from streaming.arrays.blocks import Messages, Subscriptions
@@ -26,6 +29,15 @@ _MESSAGES = 12
 def ready_kernels(plan: Plan, report: Report) -> int:
     """Have all kernels on disk that the job needs; return how many there were not."""
     return compile_ahead(lambda: _run(plan), report)
+
+
+def compile_on_hosts(spark: SparkSession, plan: Plan) -> None:
+    """Have all kernels compiled on each host: by one of its workers, while the others wait for it."""
+
+    def compiled(_: Iterable[Any]) -> Iterator[int]:
+        yield ready_kernels(plan, lambda _done, _total: None)
+
+    on_all_slots(spark, compiled, None)
 
 
 def _run(plan: Plan) -> None:

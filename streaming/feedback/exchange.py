@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,7 +11,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from feeds.storage import Stored
 from streaming.feedback.notice import Notice
 from streaming.feedback.source import FeedbackSource
-from streaming.result.manifest import complete_batches, read_batch
 
 _KEPT = 2
 """Batches whose feedback is kept: the one that is being read may be repeated."""
@@ -35,10 +34,9 @@ class Exchange:
         self._notice, self._path = Notice(notice), notice
         self._files: dict[int, list[str]] = {}
 
-    def resume(self, out: Stored) -> None:
-        """Begin with what the manifests of the last batches name."""
-        last = complete_batches(out)[-_KEPT:]
-        self._files = {number: read_batch(out, number)["feedback_files"] for number in last}
+    def resume(self, files: Mapping[int, list[str]]) -> None:
+        """Begin with what the manifests of the last batches name, by batch."""
+        self._files = dict(sorted(files.items())[-_KEPT:])
         self._notice.write(self._files)
 
     def stream(self, spark: SparkSession) -> DataFrame:

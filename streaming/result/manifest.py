@@ -57,3 +57,8 @@ def batches(out: Stored) -> list[int]:
     if not found:
         raise ResultError(f"{out} has no complete batch of a job")
     return found
+
+
+def feedback_files(out: Stored) -> dict[int, list[str]]:
+    """Return the files of feedback that the last two manifests name, by batch."""
+    return {number: read_batch(out, number)["feedback_files"] for number in complete_batches(out)[-2:]}

@@ -23,6 +23,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from engine.contracts import STANDING, handle_of
+from feeds.hosts.slots import on_all_slots
 from index.tables.growth import rooms_of
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.arrays.changes import to_bytes
@@ -32,7 +33,6 @@ from streaming.partition.candidates import Candidates, MakeCandidateIndex
 from streaming.partition.partition import Partition
 from streaming.partition.placing import Placer
 from streaming.plan import Plan
-from streaming.slots import on_all_slots
 from streaming.tasks.log import Head, Log, LoggedMessages
 from streaming.tasks.moved import begun
 from streaming.tasks.replicating import FoundBlock

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.host_probe import Probe
-from streaming.program import library_versions, program_digest
+from feeds.hosts.probe import Probe
+from feeds.hosts.program import library_versions, source_digest
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def probe(tmp_path):
     mark.write_text("text")
     return Probe(
         versions=library_versions(),
-        program=program_digest(),
+        program=source_digest(),
         memory=str(tmp_path),
         memory_bytes=1,
         folders=(str(tmp_path),),
@@ -53,6 +53,6 @@ def test_what_is_wrong_is_named(probe, tmp_path):
 
 
 def test_a_host_without_the_program_says_so(probe, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "streaming.program", None)
+    monkeypatch.setitem(__import__("sys").modules, "feeds.hosts.program", None)
     (line,) = errors(probe)
     assert line.startswith("nearcast cannot be imported (")

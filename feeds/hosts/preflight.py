@@ -1,29 +1,25 @@
-"""Hosts looked at before a job begins: what would fail in every task, or wait, is said at once.
+"""Hosts looked at before work begins: what would fail in every task, or wait, is said at once.
 
 Each slot of the cluster runs one small task, which says whether its host has the same Python, the same
-libraries and the same program, room in memory, and the folders that all share. Then kernels are compiled,
-once a host.
+libraries and the same program, room in memory, and the folders that all share.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlparse
 
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from feeds.cluster import ClusterError
+from feeds.hosts import probe as host_probe
+from feeds.hosts.program import library_versions, source_digest
+from feeds.hosts.slots import on_all_slots
 from feeds.storage import Stored, Where
-from streaming import host_probe
-from streaming.plan import Plan
-from streaming.program import library_versions, program_digest
-from streaming.slots import on_all_slots
-from streaming.warmup import ready_kernels
 
 PROBED_S = 30.0
 """Hosts respond by then, or there is an error."""
@@ -34,7 +30,11 @@ _SHOWN = 10
 
 
 def check_hosts(
-    spark: SparkSession, memory: Path, read: Sequence[Where], written: Sequence[Where]
+    spark: SparkSession,
+    *,
+    read: Sequence[Where] = (),
+    written: Sequence[Where] = (),
+    memory: Path | None = None,
 ) -> list[str]:
     """Require that all hosts of a cluster can do their part; return their names.
 
@@ -42,10 +42,10 @@ def check_hosts(
     ----------
     spark
         The session, of a cluster whose executors are registered.
-    memory
-        The folder in memory where engines are to lie, on each host.
     read, written
-        Folders that all hosts must see: those that the job only reads, and those that are its own.
+        Folders that all hosts must see: those that are only read, and those that are written to.
+    memory
+        A folder on a file system in memory that each host must have; None for none.
 
     Raises
     ------
@@ -55,8 +55,8 @@ def check_hosts(
     with ExitStack() as stack:
         probe = host_probe.Probe(
             versions=library_versions(),
-            program=program_digest(),
-            memory=str(memory),
+            program=source_digest(),
+            memory="" if memory is None else str(memory),
             memory_bytes=MEMORY_BYTES_MIN,
             folders=tuple(path for where in read if (path := _local(Stored(spark, where)))),
             marks=dict(stack.enter_context(_marked(Stored(spark, where))) for where in written),
@@ -68,15 +68,6 @@ def check_hosts(
     if wrong:
         raise ClusterError("; ".join(wrong[:_SHOWN]))
     return sorted({host for host, _ in reports})
-
-
-def compile_on_hosts(spark: SparkSession, plan: Plan) -> None:
-    """Have all kernels compiled on each host: by one of its workers, while the others wait for it."""
-
-    def compiled(_: Iterable[Any]) -> Iterator[int]:
-        yield ready_kernels(plan, lambda _done, _total: None)
-
-    on_all_slots(spark, compiled, None)
 
 
 @contextmanager

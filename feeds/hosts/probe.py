@@ -34,7 +34,7 @@ class Probe:
     program
         The digest of the program.
     memory, memory_bytes
-        A folder, and how much must be free there.
+        A folder, and how much must be free there; no folder if it is empty.
     folders
         Those that must be there.
     marks
@@ -69,14 +69,16 @@ class Probe:
 
     def _program(self) -> Iterator[str]:
         try:
-            from streaming.program import program_digest  # noqa: PLC0415
+            from feeds.hosts.program import source_digest  # noqa: PLC0415
         except ImportError as error:
             yield f"nearcast cannot be imported ({error})"
             return
-        if program_digest() != self.program:
+        if source_digest() != self.program:
             yield "nearcast is another version than the driver's"
 
     def _memory(self) -> Iterator[str]:
+        if not self.memory:
+            return
         try:
             found = os.statvfs(self.memory)
         except OSError as error:

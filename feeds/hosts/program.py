@@ -1,0 +1,27 @@
+"""Which program this is: what all hosts of a cluster must have alike."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+_PACKAGES = ("engine", "feeds", "index", "nearcast", "safe_region", "simulator", "streaming")
+_LIBRARIES = ("pyspark", "numpy", "numba", "pyarrow")
+
+
+@cache
+def source_digest() -> str:
+    """Return a digest of all modules that tasks may run."""
+    root = Path(__file__).resolve().parents[2]
+    digest = hashlib.sha256()
+    for package in _PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of libraries that must be the same on all hosts."""
+    return {name: version(name) for name in _LIBRARIES}
