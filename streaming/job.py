@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from tempfile import mkdtemp
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -101,8 +99,7 @@ def start(
     out, checkpoint = Stored(spark, parameters.out), Stored(spark, parameters.checkpoint)
     claim, exchange = Claim(checkpoint), None
     if has_replicas(plan.mechanism):
-        notice = Path(mkdtemp(prefix="nearcast-")) / "feedback.json"
-        exchange = Exchange(checkpoint / "feedback", notice, plan.keys)
+        exchange = Exchange(checkpoint / "feedback", plan.keys)
         exchange.resume(feedback_files(out))
         messages = (
             messages.unionByName(exchange.stream(spark))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -23,15 +24,17 @@ class Exchange:
     ----------
     folder
         Of the job's checkpoint.
-    notice
-        Path of a file on the driver's own disk.
     keys
         Of the partitions.
     """
 
-    def __init__(self, folder: Stored, notice: Path, keys: Sequence[int]) -> None:
+    def __init__(self, folder: Stored, keys: Sequence[int]) -> None:
         self._folder, self._keys = folder, keys
-        self._notice, self._path = Notice(notice), notice
+        self._scratch = TemporaryDirectory(
+            prefix="nearcast-"
+        )  # of the driver's own, as long as this is there
+        self._path = Path(self._scratch.name) / "feedback.json"
+        self._notice = Notice(self._path)
         self._files: dict[int, list[str]] = {}
 
     def resume(self, files: Mapping[int, list[str]]) -> None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from safe_region.jit.cache import CACHE_FOLDER
 from tests.cluster.feed import AREA, ZipfFeed, write_rows
 from tests.cluster.hosts import Host, Hosts
 from tests.cluster.spark_cluster import SparkCluster
@@ -104,10 +105,13 @@ class ClusterJob:
             f"--driver-host={where.address}",
             "--driver-memory=1g",
             "--executor-memory=1g",
+            f"--conf=spark.executorEnv.NUMBA_CACHE_DIR={CACHE_FOLDER.parent}",
             *self._options,
             *more,
         ]
-        variables = {"SPARK_LOCAL_IP": where.address, "PYTHONPATH": str(_ROOT)}
+        # Hosts that were set up alike have the kernels: to compile them takes longer than a job here.
+        kernels = {"NUMBA_CACHE_DIR": str(CACHE_FOLDER.parent)}
+        variables = {"SPARK_LOCAL_IP": where.address, "PYTHONPATH": str(_ROOT), **kernels}
         with self._log(len(self._drivers)).open("ab") as log:
             self._drivers.append((where, where.start(command, log, variables)))
 

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from safe_region.jit.cache import CACHE_FOLDER
 from tests.cluster.audit import audited
 from tests.cluster.cluster_job import ClusterJob, JobError, Size
 from tests.cluster.faults import Strike
@@ -89,8 +88,6 @@ def measure(
         hosts = stack.enter_context(Hosts(HOSTS, folder / "hosts"))
         cluster = stack.enter_context(SparkCluster(hosts, folder / "logs", cores=_CORES))
         options = [f"--conf=spark.cores.max={_CORES_MAX}"]
-        # Hosts that were set up alike have the kernels: to compile them takes longer than a job here.
-        options.append(f"--conf=spark.executorEnv.NUMBA_CACHE_DIR={CACHE_FOLDER.parent}")
         job = ClusterJob(hosts, cluster, folder / "shared", mechanism, size, seed, options)
         stack.callback(job.close)
         try:
