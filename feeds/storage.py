@@ -90,8 +90,9 @@ class Stored:
         with self._failing(self.uri):
             filesystems = self._jvm.org.apache.hadoop.fs
             paths = filesystems.FileUtil.stat2Paths(self._system.listStatus(self._path))
-            text: str = self._jvm.java.util.Arrays.toString(paths)  # in one round trip, however many
-        found = text.removeprefix("[").removesuffix("]").split(", ")
+            # In one round trip, however many: {file:/a/b,file:/a/c}
+            text: str = self._jvm.org.apache.commons.lang3.ArrayUtils.toString(paths)
+        found = text.removeprefix("{").removesuffix("}").split(",")
         return sorted(uri.rpartition("/")[2] for uri in found if uri)
 
     def read(self) -> bytes:

@@ -93,12 +93,11 @@ def chosen_of(parameters: StreamParameters, checkpoint: Stored) -> dict[str, Any
     }
 
 
-def state_of(checkpoint: Stored, mechanism: str, name: str, spark: SparkSession) -> DataFrame:
+def state_of(checkpoint: Stored, name: str, spark: SparkSession) -> DataFrame:
     """Return what Spark's state has of owners under a name, behind the last batch."""
     reader = spark.read.format("statestore").option("path", f"{checkpoint}/spark")
-    # Operators have numbers from the sources on; replicas come before their owners.
-    operator = 1 if has_replicas(mechanism) else 0
-    return reader.option("operatorId", operator).option("stateVarName", name).load()
+    # Operators have numbers from the sink on: replicas, which come before, have 1.
+    return reader.option("operatorId", 0).option("stateVarName", name).load()
 
 
 def rebalancing(checkpoint: Stored) -> dict[str, Any] | None:
@@ -117,7 +116,7 @@ def settled(checkpoint: Stored, plan: Plan, spark: SparkSession) -> Plan:
     """Let go of what was put aside for a rebalancing, if all partitions have begun; return the plan."""
     if not plan.moved:
         return plan
-    heads = state_of(checkpoint, plan.mechanism, "head", spark).select("key.key").collect()
+    heads = state_of(checkpoint, "head", spark).select("key.key").collect()
     if {*plan.keys} - {row.key for row in heads}:
         return plan
     fresh = replace(plan, moved="", retired=())

@@ -153,7 +153,7 @@ def _put_aside(checkpoint: Stored, before: Plan, folder: Stored, spark: SparkSes
     """Write the window, which every partition has logged, and who subscribes; return how many do."""
 
     def state(name: str) -> DataFrame:
-        return state_of(checkpoint, before.mechanism, name, spark)
+        return state_of(checkpoint, name, spark)
 
     first = F.col("key.key") == before.keys[0]
     rows = (

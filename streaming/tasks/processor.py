@@ -276,6 +276,7 @@ def _applied(own: int, state: _State, head: Head, blocks: list[tuple[str, bytes]
         "entered": len(applied.changes) - left,
         "left": left,
         "received": sum(map(len, messages)),
+        "refused": sum(1 + block.count(b"\n") for kind, block in blocks if kind == REFUSED),
         "apply_us": round((time.perf_counter() - began_s) * 1e6),
     }
     rows.append(_counted(own, counts))

@@ -39,7 +39,7 @@ def test_a_job_goes_on_with_other_partitions_and_another_index(tmp_path, spark):
     assert len(list(parameters.checkpoint.glob("moved-*"))) == 1
     plan = plan_of(parameters.checkpoint)
     checkpoint = Stored(spark, parameters.checkpoint)
-    keys = state_of(checkpoint, plan.mechanism, "head", spark).select("key.key").collect()
+    keys = state_of(checkpoint, "head", spark).select("key.key").collect()
     assert {row.key for row in keys} == {*plan.keys}
     shutil.rmtree(parameters.memory / plan.run)  # from the log again
     job.add(1)
