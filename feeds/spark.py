@@ -110,7 +110,7 @@ def _authenticated(master: str) -> dict[str, str]:
     Its ports are for its own processes, which run whatever they are sent. On a cluster the secret must be
     everywhere: who runs that sets it.
     """
-    makes_secret = is_local(master) or master == "yarn"
+    makes_secret = master == "yarn" or master.partition("[")[0] == "local"
     return {"spark.authenticate": "true"} if makes_secret else {}
 
 
