@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote, urlparse
 
 from feeds.schemas import FEEDS
 from safe_region.frame import Frame
@@ -62,7 +63,7 @@ def audited(out: Path, window: int, sample: int, seed: int = 1) -> Audited:
 
 
 def _path(where: str) -> Path:
-    return Path(where.removeprefix("file://").replace("%20", " "))
+    return Path(unquote(urlparse(where).path))
 
 
 def _follow(lists: dict[int, dict[int, float]], rows: list[dict]) -> tuple[int, list[str]]:

@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import pyspark
 import pytest
 
 from tests.cluster.audit import audited
@@ -12,6 +14,16 @@ from tests.support.stream_results import complete
 
 WINDOW = 300
 _MASTER = "local-cluster[2,1,1024]"
+
+
+def spark_home(folder):
+    """A folder that has all of Spark's, and is not Spark's own."""
+    home = folder / "spark"
+    home.mkdir()
+    for path in Path(pyspark.__path__[0]).iterdir():
+        if path.name != "work":
+            (home / path.name).symlink_to(path)
+    return home
 
 
 def run(folder, *more):
@@ -24,7 +36,7 @@ def run(folder, *more):
     command += ["--memory=memory", "--files-per-batch=1", "--driver-memory=512m", *more]
     (folder / "memory").mkdir(exist_ok=True)
     variables = {
-        "SPARK_WORKER_DIR": str(folder / "workers"),
+        "SPARK_HOME": str(spark_home(folder)),  # workers of a local cluster write below it
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
     done = subprocess.run(
@@ -46,7 +58,7 @@ def test_replicas_learn_from_owners_on_other_hosts(tmp_path):
     for number in range(1, 7):
         write_rows(tmp_path / "messages", number, "messages", feed.messages(50))
     run(tmp_path, "--mechanism=prefix")
-    memories = [path for path in (tmp_path / "workers").rglob("memory") if any(path.iterdir())]
+    memories = [path for path in tmp_path.glob("spark/work/app-*/*/memory") if any(path.iterdir())]
     assert len(memories) == 2, "each executor has memory of its own"
     found = audited(tmp_path / "out", WINDOW, sample=200)
     assert found.wrong == []
