@@ -189,7 +189,14 @@ def commands(command=app, path=()):
 
 
 def test_what_belongs_together_is_a_group():
-    assert set(app.commands["stream"].commands) == {"run", "lists", "audit", "release", "demo"}
+    assert set(app.commands["stream"].commands) == {
+        "run",
+        "lists",
+        "compact",
+        "audit",
+        "release",
+        "demo",
+    }
     assert [name for name in app.commands if "-" in name] == []
 
 
