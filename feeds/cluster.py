@@ -13,6 +13,7 @@ CLUSTER_SETTINGS = {
     # An executor that is not heard for so long is lost, and its tasks are given to others.
     "spark.executor.heartbeatInterval": "4s",
     "spark.network.timeout": "20s",
+    "spark.network.timeoutInterval": "5s",
     "spark.storage.blockManagerHeartbeatTimeoutMs": "20s",
     # A partition stays on the host that has its indexes: to build them again takes longer than to wait.
     "spark.locality.wait.process": "1s",
