@@ -33,11 +33,11 @@ class Claim:
     def __init__(self, checkpoint: Stored) -> None:
         self._file = checkpoint / _FILE
         before = json.loads(self._file.read())["number"] if self._file.exists() else 0
-        self._number = before + 1
-        self.name = f"{self._number}-{secrets.token_hex(4)}"
+        number = before + 1
+        self.name = f"{number}-{secrets.token_hex(4)}"
         """Of folders that only this driver writes to."""
         about = {
-            "number": self._number,
+            "number": number,
             "name": self.name,
             "host": platform.node(),
             "started_ms": time.time_ns() // 1_000_000,

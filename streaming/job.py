@@ -4,8 +4,8 @@
                             ├─▶ by partition: apply to its engine ─▶ changes ─▶ a folder a batch
     subscriptions ─▶ place ─┘
 
-Where subscriptions have replicas, messages go a second way besides: to those that they may concern, and
-from there to the owners, as pairs. Both ways begin at one source.
+Where subscriptions have replicas, messages go through these first, which add whom they may concern, as
+pairs; what owners send back is a source of the next batch (`streaming.feedback`).
 """
 
 from __future__ import annotations

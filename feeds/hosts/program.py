@@ -11,12 +11,17 @@ _PACKAGES = ("engine", "feeds", "index", "nearcast", "safe_region", "simulator",
 _LIBRARIES = ("pyspark", "numpy", "numba", "pyarrow")
 
 
-@cache
 def source_digest() -> str:
     """Return a digest of all modules that tasks may run."""
+    return digest_of(_PACKAGES)
+
+
+@cache
+def digest_of(packages: tuple[str, ...]) -> str:
+    """Return a digest of the modules of some packages of this program."""
     root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
-    for package in _PACKAGES:
+    for package in packages:
         for path in sorted((root / package).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

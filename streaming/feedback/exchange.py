@@ -30,9 +30,8 @@ class Exchange:
 
     def __init__(self, folder: Stored, keys: Sequence[int]) -> None:
         self._folder, self._keys = folder, keys
-        self._scratch = TemporaryDirectory(
-            prefix="nearcast-"
-        )  # of the driver's own, as long as this is there
+        # Of the driver's own, as long as this is there.
+        self._scratch = TemporaryDirectory(prefix="nearcast-")
         self._path = Path(self._scratch.name) / "feedback.json"
         self._notice = Notice(self._path)
         self._files: dict[int, list[str]] = {}
