@@ -86,6 +86,8 @@ class Batcher:
         """
         counters, count_max = self._coordinator.counters, self._coordinator.limits.batch_max
         superseded, waiting = counters.reports_superseded, self._queue.volatile_count
+        if not waiting:
+            return
         # Half of them, if that is enough, so that there is a portion to follow.
         portion = self._begin(waiting if waiting < 2 * _PORTION_MIN else waiting // 2)
         begun, cost_us = 0, 0.0

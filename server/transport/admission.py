@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -12,6 +10,7 @@ from server.counters import Counters
 from server.errors import RefusalError
 from server.measures import cpu_us
 from server.quotas import Account
+from server.runtime.charges import Charges
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import require_serving
 from server.transport.status import CODES, trailing_metadata
@@ -27,6 +26,29 @@ _GO_AWAY_METADATA = "nearcast-go-away"
 def supports_go_away(context: Context) -> bool:
     """Whether the client of a stream half-closes when the server sends `GoAway`."""
     return any(key == _GO_AWAY_METADATA for key, _ in context.invocation_metadata() or ())
+
+
+class Charging:
+    """Charges a caller for what is computed in a block, whether or not it fails.
+
+    Parameters
+    ----------
+    charges
+        Are told of it.
+    account
+        Of the caller.
+    """
+
+    __slots__ = ("_account", "_began_us", "_charges")
+
+    def __init__(self, charges: Charges, account: Account) -> None:
+        self._charges, self._account = charges, account
+
+    def __enter__(self) -> None:
+        self._began_us = cpu_us()
+
+    def __exit__(self, *_error: object) -> None:
+        self._charges.carried(self._account, cpu_us() - self._began_us)
 
 
 class Admission:
@@ -54,14 +76,9 @@ class Admission:
         """Note that a call was broken off, which leaves cycles, and how large its answer may be."""
         self._command_loop.gc_control.suspect(1 + size // _BYTES_PER_WEIGHT)
 
-    @contextmanager
-    def charging(self, account: Account) -> Iterator[None]:
+    def charging(self, account: Account) -> Charging:
         """Charge a caller for what is computed in a block: for reading what it asks, refused or not."""
-        began_us = cpu_us()
-        try:
-            yield
-        finally:
-            self._command_loop.charges.carried(account, cpu_us() - began_us)
+        return Charging(self._command_loop.charges, account)
 
     def note(self, error: RefusalError) -> None:
         """Count a refusal, and let go of where it was raised, which may hold it in turn."""
