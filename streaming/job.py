@@ -118,7 +118,11 @@ def start(
         .outputMode("append")
         .foreachBatch(Sink(out, claim, on_batch, exchange, parameters.updates).__call__)
     )
-    return (writer.trigger(availableNow=True) if parameters.once else writer).start()
+    if parameters.once:
+        writer = writer.trigger(availableNow=True)
+    elif parameters.every_ms is not None:
+        writer = writer.trigger(processingTime=f"{parameters.every_ms} milliseconds")
+    return writer.start()
 
 
 def prepare(spark: SparkSession) -> None:

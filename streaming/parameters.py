@@ -72,6 +72,8 @@ class StreamParameters:
         How many new files of each feed make a batch, at most; in Redis entries.
     once
         Whether the job ends when it has read what there is.
+    every_ms
+        How often a batch begins; None for as soon as the one before is done.
     memory
         Folder on a file system in memory, where engines lie.
     updates
@@ -94,6 +96,7 @@ class StreamParameters:
     format: str = "parquet"
     files_per_batch: int = 1000
     once: bool = False
+    every_ms: int | None = None
     memory: Path = _MEMORY
     updates: RedisAddress | None = None
 
@@ -119,6 +122,9 @@ class StreamParameters:
             divides = self.first_level > 0 and self.partitions % self.first_level == 0
             _require(divides, "first_level", self.first_level, f"a divisor of {self.partitions}")
         _require(self.files_per_batch >= 1, "files_per_batch", self.files_per_batch, "at least 1")
+        if self.every_ms is not None:
+            _require(not self.once, "every", f"{self.every_ms} ms", "absent with --once")
+            _require(1 <= self.every_ms <= _MAX_MS, "every", f"{self.every_ms} ms", f"1 to {_MAX_MS} ms")
         _one_of("format", self.format, FORMATS)
         _one_of(
             "subscription_index", self.subscription_index, tuple(sorted(WEIGHTED_SUBSCRIPTION_INDEXES))

@@ -2,7 +2,8 @@
 
 Skype watches its bolts and splits those that are overloaded (skype.txt section 7.4). Here loads of
 partitions are watched batch by batch; the query is stopped, the job rebalanced (`rebalance`) and the
-query started again, in one process. Results do not change by it.
+query started again, in one process. Results do not change by it. Somebody may also ask for it, by a file
+in the checkpoint.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
+from feeds.storage import Stored
 from safe_region.jit.ahead import Report
 from streaming.job import start
 from streaming.parameters import StreamParameters
+from streaming.plan import PlanError
+from streaming.planning import read_plan
 from streaming.rebalance import Rebalanced, rebalance
 from streaming.result.sink import Batch
 
@@ -28,6 +33,9 @@ PAUSE_S = 3600.0
 _LOAD_MIN_US = 5_000
 """With less work than that on average, differences are noise."""
 _POLL_S = 0.2
+_ASKED = "rebalance-asked"
+_ASKED_S = 2.0
+"""How often the job looks whether somebody asks."""
 _FIXED = "hashing"
 """The mechanism whose division does not follow from who subscribes."""
 
@@ -46,25 +54,35 @@ class LoadWatch:
 
     mechanism: str
     clock: Callable[[], float] = time.monotonic
+    _noted: int = 0
     _overloaded: int = 0
+    _is_asked: bool = False
     _not_before_s: float = field(default=float("-inf"))
 
     def note(self, batch: Batch) -> None:
         """Note a batch."""
+        self._noted += 1
         loads = batch.loads_us
         mean = sum(loads) / len(loads) if loads else 0.0
         if mean < _LOAD_MIN_US:
             return  # it had hardly anything to do
         self._overloaded = self._overloaded + 1 if max(loads) > OVERLOAD * mean else 0
 
+    def ask(self) -> None:
+        """Note that somebody wants the job to be divided again, whatever its loads."""
+        self._is_asked = True
+
     def is_due(self) -> bool:
         """Whether the job is to be divided again."""
+        if self._is_asked and self._noted:
+            return True
         is_allowed = self.mechanism != _FIXED and self.clock() >= self._not_before_s
         return is_allowed and self._overloaded >= OVERLOADED_BATCHES
 
     def note_rebalanced(self) -> None:
         """Note that the job was divided again."""
-        self._overloaded = 0
+        self._noted = self._overloaded = 0
+        self._is_asked = False
         self._not_before_s = self.clock() + PAUSE_S
 
 
@@ -78,6 +96,44 @@ class Listener:
     """What was done, and the seconds from the last batch before to the query that goes on."""
     on_wait: Callable[[], None] = lambda: None
     """Called several times a second."""
+    on_query: Callable[[StreamingQuery], None] = lambda _query: None
+    """Called with each query that is started."""
+
+
+def ask_to_rebalance(checkpoint: Stored) -> None:
+    """Ask a job to divide itself again, behind its next batch; one that does not run, when it is started.
+
+    Raises
+    ------
+    PlanError
+        If there is no job, or its division does not follow from who subscribes.
+    """
+    plan = read_plan(checkpoint)
+    if plan.mechanism == _FIXED:
+        raise PlanError(
+            f"the job divides by {_FIXED}, which is the same for whoever subscribes; stop it and "
+            "start it with --rebalance and another --mechanism or number of --partitions"
+        )
+    (checkpoint / _ASKED).replace(b"")
+
+
+class _Asked:
+    """Looks now and then whether somebody asks."""
+
+    def __init__(self, checkpoint: Stored) -> None:
+        self._file = checkpoint / _ASKED
+        self._next_s = float("-inf")
+
+    def take(self) -> bool:
+        """Return whether somebody does, once."""
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return False
+        self._next_s = now_s + _ASKED_S
+        if not self._file.exists():
+            return False
+        self._file.remove()
+        return True
 
 
 def serve(
@@ -95,6 +151,7 @@ def serve(
         As `start` and `rebalance` do.
     """
     watch = watch or LoadWatch(parameters.mechanism)
+    asked = _Asked(Stored(spark, parameters.checkpoint))
 
     def noted(batch: Batch) -> None:
         watch.note(batch)
@@ -102,9 +159,12 @@ def serve(
 
     while True:
         query = start(parameters, spark, noted, listener.on_compiling)
+        listener.on_query(query)
         try:
             while query.isActive and not stops() and not watch.is_due():
                 listener.on_wait()
+                if asked.take():
+                    watch.ask()
                 time.sleep(_POLL_S)
         finally:
             query.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.stream.demo import demo
-from cli.stream.results import audit, compact, lists, release
+from cli.stream.results import audit, compact, lists, rebalance, release
 from cli.stream.run import run
 
 
@@ -18,5 +18,6 @@ stream.add_command(run)
 stream.add_command(lists)
 stream.add_command(compact)
 stream.add_command(audit)
+stream.add_command(rebalance)
 stream.add_command(release)
 stream.add_command(demo)

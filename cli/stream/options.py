@@ -60,6 +60,20 @@ class Window(click.ParamType[Any]):
         )
 
 
+class Duration(click.ParamType[Any]):
+    """A time with its unit, in milliseconds."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """Read it."""
+        if isinstance(value, int):
+            return value
+        if (found := _DURATION.fullmatch(str(value).strip())) and int(found[1]):
+            return int(found[1]) * _UNITS_MS[found[2]]
+        return self.fail(f"{value!r} must be a time like 500ms, 10s, 1m", param, ctx)
+
+
 class Feed(click.ParamType[Any]):
     """A folder, or an address in Redis."""
 

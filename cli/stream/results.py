@@ -74,6 +74,24 @@ def audit(out: Path, checkpoint: Path, sample: int, seed: int, spark: SparkChoic
         raise click.exceptions.Exit(1)
 
 
+@click.command(epilog="Example: nearcast stream rebalance --checkpoint state")
+@CHECKPOINT_OPTION
+@SPARK_OPTIONS
+def rebalance(checkpoint: Path, spark: SparkChoice) -> None:
+    """Ask a running job to divide its subscriptions anew, by who subscribes now.
+
+    It does so behind its next batch; one that does not run, behind its first when it is started. For
+    another number of partitions or mechanism stop it, and start it with --rebalance.
+    """
+    from feeds.storage import Stored  # noqa: PLC0415
+    from streaming.plan import PlanError  # noqa: PLC0415
+    from streaming.service import ask_to_rebalance  # noqa: PLC0415
+
+    with reported(PlanError, OSError), session(spark) as started:
+        ask_to_rebalance(Stored(started, checkpoint))
+    click.echo("asked: the job divides itself again behind its next batch")
+
+
 @click.command(epilog="Example: nearcast stream release --checkpoint state")
 @CHECKPOINT_OPTION
 @MEMORY_OPTION

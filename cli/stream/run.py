@@ -26,6 +26,7 @@ from cli.stream.options import (
     OUT_OPTION,
     SPARK_OPTIONS,
     Area,
+    Duration,
     Feed,
     Window,
     session,
@@ -135,9 +136,29 @@ if TYPE_CHECKING:
     help="Go on with another number of partitions, mechanism or index than before: divide anew first.",
 )
 @click.option("--once", is_flag=True, help="End when all that is there has been read.")
+@click.option(
+    "--every",
+    "every_ms",
+    type=Duration(),
+    help="Begin a batch so often (500ms, 10s), if there is anything to read.  [default: when the last is "
+    "done]",
+)
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65_535),
+    help="Tell metrics for Prometheus at /metrics on this port; 0 for any.",
+)
+@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Address of that port.")
 @MEMORY_OPTION
 @SPARK_OPTIONS
-def run(spark: SparkChoice, *, rebalance: bool, **given: Any) -> None:  # noqa: ANN401
+def run(
+    spark: SparkChoice,
+    *,
+    rebalance: bool,
+    metrics_port: int | None,
+    metrics_host: str,
+    **given: Any,  # noqa: ANN401
+) -> None:
     """Keep results of standing subscriptions exact over a stream of messages, on Spark.
 
     Reads files of two feeds, writes how results change, a folder a batch. Stopped or killed and started
@@ -145,6 +166,7 @@ def run(spark: SparkChoice, *, rebalance: bool, **given: Any) -> None:  # noqa: 
     """
     from feeds.cluster import ClusterError  # noqa: PLC0415
     from safe_region.idf import IdfError  # noqa: PLC0415
+    from streaming.metrics import JobMetrics  # noqa: PLC0415
     from streaming.parameters import ParameterError, StreamParameters  # noqa: PLC0415
     from streaming.plan import PlanError  # noqa: PLC0415
     from streaming.service import Listener, serve  # noqa: PLC0415
@@ -161,7 +183,17 @@ def run(spark: SparkChoice, *, rebalance: bool, **given: Any) -> None:  # noqa: 
             signal.signal(number, lambda *_: stop.set())
         with ExitStack() as stack:
             watch = ExecutorWatch(started)
-            listener = Listener(lines, _compiling(stack), lines.rebalanced, watch.look)
+            metrics = JobMetrics()
+            if metrics_port is not None:
+                port = stack.enter_context(metrics.served(metrics_port, metrics_host))
+                click.echo(f"metrics on http://{metrics_host}:{port}/metrics", err=True)
+
+            def noted(batch: Batch) -> None:
+                metrics.note(batch)
+                lines(batch)
+
+            compiling = _compiling(stack)
+            listener = Listener(noted, compiling, lines.rebalanced, watch.look, metrics.follow)
             error = serve(parameters, started, stop.is_set, listener)
     if error is not None:
         raise click.ClickException(_cause(str(error)))

@@ -27,6 +27,8 @@ class Counts(NamedTuple):
     ended: int = 0
     evaluated: int = 0
     """Subscriptions that replicas may have passed over."""
+    refilled: int = 0
+    """Results that were built anew from the window: their buffer had too little."""
 
 
 class Applied(NamedTuple):

@@ -131,7 +131,7 @@ class Partition:
             they were behind the batch before; None if they did not, and all are evaluated anew.
         """
         news = News(self.engine)
-        evaluated = 0
+        evaluated, refilled_before = 0, self.matcher.refills
         # First of all: scores of what stays may be others under the same number.
         begun = None if subscriptions is None else self._end(subscriptions, news)
         if self.candidates is None and begun is not None:
@@ -143,7 +143,8 @@ class Partition:
                 self._begin(begun.log, np.flatnonzero(begun.log.is_end == 0), news.tell)
             evaluated = self._evaluate_passed_over(self.candidates, news.tell, everybody=found is None)
         counts = [one.counts for one in (begun, published) if one is not None]
-        counts.append(Counts(evaluated=evaluated))
+        refilled = self.matcher.refills - refilled_before
+        counts.append(Counts(evaluated=evaluated, refilled=refilled))
         return Applied(
             news.net(),
             Counts(*map(sum, zip(Counts(), *counts, strict=True))),

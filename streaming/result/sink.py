@@ -14,7 +14,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -40,15 +40,19 @@ _OWN = frozenset(
     {
         "apply_us",
         "begun",
+        "block_bytes",
         "ended",
         "entered",
         "evaluated",
         "feedback",
         "feedback_blocks",
+        "index_bytes",
         "left",
         "pairs",
         "matched",
+        "rebuilt",
         "received",
+        "refilled",
         "refused",
         "replicas",
         "subscriptions",
@@ -70,11 +74,14 @@ class Batch:
         entered and left; how many messages partitions have received together, and how long they worked.
     loads_us
         How long each partition has worked, of those that had anything to do.
+    seconds
+        From when Spark gave the batch out to its manifest.
     """
 
     number: int
     counts: dict[str, int]
     loads_us: list[int]
+    seconds: float = 0.0
 
     @property
     def refused(self) -> int:
@@ -113,6 +120,7 @@ class Sink(NamedTuple):
         TakenOverError
             If another driver has the job.
         """
+        began_s = time.monotonic()
         self.claim.require()
         complete = manifest_of(self.out, number)
         if complete.exists():  # Spark had no time to note it, and wants its state to be written
@@ -129,7 +137,7 @@ class Sink(NamedTuple):
         complete.create(json.dumps(about).encode() + b"\n")
         if self.exchange is not None:
             self.exchange.complete(number, about["feedback_files"])
-        self.on_batch(batch)
+        self.on_batch(replace(batch, seconds=time.monotonic() - began_s))
 
     def _written(self, answers: DataFrame, number: int) -> tuple[Batch, dict[str, Any]]:
         """Write all of a batch but its manifest; return the batch, and what that is to say."""

@@ -158,20 +158,28 @@ class PartitionProcessor(StatefulProcessor):
             if note is not None and (note.version, note.digest) == (head.version + 1, digest.digest()):
                 return _Answer.unpack(note.answer)
             state = self._resident(resident, note, head)
+            is_rebuilt = state is None
+            state = self._restored(head) if state is None else state
             answer = _applied(partition, state, head, blocks)
             if state.placer is not None:
                 answer.rows.extend(_feedback(partition, state, state.placer, answer))
-            answer.rows.append(_counted(partition, _gauges(partition, state, blocks)))
+            memory = {
+                "rebuilt": int(is_rebuilt and head.version > 0),
+                "index_bytes": resident.mapped_bytes,
+                "block_bytes": sum(len(block) for _, block in blocks),
+                "now_ms": answer.head.now_ms,
+            }
+            answer.rows.append(_counted(partition, _gauges(partition, state, blocks) | memory))
             resident.keep(state, Note(head.version + 1, digest.digest(), answer.pack()))
             return answer
 
-    def _resident(self, resident: Resident, note: Note | None, head: Head) -> _State:
-        """Return the partition as it was behind the last batch: from memory, or else from the log."""
+    def _resident(self, resident: Resident, note: Note | None, head: Head) -> _State | None:
+        """Return the partition as it was behind the last batch, if that is in memory."""
         if note is not None and note.version == head.version:
             with suppress(LostError):
                 return cast("_State", resident.take())
         resident.discard()
-        return self._restored(head)
+        return None
 
     def _new(self) -> _State:
         """Return a partition that knows nothing yet."""

@@ -161,6 +161,11 @@ class Resident:
             file.truncate(count)
         return self._map(name)
 
+    @property
+    def mapped_bytes(self) -> int:
+        """How large the arrays are that have files of their own, of the value that was taken or made."""
+        return sum(len(mapped) for _, mapped in self._mapped.values())
+
     def discard(self) -> None:
         """Remove the value. Locked."""
         self._mapped.clear()

@@ -23,6 +23,7 @@ from tests.cluster.hosts import missing
 from tests.cluster.run import Outcome, measure
 
 _SHOWN = 20
+_WIDTH = 160
 _FOLDERS = Path("/var/tmp")  # noqa: S108 - each job has a folder of its own
 """Not /tmp, of which each host has its own."""
 
@@ -87,7 +88,9 @@ def main(
             click.echo(f"{mechanism}: {folder}", err=True)
         else:
             shutil.rmtree(folder)
-    Console().print(_table(outcomes, faults or tuple(FAULTS)))
+    Console(width=None if sys.stdout.isatty() else _WIDTH).print(
+        _table(outcomes, faults or tuple(FAULTS))
+    )
     if path is not None:
         about = {"size": size._asdict(), "seed": seed, "python": platform.python_version()}
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,9 @@ HOSTS = 3
 ONCE, PLAIN = "--once", "no fault"
 _CORES = 2
 _CORES_MAX = 3
-"""Of one driver's executors: another may be started while the first still has them."""
+"""Of one driver's executors, an executor a host: another driver may be started while the first still has
+them, for which workers have the memory of two.
+"""
 _BETWEEN = 2
 """Batches between two faults."""
 

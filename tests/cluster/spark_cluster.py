@@ -35,7 +35,7 @@ class SparkCluster:
         Of each worker.
     """
 
-    def __init__(self, hosts: Hosts, logs: Path, cores: int = 1, memory: str = "1g") -> None:
+    def __init__(self, hosts: Hosts, logs: Path, cores: int = 1, memory: str = "2g") -> None:
         self._hosts, self._logs = hosts, logs
         self._cores, self._memory = cores, memory
         package = importlib.util.find_spec("pyspark")

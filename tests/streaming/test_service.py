@@ -71,3 +71,16 @@ def test_it_is_done_once_an_hour_at_most():
     assert not watch.is_due()
     clock.now_s += 1.0
     assert watch.is_due()
+
+
+def test_who_asks_waits_for_a_batch_and_no_more():
+    watch = LoadWatch("prefix", Clock())
+    watch.ask()
+    assert not watch.is_due()
+    watch.note(batch())
+    assert watch.is_due()
+    watch.note_rebalanced()
+    watch.note(ALIKE)
+    assert not watch.is_due()
+    watch.ask()
+    assert watch.is_due()

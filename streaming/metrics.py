@@ -1,0 +1,163 @@
+"""What a job does, for Prometheus: over HTTP, on a port of its own.
+
+Batches are noted as they are complete; what Spark knows of its query is read when somebody asks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+from pyspark.sql.streaming.query import StreamingQuery
+
+from streaming.result.sink import Batch
+
+_PREFIX = "nearcast_stream_"
+_ROWS = (
+    "published",
+    "retracted",
+    "duplicates",
+    "expired",
+    "unknown",
+    "begun",
+    "ended",
+    "refused",
+)
+_CHANGES = "entered", "left"
+_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 300.0)
+_US = 1e-6
+_MS = 1e-3
+
+
+class JobMetrics:
+    """What a job has done since this process began, and how it is now."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self._rows = Counter(
+            f"{_PREFIX}rows", "Rows of the feeds, by what became of them.", ["outcome"], registry=registry
+        )
+        self._changes = Counter(
+            f"{_PREFIX}changes",
+            "Changes of results: objects that came and went.",
+            ["kind"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            f"{_PREFIX}batch_seconds",
+            "How long batches took, from when Spark had the answers planned to the manifest.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._loads = Gauge(
+            f"{_PREFIX}partition_seconds",
+            "How long each partition worked on the last batch, least first.",
+            ["rank"],
+            registry=registry,
+        )
+        self._counters = {
+            name: Counter(f"{_PREFIX}{name}", text, registry=registry)
+            for name, text in (
+                ("evaluated", "Subscriptions evaluated anew, since replicas may have passed them over."),
+                ("refilled", "Results built anew from the window, since their buffer had too little."),
+                ("rebuilt", "Partitions whose index was built anew from Spark's state."),
+                ("received", "Messages that partitions received: each counts once a partition."),
+                ("block_bytes", "Bytes of the blocks that partitions received."),
+            )
+        }
+        self._gauges = {
+            name: Gauge(f"{_PREFIX}{name}", text, registry=registry)
+            for name, text in (
+                ("subscriptions", "Subscriptions that stand."),
+                ("replicas", "Places where subscriptions lie, replicas included."),
+                ("index_bytes", "Memory of the indexes of all partitions."),
+            )
+        }
+        self._last = Gauge(f"{_PREFIX}last_batch", "Number of the last batch.", registry=registry)
+        self._at = Gauge(
+            f"{_PREFIX}last_batch_timestamp_seconds",
+            "When the last batch was complete.",
+            registry=registry,
+        )
+        self._lag = Gauge(
+            f"{_PREFIX}lag_seconds",
+            "How old the latest message was when the last batch was complete.",
+            registry=registry,
+        )
+        self._query = _QueryState()
+        registry.register(self._query)
+
+    def note(self, batch: Batch) -> None:
+        """Note a batch that is complete."""
+        counts, now_s = batch.counts, time.time()
+        for name in _ROWS:
+            self._rows.labels(name).inc(counts.get(name, 0))
+        for name in _CHANGES:
+            self._changes.labels(name).inc(counts.get(name, 0))
+        for name, counter in self._counters.items():
+            counter.inc(counts.get(name, 0))
+        for name, gauge in self._gauges.items():
+            if name in counts:
+                gauge.set(counts[name])
+        for rank, load_us in enumerate(sorted(batch.loads_us)):
+            self._loads.labels(str(rank)).set(load_us * _US)
+        self._seconds.observe(batch.seconds)
+        self._last.set(batch.number)
+        self._at.set(now_s)
+        if now_ms := counts.get("now_ms"):
+            self._lag.set(now_s - now_ms * _MS)
+
+    def follow(self, query: StreamingQuery) -> None:
+        """Tell of a query from now on, what Spark knows."""
+        self._query.query = query
+
+    @contextmanager
+    def served(self, port: int, host: str) -> Iterator[int]:
+        """Answer at a port as long as the block lasts; yield the port.
+
+        Raises
+        ------
+        OSError
+            If it cannot be had.
+        """
+        server, thread = start_http_server(port, host, self.registry)
+        try:
+            yield int(server.server_port)
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+
+class _QueryState(Collector):
+    """What Spark knows of the query."""
+
+    query: StreamingQuery | None = None
+
+    def collect(self) -> Iterator[Family]:
+        """Yield it."""
+        query = self.query
+        progress = None if query is None or not query.isActive else query.lastProgress
+        about: Mapping[str, Any] = progress or {}
+        operators = about.get("stateOperators", [])
+        sizes = (
+            ("state_rows", "Rows of Spark's state.", "numRowsTotal"),
+            ("state_memory_bytes", "Memory of the store of Spark's state.", "memoryUsedBytes"),
+        )
+        for name, text, key in sizes:
+            family = GaugeMetricFamily(f"{_PREFIX}{name}", text, labels=["operator"])
+            for number, operator in enumerate(operators):
+                family.add_metric([str(number)], float(operator[key]))
+            yield family
+        family = GaugeMetricFamily(
+            f"{_PREFIX}phase_seconds", "What Spark spent its last batch on.", labels=["phase"]
+        )
+        for phase, took_ms in sorted(about.get("durationMs", {}).items()):
+            family.add_metric([phase], took_ms * _MS)
+        yield family

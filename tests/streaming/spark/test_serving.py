@@ -1,0 +1,118 @@
+"""A job that runs on: asked to divide itself again, and what it tells of itself."""
+
+import threading
+import time
+import urllib.request
+from dataclasses import replace
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from feeds.storage import Stored
+from streaming.metrics import JobMetrics
+from streaming.parameters import ParameterError
+from streaming.plan import PlanError
+from streaming.service import Listener, ask_to_rebalance, serve
+from tests.streaming.spark.test_job import Job
+from tests.support.stream_results import complete, manifest
+
+GUARD_S = 180.0
+
+
+class Served:
+    """A job that is served in a thread, until the block ends."""
+
+    def __init__(self, job, spark):
+        self.metrics, self.batches, self.divided = JobMetrics(), [], []
+        listener = Listener(
+            self.noted,
+            lambda _done, _total: None,
+            lambda done, _seconds: self.divided.append(done),
+            on_query=self.metrics.follow,
+        )
+        self.stop = threading.Event()
+        parameters = replace(job.parameters, once=False, every_ms=100)
+        self.errors = []
+        self.thread = threading.Thread(
+            target=lambda: self.errors.append(serve(parameters, spark, self.stop.is_set, listener))
+        )
+
+    def noted(self, batch):
+        self.metrics.note(batch)
+        self.batches.append(batch)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join(GUARD_S)
+        assert not self.thread.is_alive()
+        assert self.errors == [None]
+
+    def wait_for(self, condition):
+        end_s = time.monotonic() + GUARD_S
+        while not condition():
+            assert self.thread.is_alive(), self.errors
+            assert time.monotonic() < end_s
+            time.sleep(0.05)
+
+
+def test_a_job_that_is_asked_to_divides_itself_again_and_tells_what_it_does(tmp_path, spark):
+    job = Job(tmp_path, spark, mechanism="location", partitions=2)
+    checkpoint = Stored(spark, job.parameters.checkpoint)
+    with pytest.raises(PlanError, match="is no checkpoint of a job"):
+        ask_to_rebalance(checkpoint)
+    job.add(1)
+    with Served(job, spark) as served, served.metrics.served(0, "127.0.0.1") as port:
+        served.wait_for(lambda: len(served.batches) == 1)
+        ask_to_rebalance(checkpoint)
+        served.wait_for(lambda: served.divided)
+        assert (served.divided[0].before, served.divided[0].after) == (2, 2)
+        ask_to_rebalance(checkpoint)  # has to wait for a batch
+        job.add(1)
+        served.wait_for(lambda: len(served.divided) == 2)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+            families = list(text_string_to_metric_families(answer.read().decode()))
+    told = {
+        (sample.name.removeprefix("nearcast_stream_"), *sample.labels.values()): sample.value
+        for family in families
+        for sample in family.samples
+    }
+    batches = complete(job.parameters.out)
+    abouts = [manifest(job.parameters.out, number) for number in batches]
+    for outcome in ("published", "retracted", "begun", "ended"):
+        assert told["rows_total", outcome] == sum(about.get(outcome, 0) for about in abouts)
+    for kind in ("entered", "left"):
+        assert told["changes_total", kind] == sum(about[kind] for about in abouts)
+    assert told["batch_seconds_count",] == len(batches) == 2
+    assert told["last_batch",] == batches[-1]
+    assert told["subscriptions",] == abouts[-1]["subscriptions"] > 0
+    assert told["index_bytes",] == abouts[-1]["index_bytes"]
+    assert told["block_bytes_total",] == sum(about["block_bytes"] for about in abouts) > 0
+    assert told["lag_seconds",] > 0
+    assert told["partition_seconds", "0"] <= told["partition_seconds", "1"]
+    for file, batch in enumerate(batches):
+        job.require_exact(batch, file)
+
+
+def test_hashing_divides_the_same_whoever_asks(tmp_path, spark):
+    job = Job(tmp_path, spark)
+    job.add(1)
+    job.run()
+    with pytest.raises(PlanError, match="divides by hashing"):
+        ask_to_rebalance(Stored(spark, job.parameters.checkpoint))
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"once": True, "every_ms": 100}, "every is 100 ms, must be absent with --once"),
+        ({"every_ms": 0}, "every is 0 ms, must be 1 to"),
+    ],
+)
+def test_intervals_that_mean_nothing_are_refused(tmp_path, spark, given, text):
+    job = Job(tmp_path, spark)
+    with pytest.raises(ParameterError, match=text):
+        replace(job.parameters, **({"once": False} | given))
