@@ -1,8 +1,9 @@
 """Which driver a job has: one that was started later takes a checkpoint over, and the older one ends.
 
 A driver may be paused, or cut off from everybody, while another is started in its place. It finds that
-out by a file that each driver writes when it starts, and looks at before and behind each batch. Until
-then all that it writes lies in folders of its own name, which no manifest names.
+out by a file that each driver writes when it starts, and looks at before and behind each batch, and now
+and then while it waits. Until then all that it writes lies in folders of its own name, which no manifest
+names.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class TakenOverError(Exception):
 
 
 class Claim:
-    """One driver's right to go on with a job.
+    """One driver's right to go on with a job, once it has taken it.
 
     Parameters
     ----------
@@ -32,10 +33,14 @@ class Claim:
 
     def __init__(self, checkpoint: Stored) -> None:
         self._file = checkpoint / _FILE
+        self.name = ""
+        """Of folders that only this driver writes to."""
+
+    def take(self) -> None:
+        """Take the job over from whoever had it."""
         before = json.loads(self._file.read())["number"] if self._file.exists() else 0
         number = before + 1
         self.name = f"{number}-{secrets.token_hex(4)}"
-        """Of folders that only this driver writes to."""
         about = {
             "number": number,
             "name": self.name,

@@ -58,6 +58,7 @@ def start(
     spark: SparkSession,
     on_batch: Callable[[Batch], None] = lambda _batch: None,
     on_compiling: Report = lambda _done, _total: None,
+    claim: Claim | None = None,
 ) -> StreamingQuery:
     """Begin the job, or go on with it; return the query, which the caller waits for or stops.
 
@@ -71,6 +72,8 @@ def start(
         Is called after each batch, in a thread of Spark's.
     on_compiling
         Is told how many kernels are compiled, if any are missing on this machine.
+    claim
+        Is taken when all else is in order.
 
     Raises
     ------
@@ -97,7 +100,8 @@ def start(
         compile_on_hosts(spark, plan)
     messages = _feed(parameters, "messages", spark).mapInArrow(messages_router(plan), ROUTED_DDL)
     out, checkpoint = Stored(spark, parameters.out), Stored(spark, parameters.checkpoint)
-    claim, exchange = Claim(checkpoint), None
+    claim, exchange = claim or Claim(checkpoint), None
+    claim.take()
     if has_replicas(plan.mechanism):
         exchange = Exchange(checkpoint / "feedback", plan.keys)
         exchange.resume(feedback_files(out))

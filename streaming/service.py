@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from feeds.storage import Stored
 from safe_region.jit.ahead import Report
+from streaming.claim import Claim
 from streaming.job import start
 from streaming.parameters import StreamParameters
 from streaming.plan import PlanError
@@ -34,8 +35,8 @@ _LOAD_MIN_US = 5_000
 """With less work than that on average, differences are noise."""
 _POLL_S = 0.2
 _ASKED = "rebalance-asked"
-_ASKED_S = 2.0
-"""How often the job looks whether somebody asks."""
+_LOOKED_S = 2.0
+"""How often the job looks whether somebody asks, or has taken it over."""
 _FIXED = "hashing"
 """The mechanism whose division does not follow from who subscribes."""
 
@@ -117,23 +118,30 @@ def ask_to_rebalance(checkpoint: Stored) -> None:
     (checkpoint / _ASKED).replace(b"")
 
 
-class _Asked:
-    """Looks now and then whether somebody asks."""
+class _Lookout:
+    """Looks now and then at what others leave in the checkpoint."""
 
-    def __init__(self, checkpoint: Stored) -> None:
-        self._file = checkpoint / _ASKED
-        self._next_s = float("-inf")
+    def __init__(self, checkpoint: Stored, watch: LoadWatch, claim: Claim) -> None:
+        self._asked = checkpoint / _ASKED
+        self._watch, self._claim = watch, claim
+        self._next_s = time.monotonic() + _LOOKED_S
 
-    def take(self) -> bool:
-        """Return whether somebody does, once."""
+    def look(self) -> None:
+        """Do so.
+
+        Raises
+        ------
+        TakenOverError
+            If another driver has the job.
+        """
         now_s = time.monotonic()
         if now_s < self._next_s:
-            return False
-        self._next_s = now_s + _ASKED_S
-        if not self._file.exists():
-            return False
-        self._file.remove()
-        return True
+            return
+        self._next_s = now_s + _LOOKED_S
+        self._claim.require()
+        if self._asked.exists():
+            self._asked.remove()
+            self._watch.ask()
 
 
 def serve(
@@ -149,22 +157,25 @@ def serve(
     ------
     ParameterError, PlanError, IdfError, ClusterError
         As `start` and `rebalance` do.
+    TakenOverError
+        If another driver has the job.
     """
     watch = watch or LoadWatch(parameters.mechanism)
-    asked = _Asked(Stored(spark, parameters.checkpoint))
+    checkpoint = Stored(spark, parameters.checkpoint)
 
     def noted(batch: Batch) -> None:
         watch.note(batch)
         listener.on_batch(batch)
 
     while True:
-        query = start(parameters, spark, noted, listener.on_compiling)
+        claim = Claim(checkpoint)
+        query = start(parameters, spark, noted, listener.on_compiling, claim)
+        lookout = _Lookout(checkpoint, watch, claim)
         listener.on_query(query)
         try:
             while query.isActive and not stops() and not watch.is_due():
                 listener.on_wait()
-                if asked.take():
-                    watch.ask()
+                lookout.look()
                 time.sleep(_POLL_S)
         finally:
             query.stop()

@@ -166,6 +166,7 @@ def run(
     """
     from feeds.cluster import ClusterError  # noqa: PLC0415
     from safe_region.idf import IdfError  # noqa: PLC0415
+    from streaming.claim import TakenOverError  # noqa: PLC0415
     from streaming.metrics import JobMetrics  # noqa: PLC0415
     from streaming.parameters import ParameterError, StreamParameters  # noqa: PLC0415
     from streaming.plan import PlanError  # noqa: PLC0415
@@ -174,7 +175,7 @@ def run(
     with refused(ParameterError):
         parameters = StreamParameters(**given)
     stop = threading.Event()
-    expected = ParameterError, PlanError, IdfError, ClusterError, OSError
+    expected = ParameterError, PlanError, IdfError, ClusterError, TakenOverError, OSError
     with reported(*expected), session(spark) as started:
         lines = BatchLines()
         if rebalance:

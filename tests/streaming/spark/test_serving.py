@@ -9,6 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from feeds.storage import Stored
+from streaming.claim import Claim, TakenOverError
 from streaming.metrics import JobMetrics
 from streaming.parameters import ParameterError
 from streaming.plan import PlanError
@@ -33,9 +34,14 @@ class Served:
         self.stop = threading.Event()
         parameters = replace(job.parameters, once=False, every_ms=100)
         self.errors = []
-        self.thread = threading.Thread(
-            target=lambda: self.errors.append(serve(parameters, spark, self.stop.is_set, listener))
-        )
+
+        def run():
+            try:
+                self.errors.append(serve(parameters, spark, self.stop.is_set, listener))
+            except TakenOverError as error:
+                self.errors.append(error)
+
+        self.thread = threading.Thread(target=run)
 
     def noted(self, batch):
         self.metrics.note(batch)
@@ -49,7 +55,6 @@ class Served:
         self.stop.set()
         self.thread.join(GUARD_S)
         assert not self.thread.is_alive()
-        assert self.errors == [None]
 
     def wait_for(self, condition):
         end_s = time.monotonic() + GUARD_S
@@ -80,6 +85,7 @@ def test_a_job_that_is_asked_to_divides_itself_again_and_tells_what_it_does(tmp_
         for family in families
         for sample in family.samples
     }
+    assert served.errors == [None]
     batches = complete(job.parameters.out)
     abouts = [manifest(job.parameters.out, number) for number in batches]
     for outcome in ("published", "retracted", "begun", "ended"):
@@ -95,6 +101,18 @@ def test_a_job_that_is_asked_to_divides_itself_again_and_tells_what_it_does(tmp_
     assert told["partition_seconds", "0"] <= told["partition_seconds", "1"]
     for file, batch in enumerate(batches):
         job.require_exact(batch, file)
+
+
+def test_a_job_that_waits_notices_that_it_was_taken_over(tmp_path, spark):
+    job = Job(tmp_path, spark)
+    job.add(1)
+    with Served(job, spark) as served:
+        served.wait_for(lambda: served.batches)
+        Claim(Stored(spark, job.parameters.checkpoint)).take()
+        served.thread.join(GUARD_S)
+        assert not served.thread.is_alive()
+    assert [type(error) for error in served.errors] == [TakenOverError]
+    assert complete(job.parameters.out) == [0]
 
 
 def test_hashing_divides_the_same_whoever_asks(tmp_path, spark):

@@ -92,8 +92,10 @@ def test_a_file_system_that_is_not_there_is_named(spark):
 def test_a_driver_that_was_taken_over_writes_nothing_that_counts(tmp_path, spark):
     checkpoint = Stored(spark, tmp_path / "checkpoint")
     first = Claim(checkpoint)
+    first.take()
     first.require()
     second = Claim(checkpoint)
+    second.take()
     second.require()
     assert first.name != second.name
     with pytest.raises(TakenOverError, match="another driver was started on this checkpoint"):
@@ -106,7 +108,7 @@ def test_a_job_whose_checkpoint_is_taken_over_ends_at_its_next_batch(tmp_path, s
     query = start(replace(job.parameters, once=False), spark)
     try:
         query.processAllAvailable()
-        Claim(Stored(spark, job.parameters.checkpoint))
+        Claim(Stored(spark, job.parameters.checkpoint)).take()
         job.add(1)
         with pytest.raises(Exception, match="another driver was started"):
             query.processAllAvailable()
