@@ -13,8 +13,9 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -141,6 +142,7 @@ class Sink(NamedTuple):
 
     def _written(self, answers: DataFrame, number: int) -> tuple[Batch, dict[str, Any]]:
         """Write all of a batch but its manifest; return the batch, and what that is to say."""
+        _described(answers, number, "applies its rows to partitions")
         small = answers.where(F.col("kind").isin(COUNTS, READ)).collect()
         found = [(row.kind, json.loads(bytes(row.block))) for row in small]
         counts = _total(about for kind, about in found if kind == COUNTS)
@@ -149,16 +151,20 @@ class Sink(NamedTuple):
             if kind == COUNTS:
                 loads_us[row.partition] += about.get("apply_us", 0)
         changes = answers.where(F.col("kind") == CHANGES)
+        described = partial(_described, answers, number)
         own = folder_of(number, self.claim.name)
         if counts.get("entered", 0) or counts.get("left", 0):
+            described(f"writes changes: {_figures(counts)}")
             unpacked = changes.mapInArrow(_unpacked, CHANGES_DDL)
             unpacked.write.mode("overwrite").parquet(f"{self.out}/{manifest.CHANGES}/{own}")
         if counts.get("refused", 0):
+            described(f"writes {counts['refused']:,} refused rows")
             refused = answers.where(F.col("kind") == REFUSED)
             lines = refused.select(F.explode(F.split(F.decode("block", "UTF-8"), "\n")).alias("value"))
             lines.coalesce(1).write.mode("overwrite").text(f"{self.out}/{manifest.REFUSED}/{own}")
         feedback_files: list[str] = []
         if self.exchange is not None and counts.get("feedback_blocks", 0):
+            described(f"writes feedback: {counts.get('feedback', 0):,} placements")
             rows = answers.where(F.col("kind") == FEEDBACK)
             feedback_files = self.exchange.write(rows, own)
         if self.updates is not None:
@@ -174,6 +180,17 @@ class Sink(NamedTuple):
             **counts,
         }
         return Batch(number, counts, loads), about
+
+
+def _described(answers: DataFrame, number: int, text: str) -> None:
+    """Name Spark's next jobs on its pages."""
+    answers.sparkSession.sparkContext.setJobDescription(f"batch {number} {text}")
+
+
+def _figures(counts: Mapping[str, int]) -> str:
+    """Return what is of most interest of a batch."""
+    names = "published", "entered", "left", "evaluated", "refilled", "rebuilt"
+    return ", ".join(f"{counts.get(name, 0):,} {name}" for name in names)
 
 
 def _files(read: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
