@@ -21,7 +21,10 @@ from tests.cluster.cluster_job import Size
 from tests.cluster.faults import FAULTS
 from tests.cluster.hosts import missing
 from tests.cluster.run import Outcome, measure
+from tests.cluster.simulation import SIMULATION, measure_simulation
 
+_DEVICES, _SECONDS = 2_000, 300
+"""Of the simulation."""
 _SHOWN = 20
 _WIDTH = 160
 _FOLDERS = Path("/var/tmp")  # noqa: S108 - each job has a folder of its own
@@ -30,7 +33,11 @@ _FOLDERS = Path("/var/tmp")  # noqa: S108 - each job has a folder of its own
 
 @click.command()
 @click.option(
-    "--mechanism", "mechanisms", multiple=True, type=click.Choice([*MECHANISMS]), help="Only these."
+    "--mechanism",
+    "mechanisms",
+    multiple=True,
+    type=click.Choice([*MECHANISMS, SIMULATION]),
+    help="Only these; the simulator is one.",
 )
 @click.option("--fault", "faults", multiple=True, type=click.Choice([*FAULTS]), help="Only these.")
 @click.option("--times", default=2, show_default=True, help="How often each fault strikes a job.")
@@ -67,12 +74,14 @@ def main(
         return
     size = Size(subscriptions, window, batch, partitions)
     outcomes = []
-    for mechanism in mechanisms or MECHANISMS:
+    for mechanism in mechanisms or (*MECHANISMS, SIMULATION):
         folder = Path(mkdtemp(prefix="nearcast-cluster-", dir=_FOLDERS))
         folder.chmod(0o755)
         with bars() as progress:
-            outcomes.append(
-                measure(
+            if mechanism == SIMULATION:
+                outcome = measure_simulation(folder, _DEVICES, _SECONDS, seed, progress)
+            else:
+                outcome = measure(
                     mechanism,
                     faults or tuple(FAULTS),
                     folder,
@@ -83,7 +92,7 @@ def main(
                     seed=seed,
                     progress=progress,
                 )
-            )
+        outcomes.append(outcome)
         if keep or outcomes[-1].wrong:
             click.echo(f"{mechanism}: {folder}", err=True)
         else:
