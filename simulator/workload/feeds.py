@@ -59,9 +59,9 @@ def write_feeds(folder: Path, start_ms: int, spark: SparkSession, slice_s: int) 
     started = F.lit(start_ms)
     begin = table("trajectories").where(F.col("tick") == 0).select("device_id", "lon", "lat")
     wanted = _subscriptions(table("subscriptions"), begin, started)
-    _write(wanted.withColumn("slice", F.lit(0)), target / "subscriptions")
+    _write(wanted.withColumn("slice", F.lit(0)), target, "subscriptions")
     number = F.ceil((F.col("time_ms") - started) / F.lit(1000 * slice_s)).cast("int")
-    return _write(_messages(table("objects"), started).withColumn("slice", number), target / "messages")
+    return _write(_messages(table("objects"), started).withColumn("slice", number), target, "messages")
 
 
 def append_feeds(
@@ -84,7 +84,7 @@ def append_feeds(
         rows = spark.read.schema(schema).parquet(str(folder / FEEDS_FOLDER / name))
         stream = F.pmod(F.col(KEYS[name]), F.lit(address.streams))
         parts = rows.withColumn(_STREAM, stream).repartition(address.streams, _STREAM)
-        ordered = parts.sortWithinPartitions(_STREAM, "time_ms").drop(_STREAM)
+        ordered = parts.sortWithinPartitions(_STREAM, *_order(name)).drop(_STREAM)
         ordered.mapInArrow(_appender(address, name), "rows long").agg(F.sum("rows")).collect()
     report("feeds to Redis", 2, 2)
 
@@ -161,12 +161,17 @@ def _subscriptions(wanted: DataFrame, begin: DataFrame, start_ms: Column) -> Dat
     )
 
 
-def _write(frame: DataFrame, folder: Path) -> list[int]:
+def _order(name: str) -> tuple[str, ...]:
+    """Return the columns by which rows of a feed are sorted: no two rows are alike in all of them."""
+    return "time_ms", KEYS[name], "action"
+
+
+def _write(frame: DataFrame, target: Path, name: str) -> list[int]:
     """Write a file for each slice, named by its number."""
+    folder = target / name
     parts = folder / "_parts"
-    frame.repartition("slice").sortWithinPartitions("slice", "time_ms").write.partitionBy(
-        "slice"
-    ).parquet(str(parts))
+    ordered = frame.repartition("slice").sortWithinPartitions("slice", *_order(name))
+    ordered.write.partitionBy("slice").parquet(str(parts))
     numbers = []
     for part in sorted(parts.glob("slice=*/*.parquet")):
         numbers.append(int(part.parent.name.removeprefix("slice=")))
