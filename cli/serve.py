@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.failures import reported
 from cli.progress import kernel_bar
 from cli.settings_errors import labelled, read_settings
 from cli.settings_options import SettingsCommand
+from cli.simulated_area import area_text
 from cli.unknown_variables import warn_of_unknown_variables
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     from server.monitoring.logs import begin_logging  # noqa: PLC0415
 
     given = {name: value for name, value in flags.items() if value not in (None, ())}
-    if os.path.isdir(given.get("area", "")):  # noqa: PTH112 - what no path can be is none
-        given["area"] = _area_of(Path(given["area"]))
+    if "area" in given:
+        given["area"] = area_text(given["area"])
     settings = read_settings(given, config)
     begin_logging(settings.log_level, settings.log_format)
     warn_of_unknown_variables()
@@ -60,14 +60,6 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
             run(settings, _announce, on_compiling)
     except expected as error:
         raise click.ClickException(labelled(str(error), given, config)) from None
-
-
-def _area_of(folder: Path) -> str:
-    from simulator.errors import SimulationError  # noqa: PLC0415
-    from simulator.world import read_world  # noqa: PLC0415
-
-    with reported(SimulationError):
-        return ",".join(map(repr, read_world(folder).area))
 
 
 def _announce(server: Server) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.failures import reported
+from cli.simulated_area import area_text
 from cli.spark_options import SparkChoice, spark_options
 
 if TYPE_CHECKING:
@@ -92,9 +93,9 @@ class Feed(click.ParamType[Any]):
 
 
 class Area(click.ParamType[Any]):
-    """A rectangle in degrees."""
+    """A rectangle in degrees, or that of a simulation."""
 
-    name = "LON,LAT,LON,LAT"
+    name = "LON,LAT,LON,LAT|FOLDER"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         """Read it."""
@@ -103,7 +104,7 @@ class Area(click.ParamType[Any]):
         if isinstance(value, Area):
             return value
         try:
-            area = Area(*map(float, str(value).split(",")))
+            area = Area(*map(float, area_text(str(value)).split(",")))
             Frame.of(area)
         except (TypeError, ValueError) as error:
             self.fail(f"{value!r} must be west,south,east,north in degrees: {error}", param, ctx)

@@ -58,7 +58,12 @@ if TYPE_CHECKING:
 @click.option("--subscriptions", type=Feed(), required=True, help="The same with subscriptions.")
 @OUT_OPTION
 @CHECKPOINT_OPTION
-@click.option("--area", type=Area(), required=True, help="Service area: west, south, east, north.")
+@click.option(
+    "--area",
+    type=Area(),
+    required=True,
+    help="Service area: west, south, east, north; or the folder of a simulation, whose area it is.",
+)
 @click.option(
     "--window",
     type=Window(),

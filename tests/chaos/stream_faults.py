@@ -21,6 +21,7 @@ import pyarrow as pa
 from feeds.redis.address import BEGIN, Stretch
 from feeds.redis.streams import Streams
 from feeds.schemas import FEEDS, KEYS
+from streaming.distribution import MECHANISMS
 from tests.chaos.tally import Tally
 from tests.streaming.feed import AREA, RandomFeed
 from tests.support.redis_server import RedisServer
@@ -47,8 +48,9 @@ class StreamError(Exception):
 class StreamJob:
     """A job in a process of its own, and feeds that go on."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, mechanism: str) -> None:
         self.folder = folder
+        self._mechanism = mechanism
         self.chance = random.Random(seed)
         self.memory = folder / "memory"
         self.memory.mkdir(parents=True)
@@ -73,6 +75,7 @@ class StreamJob:
         paths = [f"--{name}={self.folder / name}" for name in ("out", "checkpoint")]
         area = ",".join(map(str, AREA))
         options = [f"--memory={self.memory}", f"--area={area}", "--window=300", "--partitions=2"]
+        options.append(f"--mechanism={self._mechanism}")
         command = [
             sys.executable,
             "-m",
@@ -180,12 +183,12 @@ class StreamJob:
 class RedisJob(StreamJob):
     """A job whose feeds are in Redis."""
 
-    def __init__(self, folder: Path, seed: int, server: RedisServer) -> None:
+    def __init__(self, folder: Path, seed: int, mechanism: str, server: RedisServer) -> None:
         self.server = server
         self._streams = {
             name: Streams(server.address(name, 2), FEEDS[name], KEYS[name]) for name in FEEDS
         }
-        super().__init__(folder, seed)
+        super().__init__(folder, seed, mechanism)
 
     def add(self, subscriptions: int = 10) -> None:
         """Append to both feeds, however long the server is away."""
@@ -291,22 +294,36 @@ STREAM_FAULTS: dict[str, Callable[[StreamJob], None]] = {
 def strike_stream(
     tally: Tally, count: int, folder: Path, seed: int, progress: Callable[[str, int, int], None]
 ) -> None:
-    """Inject a fault so many times while files come; then compare results, and look at every change."""
-    with ExitStack() as servers:
-        if tally.fault == REDIS_KILLED:
-            program = shutil.which("redis-server") or ""
-            (folder / "redis").mkdir(parents=True)
-            server = RedisServer(program, folder / "redis")
-            server.start()
-            servers.callback(server.kill)
-            job: StreamJob = RedisJob(folder, seed, server)
-        else:
-            job = StreamJob(folder, seed)
-        _strike(job, tally, count, progress)
+    """Inject a fault so many times while files come, into jobs of all mechanisms in turn.
 
-
-def _strike(job: StreamJob, tally: Tally, count: int, progress: Callable[[str, int, int], None]) -> None:
+    Behind them results of each job are compared, and every change is looked at.
+    """
     began_s = time.perf_counter()
+    for mechanism, own in _shares(tally.fault, count).items():
+        with ExitStack() as servers:
+            own_folder = folder / mechanism
+            if tally.fault == REDIS_KILLED:
+                program = shutil.which("redis-server") or ""
+                (own_folder / "redis").mkdir(parents=True)
+                server = RedisServer(program, own_folder / "redis")
+                server.start()
+                servers.callback(server.kill)
+                job: StreamJob = RedisJob(own_folder, seed, mechanism, server)
+            else:
+                job = StreamJob(own_folder, seed, mechanism)
+            _strike(job, tally, own, lambda: progress(tally.fault, tally.injected, count))
+    tally.seconds = time.perf_counter() - began_s
+
+
+def _shares(fault: str, count: int) -> dict[str, int]:
+    """Return how often a fault strikes each mechanism; each fault begins with another one."""
+    first = list(STREAM_FAULTS).index(fault)
+    names = [*MECHANISMS]
+    turns = [names[(first + turn) % len(names)] for turn in range(count)]
+    return {name: turns.count(name) for name in dict.fromkeys(turns)}
+
+
+def _strike(job: StreamJob, tally: Tally, count: int, on_injected: Callable[[], None]) -> None:
     job.start()
     try:
         with job.feeding():
@@ -315,20 +332,21 @@ def _strike(job: StreamJob, tally: Tally, count: int, progress: Callable[[str, i
                 time.sleep(job.chance.uniform(0.0, _MOMENT_S))
                 STREAM_FAULTS[tally.fault](job)
                 tally.injected += 1
-                progress(tally.fault, tally.injected, count)
+                on_injected()
             job.await_batches(job.batches() + 2)
         job.await_all()
         job.stop()
-        tally.lists, wrong = _audit(job.folder)
+        lists, wrong = _audit(job.folder)
+        tally.lists += lists
         tally.violations += wrong
-        tally.commands, wrong = _changes(job.folder / "out")
+        changes, wrong = _changes(job.folder / "out")
+        tally.commands += changes
         tally.violations += wrong
     except (StreamError, subprocess.TimeoutExpired) as error:
         tally.violations.append(repr(error))
     finally:
         with suppress(StreamError):
             job.kill()
-        tally.seconds = time.perf_counter() - began_s
 
 
 def _audit(folder: Path) -> tuple[int, list[str]]:

@@ -192,6 +192,7 @@ def test_what_belongs_together_is_a_group():
     assert set(app.commands["stream"].commands) == {
         "run",
         "lists",
+        "rebalance",
         "compact",
         "audit",
         "release",

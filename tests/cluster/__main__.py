@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 import platform
 import shutil
+import signal
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import NamedTuple
 
 import click
 from rich import box
@@ -48,6 +53,7 @@ _FOLDERS = Path("/var/tmp")  # noqa: S108 - each job has a folder of its own
 @click.option("--partitions", default=4, show_default=True)
 @click.option("--sample", default=40, show_default=True, help="Results compared behind each batch.")
 @click.option("--seed", default=1, show_default=True, help="Decides everything but the timing.")
+@click.option("--jobs", default=2, show_default=True, help="How many run side by side.")
 @click.option("--keep", is_flag=True, help="Leave the folders of jobs, with all logs.")
 @click.option("--json", "path", type=click.Path(path_type=Path), help="Where to write the figures.")
 def main(
@@ -61,6 +67,7 @@ def main(
     partitions: int,
     sample: int,
     seed: int,
+    jobs: int,
     *,
     keep: bool,
     path: Path | None,
@@ -73,33 +80,14 @@ def main(
         click.echo(f"skipped: {reason}", err=True)
         return
     size = Size(subscriptions, window, batch, partitions)
-    outcomes = []
-    for mechanism in mechanisms or (*MECHANISMS, SIMULATION):
-        folder = Path(mkdtemp(prefix="nearcast-cluster-", dir=_FOLDERS))
-        folder.chmod(0o755)
-        with bars() as progress:
-            if mechanism == SIMULATION:
-                outcome = measure_simulation(folder, _DEVICES, _SECONDS, seed, progress)
-            else:
-                outcome = measure(
-                    mechanism,
-                    faults or tuple(FAULTS),
-                    folder,
-                    size=size,
-                    batches=batches,
-                    times=times,
-                    sample=sample,
-                    seed=seed,
-                    progress=progress,
-                )
-        outcomes.append(outcome)
-        if keep or outcomes[-1].wrong:
-            click.echo(f"{mechanism}: {folder}", err=True)
-        else:
-            shutil.rmtree(folder)
-    Console(width=None if sys.stdout.isatty() else _WIDTH).print(
-        _table(outcomes, faults or tuple(FAULTS))
-    )
+    what = _What(size, faults or tuple(FAULTS), batches, times, sample, seed, keep)
+    _exit_on_term()
+    with ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=_exit_on_term, max_tasks_per_child=1
+    ) as pool:
+        wanted = mechanisms or (*MECHANISMS, SIMULATION)
+        outcomes = list(pool.map(_measured, wanted, repeat(what)))
+    Console(width=None if sys.stdout.isatty() else _WIDTH).print(_table(outcomes, what.faults))
     if path is not None:
         about = {"size": size._asdict(), "seed": seed, "python": platform.python_version()}
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -109,6 +97,49 @@ def main(
     for text in wrong[:_SHOWN]:
         click.echo(text[:3000], err=True)
     sys.exit(bool(wrong))
+
+
+class _What(NamedTuple):
+    """What is done to each job."""
+
+    size: Size
+    faults: tuple[str, ...]
+    batches: int
+    times: int
+    sample: int
+    seed: int
+    keep: bool
+
+
+def _measured(mechanism: str, what: _What) -> Outcome:
+    """Run a job, or the simulator, on hosts of its own."""
+    folder = Path(mkdtemp(prefix="nearcast-cluster-", dir=_FOLDERS))
+    folder.chmod(0o755)
+    with bars() as progress:
+        if mechanism == SIMULATION:
+            outcome = measure_simulation(folder, _DEVICES, _SECONDS, what.seed, progress)
+        else:
+            outcome = measure(
+                mechanism,
+                what.faults,
+                folder,
+                size=what.size,
+                batches=what.batches,
+                times=what.times,
+                sample=what.sample,
+                seed=what.seed,
+                progress=progress,
+            )
+    if what.keep or outcome.wrong:
+        click.echo(f"{mechanism}: {folder}", err=True)
+    else:
+        shutil.rmtree(folder)
+    return outcome
+
+
+def _exit_on_term() -> None:
+    """Let SIGTERM end this process as Ctrl-C does: hosts are removed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 def _table(outcomes: list[Outcome], faults: tuple[str, ...]) -> Table:

@@ -23,7 +23,9 @@ from tests.streaming.test_partition import require_same
 from tests.support.amounts import SEED
 from tests.support.stream_results import (
     changes_of,
+    complete,
     forget_manifest,
+    manifest,
     manifest_path,
     plan_of,
     refused_of,
@@ -60,6 +62,17 @@ class Job:
         for number in range(self.files, self.files + count):
             self.feed.write(self.folder, number, 8, 40)
         self.files += count
+
+    def has_read_all(self):
+        """Whether batches have read every file of both feeds."""
+        out = self.parameters.out
+        read = [
+            path
+            for one in complete(out)
+            for paths in manifest(out, one)["files"].values()
+            for path in paths
+        ]
+        return len(read) == len(FEEDS) * self.files
 
     def run(self, parameters=None):
         """Let the job read what there is; return the batches."""

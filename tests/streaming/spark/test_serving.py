@@ -77,7 +77,7 @@ def test_a_job_that_is_asked_to_divides_itself_again_and_tells_what_it_does(tmp_
         assert (served.divided[0].before, served.divided[0].after) == (2, 2)
         ask_to_rebalance(checkpoint)  # has to wait for a batch
         job.add(1)
-        served.wait_for(lambda: len(served.divided) == 2)
+        served.wait_for(lambda: len(served.divided) == 2 and job.has_read_all())
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
             families = list(text_string_to_metric_families(answer.read().decode()))
     told = {
@@ -88,18 +88,19 @@ def test_a_job_that_is_asked_to_divides_itself_again_and_tells_what_it_does(tmp_
     assert served.errors == [None]
     batches = complete(job.parameters.out)
     abouts = [manifest(job.parameters.out, number) for number in batches]
+    first, last = batches[0], batches[-1]  # the files of the second part may be seen one by one
     for outcome in ("published", "retracted", "begun", "ended"):
         assert told["rows_total", outcome] == sum(about.get(outcome, 0) for about in abouts)
     for kind in ("entered", "left"):
         assert told["changes_total", kind] == sum(about[kind] for about in abouts)
-    assert told["batch_seconds_count",] == len(batches) == 2
-    assert told["last_batch",] == batches[-1]
+    assert told["batch_seconds_count",] == len(batches)
+    assert told["last_batch",] == last
     assert told["subscriptions",] == abouts[-1]["subscriptions"] > 0
     assert told["index_bytes",] == abouts[-1]["index_bytes"]
     assert told["block_bytes_total",] == sum(about["block_bytes"] for about in abouts) > 0
     assert told["lag_seconds",] > 0
     assert told["partition_seconds", "0"] <= told["partition_seconds", "1"]
-    for file, batch in enumerate(batches):
+    for file, batch in enumerate((first, last)):
         job.require_exact(batch, file)
 
 

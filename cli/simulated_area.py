@@ -1,0 +1,19 @@
+"""The area of a simulation, for options that take either four numbers or its folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cli.failures import reported
+
+
+def area_text(given: str) -> str:
+    """Return an area as four numbers: as it was given, or that of the simulation whose folder was."""
+    if not os.path.isdir(given):  # noqa: PTH112 - what no path can be is none
+        return given
+    from simulator.errors import SimulationError  # noqa: PLC0415
+    from simulator.world import read_world  # noqa: PLC0415
+
+    with reported(SimulationError):
+        return ",".join(map(repr, read_world(Path(given)).area))
