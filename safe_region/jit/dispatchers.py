@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Float, Integer, float64, int64
 from numba.core.types.misc import unliteral
 
 from safe_region.jit.compiling import KernelCompiler, LeafCompiler
+
+# A record that begins as another does, with more fields behind, may be passed for that one.
+warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 
 _Function = Callable[..., Any]
 
