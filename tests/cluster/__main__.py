@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import json
 import platform
-import shutil
-import signal
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
-from itertools import repeat
-from multiprocessing import get_context
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import NamedTuple
 
 import click
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from cli.progress import bars
 from streaming.distribution import MECHANISMS
 from tests.cluster.cluster_job import Size
 from tests.cluster.faults import FAULTS
 from tests.cluster.hosts import missing
-from tests.cluster.run import Outcome, measure
-from tests.cluster.simulation import SIMULATION, measure_simulation
+from tests.cluster.run import Outcome
+from tests.cluster.simulation import SIMULATION
 
-_DEVICES, _SECONDS = 2_000, 300
-"""Of the simulation."""
 _SHOWN = 20
 _WIDTH = 160
-_FOLDERS = Path("/var/tmp")  # noqa: S108 - each job has a folder of its own
-"""Not /tmp, of which each host has its own."""
 
 
 @click.command()
@@ -80,13 +68,8 @@ def main(
         click.echo(f"skipped: {reason}", err=True)
         return
     size = Size(subscriptions, window, batch, partitions)
-    what = _What(size, faults or tuple(FAULTS), batches, times, sample, seed, keep)
-    _exit_on_term()
-    with ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), initializer=_exit_on_term, max_tasks_per_child=1
-    ) as pool:
-        wanted = mechanisms or (*MECHANISMS, SIMULATION)
-        outcomes = list(pool.map(_measured, wanted, repeat(what)))
+    what = What(size, faults or tuple(FAULTS), batches, times, sample, seed, keep)
+    outcomes = measured(mechanisms or (*MECHANISMS, SIMULATION), what, jobs)
     Console(width=None if sys.stdout.isatty() else _WIDTH).print(_table(outcomes, what.faults))
     if path is not None:
         about = {"size": size._asdict(), "seed": seed, "python": platform.python_version()}
@@ -97,49 +80,6 @@ def main(
     for text in wrong[:_SHOWN]:
         click.echo(text[:3000], err=True)
     sys.exit(bool(wrong))
-
-
-class _What(NamedTuple):
-    """What is done to each job."""
-
-    size: Size
-    faults: tuple[str, ...]
-    batches: int
-    times: int
-    sample: int
-    seed: int
-    keep: bool
-
-
-def _measured(mechanism: str, what: _What) -> Outcome:
-    """Run a job, or the simulator, on hosts of its own."""
-    folder = Path(mkdtemp(prefix="nearcast-cluster-", dir=_FOLDERS))
-    folder.chmod(0o755)
-    with bars() as progress:
-        if mechanism == SIMULATION:
-            outcome = measure_simulation(folder, _DEVICES, _SECONDS, what.seed, progress)
-        else:
-            outcome = measure(
-                mechanism,
-                what.faults,
-                folder,
-                size=what.size,
-                batches=what.batches,
-                times=what.times,
-                sample=what.sample,
-                seed=what.seed,
-                progress=progress,
-            )
-    if what.keep or outcome.wrong:
-        click.echo(f"{mechanism}: {folder}", err=True)
-    else:
-        shutil.rmtree(folder)
-    return outcome
-
-
-def _exit_on_term() -> None:
-    """Let SIGTERM end this process as Ctrl-C does: hosts are removed."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 def _table(outcomes: list[Outcome], faults: tuple[str, ...]) -> Table:
