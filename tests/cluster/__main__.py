@@ -42,7 +42,7 @@ _WIDTH = 160
 @click.option("--partitions", default=4, show_default=True)
 @click.option("--sample", default=40, show_default=True, help="Results compared behind each batch.")
 @click.option("--seed", default=1, show_default=True, help="Decides everything but the timing.")
-@click.option("--jobs", default=2, show_default=True, help="How many run side by side.")
+@click.option("--jobs", default=1, show_default=True, help="How many run side by side.")
 @click.option("--keep", is_flag=True, help="Leave the folders of jobs, with all logs.")
 @click.option("--json", "path", type=click.Path(path_type=Path), help="Where to write the figures.")
 def main(

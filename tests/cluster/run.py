@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -94,7 +95,7 @@ def measure(
         stack.callback(job.close)
         try:
             _run(job, outcome, faults, batches, times, seed, progress)
-        except (JobError, HostError, TimeoutError) as error:
+        except (JobError, HostError, TimeoutError, subprocess.TimeoutExpired) as error:
             outcome.wrong.append(repr(error))
     progress("audit", 0, 1)
     found = audited(job.out, size.window, sample, seed)
