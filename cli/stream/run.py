@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import signal
 import threading
 import time
@@ -169,6 +167,7 @@ def run(
     Reads files of two feeds, writes how results change, a folder a batch. Stopped or killed and started
     again with the same folders, it goes on where it was: nothing is lost, nothing is there twice.
     """
+    from feeds.causes import cause_of  # noqa: PLC0415
     from feeds.cluster import ClusterError  # noqa: PLC0415
     from safe_region.idf import IdfError  # noqa: PLC0415
     from streaming.claim import TakenOverError  # noqa: PLC0415
@@ -202,7 +201,7 @@ def run(
             listener = Listener(noted, compiling, lines.rebalanced, watch.look, metrics.follow)
             error = serve(parameters, started, stop.is_set, listener)
     if error is not None:
-        raise click.ClickException(_cause(str(error)))
+        raise click.ClickException(cause_of(error))
 
 
 def _compiling(stack: ExitStack) -> Report:
@@ -288,10 +287,3 @@ class BatchLines:
         ]
         parts += [f"{batch.refused:,} refused"] if batch.refused else []
         self._console.print(f"batch {batch.number}: {', '.join(parts)}", highlight=False, soft_wrap=True)
-
-
-def _cause(text: str) -> str:
-    """Return the line of a traceback of Spark's that says what is wrong."""
-    lines = [line.strip() for line in text.splitlines()]
-    errors = [line for line in lines if re.match(r"(\w+\.)*\w*(Error|Exception): ", line)]
-    return errors[-1] if errors else json.dumps(lines[:1])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pyspark import InheritableThread
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from feeds.causes import cause_of
 from feeds.cluster import ClusterError
 
 _GROUP = "nearcast-slots"
@@ -58,17 +57,5 @@ def on_all_slots(
             "which the logs of the cluster's workers say"
         )
     if failed:
-        raise ClusterError(f"a task on a host has failed: {_cause(failed[0])}")
+        raise ClusterError(f"a task on a host has failed: {cause_of(failed[0])}")
     return found
-
-
-def _cause(error: BaseException) -> str:
-    """Return the line of an error of Spark's that says what is wrong."""
-    text = (
-        error.getMessage() if isinstance(error, PySparkException) and error.getMessage() else str(error)
-    )
-    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
-    found = [
-        line for line in lines if re.match(r"(Caused by: )?([\w$]+\.)*\w*(Error|Exception)\b.*: ", line)
-    ]
-    return (found or lines or [repr(error)])[-1]

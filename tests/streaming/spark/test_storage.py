@@ -1,12 +1,14 @@
 """Jobs whose folders lie on a file system that only Spark can open, and files as the driver sees them."""
 
 import json
+import re
 import secrets
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from feeds.causes import cause_of
 from feeds.storage import StorageError, Stored, open_resolved
 from streaming.claim import Claim, TakenOverError
 from streaming.job import start
@@ -110,8 +112,9 @@ def test_a_job_whose_checkpoint_is_taken_over_ends_at_its_next_batch(tmp_path, s
         query.processAllAvailable()
         Claim(Stored(spark, job.parameters.checkpoint)).take()
         job.add(1)
-        with pytest.raises(Exception, match="another driver was started"):
+        with pytest.raises(Exception, match="another driver was started") as caught:
             query.processAllAvailable()
+        assert re.match(r"(\w+\.)*TakenOverError: another driver was started", cause_of(caught.value))
     finally:
         query.stop()
     assert complete(job.parameters.out) == [0]
