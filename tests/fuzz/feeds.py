@@ -42,11 +42,12 @@ def _files():
     judge = Judge(Limits(), _FRAME)
     pq.write_table(_rows(1), where / "z.parquet")
     fine = (where / "z.parquet").read_bytes()
+    source = TakenFolder(where)  # one for all inputs: it begins a process that reads
 
     def run(data: bytes) -> None:
         (where / "b.parquet").write_bytes(data)
         (where / "z.parquet").write_bytes(fine)
-        source, after, taken = TakenFolder(where), "", []
+        after, taken = "", []
         for _ in range(3):
             for portion in source.next("files", after, 0.0):
                 after = portion.offset
@@ -81,13 +82,14 @@ def _file_seeds() -> list[bytes]:
 def _names():
     """A file of whatever name a file may have."""
     where = Path(tempfile.mkdtemp(prefix="nearcast-fuzz-"))
+    source = TakenFolder(where)
 
     def run(data: bytes) -> None:
         name = data.replace(b"/", b"").replace(b"\0", b"")[:200] + b".parquet"
         path = os.fsencode(where) + b"/" + name
         with open(path, "wb") as file:  # noqa: PTH123 - a name in bytes
             file.write(b"no Parquet")
-        found = list(TakenFolder(where).next("files", "", 0.0))
+        found = list(source.next("files", "", 0.0))
         is_hidden = name[:1] in (b".", b"_")
         assert len(found) == (not is_hidden)
         for portion in found:
