@@ -46,6 +46,8 @@ _COMMANDS = {
 """Commands that may be long, by the number of their field."""
 
 
+_ENTRIES_AT_ONCE = 256
+"""Of a fleet: reading one takes some 5 us, refused or not."""
 _ADDED_MAX = 2_000
 _ADDED_FREE = 64
 _ADDED_US = 1.5
@@ -266,7 +268,9 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             if caller.account.is_limited:
                 await _slow_down(caller, len(request.entries))
             self._command_loop.note_arrival()
-            for entry in request.entries:
+            for number, entry in enumerate(request.entries, 1):
+                if number % _ENTRIES_AT_ONCE == 0:
+                    await asyncio.sleep(0)
                 device_id = caller.qualified(entry.device_id)
                 if not is_admitted:
                     await self._admit(sender, context, device_id, entry.request)

@@ -83,7 +83,7 @@ class World:
         self._specs = dict(enumerate(messages.specs(), 1))
         self.published_max = self.coordinator.latest_object_id
         self.operation_count = 0
-        """What the last message was accepted for: commands, of a request to publish its objects."""
+        """What the account is charged for the last message: commands, objects to publish, entries."""
         self._instance = 0
 
     def prepare(self, kind: int) -> None:
@@ -130,7 +130,10 @@ class World:
         self._written()
 
     def _carry_out_fleet(self, request: device_service_pb2.AttachFleetRequest) -> None:
-        """Carry out the command of each entry: one that is refused does not end the message."""
+        """Carry out the command of each entry: one that is refused does not end the message.
+
+        The server reads entries in portions, between which others have their turn.
+        """
         for entry in request.entries:
             with contextlib.suppress(RefusalError):
                 if entry.HasField("request"):
@@ -138,6 +141,7 @@ class World:
                         self._carry_out(command)
                 else:
                     self._carry_out(c.Detach(self._outbox, CALLER.qualified(entry.device_id)))
+        self.operation_count = max(self.operation_count, len(request.entries))
 
     def _carry_out(self, command: c.Command) -> None:
         coordinator = self.coordinator

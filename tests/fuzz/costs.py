@@ -24,8 +24,8 @@ from tests.fuzz.target import Target
 COST_MS_MAX = 5.0
 """Of a message: as long as the loop may be held."""
 OPERATION_MS_MAX = 0.1
-"""More, for each operation beyond the first that is accepted, an object of a request or an entry of a
-fleet: the account is charged for each."""
+"""More, for each operation beyond the first that is accepted, an object of a request, or an entry of a
+fleet, accepted or not: the account is charged for each."""
 MESSAGE_MS_MAX = 50.0
 """Of any message, however much it is charged for."""
 AGAIN = 3
