@@ -16,6 +16,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 from pyspark.sql.streaming.query import StreamingQuery
 
+from streaming.parameters import ParameterError
 from streaming.result.sink import Batch
 
 _PREFIX = "nearcast_stream_"
@@ -123,10 +124,14 @@ class JobMetrics:
 
         Raises
         ------
-        OSError
+        ParameterError
             If it cannot be had.
         """
-        server, thread = start_http_server(port, host, self.registry)
+        try:
+            server, thread = start_http_server(port, host, self.registry)
+        except OSError as error:
+            limit = "a port that is free at an address of this host"
+            raise ParameterError(f"metrics port is {host}:{port}, must be {limit}: {error}") from None
         try:
             yield int(server.server_port)
         finally:

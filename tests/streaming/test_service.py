@@ -2,6 +2,8 @@
 
 import pytest
 
+from streaming.metrics import JobMetrics
+from streaming.parameters import ParameterError
 from streaming.result.sink import Batch
 from streaming.service import OVERLOADED_BATCHES, PAUSE_S, LoadWatch
 
@@ -84,3 +86,15 @@ def test_who_asks_waits_for_a_batch_and_no_more():
     assert not watch.is_due()
     watch.ask()
     assert watch.is_due()
+
+
+@pytest.mark.parametrize(("host", "is_taken"), [("127.0.0.1", True), ("nowhere.invalid", False)])
+def test_a_port_that_cannot_be_had_is_named(host, is_taken):
+    metrics = JobMetrics()
+    with metrics.served(0, "127.0.0.1") as taken:
+        port = taken if is_taken else 0
+        with (
+            pytest.raises(ParameterError, match=f"metrics port is {host}:{port}, must be"),
+            metrics.served(port, host),
+        ):
+            pass
