@@ -10,6 +10,7 @@ from nearcast.v1 import publisher_service_pb2, publisher_service_pb2_grpc
 from server.commands import command as c
 from server.errors import Reason, RefusalError
 from server.measures import now_us
+from server.model import NewObject
 from server.principal import Principal
 from server.runtime.command_loop import CommandLoop
 from server.transport import converters
@@ -118,9 +119,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         note = self._command_loop.coordinator.counters.measures.publication_us.note
         try:
             caller.account.require(len(message.objects))
-            limits = self._command_loop.coordinator.limits
-            with self._admission.charging(caller.account):
-                command = c.Publish(converters.objects_from(message, limits), caller)
+            command = c.Publish(await self._objects(message, caller), caller)
             ids = await self._command_loop.submit(command)
         except RefusalError as error:
             return error
@@ -131,6 +130,21 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
             lambda done: done.cancelled() or done.exception() or note(now_us() - read_us)
         )
         return ids
+
+    async def _objects(
+        self, message: publisher_service_pb2.PublishRequest, caller: Principal
+    ) -> tuple[NewObject, ...]:
+        """Read the objects of a request; between two portions of them others have their turn."""
+        portions = converters.objects_from(message, self._command_loop.coordinator.limits)
+        found: list[NewObject] = []
+        while True:
+            with self._admission.charging(caller.account):
+                some = next(portions, None)
+            if some is None:
+                return tuple(found)
+            if found:
+                await asyncio.sleep(0)
+            found += some
 
     async def _message(
         self, response: PendingRequest | AdmittedCount

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import chain
 
 from google.protobuf.message import DecodeError
 
@@ -182,7 +183,8 @@ def command_of(message: object, caller: Principal) -> c.Command:  # noqa: PLR091
     """Read the command of a call."""
     match message:
         case publisher_service_pb2.PublishRequest():
-            return c.Publish(converters.objects_from(message, LIMITS), caller)
+            portions = converters.objects_from(message, LIMITS)
+            return c.Publish(tuple(chain.from_iterable(portions)), caller)
         case publisher_service_pb2.RetractRequest():
             return converters.retract_from(message, caller)
         case device_service_pb2.ForgetDeviceRequest():

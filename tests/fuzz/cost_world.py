@@ -120,7 +120,9 @@ class World:
         self.operation_count = 0
         try:
             request = request_of(kind, data)
-            if kind == FLEET:
+            if kind == PUBLISH:
+                self._carry_out_objects(request)
+            elif kind == FLEET:
                 self._carry_out_fleet(request)
             elif kind != HELLO or request.HasField("hello"):
                 for command in commands_of(request, CALLER, self._outbox):
@@ -128,6 +130,17 @@ class World:
         except (DecodeError, RefusalError):
             pass
         self._written()
+
+    def _carry_out_objects(self, request: publisher_service_pb2.PublishRequest) -> None:
+        """Publish what a request has.
+
+        The server reads objects in portions, between which others have their turn.
+        """
+        try:
+            for command in commands_of(request, CALLER, self._outbox):
+                self._carry_out(command)
+        finally:
+            self.operation_count = max(self.operation_count, len(request.objects))
 
     def _carry_out_fleet(self, request: device_service_pb2.AttachFleetRequest) -> None:
         """Carry out the command of each entry: one that is refused does not end the message.
