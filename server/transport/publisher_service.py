@@ -136,15 +136,13 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     ) -> tuple[NewObject, ...]:
         """Read the objects of a request; between two portions of them others have their turn."""
         portions = converters.objects_from(message, self._command_loop.coordinator.limits)
-        found: list[NewObject] = []
-        while True:
+        with self._admission.charging(caller.account):
+            found = next(portions)
+        while len(found) < len(message.objects):
+            await asyncio.sleep(0)
             with self._admission.charging(caller.account):
-                some = next(portions, None)
-            if some is None:
-                return tuple(found)
-            if found:
-                await asyncio.sleep(0)
-            found += some
+                found += next(portions)
+        return tuple(found)
 
     async def _message(
         self, response: PendingRequest | AdmittedCount

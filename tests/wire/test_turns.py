@@ -5,45 +5,71 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from nearcast.v1 import device_service_pb2
+import pytest
+
+from nearcast.v1 import device_service_pb2, publisher_service_pb2
+from server.transport import converters
 from server.transport.device_service import DeviceServicer
-from tests.wire.test_bad_input import hello
+from tests.wire.test_bad_input import an_object, hello
 
 Entry = device_service_pb2.AttachFleetRequest.Entry
-ENTRIES = 2_000
-AT_ONCE = 256
+ENTRIES, ENTRIES_AT_ONCE = 2_000, 256
+OBJECTS, OBJECTS_AT_ONCE = 500, 32
 
 
 def message(*entries):
     return device_service_pb2.AttachFleetRequest(entries=entries)
 
 
-async def test_others_have_their_turn_while_a_message_of_a_fleet_is_read(stubs, monkeypatch):
-    turns, read = 0, Counter()
-    command = DeviceServicer._command
+class Turns:
+    """Counts what is done in each turn of the loop, of which another task takes every second."""
 
-    def counted(servicer, *arguments):
-        read[turns] += 1
-        return command(servicer, *arguments)
+    def __init__(self):
+        self.turn, self.counts = 0, Counter()
 
-    async def other():
-        nonlocal turns
+    def counted(self, function):
+        def counting(*arguments):
+            self.counts[self.turn] += 1
+            return function(*arguments)
+
+        return counting
+
+    async def go_on(self):
         while True:
-            turns += 1
+            self.turn += 1
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(DeviceServicer, "_command", counted)
+
+@pytest.fixture
+async def turns():
+    turns = Turns()
+    task = asyncio.create_task(turns.go_on())
+    yield turns
+    task.cancel()
+
+
+async def test_others_have_their_turn_while_a_message_of_a_fleet_is_read(stubs, turns, monkeypatch):
+    monkeypatch.setattr(DeviceServicer, "_command", turns.counted(DeviceServicer._command))
     call = stubs.devices.AttachFleet()
     await call.write(message(Entry(device_id="a", request=hello("a"))))
     assert (await call.read()).entries[0].response.HasField("welcome")
-    read.clear()
-    another = asyncio.create_task(other())
+    turns.counts.clear()
     refused = Entry(device_id="a", request=hello("b"))
     last = Entry(device_id="a", request={"ping": {"number": 7}})
     await call.write(message(*[refused] * ENTRIES, last))
     while not any(entry.response.pong.number == 7 for entry in (await call.read()).entries):
         pass
-    another.cancel()
-    assert sum(read.values()) == ENTRIES + 1
-    assert max(read.values()) <= AT_ONCE
+    assert sum(turns.counts.values()) == ENTRIES + 1
+    assert max(turns.counts.values()) <= ENTRIES_AT_ONCE
+    call.cancel()
+
+
+async def test_so_they_have_while_objects_of_a_request_are_read(stubs, turns, monkeypatch):
+    monkeypatch.setattr(converters, "new_object_from", turns.counted(converters.new_object_from))
+    call = stubs.publishers.Publish()
+    objects = [an_object() for _ in range(OBJECTS)]
+    await call.write(publisher_service_pb2.PublishRequest(sequence=1, objects=objects))
+    assert len((await call.read()).ids) == OBJECTS
+    assert sum(turns.counts.values()) == OBJECTS
+    assert max(turns.counts.values()) <= OBJECTS_AT_ONCE
     call.cancel()
