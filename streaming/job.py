@@ -28,6 +28,7 @@ from streaming.claim import Claim
 from streaming.distribution import has_replicas
 from streaming.feedback.exchange import Exchange
 from streaming.parameters import StreamParameters
+from streaming.plan import Plan
 from streaming.planning import planned, struct_of
 from streaming.result.manifest import feedback_files
 from streaming.result.sink import Batch, Sink
@@ -86,18 +87,7 @@ def start(
     ClusterError
         If a host of a cluster cannot do its part.
     """
-    prepare(spark)
-    parameters.require_folders(spark)
-    spark.conf.set("spark.sql.shuffle.partitions", str(parameters.partitions))
-    is_cluster = not is_local(str(spark.sparkContext.master))
-    if is_cluster:
-        read = [where for _, where in parameters.feeds if not isinstance(where, RedisAddress)]
-        written = [parameters.out, parameters.checkpoint]
-        check_hosts(spark, read=read, written=written, memory=parameters.memory)
-    plan = planned(parameters, spark)
-    ready_kernels(plan, on_compiling)
-    if is_cluster:
-        compile_on_hosts(spark, plan)
+    plan = _ready(parameters, spark, on_compiling)
     messages = _feed(parameters, "messages", spark).mapInArrow(messages_router(plan), ROUTED_DDL)
     out, checkpoint = Stored(spark, parameters.out), Stored(spark, parameters.checkpoint)
     claim, exchange = claim or Claim(checkpoint), None
@@ -127,6 +117,23 @@ def start(
     elif parameters.every_ms is not None:
         writer = writer.trigger(processingTime=f"{parameters.every_ms} milliseconds")
     return writer.start()
+
+
+def _ready(parameters: StreamParameters, spark: SparkSession, on_compiling: Report) -> Plan:
+    """Return the plan, when this machine and all hosts have what it needs."""
+    prepare(spark)
+    parameters.require_folders(spark)
+    spark.conf.set("spark.sql.shuffle.partitions", str(parameters.partitions))
+    is_cluster = not is_local(str(spark.sparkContext.master))
+    if is_cluster:
+        read = [where for _, where in parameters.feeds if not isinstance(where, RedisAddress)]
+        written = [parameters.out, parameters.checkpoint]
+        check_hosts(spark, read=read, written=written, memory=parameters.memory)
+    plan = planned(parameters, spark)
+    ready_kernels(plan, on_compiling)
+    if is_cluster:
+        compile_on_hosts(spark, plan)
+    return plan
 
 
 def prepare(spark: SparkSession) -> None:

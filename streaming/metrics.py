@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 from prometheus_client.core import GaugeMetricFamily
@@ -32,67 +32,50 @@ _ROWS = (
 )
 _CHANGES = "entered", "left"
 _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 300.0)
+_COUNTERS = {
+    "evaluated": "Subscriptions evaluated anew, since replicas may have passed them over.",
+    "refilled": "Results built anew from the window, since their buffer had too little.",
+    "rebuilt": "Partitions whose index was built anew from Spark's state.",
+    "received": "Messages that partitions received: each counts once a partition.",
+    "block_bytes": "Bytes of the blocks that partitions received.",
+}
+_GAUGES = {
+    "subscriptions": "Subscriptions that stand.",
+    "replicas": "Places where subscriptions lie, replicas included.",
+    "index_bytes": "Memory of the indexes of all partitions.",
+}
+_BATCH_SECONDS = "How long batches took, from when Spark had the answers planned to the manifest."
+_PARTITION_SECONDS = "How long each partition worked on the last batch, least first."
+_LAG_SECONDS = "How old the latest message was when the last batch was complete."
 _US = 1e-6
 _MS = 1e-3
+
+
+_Kind = TypeVar("_Kind", Counter, Gauge, Histogram)
 
 
 class JobMetrics:
     """What a job has done since this process began, and how it is now."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
-        self._rows = Counter(
-            f"{_PREFIX}rows", "Rows of the feeds, by what became of them.", ["outcome"], registry=registry
+        self.registry = CollectorRegistry()
+        self._rows = self._new(Counter, "rows", "Rows of the feeds, by what became of them.", "outcome")
+        self._changes = self._new(
+            Counter, "changes", "Changes of results: objects that came and went.", "kind"
         )
-        self._changes = Counter(
-            f"{_PREFIX}changes",
-            "Changes of results: objects that came and went.",
-            ["kind"],
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            f"{_PREFIX}batch_seconds",
-            "How long batches took, from when Spark had the answers planned to the manifest.",
-            buckets=_SECONDS,
-            registry=registry,
-        )
-        self._loads = Gauge(
-            f"{_PREFIX}partition_seconds",
-            "How long each partition worked on the last batch, least first.",
-            ["rank"],
-            registry=registry,
-        )
-        self._counters = {
-            name: Counter(f"{_PREFIX}{name}", text, registry=registry)
-            for name, text in (
-                ("evaluated", "Subscriptions evaluated anew, since replicas may have passed them over."),
-                ("refilled", "Results built anew from the window, since their buffer had too little."),
-                ("rebuilt", "Partitions whose index was built anew from Spark's state."),
-                ("received", "Messages that partitions received: each counts once a partition."),
-                ("block_bytes", "Bytes of the blocks that partitions received."),
-            )
-        }
-        self._gauges = {
-            name: Gauge(f"{_PREFIX}{name}", text, registry=registry)
-            for name, text in (
-                ("subscriptions", "Subscriptions that stand."),
-                ("replicas", "Places where subscriptions lie, replicas included."),
-                ("index_bytes", "Memory of the indexes of all partitions."),
-            )
-        }
-        self._last = Gauge(f"{_PREFIX}last_batch", "Number of the last batch.", registry=registry)
-        self._at = Gauge(
-            f"{_PREFIX}last_batch_timestamp_seconds",
-            "When the last batch was complete.",
-            registry=registry,
-        )
-        self._lag = Gauge(
-            f"{_PREFIX}lag_seconds",
-            "How old the latest message was when the last batch was complete.",
-            registry=registry,
-        )
+        self._counters = {name: self._new(Counter, name, text) for name, text in _COUNTERS.items()}
+        self._gauges = {name: self._new(Gauge, name, text) for name, text in _GAUGES.items()}
+        self._seconds = self._new(Histogram, "batch_seconds", _BATCH_SECONDS, buckets=_SECONDS)
+        self._loads = self._new(Gauge, "partition_seconds", _PARTITION_SECONDS, "rank")
+        self._last = self._new(Gauge, "last_batch", "Number of the last batch.")
+        self._at = self._new(Gauge, "last_batch_timestamp_seconds", "When the last batch was complete.")
+        self._lag = self._new(Gauge, "lag_seconds", _LAG_SECONDS)
         self._query = _QueryState()
-        registry.register(self._query)
+        self.registry.register(self._query)
+
+    def _new(self, kind: type[_Kind], name: str, text: str, *labels: str, **options: Any) -> _Kind:  # noqa: ANN401
+        """Return a metric that is served."""
+        return kind(f"{_PREFIX}{name}", text, labels, registry=self.registry, **options)
 
     def note(self, batch: Batch) -> None:
         """Note a batch that is complete."""

@@ -40,6 +40,12 @@ _DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
+def _milliseconds(text: str) -> int:
+    """Return how long a time with its unit is, 0 if it is none."""
+    found = _DURATION.fullmatch(text)
+    return int(found[1]) * _UNITS_MS[found[2]] if found else 0
+
+
 class Window(click.ParamType[Any]):
     """A number of messages, or a time with its unit."""
 
@@ -54,8 +60,8 @@ class Window(click.ParamType[Any]):
         text = str(value).replace("_", "").strip()
         if text.isdecimal() and int(text):
             return WindowSize(count=int(text))
-        if (found := _DURATION.fullmatch(text)) and int(found[1]):
-            return WindowSize(duration_ms=int(found[1]) * _UNITS_MS[found[2]])
+        if duration_ms := _milliseconds(text):
+            return WindowSize(duration_ms=duration_ms)
         return self.fail(
             f"{value!r} must be a number of messages, or a time like 90s, 10m, 24h", param, ctx
         )
@@ -70,8 +76,8 @@ class Duration(click.ParamType[Any]):
         """Read it."""
         if isinstance(value, int):
             return value
-        if (found := _DURATION.fullmatch(str(value).strip())) and int(found[1]):
-            return int(found[1]) * _UNITS_MS[found[2]]
+        if duration_ms := _milliseconds(str(value).strip()):
+            return duration_ms
         return self.fail(f"{value!r} must be a time like 500ms, 10s, 1m", param, ctx)
 
 

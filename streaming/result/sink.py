@@ -142,7 +142,8 @@ class Sink(NamedTuple):
 
     def _written(self, answers: DataFrame, number: int) -> tuple[Batch, dict[str, Any]]:
         """Write all of a batch but its manifest; return the batch, and what that is to say."""
-        _described(answers, number, "applies its rows to partitions")
+        described = partial(_describe, answers, number)
+        described("applies its rows to partitions")
         small = answers.where(F.col("kind").isin(COUNTS, READ)).collect()
         found = [(row.kind, json.loads(bytes(row.block))) for row in small]
         counts = _total(about for kind, about in found if kind == COUNTS)
@@ -151,7 +152,6 @@ class Sink(NamedTuple):
             if kind == COUNTS:
                 loads_us[row.partition] += about.get("apply_us", 0)
         changes = answers.where(F.col("kind") == CHANGES)
-        described = partial(_described, answers, number)
         own = folder_of(number, self.claim.name)
         if counts.get("entered", 0) or counts.get("left", 0):
             described(f"writes changes: {_figures(counts)}")
@@ -168,6 +168,7 @@ class Sink(NamedTuple):
             rows = answers.where(F.col("kind") == FEEDBACK)
             feedback_files = self.exchange.write(rows, own)
         if self.updates is not None:
+            described("sends changes to Redis")
             tell_changes(changes, self.updates, number)
         loads = [load for _, load in sorted(loads_us.items())]
         about = {
@@ -182,7 +183,7 @@ class Sink(NamedTuple):
         return Batch(number, counts, loads), about
 
 
-def _described(answers: DataFrame, number: int, text: str) -> None:
+def _describe(answers: DataFrame, number: int, text: str) -> None:
     """Name Spark's next jobs on its pages."""
     answers.sparkSession.sparkContext.setJobDescription(f"batch {number} {text}")
 

@@ -25,7 +25,7 @@ from streaming.distribution import MECHANISMS
 from tests.chaos.tally import Tally
 from tests.streaming.feed import AREA, RandomFeed
 from tests.support.redis_server import RedisServer
-from tests.support.stream_results import changes_of, complete, manifest
+from tests.support.stream_results import changes_of, complete, read_files
 
 _PAUSE_S = 0.5
 """Between two files of messages."""
@@ -159,8 +159,7 @@ class StreamJob:
 
     def read(self) -> list[str]:
         """Return what batches have read of the messages."""
-        done = range(self.batches())
-        return [path for one in done for path in manifest(self.folder / "out", one)["files"]["messages"]]
+        return read_files(self.folder / "out", "messages")
 
     @contextmanager
     def feeding(self) -> Iterator[None]:

@@ -17,8 +17,8 @@ from streaming.distribution import MECHANISMS
 from tests.cluster.cluster_job import Size
 from tests.cluster.faults import FAULTS
 from tests.cluster.hosts import missing
-from tests.cluster.run import Outcome
-from tests.cluster.side_by_side import What, measured
+from tests.cluster.run import Outcome, What
+from tests.cluster.side_by_side import measured
 from tests.cluster.simulation import SIMULATION
 
 _SHOWN = 20

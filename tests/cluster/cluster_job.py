@@ -12,13 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from safe_region.jit.cache import CACHE_FOLDER
 from tests.cluster.feed import AREA, ZipfFeed, write_rows
 from tests.cluster.hosts import Host, Hosts
-from tests.cluster.spark_cluster import SparkCluster
-from tests.support.stream_results import complete, manifest
+from tests.cluster.spark_cluster import SparkCluster, variables
+from tests.support.stream_results import complete, read_files
 
-_ROOT = Path(__file__).resolve().parents[2]
 _BATCH_S = 300.0
 """A guard against waiting for ever."""
 _ONCE_S = 900.0
@@ -96,26 +94,20 @@ class ClusterJob:
         """Start a driver on a host: that of the job from now on."""
         where = self.hosts[host]
         folders = ("messages", "subscriptions", "out", "checkpoint")
-        command = [sys.executable, "-m", "cli", "stream", "run", f"--master={self.cluster.url}"]
-        command += [
+        command = [
+            *(sys.executable, "-m", "cli", "stream", "run"),
+            *self.cluster.options(where),
             *(f"--{name}={self.folder / name}" for name in folders),
             f"--area={','.join(map(str, AREA))}",
             f"--window={self.size.window}",
             f"--mechanism={self._mechanism}",
             f"--partitions={self.size.partitions}",
             "--files-per-batch=1",
-            f"--driver-host={where.address}",
-            "--driver-memory=1g",
-            "--executor-memory=1g",
-            f"--conf=spark.executorEnv.NUMBA_CACHE_DIR={CACHE_FOLDER.parent}",
             *self._options,
             *more,
         ]
-        # Hosts that were set up alike have the kernels: to compile them takes longer than a job here.
-        kernels = {"NUMBA_CACHE_DIR": str(CACHE_FOLDER.parent)}
-        variables = {"SPARK_LOCAL_IP": where.address, "PYTHONPATH": str(_ROOT), **kernels}
         with self._log(len(self._drivers)).open("ab") as log:
-            self._drivers.append((where, where.start(command, log, variables)))
+            self._drivers.append((where, where.start(command, log, variables(where))))
 
     def driver(self) -> subprocess.Popen[bytes]:
         """Return the process of the driver; raise JobError if it has ended by itself."""
@@ -179,7 +171,7 @@ class ClusterJob:
 
     def read_count(self) -> int:
         """Return how many files of messages batches have read."""
-        return sum(len(manifest(self.out, number)["files"]["messages"]) for number in self.batches())
+        return len(read_files(self.out, "messages"))
 
     def await_read(self, count: int, seconds: float = _BATCH_S) -> float:
         """Wait until so many files of messages were read; return how long that took."""

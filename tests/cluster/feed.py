@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +93,3 @@ def write_rows(folder: Path, number: int, feed: str, rows: Rows) -> None:
     hidden = folder / f".{number:06d}.parquet"
     pq.write_table(pa.Table.from_pylist(rows, FEEDS[feed]), hidden)
     hidden.rename(folder / f"{number:06d}.parquet")
-
-
-def portions(rows: Rows, size: int) -> Iterator[Rows]:
-    """Yield rows in files of some size."""
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]

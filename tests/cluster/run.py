@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.cluster.audit import audited
 from tests.cluster.cluster_job import ClusterJob, JobError, Size
@@ -16,7 +17,6 @@ from tests.cluster.hosts import HostError, Hosts
 from tests.cluster.spark_cluster import SparkCluster
 
 HOSTS = 3
-ONCE, PLAIN = "--once", "no fault"
 _CORES = 2
 _CORES_MAX = 3
 """Of one driver's executors, an executor a host: another driver may be started while the first still has
@@ -26,6 +26,36 @@ _BETWEEN = 2
 """Batches between two faults."""
 
 Progress = Callable[[str, int, int], None]
+
+
+class What(NamedTuple):
+    """What is done to each job.
+
+    Parameters
+    ----------
+    size
+        Of the job.
+    faults
+        Names of `faults.FAULTS`.
+    batches
+        How many there are at least, besides the first, without a fault.
+    times
+        How often each fault strikes.
+    sample
+        Results compared behind each batch.
+    seed
+        Decides all but the timing.
+    keep
+        Whether folders stay, with all logs.
+    """
+
+    size: Size
+    faults: tuple[str, ...]
+    batches: int
+    times: int
+    sample: int
+    seed: int
+    keep: bool
 
 
 @dataclass
@@ -51,18 +81,7 @@ class Outcome:
     wrong: list[str] = field(default_factory=list)
 
 
-def measure(
-    mechanism: str,
-    faults: Sequence[str],
-    folder: Path,
-    *,
-    size: Size,
-    batches: int,
-    times: int,
-    sample: int,
-    seed: int,
-    progress: Progress,
-) -> Outcome:
+def measure(mechanism: str, what: What, folder: Path, progress: Progress) -> Outcome:
     """Run one job through faults; return what became of it.
 
     First it reads with `--once`, in batches of a file each; then it runs on while files come and each
@@ -70,20 +89,12 @@ def measure(
 
     Parameters
     ----------
-    mechanism, size
+    mechanism
         Of the job.
-    faults
-        Names of `faults.FAULTS`.
+    what
+        What is done to it.
     folder
         New; shared by all hosts.
-    batches
-        How many there are at least, besides the first, without a fault.
-    times
-        How often each fault strikes.
-    sample
-        Results compared behind each batch.
-    seed
-        Decides all but the timing.
     """
     outcome = Outcome(mechanism)
     began_s = time.monotonic()
@@ -91,15 +102,15 @@ def measure(
         hosts = stack.enter_context(Hosts(HOSTS, folder / "hosts"))
         cluster = stack.enter_context(SparkCluster(hosts, folder / "logs", cores=_CORES))
         options = [f"--conf=spark.cores.max={_CORES_MAX}"]
-        job = ClusterJob(hosts, cluster, folder / "shared", mechanism, size, seed, options)
+        job = ClusterJob(hosts, cluster, folder / "shared", mechanism, what.size, what.seed, options)
         stack.callback(job.close)
         try:
-            _run(job, outcome, faults, batches, times, seed, progress)
+            _run(job, outcome, what, progress)
         except (JobError, HostError, TimeoutError, subprocess.TimeoutExpired) as error:
             outcome.wrong.append(repr(error))
     progress("audit", 0, 1)
-    found = audited(job.out, size.window, sample, seed)
-    steady = sorted(found.evaluated[2 : 2 + batches])
+    found = audited(job.out, what.size.window, what.sample, what.seed)
+    steady = sorted(found.evaluated[2 : 2 + what.batches])
     outcome.evaluated_steady = steady[len(steady) // 2] if steady else 0.0
     outcome.batches, outcome.results, outcome.changes = found.batches, found.results, found.changes
     outcome.wrong += found.wrong
@@ -107,18 +118,11 @@ def measure(
     return outcome
 
 
-def _run(
-    job: ClusterJob,
-    outcome: Outcome,
-    faults: Sequence[str],
-    batches: int,
-    times: int,
-    seed: int,
-    progress: Progress,
-) -> None:
-    strike = Strike(job, seed)
-    job.add(batches)
-    progress(f"{outcome.mechanism}: --once", 0, len(faults) * times)
+def _run(job: ClusterJob, outcome: Outcome, what: What, progress: Progress) -> None:
+    faults = what.faults * what.times
+    strike = Strike(job, what.seed)
+    job.add(what.batches)
+    progress(f"{outcome.mechanism}: --once", 0, len(faults))
     job.start(strike.driver_host, "--once")
     if job.wait():
         raise JobError(f"--once: {job.last_words()}")
@@ -127,8 +131,8 @@ def _run(
     job.add(_BETWEEN)
     job.start(strike.driver_host)
     job.await_read(job.message_files - 1)
-    for number, fault in enumerate(list(faults) * times):
-        progress(f"{outcome.mechanism}: {fault}", number, len(faults) * times)
+    for number, fault in enumerate(faults):
+        progress(f"{outcome.mechanism}: {fault}", number, len(faults))
         job.add(_BETWEEN + 2)
         outcome.faults.setdefault(fault, []).append(round(strike.inject(fault), 1))
         job.add(_BETWEEN)

@@ -11,31 +11,17 @@ from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import NamedTuple
 
 import click
 
 from cli.progress import bars
-from tests.cluster.cluster_job import Size
-from tests.cluster.run import Outcome, measure
+from tests.cluster.run import Outcome, What, measure
 from tests.cluster.simulation import SIMULATION, measure_simulation
 
 _DEVICES, _SECONDS = 2_000, 300
 """Of the simulation."""
 _FOLDERS = Path("/var/tmp")  # noqa: S108 - each job has a folder of its own
 """Not /tmp, of which each host has its own."""
-
-
-class What(NamedTuple):
-    """What is done to each job."""
-
-    size: Size
-    faults: tuple[str, ...]
-    batches: int
-    times: int
-    sample: int
-    seed: int
-    keep: bool
 
 
 def measured(mechanisms: Sequence[str], what: What, jobs: int) -> list[Outcome]:
@@ -55,17 +41,7 @@ def _measured(mechanism: str, what: What) -> Outcome:
         if mechanism == SIMULATION:
             outcome = measure_simulation(folder, _DEVICES, _SECONDS, what.seed, progress)
         else:
-            outcome = measure(
-                mechanism,
-                what.faults,
-                folder,
-                size=what.size,
-                batches=what.batches,
-                times=what.times,
-                sample=what.sample,
-                seed=what.seed,
-                progress=progress,
-            )
+            outcome = measure(mechanism, what, folder, progress)
     if what.keep or outcome.wrong:
         click.echo(f"{mechanism}: {folder}", err=True)
     else:

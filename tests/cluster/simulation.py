@@ -12,13 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from safe_region.jit.cache import CACHE_FOLDER
 from tests.cluster.hosts import Hosts
 from tests.cluster.run import HOSTS, Outcome, Progress
-from tests.cluster.spark_cluster import SparkCluster
+from tests.cluster.spark_cluster import SparkCluster, variables
 
 SIMULATION = "simulator"
-_ROOT = Path(__file__).resolve().parents[2]
 _GUARD_S = 1_200.0
 
 
@@ -38,7 +36,6 @@ def measure_simulation(
     began_s = time.monotonic()
     alone, spread = folder / "shared" / "alone", folder / "shared" / "spread"
     what = [f"--devices={devices}", f"--seconds={seconds}", f"--seed={seed}", "--stream"]
-    variables = {"PYTHONPATH": str(_ROOT), "NUMBA_CACHE_DIR": str(CACHE_FOLDER.parent)}
     (folder / "shared").mkdir()
     with ExitStack() as stack:
         progress(f"{SIMULATION}: on one host", 0, 3)
@@ -48,7 +45,7 @@ def measure_simulation(
                 _command("simulate", f"--out={alone}", *what),
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **variables},
+                env={**os.environ, **variables()},
             ),
             "simulate",
             outcome,
@@ -57,19 +54,11 @@ def measure_simulation(
         hosts = stack.enter_context(Hosts(HOSTS, folder / "hosts"))
         cluster = stack.enter_context(SparkCluster(hosts, folder / "logs"))
         driver = hosts[1]
-        variables["SPARK_LOCAL_IP"] = driver.address
-        options = [
-            f"--master={cluster.url}",
-            f"--driver-host={driver.address}",
-            "--driver-memory=1g",
-            "--executor-memory=1g",
-            f"--conf=spark.executorEnv.NUMBA_CACHE_DIR={CACHE_FOLDER.parent}",
-        ]
-        command = _command("simulate", f"--out={spread}", *what, *options)
-        _finish(driver.start(command, log, variables), "simulate on three hosts", outcome)
+        command = _command("simulate", f"--out={spread}", *what, *cluster.options(driver))
+        _finish(driver.start(command, log, variables(driver)), "simulate on three hosts", outcome)
         progress(f"{SIMULATION}: check", 2, 3)
         check = _command("simulate", "check", str(spread))
-        _finish(driver.start(check, log, variables), "simulate check", outcome)
+        _finish(driver.start(check, log, variables(driver)), "simulate check", outcome)
     if not outcome.wrong:
         outcome.results = _compare(alone, spread, outcome.wrong)
     outcome.seconds = time.monotonic() - began_s

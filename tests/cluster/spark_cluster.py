@@ -12,14 +12,24 @@ from pathlib import Path
 from typing import Self
 
 from feeds.java import find_java
+from safe_region.jit.cache import CACHE_FOLDER
 from tests.cluster.hosts import Host, HostError, Hosts
 
+_ROOT = Path(__file__).resolve().parents[2]
+# Hosts that were set up alike have the kernels: to compile them takes longer than a job here.
+_KERNELS = "NUMBA_CACHE_DIR", str(CACHE_FOLDER.parent)
 _PORT = 7077
 _READY_S = 60.0
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 _OPTIONS = "-Dspark.worker.timeout=20"
 """Of the master: a worker that is not heard for so many seconds is lost."""
+
+
+def variables(host: Host | None = None) -> dict[str, str]:
+    """Return the environment of a command of nearcast, on a host or outside of all."""
+    own = {} if host is None else {"SPARK_LOCAL_IP": host.address}
+    return {"PYTHONPATH": str(_ROOT), **dict([_KERNELS]), **own}
 
 
 class SparkCluster:
@@ -49,6 +59,16 @@ class SparkCluster:
     def url(self) -> str:
         """Its address, as Spark writes it."""
         return f"spark://{self._hosts[0].name}:{_PORT}"
+
+    def options(self, host: Host) -> list[str]:
+        """Return the options of a command of nearcast whose driver runs on a host."""
+        return [
+            f"--master={self.url}",
+            f"--driver-host={host.address}",
+            "--driver-memory=1g",
+            "--executor-memory=1g",
+            "--conf=spark.executorEnv.{}={}".format(*_KERNELS),
+        ]
 
     def __enter__(self) -> Self:
         self._logs.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
@@ -117,36 +117,32 @@ class World:
 
     def receive(self, kind: int, data: bytes) -> None:
         """Do what the server does with the bytes of a message."""
-        self.operation_count = 0
+        self.operation_count = charged = 0
         try:
             request = request_of(kind, data)
-            if kind == PUBLISH:
-                self._carry_out_objects(request)
-            elif kind == FLEET:
+            charged = self._charged(kind, request)
+            if kind == FLEET:
                 self._carry_out_fleet(request)
             elif kind != HELLO or request.HasField("hello"):
                 for command in commands_of(request, CALLER, self._outbox):
                     self._carry_out(command)
         except (DecodeError, RefusalError):
             pass
+        self.operation_count = max(self.operation_count, charged)
         self._written()
 
-    def _carry_out_objects(self, request: publisher_service_pb2.PublishRequest) -> None:
-        """Publish what a request has.
+    @staticmethod
+    def _charged(kind: int, request: Any) -> int:
+        """Return what is charged even if it is refused.
 
-        The server reads objects in portions, between which others have their turn.
+        The server reads objects and entries in portions, between which others have their turn.
         """
-        try:
-            for command in commands_of(request, CALLER, self._outbox):
-                self._carry_out(command)
-        finally:
-            self.operation_count = max(self.operation_count, len(request.objects))
+        if kind == PUBLISH:
+            return len(request.objects)
+        return len(request.entries) if kind == FLEET else 0
 
     def _carry_out_fleet(self, request: device_service_pb2.AttachFleetRequest) -> None:
-        """Carry out the command of each entry: one that is refused does not end the message.
-
-        The server reads entries in portions, between which others have their turn.
-        """
+        """Carry out the command of each entry: one that is refused does not end the message."""
         for entry in request.entries:
             with contextlib.suppress(RefusalError):
                 if entry.HasField("request"):
@@ -154,7 +150,6 @@ class World:
                         self._carry_out(command)
                 else:
                     self._carry_out(c.Detach(self._outbox, CALLER.qualified(entry.device_id)))
-        self.operation_count = max(self.operation_count, len(request.entries))
 
     def _carry_out(self, command: c.Command) -> None:
         coordinator = self.coordinator

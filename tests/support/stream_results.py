@@ -33,6 +33,11 @@ def complete(out: Path) -> list[int]:
     return sorted(int(path.stem) for path in (out / BATCHES).glob("[0-9]*.json"))
 
 
+def read_files(out: Path, feed: str) -> list[str]:
+    """The files of a feed that complete batches have read, in their order."""
+    return [path for number in complete(out) for path in manifest(out, number)["files"][feed]]
+
+
 def forget_manifest(out: Path, number: int) -> None:
     """Let a batch not be complete."""
     path = manifest_path(out, number)

@@ -23,11 +23,10 @@ from tests.streaming.test_partition import require_same
 from tests.support.amounts import SEED
 from tests.support.stream_results import (
     changes_of,
-    complete,
     forget_manifest,
-    manifest,
     manifest_path,
     plan_of,
+    read_files,
     refused_of,
 )
 
@@ -65,14 +64,7 @@ class Job:
 
     def has_read_all(self):
         """Whether batches have read every file of both feeds."""
-        out = self.parameters.out
-        read = [
-            path
-            for one in complete(out)
-            for paths in manifest(out, one)["files"].values()
-            for path in paths
-        ]
-        return len(read) == len(FEEDS) * self.files
+        return all(len(read_files(self.parameters.out, feed)) == self.files for feed in FEEDS)
 
     def run(self, parameters=None):
         """Let the job read what there is; return the batches."""

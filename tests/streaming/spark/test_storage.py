@@ -18,7 +18,7 @@ from streaming.result.audit import audit, read_feed
 from streaming.result.lists import compact, lists
 from streaming.result.manifest import ResultError
 from tests.streaming.spark.test_job import COUNT, Job
-from tests.support.stream_results import complete, manifest
+from tests.support.stream_results import complete, read_files
 
 
 @pytest.fixture
@@ -47,10 +47,7 @@ def test_all_folders_of_a_job_may_lie_on_another_file_system(mechanism, view, tm
     found = audit(job.parameters.checkpoint, job.parameters.out, spark, 100)
     assert found.mismatches == []
     assert found.lists > 10
-    read = [
-        manifest(tmp_path / "out", number)["files"]["messages"] for number in complete(tmp_path / "out")
-    ]
-    assert len([path for paths in read for path in paths]) == job.files
+    assert len(read_files(tmp_path / "out", "messages")) == job.files
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path, spark):
