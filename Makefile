@@ -32,7 +32,7 @@ JOBS ?= 4
 DATA ?= messages
 MECHANISM ?=
 FAULT ?=
-CLUSTER_TIMES ?= 2
+CLUSTER_TIMES ?= 1
 TIMES ?= $(or $(NEARCAST_TEST_TIMES),1)
 
 KERNEL_TESTS ?= tests/index tests/safe_region tests/engine tests/simulator/test_graph.py \
@@ -150,7 +150,7 @@ chaos: $(STAMP)  ## Strike real servers with faults, audit after each, half an h
 	$(BIN)/python -m tests.chaos --kills $(KILLS) --others $(OTHERS) --devices $(DEVICES) --seed $(SEED) \
 		--json runs/chaos.json
 
-test-cluster: $(STAMP)  ## Run stream jobs on three hosts, which are namespaces of this machine; root (MECHANISM=name FAULT=name CLUSTER_TIMES=2)
+test-cluster: $(STAMP)  ## Run stream jobs on three hosts, which are namespaces of this machine; root (MECHANISM=name FAULT=name CLUSTER_TIMES=1)
 	$(BIN)/python -m tests.cluster $(foreach m,$(MECHANISM),--mechanism $(m)) $(if $(FAULT),--fault "$(FAULT)") \
 		--times $(CLUSTER_TIMES) --json runs/cluster.json
 

@@ -34,7 +34,12 @@ _WIDTH = 160
     help="Only these; the simulator is one.",
 )
 @click.option("--fault", "faults", multiple=True, type=click.Choice([*FAULTS]), help="Only these.")
-@click.option("--times", default=2, show_default=True, help="How often each fault strikes a job.")
+@click.option(
+    "--times",
+    default=1,
+    show_default=True,
+    help="How often each fault strikes, with --once and without it.",
+)
 @click.option("--batches", default=10, show_default=True, help="Batches that --once reads first.")
 @click.option("--subscriptions", default=20_000, show_default=True)
 @click.option("--window", default=20_000, show_default=True)

@@ -72,7 +72,9 @@ class ClusterJob:
         self.size = size
         self._mechanism, self._options = mechanism, options
         self._feed = ZipfFeed(seed)
-        self._files = 0
+        self.once = False
+        """Whether drivers read what there is, and end."""
+        self._files = self._end = 0
         self._drivers: list[tuple[Host, subprocess.Popen[bytes]]] = []
         self._write("messages", self._feed.messages(size.window))
         self._write("subscriptions", self._feed.subscriptions(size.subscriptions))
@@ -90,8 +92,9 @@ class ClusterJob:
 
     # -- the driver ------------------------------------------------------------------------------------
 
-    def start(self, host: int, *more: str) -> None:
+    def start(self, host: int) -> None:
         """Start a driver on a host: that of the job from now on."""
+        self._end = self.message_files
         where = self.hosts[host]
         folders = ("messages", "subscriptions", "out", "checkpoint")
         command = [
@@ -104,7 +107,7 @@ class ClusterJob:
             f"--partitions={self.size.partitions}",
             "--files-per-batch=1",
             *self._options,
-            *more,
+            *(["--once"] if self.once else []),
         ]
         with self._log(len(self._drivers)).open("ab") as log:
             self._drivers.append((where, where.start(command, log, variables(where))))
@@ -182,6 +185,11 @@ class ClusterJob:
                 raise JobError(f"{self.read_count()} files read, not {count}: {self.last_words()}")
             time.sleep(0.2)
         return time.monotonic() - began_s
+
+    @property
+    def ahead(self) -> int:
+        """How many files of messages there were when the driver started, and are not read yet."""
+        return self._end - self.read_count()
 
     @property
     def message_files(self) -> int:

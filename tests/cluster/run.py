@@ -24,6 +24,8 @@ them, for which workers have the memory of two.
 """
 _BETWEEN = 2
 """Batches between two faults."""
+_AHEAD = 6
+"""Files that a driver has to read at least, with `--once`, when a fault strikes it."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -40,7 +42,7 @@ class What(NamedTuple):
     batches
         How many there are at least, besides the first, without a fault.
     times
-        How often each fault strikes.
+        How often each fault strikes a job that reads with `--once`, and one that runs on.
     sample
         Results compared behind each batch.
     seed
@@ -67,7 +69,7 @@ class Outcome:
     mechanism
         How its subscriptions were divided.
     faults
-        What was done to it, how often, and the seconds to the next batch each time.
+        What was done to it, and the seconds to the next batch each time: with `--once`, then without.
     """
 
     mechanism: str
@@ -84,8 +86,8 @@ class Outcome:
 def measure(mechanism: str, what: What, folder: Path, progress: Progress) -> Outcome:
     """Run one job through faults; return what became of it.
 
-    First it reads with `--once`, in batches of a file each; then it runs on while files come and each
-    fault strikes so many times.
+    First it reads with `--once`, in batches of a file each, and each fault strikes so many times; then it
+    runs on while files come, and the same faults strike again.
 
     Parameters
     ----------
@@ -119,23 +121,49 @@ def measure(mechanism: str, what: What, folder: Path, progress: Progress) -> Out
 
 
 def _run(job: ClusterJob, outcome: Outcome, what: What, progress: Progress) -> None:
-    faults = what.faults * what.times
     strike = Strike(job, what.seed)
-    job.add(what.batches)
-    progress(f"{outcome.mechanism}: --once", 0, len(faults))
-    job.start(strike.driver_host, "--once")
-    if job.wait():
-        raise JobError(f"--once: {job.last_words()}")
+    faults = what.faults * what.times
+
+    def inject(number: int, fault: str, how: str) -> None:
+        progress(f"{outcome.mechanism}, {how}: {fault}", number, 2 * len(faults))
+        outcome.faults.setdefault(fault, []).append(round(strike.inject(fault), 1))
+
+    progress(f"{outcome.mechanism}, --once", 0, 2 * len(faults))
+    job.once = True
+    job.add(what.batches + _AHEAD * len(faults))
+    job.start(strike.driver_host)
+    job.await_read(what.batches)
+    for number, fault in enumerate(faults):
+        _require_ahead(strike)
+        inject(number, fault, "--once")
+    _require_ended(job)
     if job.read_count() != job.message_files:
         outcome.wrong.append(f"--once has read {job.read_count()} of {job.message_files} files")
+
+    job.once = False
     job.add(_BETWEEN)
     job.start(strike.driver_host)
     job.await_read(job.message_files - 1)
-    for number, fault in enumerate(faults):
-        progress(f"{outcome.mechanism}: {fault}", number, len(faults))
+    for number, fault in enumerate(faults, len(faults)):
         job.add(_BETWEEN + 2)
-        outcome.faults.setdefault(fault, []).append(round(strike.inject(fault), 1))
+        inject(number, fault, "running on")
         job.add(_BETWEEN)
         job.await_read(job.message_files - 1)
     job.await_read(job.message_files)
     job.stop()
+
+
+def _require_ahead(strike: Strike) -> None:
+    """Let a driver that reads what there is have enough to read while a fault strikes."""
+    job = strike.job
+    if job.ahead < _AHEAD:
+        _require_ended(job)
+        job.add(2 * _AHEAD)
+        job.start(strike.driver_host)
+        job.await_read(job.read_count() + 1)
+
+
+def _require_ended(job: ClusterJob) -> None:
+    """Wait until a driver has read what there was."""
+    if job.wait():
+        raise JobError(f"--once: {job.last_words()}")
