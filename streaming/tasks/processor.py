@@ -44,6 +44,8 @@ CHANGES, COUNTS = "changes", "counts"
 ANSWERS_DDL = "partition int, kind string, block binary"
 """What a partition says of a batch: changes, counts, and what was refused."""
 
+_MESSAGE_BYTES, _SUBSCRIPTION_BYTES = 300, 2_000
+"""Of memory, some more than what is usual (docs/streaming.md, Sizes)."""
 _CHANGES_MAX = 1_000_000
 """Of one row of Spark: some ten megabytes."""
 
@@ -157,15 +159,16 @@ class PartitionProcessor(StatefulProcessor):
             note = resident.note()
             if note is not None and (note.version, note.digest) == (head.version + 1, digest.digest()):
                 return _Answer.unpack(note.answer)
+            resident.require_free(_growth_bytes(*_unpacked(blocks)))
             state = self._resident(resident, note, head)
             is_rebuilt = state is None
-            state = self._restored(head) if state is None else state
+            state = self._restored(head, resident) if state is None else state
             answer = _applied(partition, state, head, blocks)
             if state.placer is not None:
                 answer.rows.extend(_feedback(partition, state, state.placer, answer))
             memory = {
                 "rebuilt": int(is_rebuilt and head.version > 0),
-                "index_bytes": resident.mapped_bytes,
+                "index_bytes": resident.occupied_bytes,
                 "block_bytes": sum(len(block) for _, block in blocks),
                 "now_ms": answer.head.now_ms,
             }
@@ -195,10 +198,11 @@ class PartitionProcessor(StatefulProcessor):
             Placer(mechanism),
         )
 
-    def _restored(self, head: Head) -> _State:
+    def _restored(self, head: Head, resident: Resident) -> _State:
         """Build a partition from the log."""
         state = self._new()
         messages, subscriptions = self._log.blocks()
+        resident.require_free(_growth_bytes(messages, subscriptions))
         state.partition.restore(head.now_ms, head.next_number, messages, subscriptions)
         return state
 
@@ -263,11 +267,24 @@ def _counted(partition: int, counts: dict[str, int]) -> AnswerRow:
     return AnswerRow(partition, COUNTS, json.dumps(counts).encode())
 
 
+def _unpacked(blocks: Iterable[tuple[str, bytes]]) -> tuple[list[Messages], list[Subscriptions]]:
+    """Return what a batch brings of messages and of subscriptions."""
+    found = list(blocks)
+    return (
+        [Messages.unpack(block) for kind, block in found if kind == MESSAGES],
+        [Subscriptions.unpack(block) for kind, block in found if kind == SUBSCRIPTIONS],
+    )
+
+
+def _growth_bytes(messages: Iterable[Messages], subscriptions: Iterable[Subscriptions]) -> int:
+    """Return what an index may grow by with them."""
+    return _MESSAGE_BYTES * sum(map(len, messages)) + _SUBSCRIPTION_BYTES * sum(map(len, subscriptions))
+
+
 def _applied(own: int, state: _State, head: Head, blocks: list[tuple[str, bytes]]) -> _Answer:
     """Apply a batch to a partition; return the answer."""
     partition = state.partition
-    messages = [Messages.unpack(block) for kind, block in blocks if kind == MESSAGES]
-    subscriptions = [Subscriptions.unpack(block) for kind, block in blocks if kind == SUBSCRIPTIONS]
+    messages, subscriptions = _unpacked(blocks)
     began_s = time.perf_counter()
     applied = partition.apply(
         Subscriptions.join(subscriptions) if subscriptions else None,

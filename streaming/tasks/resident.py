@@ -21,6 +21,7 @@ import fcntl
 import json
 import mmap
 import os
+import platform
 import re
 import time
 from collections.abc import Iterator
@@ -39,12 +40,19 @@ _LARGE_BYTES = 16 * 1024
 _ALIGNED_BYTES = 16
 _LINE_MAX = 1_000
 _ARRAY = re.compile(r"array-[0-9a-f]{16}")
+_BLOCK_BYTES = 512
+"""The unit of `st_blocks`."""
+_SPARE_BYTES = 32 << 20
 _LOCK_S = 600.0
 _LOCK_POLL_S = 0.05
 
 
 class ResidentError(Exception):
     """Somebody else has the value, and does not give it back."""
+
+
+class MemoryFullError(Exception):
+    """There is too little memory for what is to come."""
 
 
 class LostError(Exception):
@@ -162,9 +170,27 @@ class Resident:
         return self._map(name)
 
     @property
-    def mapped_bytes(self) -> int:
-        """How large the arrays are that have files of their own, of the value that was taken or made."""
-        return sum(len(mapped) for _, mapped in self._mapped.values())
+    def occupied_bytes(self) -> int:
+        """What the folder's files take of the memory: arrays with room to grow are files with holes."""
+        return sum(path.stat().st_blocks * _BLOCK_BYTES for path in self._folder.iterdir())
+
+    def require_free(self, count: int) -> None:
+        """Require that arrays can grow by so many bytes. Locked.
+
+        Who writes to a mapped file for which there is no memory is killed at once.
+
+        Raises
+        ------
+        MemoryFullError
+            If less than that is free, and some more for others who write at the same time.
+        """
+        found, needed = os.statvfs(self._folder), count + _SPARE_BYTES
+        free = found.f_bavail * found.f_frsize
+        if free < needed:
+            raise MemoryFullError(
+                f"{self._folder.parent.parent} on {platform.node()} has {free >> 20} MiB free, must have "
+                f"{needed >> 20} MiB for this batch"
+            )
 
     def discard(self) -> None:
         """Remove the value. Locked."""

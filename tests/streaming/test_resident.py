@@ -19,7 +19,7 @@ from streaming.partition.window import WindowSize
 from streaming.plan import Plan
 from streaming.program import program_digest
 from streaming.tasks import resident as module
-from streaming.tasks.resident import LostError, Note, Resident
+from streaming.tasks.resident import LostError, MemoryFullError, Note, Resident
 
 
 @pytest.fixture(autouse=True)
@@ -179,3 +179,23 @@ def a_plan() -> Plan:
         keys=(0,),
         subscription_index="sq-plus-tree",
     )
+
+
+def test_an_array_occupies_what_was_written_to_it(tmp_path: Path) -> None:
+    resident = Resident(tmp_path / "one")
+    with resident.locked(), rooms_of(resident.room):
+        many = longer(np.zeros(10, dtype=np.int64), 10_000)
+        many[:] = 1
+        file = next(path for path in (tmp_path / "one").iterdir() if path.name.startswith("array-"))
+        assert file.stat().st_size == 1 << 24
+        assert many.nbytes <= resident.occupied_bytes < 1 << 24
+        resident.keep(many, _note(1))
+
+
+def test_memory_that_is_too_small_is_named_before_anything_is_taken(tmp_path: Path) -> None:
+    resident = Resident(tmp_path / "job" / "one")
+    (tmp_path / "job").mkdir(mode=0o700)
+    with resident.locked():
+        resident.require_free(0)
+        with pytest.raises(MemoryFullError, match=rf"^{tmp_path} on .* MiB free, must have [0-9]+ MiB"):
+            resident.require_free(1 << 60)
