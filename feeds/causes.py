@@ -8,6 +8,8 @@ from pyspark.errors import PySparkException
 
 _ERROR = re.compile(r"([\w$]+\.)*\w*(Error|Exception)\b.*?: ")
 _CAUSED = "Caused by: "
+_JAVA = ": "
+"""Py4J puts it before an error of Java's."""
 _CARRIERS = "py4j.", "org.apache.", "java."
 """Errors of these say that there was another."""
 _CRASHED = "Python worker exited unexpectedly"
@@ -18,7 +20,7 @@ _KILLED = (
 
 
 def cause_of(error: BaseException) -> str:
-    """Return the last line that names an error of Python's, else of Java's, else the last one.
+    """Return the last line that names an error of Python's, else of Java's, else the first one.
 
     Of a worker process that was killed there is no error: then what that means.
     """
@@ -28,4 +30,5 @@ def cause_of(error: BaseException) -> str:
     named = [line for line in lines if _ERROR.match(line) and not line.startswith(_CARRIERS)]
     if not named and any(_CRASHED in line for line in lines):
         return _KILLED
-    return (named or caused or lines or [repr(error)])[-1]
+    java = [line.removeprefix(_JAVA) for line in lines if line.startswith(_JAVA)]
+    return (named[-1:] or caused[-1:] or java[:1] or lines[:1] or [repr(error)])[0]

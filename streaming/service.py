@@ -19,7 +19,7 @@ from feeds.storage import Stored
 from safe_region.jit.ahead import Report
 from streaming.claim import Claim
 from streaming.job import start
-from streaming.parameters import StreamParameters
+from streaming.parameters import ParameterError, StreamParameters
 from streaming.plan import PlanError
 from streaming.planning import read_plan
 from streaming.rebalance import Rebalanced, rebalance
@@ -97,6 +97,8 @@ class Listener:
     """What was done, and the seconds from the last batch before to the query that goes on."""
     on_wait: Callable[[], None] = lambda: None
     """Called several times a second."""
+    on_folders: Callable[[str], None] = lambda _text: None
+    """Called when a folder of the feeds has gone, and when all are there again."""
     on_query: Callable[[StreamingQuery], None] = lambda _query: None
     """Called with each query that is started."""
 
@@ -118,12 +120,40 @@ def ask_to_rebalance(checkpoint: Stored) -> None:
     (checkpoint / _ASKED).replace(b"")
 
 
-class _Lookout:
-    """Looks now and then at what others leave in the checkpoint."""
+class _Folders:
+    """Says when a folder of the feeds has gone, which for Spark is an empty one, and when it is back."""
 
-    def __init__(self, checkpoint: Stored, watch: LoadWatch, claim: Claim) -> None:
+    def __init__(
+        self, parameters: StreamParameters, spark: SparkSession, on_folders: Callable[[str], None]
+    ) -> None:
+        self._parameters, self._spark, self._say = parameters, spark, on_folders
+        self._missing = ""
+
+    def are_there(self) -> bool:
+        """Whether all are there."""
+        before, self._missing = self._missing, ""
+        try:
+            self._parameters.require_folders(self._spark)
+        except ParameterError as error:
+            self._missing = str(error)
+        if self._missing and not before:
+            self._say(f"{self._missing}: waiting for it")
+        elif before and not self._missing:
+            self._say("all folders are there again")
+        return not self._missing
+
+    def wait(self, stops: Callable[[], bool]) -> None:
+        """Wait until they are, or the job is to stop."""
+        while not stops() and not self.are_there():
+            time.sleep(_LOOKED_S)
+
+
+class _Lookout:
+    """Looks now and then at what others leave in the checkpoint, and for the folders of feeds."""
+
+    def __init__(self, checkpoint: Stored, watch: LoadWatch, claim: Claim, folders: _Folders) -> None:
         self._asked = checkpoint / _ASKED
-        self._watch, self._claim = watch, claim
+        self._watch, self._claim, self._folders = watch, claim, folders
         self._next_s = time.monotonic() + _LOOKED_S
 
     def look(self) -> None:
@@ -139,6 +169,7 @@ class _Lookout:
             return
         self._next_s = now_s + _LOOKED_S
         self._claim.require()
+        self._folders.are_there()
         if self._asked.exists():
             self._asked.remove()
             self._watch.ask()
@@ -156,21 +187,23 @@ def serve(
     Raises
     ------
     ParameterError, PlanError, IdfError, ClusterError
-        As `start` and `rebalance` do.
+        As `start` and `rebalance` do; ParameterError also if a folder goes of a job that reads what there
+        is. A job that runs on waits until it is back.
     TakenOverError
         If another driver has the job.
     """
     watch = watch or LoadWatch(parameters.mechanism)
     checkpoint = Stored(spark, parameters.checkpoint)
+    folders = _Folders(parameters, spark, listener.on_folders)
 
     def noted(batch: Batch) -> None:
         watch.note(batch)
         listener.on_batch(batch)
 
-    while True:
+    while not stops():
         claim = Claim(checkpoint)
         query = start(parameters, spark, noted, listener.on_compiling, claim)
-        lookout = _Lookout(checkpoint, watch, claim)
+        lookout = _Lookout(checkpoint, watch, claim, folders)
         listener.on_query(query)
         try:
             while query.isActive and not stops() and not watch.is_due():
@@ -180,6 +213,11 @@ def serve(
         finally:
             query.stop()
         error: BaseException | None = query.exception()
+        if error is not None and not folders.are_there():
+            if parameters.once:
+                parameters.require_folders(spark)
+            folders.wait(stops)
+            continue
         if error is not None or stops() or not watch.is_due():
             return error
         began_s = time.monotonic()
@@ -187,3 +225,4 @@ def serve(
         watch.note_rebalanced()
         if done is not None:
             listener.on_rebalanced(done, time.monotonic() - began_s)
+    return None

@@ -231,6 +231,7 @@ class StreamRun:
             "apply_us_per_message": round(sum(one["apply_us"] for one in measured) / published, 1),
             "tuples_per_message": round(tuples / published, 2),
             "tuples_everywhere_per_message": round(everywhere / published, 2),
+            "received_bytes_per_message": round(sum(one["block_bytes"] for one in measured) / published),
             "replication": round(measured[-1]["replicas"] / measured[-1]["subscriptions"], 2),
             "evaluated_per_message": round(sum(one["evaluated"] for one in measured) / published, 2),
             "changes_per_message": round(

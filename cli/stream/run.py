@@ -198,10 +198,14 @@ def run(
                 lines(batch)
 
             compiling = _compiling(stack)
-            listener = Listener(noted, compiling, lines.rebalanced, watch.look, metrics.follow)
+            listener = Listener(noted, compiling, lines.rebalanced, watch.look, _say, metrics.follow)
             error = serve(parameters, started, stop.is_set, listener)
     if error is not None:
         raise click.ClickException(cause_of(error))
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
 
 
 def _compiling(stack: ExitStack) -> Report:

@@ -22,6 +22,15 @@ def die(batches):
     os.kill(os.getpid(), signal.SIGBUS)
 
 
+def test_an_error_of_sparks_own_is_its_first_line(spark):
+    with pytest.raises(PySparkException) as caught:
+        spark.read.parquet("/nowhere")
+    assert cause_of(caught.value).startswith("[PATH_NOT_FOUND] Path does not exist")
+    with pytest.raises(Py4JJavaError) as of_java:
+        spark._jvm.java.util.ArrayList().get(7)
+    assert cause_of(of_java.value).startswith("java.lang.IndexOutOfBoundsException: Index 7 out of")
+
+
 def error_of(query_of, spark):
     """The error of a stream of one row."""
     rows = spark.readStream.format("rate").option("rowsPerSecond", 1).load().select("value")

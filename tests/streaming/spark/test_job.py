@@ -76,11 +76,14 @@ class Job:
             query.stop()
         return batches
 
-    def require_exact(self, batch, file=None):
-        """Compare all results behind a batch with the definition: batch by batch."""
-        file = batch if file is None else file
+    def apply(self, file):
+        """Let the definition have a file of each feed."""
         rows = [read_feed(self.folder / name / f"{file:03d}.parquet", name) for name in FEEDS]
         self.definition.apply(rows[1], rows[0])
+
+    def require_exact(self, batch, file=None):
+        """Compare all results behind a batch with the definition: batch by batch."""
+        self.apply(batch if file is None else file)
         found = {}
         for row in lists(self.parameters.out, self.spark, batch).collect():
             assert row.object_id not in found.setdefault(row.subscription_id, {})

@@ -24,11 +24,12 @@ class Served:
     """A job that is served in a thread, until the block ends."""
 
     def __init__(self, job, spark):
-        self.metrics, self.batches, self.divided = JobMetrics(), [], []
+        self.metrics, self.batches, self.divided, self.said = JobMetrics(), [], [], []
         listener = Listener(
             self.noted,
             lambda _done, _total: None,
             lambda done, _seconds: self.divided.append(done),
+            on_folders=self.said.append,
             on_query=self.metrics.follow,
         )
         self.stop = threading.Event()
@@ -114,6 +115,26 @@ def test_a_job_that_waits_notices_that_it_was_taken_over(tmp_path, spark):
         assert not served.thread.is_alive()
     assert [type(error) for error in served.errors] == [TakenOverError]
     assert complete(job.parameters.out) == [0]
+
+
+def test_a_job_whose_feed_goes_away_says_so_and_goes_on_when_it_is_back(tmp_path, spark):
+    job = Job(tmp_path, spark)
+    job.add(4)
+    feed, elsewhere = tmp_path / "messages", tmp_path / "elsewhere"
+    with Served(job, spark) as served:
+        served.wait_for(lambda: served.batches)
+        feed.rename(elsewhere)
+        served.wait_for(lambda: served.said)
+        elsewhere.rename(feed)
+        served.wait_for(lambda: len(served.said) == 2)
+        job.add(1)
+        served.wait_for(job.has_read_all)
+    gone = f"messages is {feed}, must be a folder that is there: waiting for it"
+    assert served.said == [gone, "all folders are there again"]
+    assert served.errors == [None]
+    for file in range(4):  # what a batch has read depends on when the folder was there
+        job.apply(file)
+    job.require_exact(served.batches[-1].number, 4)
 
 
 def test_hashing_divides_the_same_whoever_asks(tmp_path, spark):
