@@ -25,7 +25,7 @@ from streaming.distribution import MECHANISMS
 from tests.chaos.tally import Tally
 from tests.streaming.feed import AREA, RandomFeed
 from tests.support.redis_server import RedisServer
-from tests.support.stream_results import changes_of, complete, read_files
+from tests.support.stream_results import changes_of, complete, follow, read_files
 
 _PAUSE_S = 0.5
 """Between two files of messages."""
@@ -361,19 +361,12 @@ def _audit(folder: Path) -> tuple[int, list[str]]:
 
 
 def _changes(out: Path) -> tuple[int, list[str]]:
-    """Require that what enters is not there yet, and what leaves is; return how many."""
-    there: set[tuple[int, int]] = set()
+    """Require that each change of each batch can be applied; return how many there are."""
+    lists: dict[int, dict[int, float]] = {}
     wrong: list[str] = []
     count = 0
     for batch in complete(out):
-        rows = changes_of(out, batch)
-        left = [(row["object_id"], one) for row in rows for one in row["left"]]
-        entered = [(row["object_id"], one) for row in rows for one in row["entered"]]
-        count += len(left) + len(entered)
-        wrong += [f"batch {batch}: {one} leaves, and was not there" for one in left if one not in there]
-        there.difference_update(left)
-        wrong += [f"batch {batch}: {one} enters, and is there" for one in entered if one in there]
-        if len(set(entered)) != len(entered):
-            wrong.append(f"batch {batch}: something enters twice")
-        there.update(entered)
+        found, problems = follow(lists, changes_of(out, batch))
+        count += found
+        wrong += [f"batch {batch}: {problem}" for problem in problems]
     return count, wrong

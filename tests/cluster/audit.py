@@ -12,7 +12,7 @@ from safe_region.frame import Frame
 from streaming.partition.window import WindowSize
 from streaming.result.audit import Definition, read_feed
 from tests.cluster.feed import AREA
-from tests.support.stream_results import changes_of, complete, manifest
+from tests.support.stream_results import changes_of, complete, follow, manifest
 
 _SCORE_ERROR_MAX = 1e-9
 
@@ -47,7 +47,7 @@ def audited(out: Path, window: int, sample: int, seed: int = 1) -> Audited:
         if not chosen and definition.subscriptions:
             known = sorted(definition.subscriptions)
             chosen = random.Random(seed).sample(known, min(sample, len(known)))
-        count, problems = _follow(lists, changes_of(out, number))
+        count, problems = follow(lists, changes_of(out, number))
         changes += count
         wrong += [f"batch {number}: {problem}" for problem in problems]
         if rows["messages"] and about.get("subscriptions"):
@@ -64,25 +64,6 @@ def audited(out: Path, window: int, sample: int, seed: int = 1) -> Audited:
 
 def _path(where: str) -> Path:
     return Path(unquote(urlparse(where).path))
-
-
-def _follow(lists: dict[int, dict[int, float]], rows: list[dict]) -> tuple[int, list[str]]:
-    """Apply the changes of a batch; return how many, and those that cannot be."""
-    wrong: list[str] = []
-    count = 0
-    for row in rows:
-        for one in row["left"]:
-            count += 1
-            if lists.setdefault(one, {}).pop(row["object_id"], None) is None:
-                wrong.append(f"{row['object_id']} leaves {one}, and was not there")
-    for row in rows:
-        for one, score in zip(row["entered"], row["scores"], strict=True):
-            count += 1
-            held = lists.setdefault(one, {})
-            if held.get(row["object_id"]) == score:
-                wrong.append(f"{row['object_id']} enters {one}, and is there")
-            held[row["object_id"]] = score
-    return count, wrong
 
 
 def _are_same(held: dict[int, float], expected: dict[int, float]) -> bool:

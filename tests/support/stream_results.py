@@ -57,3 +57,34 @@ def refused_of(out: Path, number: int) -> list[str]:
     """The lines of a batch that were refused."""
     folder = out / REFUSED / folder_of(number, manifest(out, number)["driver"])
     return [line for path in folder.glob("*.txt") for line in path.read_text().splitlines()]
+
+
+def follow(lists: dict[int, dict[int, float]], rows: list[dict]) -> tuple[int, list[str]]:
+    """Apply the changes of a batch to results; return how many there were, and those that cannot be.
+
+    Parameters
+    ----------
+    lists
+        Scores by object, by subscription; is changed.
+    rows
+        What a batch has written (`changes_of`).
+    """
+    wrong: list[str] = []
+    count = 0
+    for row in rows:
+        for one in row["left"]:
+            count += 1
+            if lists.setdefault(one, {}).pop(row["object_id"], None) is None:
+                wrong.append(f"{row['object_id']} leaves {one}, and was not there")
+    entered: set[tuple[int, int]] = set()
+    for row in rows:
+        for one, score in zip(row["entered"], row["scores"], strict=True):
+            count += 1
+            held = lists.setdefault(one, {})
+            if held.get(row["object_id"]) == score:
+                wrong.append(f"{row['object_id']} enters {one}, and is there")
+            if (row["object_id"], one) in entered:
+                wrong.append(f"{row['object_id']} enters {one} twice")
+            entered.add((row["object_id"], one))
+            held[row["object_id"]] = score
+    return count, wrong
