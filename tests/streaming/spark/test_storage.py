@@ -2,7 +2,6 @@
 
 import json
 import re
-import secrets
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,15 +18,6 @@ from streaming.result.lists import compact, lists
 from streaming.result.manifest import ResultError
 from tests.streaming.spark.test_job import COUNT, Job
 from tests.support.stream_results import complete, read_files
-
-
-@pytest.fixture
-def view(spark, tmp_path):
-    """The URI of a view of a folder: POSIX calls cannot open it."""
-    name = f"t{secrets.token_hex(4)}"
-    configuration = spark.sparkContext._jsc.hadoopConfiguration()
-    configuration.set(f"fs.viewfs.mounttable.{name}.link./data", tmp_path.as_uri())
-    return f"viewfs://{name}/data"
 
 
 @pytest.mark.parametrize("mechanism", ["hashing", "prefix"])
