@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cli.failures import reported
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from safe_region.frame import Area
 
 
 def area_text(given: str) -> str:
@@ -17,3 +23,15 @@ def area_text(given: str) -> str:
 
     with reported(SimulationError):
         return ",".join(map(repr, read_world(Path(given)).area))
+
+
+def area_at(given: Area | str, spark: SparkSession) -> Area:
+    """Return an area: as it was given, or that of the simulation whose URI was."""
+    if not isinstance(given, str):
+        return given
+    from simulator.errors import SimulationError  # noqa: PLC0415
+    from simulator.simulation import root_of  # noqa: PLC0415
+    from simulator.world import read_world  # noqa: PLC0415
+
+    with reported(SimulationError, OSError):
+        return read_world(root_of(given, spark)).area
