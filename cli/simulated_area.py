@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.failures import reported
+from cli.failures import WrongUseError, reported
+from cli.paths import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 def area_text(given: str) -> str:
     """Return an area as four numbers: as it was given, or that of the simulation whose folder was."""
+    if is_uri(given):
+        raise WrongUseError(
+            f"--area is {given!r}, must be lon_min,lat_min,lon_max,lat_max in degrees or the folder of a "
+            "simulation on this machine's disk, no URI"
+        )
     if not os.path.isdir(given):  # noqa: PTH112 - what no path can be is none
         return given
     from simulator.errors import SimulationError  # noqa: PLC0415

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 Where = Path | str
@@ -28,8 +29,8 @@ Where = Path | str
 
 _OWN_FOLDER, _OWN_FILE = "700", "600"
 _PIECE_BYTES = 6_000
-"""Read in a round trip. Java sends it as text, as one packet up to 8,192 characters: what is longer waits 40
-ms for the acknowledgement of its first. So it is 10 MB/s and more, which larger pieces do not exceed.
+"""Read in a round trip. Java sends it as text, as one packet up to 8,192 characters: what is longer waits
+40 ms for the acknowledgement of its first. So it is 10 MB/s and more, which larger pieces do not exceed.
 """
 
 
@@ -60,8 +61,8 @@ class Stored:
         context: Any = spark.sparkContext
         self._spark, self._jvm = spark, context._jvm  # noqa: SLF001 - the way to Hadoop's classes
         self._configuration = context._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
-        path = self._jvm.org.apache.hadoop.fs.Path(str(where))
         with self._failing(str(where)):
+            path = self._jvm.org.apache.hadoop.fs.Path(str(where))
             self._system = path.getFileSystem(self._configuration)
             self._path = self._system.makeQualified(path)
         self.uri: str = self._path.toString()
@@ -223,6 +224,8 @@ class Stored:
         """Turn errors of Java into one that names the file."""
         try:
             yield
+        except PySparkException as error:  # what Spark has words of its own for
+            raise StorageError(f"{where}: {error}") from error
         except Py4JJavaError as error:
             cause: Any = error.java_exception
             raise StorageError(

@@ -76,6 +76,8 @@ def test_files_are_whole_or_not_there_and_private(view, tmp_path, spark):
 def test_a_file_system_that_is_not_there_is_named(spark):
     with pytest.raises(StorageError, match="nofs://there/x"):
         Stored(spark, "nofs://there/x")
+    with pytest.raises(StorageError, match=r"^nofs:x: .*Relative path in absolute URI"):
+        Stored(spark, "nofs:x")
 
 
 def test_a_driver_that_was_taken_over_writes_nothing_that_counts(tmp_path, spark):
