@@ -22,6 +22,7 @@ from simulator.traces.run import simulate_traces
 from simulator.workload.feeds import FEEDS_FOLDER
 from tests.simulator.conftest import SMALL
 from tests.simulator.traces.trace_files import walk, write_csv
+from tests.support.spark_home import spark_home
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = "hdfs://host/there"
@@ -109,15 +110,16 @@ def test_a_file_system_that_is_not_there_is_named(spark):
 
 
 def test_from_a_simulation_to_results_without_a_path(tmp_path):
-    """Each command is a process of its own, whose Spark knows the view by a setting."""
+    """Commands and executors are processes of their own, whose Spark knows the view by a setting."""
     (tmp_path / "data").mkdir()
     (tmp_path / "memory").mkdir()
     view = "viewfs://own/data"
     mount = f"spark.hadoop.fs.viewfs.mounttable.own.link./data={(tmp_path / 'data').as_uri()}"
+    # Workers of a local cluster write below SPARK_HOME.
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "SPARK_HOME": str(spark_home(tmp_path))}
 
     def run(*arguments):
-        command = [sys.executable, "-m", "cli", *arguments, "--conf", mount, "--master", "local[2]"]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-m", "cli", *arguments, "--conf", mount, "--driver-memory=512m"]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
@@ -125,15 +127,15 @@ def test_from_a_simulation_to_results_without_a_path(tmp_path):
         return done.stdout
 
     said = run(
-        "simulate",
-        *("--out", f"{view}/city", "--stream", "--devices=40", "--seconds=20", "--standing-share=1"),
+        *("simulate", "--master=local-cluster[2,1,1024]", "--out", f"{view}/city", "--stream"),
+        *("--devices=40", "--seconds=20", "--standing-share=1"),
         *("--city-width-m=4000", "--place-count=300", "--objects=400"),
     )
     found = load(tmp_path / "data" / "city")
     assert f"{view}/city: {found.row_count('roads')} roads, {40 * 21} positions" in said
     run(
-        *("stream", "run", "--once", "--window=10m", "--partitions=2", "--area", f"{view}/city"),
-        *("--messages", f"{view}/city/feeds/messages"),
+        *("stream", "run", "--master=local[2]", "--once", "--window=10m", "--partitions=2"),
+        *("--area", f"{view}/city", "--messages", f"{view}/city/feeds/messages"),
         *("--subscriptions", f"{view}/city/feeds/subscriptions"),
         *("--out", f"{view}/result", "--checkpoint", f"{view}/state"),
         *("--memory", str(tmp_path / "memory")),
