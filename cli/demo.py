@@ -15,6 +15,7 @@ import click
 
 from cli.failures import refused, reported
 from cli.parameter_options import ParameterCommand, given
+from cli.paths import LocalPath
 from cli.progress import bars
 from cli.replay import region_option, run_replay, show
 from cli.secure_demo import secured
@@ -58,7 +59,7 @@ _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "se
 )
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=LocalPath(file_okay=False),
     default=Path("runs/demo"),
     show_default=True,
     help="Folder for the tables, the store and the map.",

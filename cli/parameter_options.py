@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from cli.paths import LocalPath
+
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
@@ -33,7 +35,7 @@ _TYPES: dict[type, click.ParamType[Any]] = {
     float: click.FLOAT,
     str: click.STRING,
     bool: click.BOOL,
-    Path: click.Path(path_type=Path),
+    Path: LocalPath(),
 }
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.failures import reported
+from cli.paths import LocalPath
 from cli.progress import bars
 from cli.target_options import AskingCommand, Target, access_options, server_option
 
@@ -37,7 +38,7 @@ region_option = click.option(
     cls=AskingCommand,
     epilog="Example: nearcast replay runs/city --server localhost --report runs/city/replay.html",
 )
-@click.argument("simulation", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("simulation", type=LocalPath(exists=True, file_okay=False))
 @server_option
 @access_options
 @click.option(
@@ -77,14 +78,14 @@ region_option = click.option(
     help="Share of the lists that an audit looks at, others each time.",
 )
 @region_option
-@click.option("--map", "picture", type=click.Path(path_type=Path), help="Draw the run to this PNG.")
+@click.option("--map", "picture", type=LocalPath(), help="Draw the run to this PNG.")
 @click.option(
     "--report",
     "page",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="Write the run as one HTML file: map, charts, figures.",
 )
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures here.")
+@click.option("--json", "json_file", type=LocalPath(), help="Write figures here.")
 def replay(
     simulation: Path,
     fleets: int,

@@ -9,6 +9,7 @@ import click
 
 from cli.failures import refused, reported
 from cli.parameter_options import ParameterGroup, given
+from cli.paths import FOLDER
 from cli.progress import bars
 from cli.simulation.check import check
 from cli.simulation.describe import describe
@@ -25,8 +26,9 @@ from cli.spark_options import SparkChoice, spark_options
 )
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the tables; what is there is replaced, or kept where it is the very same.",
+    type=FOLDER,
+    help="Folder for the tables, a path or a URI of a file system that Spark has; what is there is "
+    "replaced, or kept where it is the very same.",
 )
 @click.option(
     "--stream",
@@ -50,7 +52,7 @@ from cli.spark_options import SparkChoice, spark_options
 def simulate(
     context: click.Context,
     /,
-    out: Path | None,
+    out: Path | str | None,
     *,
     stream: bool,
     stream_slice_s: int,

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cli.failures import reported
+from cli.failures import WrongUseError, reported
+from cli.paths import is_uri
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from safe_region.frame import Area
 
 
 def area_text(given: str) -> str:
     """Return an area as four numbers: as it was given, or that of the simulation whose folder was."""
+    if is_uri(given):
+        raise WrongUseError(
+            f"--area is {given!r}, must be lon_min,lat_min,lon_max,lat_max in degrees or the folder of a "
+            "simulation on this machine's disk, no URI"
+        )
     if not os.path.isdir(given):  # noqa: PTH112 - what no path can be is none
         return given
     from simulator.errors import SimulationError  # noqa: PLC0415
@@ -17,3 +29,15 @@ def area_text(given: str) -> str:
 
     with reported(SimulationError):
         return ",".join(map(repr, read_world(Path(given)).area))
+
+
+def area_at(given: Area | str, spark: SparkSession) -> Area:
+    """Return an area: as it was given, or that of the simulation whose URI was."""
+    if not isinstance(given, str):
+        return given
+    from simulator.errors import SimulationError  # noqa: PLC0415
+    from simulator.simulation import root_of  # noqa: PLC0415
+    from simulator.world import read_world  # noqa: PLC0415
+
+    with reported(SimulationError, OSError):
+        return read_world(root_of(given, spark)).area

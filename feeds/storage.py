@@ -12,19 +12,26 @@ Operations: a round trip to Spark's JVM each, and what the file system takes.
 
 from __future__ import annotations
 
+import io
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 Where = Path | str
 """A path, or a URI with a scheme."""
 
 _OWN_FOLDER, _OWN_FILE = "700", "600"
+_PIECE_BYTES = 6_000
+"""Read in a round trip. Java sends it as text, as one packet up to 8,192 characters: what is longer waits
+40 ms for the acknowledgement of its first. So it is 10 MB/s and more, which larger pieces do not exceed.
+"""
 
 
 def open_resolved(uri: str) -> tuple[Any, str]:
@@ -54,8 +61,8 @@ class Stored:
         context: Any = spark.sparkContext
         self._spark, self._jvm = spark, context._jvm  # noqa: SLF001 - the way to Hadoop's classes
         self._configuration = context._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
-        path = self._jvm.org.apache.hadoop.fs.Path(str(where))
         with self._failing(str(where)):
+            path = self._jvm.org.apache.hadoop.fs.Path(str(where))
             self._system = path.getFileSystem(self._configuration)
             self._path = self._system.makeQualified(path)
         self.uri: str = self._path.toString()
@@ -95,6 +102,32 @@ class Stored:
         found = text.removeprefix("{").removesuffix("}").split(",")
         return sorted(uri.rpartition("/")[2] for uri in found if uri)
 
+    def files(self) -> dict[str, int]:
+        """Return the size of each file below a folder, by its path in it, in order; without it none."""
+        if not self.exists():
+            return {}
+        found = {}
+        with self._failing(self.uri):
+            statuses = self._system.listFiles(self._path, True)
+            while statuses.hasNext():
+                status = statuses.next()
+                path = status.getPath().toString().removeprefix(self.uri).lstrip("/")
+                found[path] = int(status.getLen())
+        return dict(sorted(found.items()))
+
+    def opened(self) -> io.BufferedReader:
+        """Return a file to read from anywhere in it, as Arrow does with what is larger than memory.
+
+        Raises
+        ------
+        StorageError
+            If there is none, or it cannot be read; also while it is read.
+        """
+        with self._failing(self.uri):
+            size = int(self._system.getFileStatus(self._path).getLen())
+            stream = self._system.open(self._path)
+        return io.BufferedReader(_Reader(stream, size, partial(self._failing, self.uri)), _PIECE_BYTES)
+
     def read(self) -> bytes:
         """Return what a file has.
 
@@ -123,6 +156,17 @@ class Stored:
     def replace(self, data: bytes) -> None:
         """Write a file in place of what is there, if anything: whole, or not at all."""
         self._write(data, replaces=True)
+
+    def move(self, where: str) -> None:
+        """Give a file another path of its file system, where nothing is.
+
+        Raises
+        ------
+        StorageError
+            If something is there.
+        """
+        with self._failing(where):
+            self._rename(self._path, self._jvm.org.apache.hadoop.fs.Path(where), replaces=False)
 
     def make_folder(self) -> None:
         """Make a folder for this user alone, and those above it; one that is there stays as it is."""
@@ -157,19 +201,19 @@ class Stored:
                 finally:
                     stream.close()
                 self._system.setPermission(fresh, self._permission(_OWN_FILE))
-                self._rename(fresh, replaces=replaces)
+                self._rename(fresh, self._path, replaces=replaces)
             except BaseException:
                 self._system.delete(fresh, False)
                 raise
 
-    def _rename(self, fresh: Any, *, replaces: bool) -> None:  # noqa: ANN401 - a path of Hadoop's
+    def _rename(self, path: Any, target: Any, *, replaces: bool) -> None:  # noqa: ANN401 - Hadoop's
         """Give a file its name, at once for all who look."""
         filesystems = self._jvm.org.apache.hadoop.fs
         rename = getattr(filesystems, "Options$Rename")
         how = self._spark.sparkContext._gateway.new_array(rename, 1)  # type: ignore[union-attr]  # noqa: SLF001
         how[0] = rename.OVERWRITE if replaces else rename.NONE
         filesystems.FileContext.getFileContext(self._path.toUri(), self._configuration).rename(
-            fresh, self._path, how
+            path, target, how
         )
 
     def _permission(self, mode: str) -> Any:  # noqa: ANN401 - Hadoop's
@@ -180,8 +224,62 @@ class Stored:
         """Turn errors of Java into one that names the file."""
         try:
             yield
+        except PySparkException as error:  # what Spark has words of its own for
+            raise StorageError(f"{where}: {error}") from error
         except Py4JJavaError as error:
             cause: Any = error.java_exception
             raise StorageError(
                 f"{where}: {cause.getClass().getSimpleName()}: {cause.getMessage()}"
             ) from error
+
+
+class _Reader(io.RawIOBase):
+    """A stream of Hadoop's as Python's files are.
+
+    Parameters
+    ----------
+    stream
+        Which.
+    size
+        Of the file.
+    failing
+        Turns errors of Java into ours.
+    """
+
+    def __init__(
+        self,
+        stream: Any,  # noqa: ANN401 - Hadoop's
+        size: int,
+        failing: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        super().__init__()
+        self._stream, self._size, self._failing = stream, size, failing
+        self._at = self._stream_at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - whatever has bytes
+        count = min(len(buffer), self._size - self._at, _PIECE_BYTES)
+        if count <= 0:
+            return 0
+        with self._failing():
+            if self._at != self._stream_at:
+                self._stream.seek(self._at)
+            data = bytes(self._stream.readNBytes(count))
+        buffer[: len(data)] = data
+        self._at = self._stream_at = self._at + len(data)
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            with self._failing():
+                self._stream.close()
+        super().close()

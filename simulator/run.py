@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from feeds.spark import SHUFFLE_PARTITIONS
 from safe_region.frame import Frame
 from simulator import schemas
+from simulator.files import Root
 from simulator.movement.streets import Streets
 from simulator.movement.trajectories import devices, loads, trajectories
 from simulator.parameters import SimulationParameters
@@ -51,7 +51,7 @@ def write_terrain(stages: Stages, terrain: Terrain) -> None:
         tables["texts"] = terrain.texts.table
     for name, table in tables.items():
 
-        def write(folder: Path, table: pa.Table = table) -> int:
+        def write(folder: Root, table: pa.Table = table) -> int:
             write_table(table, folder)
             return int(table.num_rows)
 
@@ -75,7 +75,7 @@ class Run:
         terrain: Terrain,
         parameters: SimulationParameters,
         partitions: int | None,
-        out_dir: Path,
+        root: Root,
         stages: Stages,
         report: Progress,
     ) -> None:
@@ -83,7 +83,7 @@ class Run:
         self._terrain = terrain
         self._parameters = parameters
         self._partitions = partitions
-        self._out_dir = out_dir
+        self._root = root
         self._stages = stages
         self._report = report
         self._frame = Frame.of(terrain.area)
@@ -101,10 +101,10 @@ class Run:
             with followed(self._spark, self._report, "loads", parameters.devices):
                 self._sorted("loads", key, lambda: loads(numbers, streets(), parameters))
 
-        def write(folder: Path) -> int:
+        def write(folder: Root) -> int:
             found = streets()
             if parameters.load_slot_s:
-                found = found.loaded(parameters, read_table(self._out_dir, "loads"))
+                found = found.loaded(parameters, read_table(self._root, "loads"))
             moved = trajectories(numbers, found, parameters)
             return write_slices(moved, parameters.ticks_of_slice, folder)
 
@@ -127,7 +127,7 @@ class Run:
             if terrain.texts is None or source == "places":
                 count = terrain.places.num_rows
                 return objects(self._read("places"), count, keys, self._frame, parameters)
-            text_frame = self._spark.read.schema(schemas.TEXTS).parquet(str(self._out_dir / "texts"))
+            text_frame = self._spark.read.schema(schemas.TEXTS).parquet(str(self._root / "texts"))
             count = terrain.texts.table.num_rows
             return objects_of_texts(text_frame, count, keys, self._frame, parameters)
 
@@ -151,8 +151,8 @@ class Run:
         start_ms = self._parameters.start_ms
         made_of = [self._stages.done[one].key for one in ("trajectories", "objects", "subscriptions")]
 
-        def write(folder: Path) -> int | None:
-            write_feeds(folder.parent, start_ms, self._spark, slice_s)
+        def write(_folder: Root) -> int | None:
+            write_feeds(self._root, start_ms, self._spark, slice_s)
             return None
 
         self._report("feeds", 0, 1)
@@ -174,13 +174,13 @@ class Run:
     ) -> None:
         """Make a sorted table, of about so many rows."""
 
-        def write(folder: Path) -> int:
+        def write(folder: Root) -> int:
             return write_sorted(make(), name, folder, rows)
 
         self._stages.run(name, key, write)
 
     def _read(self, name: str) -> DataFrame:
-        return self._spark.read.schema(schemas.TABLES[name]).parquet(str(self._out_dir / name))
+        return self._spark.read.schema(schemas.TABLES[name]).parquet(str(self._root / name))
 
     def _numbers(self, count: int, tasks: int = SHUFFLE_PARTITIONS) -> DataFrame:
         return self._spark.range(0, count, 1, self._partitions or max(SHUFFLE_PARTITIONS, tasks))

@@ -4,6 +4,8 @@
 writes a folder of Parquet files per table, stage by stage, plus `world.json`, which is written last: a
 folder without it is not complete. Stages that are complete are not repeated. `load` reads it back, a
 table when it is asked for.
+
+The folder is a path of this machine, or lies on any file system that Spark has, by its URI (`root_of`).
 """
 
 from __future__ import annotations
@@ -20,29 +22,42 @@ from pyspark.sql import SparkSession
 from feeds.cluster import is_local
 from feeds.hosts.preflight import check_hosts
 from feeds.redis import RedisAddress
+from feeds.storage import Stored, Where
 from safe_region.idf import IdfTable
 from simulator import schemas
 from simulator.city import generate_city
 from simulator.errors import SimulationError
+from simulator.files import Root, files_at
 from simulator.maps import read_map, read_texts
 from simulator.parameters import SimulationParameters
 from simulator.run import Progress, Run, write_terrain
 from simulator.session import LOCAL, simulator_session
-from simulator.stages import Stages, row_count
+from simulator.stages import Stages
 from simulator.tables import check_table, read_table
 from simulator.terrain import Terrain
 from simulator.workload.feeds import FEEDS_FOLDER, append_feeds
 from simulator.world import VERSION, WORLD_FILE, World, read_world, write_world
 
-__all__ = ["VERSION", "Simulation", "SimulationError", "World", "load", "simulate"]
+__all__ = ["VERSION", "Simulation", "SimulationError", "World", "load", "root_of", "simulate"]
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """A simulation as Arrow tables, read when they are asked for; `schemas` names their columns."""
+    """A simulation as Arrow tables, read when they are asked for; `schemas` names their columns.
 
-    path: Path
+    Parameters
+    ----------
+    path
+        Where it lies. Of a URI tables can be read for as long as there is the session of `root_of`.
+    world
+        What it says of itself.
+    rows
+        How many each of `schemas.TABLES` has.
+    """
+
+    path: Root
     world: World
+    rows: Mapping[str, int]
 
     @cached_property
     def roads(self) -> pa.Table:
@@ -91,7 +106,7 @@ class Simulation:
 
     def row_count(self, name: str) -> int:
         """Return how many rows a table has, without reading them."""
-        return row_count(self.path / name)
+        return self.rows[name]
 
     def idf_table(self) -> IdfTable:
         """Return what keywords weigh, by how many of the objects have each."""
@@ -101,7 +116,7 @@ class Simulation:
 
 def simulate(
     parameters: SimulationParameters,
-    out_dir: Path,
+    out_dir: Where,
     progress: Progress | None = None,
     *,
     spark: SparkSession | None = None,
@@ -118,8 +133,8 @@ def simulate(
     parameters
         What to make. Equal parameters give equal tables.
     out_dir
-        Where to; tables that are there are replaced, or kept where they are the very same; other files
-        are left alone.
+        Where to, a path or the URI of a file system that Spark has; tables that are there are replaced,
+        or kept where they are the very same; other files are left alone.
     progress
         Called as progress(stage, done, total); a total of 0 is not known yet.
     spark
@@ -144,51 +159,64 @@ def simulate(
         If Spark has to be started and there is no Java, or a cluster does not do its part.
     StageError
         If a table cannot be written; those before it are kept, and `world.json` is not there.
+    StorageError
+        If there is no such file system, or it does not do what it is asked to.
     """
     report = progress or (lambda _stage, _done, _total: None)
     terrain = _terrain(parameters, report)
-    stages = Stages(out_dir)
-    (out_dir / WORLD_FILE).unlink(missing_ok=True)
     with ExitStack() as stack:
-        write_terrain(stages, terrain)
         report("spark", 0, 1)
         session = spark or stack.enter_context(simulator_session(master, settings))
+        root = root_of(out_dir, session)
         if not is_local(str(session.sparkContext.master)):
-            check_hosts(session, written=[out_dir.absolute()])
+            # A URI is for Spark alone: the stage misses rows that were written elsewhere.
+            check_hosts(session, written=[out_dir.absolute()] if isinstance(out_dir, Path) else [])
         report("spark", 1, 1)
-        run = Run(session, terrain, parameters, partitions, out_dir, stages, report)
+        stages = Stages(root)
+        files_at(root / WORLD_FILE).remove()
+        write_terrain(stages, terrain)
+        run = Run(session, terrain, parameters, partitions, root, stages, report)
         run.movement()
         run.workload()
         if feed_slice_s:
             run.feeds(feed_slice_s)
         if append_to is not None:
-            append_feeds(out_dir, session, append_to, report)
-    others = {*schemas.TABLES, *schemas.MORE_TABLES, *schemas.TRACE_TABLES, FEEDS_FOLDER}
-    for name in others - stages.done.keys():
-        stages.remove(name)
-    write_world(_world(parameters, terrain), out_dir)
-    return load(out_dir)
+            append_feeds(root, session, append_to, report)
+        others = {*schemas.TABLES, *schemas.MORE_TABLES, *schemas.TRACE_TABLES, FEEDS_FOLDER}
+        for name in others - stages.done.keys():
+            stages.remove(name)
+        write_world(_world(parameters, terrain), root)
+        return load(root)
 
 
-def load(path: Path) -> Simulation:
+def root_of(where: Where, spark: SparkSession) -> Root:
+    """Return where a simulation lies: a path as it is, a URI as the session reaches it.
+
+    Raises
+    ------
+    StorageError
+        If the session has no such file system.
+    """
+    return where if isinstance(where, Path) else Stored(spark, where)
+
+
+def load(path: Root) -> Simulation:
     """Open a simulation.
 
     Parameters
     ----------
     path
-        The folder that `simulate` wrote.
+        The folder that `simulate` wrote: its path, or what `root_of` returns of its URI.
 
     Raises
     ------
     SimulationError
         If the folder, `world.json` or a table is missing, or a table has other columns.
     """
-    if not path.is_dir():
+    if not files_at(path).is_folder():
         raise SimulationError(f"{path} is not a folder")
     world = read_world(path)
-    for name in schemas.TABLES:
-        check_table(path, name)
-    return Simulation(path, world)
+    return Simulation(path, world, {name: check_table(path, name) for name in schemas.TABLES})
 
 
 def _terrain(parameters: SimulationParameters, report: Progress) -> Terrain:

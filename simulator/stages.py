@@ -1,19 +1,18 @@
 """A run as stages: each writes the folder of one table, and is not repeated while that is complete.
 
 The mark of a stage, `stages/<name>.json`, says from what the table was made (its key), how many rows and
-bytes it has and how long it took. It is written when the table is, by renaming: what has a mark is whole,
-after a program that was killed, too. Whoever changes or removes files of a table makes its stage run
-again.
+bytes it has and how long it took. It is written when the table is, whole or not at all: what has a mark
+is whole, after a program that was killed, too, and no folder is renamed for that. Whoever changes or
+removes files of a table makes its stage run again.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,12 +21,13 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from simulator.errors import StageError
+from simulator.files import Root, files_at, parquet_files
 
 _CAUSED = "Caused by: "
 
 STAGES_FOLDER = "stages"
 
-Make = Callable[[Path], int | None]
+Make = Callable[[Root], int | None]
 """Writes a table into a folder that is not there yet; returns how many rows were written, if it knows."""
 
 
@@ -66,10 +66,11 @@ class Stages:
         The folder of the simulation.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Root) -> None:
         self._root = root
-        self._marks = root / STAGES_FOLDER
-        self._marks.mkdir(parents=True, exist_ok=True)
+        self._marks = files_at(root / STAGES_FOLDER)
+        files_at(root).make_folder()
+        self._marks.make_folder()
         self.done: dict[str, Mark] = {}
         """The stages of this run so far, whether they were repeated or not."""
 
@@ -103,7 +104,8 @@ class Stages:
             mark = Mark(key, rows, *_content(folder), seconds)
             self._write(name, mark)
         except BaseException as error:
-            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(*_FAILURES):
+                files_at(folder).remove()
             if isinstance(error, _FAILURES) and not isinstance(error, StageError):
                 raise StageError(f"{folder} cannot be written: {_reason(error)}") from error
             raise
@@ -112,17 +114,15 @@ class Stages:
 
     def remove(self, name: str) -> None:
         """Remove a table, its mark first."""
-        (self._marks / f"{name}.json").unlink(missing_ok=True)
-        if (self._root / name).exists():
-            shutil.rmtree(self._root / name)
+        (self._marks / f"{name}.json").remove()
+        files_at(self._root / name).remove()
 
     def _write(self, name: str, mark: Mark) -> None:
-        draft = self._marks / f"{name}.json.new"
-        draft.write_text(json.dumps(asdict(mark), indent=2) + "\n")
-        draft.replace(self._marks / f"{name}.json")
+        text = json.dumps(asdict(mark), indent=2) + "\n"
+        (self._marks / f"{name}.json").replace(text.encode())
 
 
-def _seen(folder: Path, written: int | None) -> int:
+def _seen(folder: Root, written: int | None) -> int:
     """Return how many rows there are, which must be those that were written, where that is known."""
     found = row_count(folder)
     if written not in {None, found}:
@@ -139,22 +139,25 @@ def _reason(error: Exception) -> str:
     return causes[-1].removeprefix(_CAUSED) if causes else lines[0]
 
 
-def read_mark(root: Path, name: str) -> Mark | None:
+def read_mark(root: Root, name: str) -> Mark | None:
     """Return what is noted of a stage; None if it is not complete, or its mark cannot be read."""
     try:
-        return Mark(**json.loads((root / STAGES_FOLDER / f"{name}.json").read_text()))
+        return Mark(**json.loads(files_at(root / STAGES_FOLDER / f"{name}.json").read()))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def row_count(folder: Path) -> int:
+def row_count(folder: Root) -> int:
     """Return how many rows the Parquet files below a folder have, as their footers say."""
-    return sum(pq.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
+    count = 0
+    for file in parquet_files(folder):
+        with file.opened() as source:
+            count += pq.read_metadata(source).num_rows
+    return count
 
 
-def _content(folder: Path) -> tuple[int, int]:
+def _content(folder: Root) -> tuple[int, int]:
     """Return how many files there are below a folder, and their bytes; without Spark's own."""
-    sizes = [
-        path.stat().st_size for path in folder.rglob("*") if path.is_file() and path.name[0] not in "._"
-    ]
+    found = files_at(folder).files()
+    sizes = [size for path, size in found.items() if path.rpartition("/")[2][0] not in "._"]
     return len(sizes), sum(sizes)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation
@@ -11,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from simulator import schemas
 from simulator.errors import SimulationError
+from simulator.files import Root, files_at, parquet_files
 
 SORT_KEYS = {
     "roads": ("edge_id",),
@@ -38,13 +37,17 @@ def slice_name(number: int) -> str:
     return f"slice={number:05d}"
 
 
-def write_table(table: pa.Table, folder: Path) -> None:
-    """Write a table as one file."""
-    folder.mkdir()
-    pq.write_table(table, folder / "part-00000.parquet")
+def write_table(table: pa.Table, folder: Root) -> None:
+    """Write a table that this process has: files of `FILE_ROWS`, one behind the other in order."""
+    files = files_at(folder)
+    files.make_folder()
+    for number, begin in enumerate(range(0, max(1, table.num_rows), FILE_ROWS)):
+        sink = pa.BufferOutputStream()
+        pq.write_table(table.slice(begin, FILE_ROWS), sink)
+        (files / f"part-{number:05d}.parquet").replace(sink.getvalue().to_pybytes())
 
 
-def write_sorted(frame: DataFrame, name: str, folder: Path, rows: int = 0) -> int:
+def write_sorted(frame: DataFrame, name: str, folder: Root, rows: int = 0) -> int:
     """Write sorted files, one behind the other in order; return how many rows tasks have written.
 
     Parameters
@@ -65,7 +68,7 @@ def write_sorted(frame: DataFrame, name: str, folder: Path, rows: int = 0) -> in
     return _written(parts.sortWithinPartitions(*keys), folder)
 
 
-def write_slices(frame: DataFrame, slice_ticks: int, folder: Path) -> int:
+def write_slices(frame: DataFrame, slice_ticks: int, folder: Root) -> int:
     """Write trajectories into folders by time, in whatever order rows come: nothing is sorted.
 
     Returns
@@ -82,7 +85,7 @@ def write_slices(frame: DataFrame, slice_ticks: int, folder: Path) -> int:
         settings.unset(_WRITERS)
 
 
-def _written(frame: DataFrame, folder: Path, *columns: str) -> int:
+def _written(frame: DataFrame, folder: Root, *columns: str) -> int:
     """Write a table, in folders by some columns; return how many rows tasks have counted meanwhile."""
     counted = Observation()
     observed = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
@@ -90,8 +93,13 @@ def _written(frame: DataFrame, folder: Path, *columns: str) -> int:
     return int(counted.get["rows"])
 
 
-def check_table(root: Path, name: str) -> None:
+def check_table(root: Root, name: str) -> int:
     """Check that all files of a table have its columns, by what they say of themselves. Reads no rows.
+
+    Returns
+    -------
+    int
+        How many it has.
 
     Raises
     ------
@@ -99,20 +107,23 @@ def check_table(root: Path, name: str) -> None:
         If the folder is missing, a file cannot be read, or a column is missing, of another type, or
         has nulls.
     """
-    folder = root / name
-    if not folder.is_dir():
+    if not files_at(root / name).is_folder():
         raise SimulationError(f"the table {name} is missing from {root}")
-    for path in sorted(folder.rglob("*.parquet")):
+    count = 0
+    for file in parquet_files(root / name):
         try:
-            about = pq.read_metadata(path)
+            with file.opened() as source:
+                about = pq.read_metadata(source)
             found = about.schema.to_arrow_schema()
         except (OSError, pa.ArrowException) as error:
             raise SimulationError(f"the table {name} in {root} cannot be read: {error}") from None
         _check_schema(root, name, found)
         _check_nulls(root, name, about)
+        count += about.num_rows
+    return count
 
 
-def read_table(root: Path, name: str, slice_number: int | None = None) -> pa.Table:
+def read_table(root: Root, name: str, slice_number: int | None = None) -> pa.Table:
     """Read a table, or a slice of the trajectories, in its order.
 
     Raises
@@ -123,20 +134,22 @@ def read_table(root: Path, name: str, slice_number: int | None = None) -> pa.Tab
     folder = root / name
     schema = schemas.arrow_schema((schemas.TABLES | schemas.MORE_TABLES)[name])
     part = folder if slice_number is None else folder / slice_name(slice_number)
-    paths = sorted(part.rglob("*.parquet"))
+    tables = []
     try:
-        tables = [pq.ParquetFile(path).read(columns=schema.names) for path in paths]
+        for file in parquet_files(part):
+            with file.opened() as source:
+                tables.append(pq.ParquetFile(source).read(columns=schema.names))
+        if not tables:
+            return schema.empty_table()
         table = pa.concat_tables([one.select(schema.names).cast(schema) for one in tables])
     except (OSError, pa.ArrowException, ValueError) as error:
-        if not paths:
-            return schema.empty_table()
         raise SimulationError(f"the table {name} in {root} cannot be read: {error}") from None
     if name == "trajectories":
         return table.sort_by([(key, "ascending") for key in SORT_KEYS[name]])
     return table
 
 
-def _check_schema(root: Path, name: str, found: pa.Schema) -> None:
+def _check_schema(root: Root, name: str, found: pa.Schema) -> None:
     for field in schemas.arrow_schema(schemas.TABLES[name]):
         if field.name not in found.names:
             raise SimulationError(f"the table {name} in {root} has no column {field.name}")
@@ -146,7 +159,7 @@ def _check_schema(root: Path, name: str, found: pa.Schema) -> None:
             )
 
 
-def _check_nulls(root: Path, name: str, about: pq.FileMetaData) -> None:
+def _check_nulls(root: Root, name: str, about: pq.FileMetaData) -> None:
     must = {field.name for field in schemas.arrow_schema(schemas.TABLES[name]) if not field.nullable}
     for group in range(about.num_row_groups):
         for number in range(about.num_columns):

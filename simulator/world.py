@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from safe_region.frame import Area
 from simulator.errors import SimulationError
+from simulator.files import Root, files_at
 
 VERSION = 6
 """Of the layout of the folder."""
@@ -64,7 +64,7 @@ class World:
         return -(-self.tick_count // self.slice_ticks)
 
 
-def write_world(world: World, folder: Path) -> None:
+def write_world(world: World, folder: Root) -> None:
     """Write what completes a simulation, all of it or nothing."""
     found = {
         "version": VERSION,
@@ -81,12 +81,11 @@ def write_world(world: World, folder: Path) -> None:
     }
     # One line a key: people read it, and the water is long.
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in found.items()]
-    draft = folder / f"{WORLD_FILE}.new"
-    draft.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    draft.replace(folder / WORLD_FILE)
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    files_at(folder / WORLD_FILE).replace(text.encode())
 
 
-def read_world(folder: Path) -> World:
+def read_world(folder: Root) -> World:
     """Read what a complete simulation says of itself.
 
     Raises
@@ -94,9 +93,11 @@ def read_world(folder: Path) -> World:
     SimulationError
         If it is missing, malformed or of another version.
     """
-    path = folder / WORLD_FILE
+    path = files_at(folder / WORLD_FILE)
+    if not path.exists():
+        raise SimulationError(f"{path} is missing: not a simulation, or one that was not completed")
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read())
         version = found["version"]
         if version != VERSION:
             raise SimulationError(f"{path} has version {version}, this program reads {VERSION}")
@@ -112,9 +113,5 @@ def read_world(folder: Path) -> World:
             texts=found["texts"],
             water=[[(lon, lat) for lon, lat in ring] for ring in found.get("water", [])],
         )
-    except FileNotFoundError:
-        raise SimulationError(
-            f"{path} is missing: not a simulation, or one that was not completed"
-        ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise SimulationError(f"{path} cannot be read: {error!r}") from None

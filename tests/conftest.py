@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,15 @@ def spark() -> Iterator[SparkSession]:
     os.environ.setdefault("JAVA_TOOL_OPTIONS", _JVM)  # of this process: Spark's, and its children's
     with spark_session("local[2,4]") as session:
         yield session
+
+
+@pytest.fixture
+def view(spark: SparkSession, tmp_path: Path) -> str:
+    """The URI of a view of the test's folder: POSIX calls cannot open it."""
+    name = f"t{secrets.token_hex(4)}"
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    configuration.set(f"fs.viewfs.mounttable.{name}.link./data", tmp_path.as_uri())
+    return f"viewfs://{name}/data"
 
 
 def pytest_report_header() -> str:

@@ -7,28 +7,29 @@ from pathlib import Path
 import click
 
 from cli.failures import reported
+from cli.paths import Folder
 from cli.progress import bars
 from cli.spark_options import SparkChoice, spark_options
 
 
 @click.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=Folder(exists=True))
 @spark_options("local[*]")
-def check(folder: Path, spark: SparkChoice) -> None:
+def check(folder: Path | str, spark: SparkChoice) -> None:
     """Check that a simulation is what it says. Exits with status 1 if it is not.
 
     Every position lies on its road, nobody is faster than road, class and device allow, ticks have no
-    gaps, turns are allowed, ids are there, and tables have as many rows as were made. Runs on Spark.
+    gaps, turns are allowed, ids are there, and tables have as many rows as were made. Runs on Spark. The
+    FOLDER may be a URI of a file system that Spark has.
     """
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
     from simulator.checks.check import check as run  # noqa: PLC0415
     from simulator.session import simulator_session  # noqa: PLC0415
-    from simulator.simulation import SimulationError, load  # noqa: PLC0415
+    from simulator.simulation import SimulationError, load, root_of  # noqa: PLC0415
 
-    with reported(SimulationError, JavaNotFoundError, OSError):
-        simulation = load(folder)
-        with bars() as report, simulator_session(*spark) as session:
-            found = run(simulation, session, report)
+    expected = SimulationError, JavaNotFoundError, OSError
+    with reported(*expected), bars() as report, simulator_session(*spark) as session:
+        found = run(load(root_of(folder, session)), session, report)
     width = max(len(one.rule) for one in found)
     click.echo(f"{'rule':<{width}}  {'checked':>13}  {'violations':>10}")
     for one in found:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.failures import reported
+from cli.paths import Folder, LocalPath, local_folder
 from cli.progress import bars
 from cli.spark_options import SparkChoice, spark_options
 
@@ -17,40 +18,47 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=Folder(exists=True))
 @click.option(
     "--plots",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for map.png, speeds.png and load.png; FOLDER unless told otherwise.",
+    type=LocalPath(file_okay=False),
+    help="Folder for map.png, speeds.png and load.png.  [default: FOLDER; none where that is a URI]",
 )
 @click.option(
     "--beside",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Folder(exists=True),
     help="Another simulation, of real traces say, whose speeds and trips are drawn over these.",
 )
 @spark_options("local[*]")
-def describe(folder: Path, plots: Path | None, beside: Path | None, spark: SparkChoice) -> None:
-    """Say what a simulation amounts to: counts, speeds, lengths; and draw it."""
+def describe(
+    folder: Path | str, plots: Path | None, beside: Path | str | None, spark: SparkChoice
+) -> None:
+    """Say what a simulation amounts to: counts, speeds, lengths; and draw it.
+
+    The FOLDER may be a URI of a file system that Spark has.
+    """
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
     from simulator.session import simulator_session  # noqa: PLC0415
-    from simulator.simulation import SimulationError, load  # noqa: PLC0415
+    from simulator.simulation import SimulationError, load, root_of  # noqa: PLC0415
     from simulator.summary.figures import figures  # noqa: PLC0415
     from simulator.summary.plots import draw_plots  # noqa: PLC0415
 
-    with reported(SimulationError, JavaNotFoundError, OSError):
-        simulations = [load(one) for one in (folder, beside) if one is not None]
+    target = local_folder(plots, folder, "--plots")
+    expected = SimulationError, JavaNotFoundError, OSError
+    with reported(*expected), simulator_session(*spark) as session:
+        simulations = [load(root_of(one, session)) for one in (folder, beside) if one is not None]
         found = []
-        with bars() as report, simulator_session(*spark) as session:
+        with bars() as report:
             for number, one in enumerate(simulations):
                 report("figures", number, len(simulations))
                 found.append((one, figures(one, session)))
             report("figures", len(simulations), len(simulations))
-            drawn = draw_plots(*found[0], plots or folder, *found[1:])
-    for one, told in found:
-        _show_tables(one)
-        _show_classes(told)
-    click.echo("   ".join(str(path) for path in drawn))
-    _show_rate(simulations[0])
+            drawn = draw_plots(*found[0], target, *found[1:])
+        for one, told in found:
+            _show_tables(one)
+            _show_classes(told)
+        click.echo("   ".join(str(path) for path in drawn))
+        _show_rate(simulations[0])
 
 
 def _show_tables(simulation: Simulation) -> None:

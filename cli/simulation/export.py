@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from cli.failures import reported
+from cli.paths import Folder, LocalPath, local_folder
 from cli.progress import bars
 from cli.spark_options import SparkChoice, spark_options
 
@@ -15,7 +16,7 @@ _FORMATS = ("geojson", "geoparquet")
 
 
 @click.command(epilog="Example: nearcast simulate export runs/malta --table roads --format geoparquet")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=Folder(exists=True))
 @click.option(
     "--table",
     "tables",
@@ -30,30 +31,34 @@ _FORMATS = ("geojson", "geoparquet")
 )
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the files, which are named after their tables.  [default: FOLDER/export]",
+    type=LocalPath(file_okay=False),
+    help="Folder for the files, which are named after their tables.  [default: FOLDER/export; none where "
+    "FOLDER is a URI]",
 )
 @spark_options("local[*]")
 def export(
-    folder: Path, tables: tuple[str, ...], kind: str, out: Path | None, spark: SparkChoice
+    folder: Path | str, tables: tuple[str, ...], kind: str, out: Path | None, spark: SparkChoice
 ) -> None:
     """Export tables of a simulation for programs that draw maps: GeoJSON or GeoParquet 1.1.
 
-    In degrees of WGS84. Maps on a plane lie about 0 degrees of longitude and latitude.
+    In degrees of WGS84. Maps on a plane lie about 0 degrees of longitude and latitude. The FOLDER may be
+    a URI of a file system that Spark has.
     """
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
     from simulator.export.features import features  # noqa: PLC0415
     from simulator.export.files import Format, write_features  # noqa: PLC0415
     from simulator.session import simulator_session  # noqa: PLC0415
-    from simulator.simulation import SimulationError, load  # noqa: PLC0415
+    from simulator.simulation import SimulationError, load, root_of  # noqa: PLC0415
 
+    target = out or local_folder(None, folder, "--out") / "export"
     with reported(SimulationError, JavaNotFoundError, OSError), bars() as report:
-        world = load(folder).world
         report("spark", 0, 1)
         with simulator_session(*spark) as session:
             report("spark", 1, 1)
+            root = root_of(folder, session)
+            world = load(root).world
             for number, table in enumerate(dict.fromkeys(tables)):
-                path = (out or folder / "export") / f"{table}{Format(kind).ending}"
-                count = write_features(features(session, folder, world, table), Format(kind), path)
+                path = target / f"{table}{Format(kind).ending}"
+                count = write_features(features(session, root, world, table), Format(kind), path)
                 report("export", number + 1, len(tables))
                 click.echo(f"{path}: {count} features")

@@ -9,6 +9,7 @@ import click
 
 from cli.failures import refused, reported
 from cli.parameter_options import ParameterCommand, given
+from cli.paths import FOLDER, LocalPath
 from cli.progress import bars
 from cli.spark_options import SparkChoice, spark_options
 
@@ -34,16 +35,17 @@ def _model() -> type[TraceParameters]:
     without=("unit_m", "city_width_m"),
     epilog="Example: nearcast simulate traces taxis.csv.gz --out runs/taxis --map city.osm.pbf",
 )
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=LocalPath())
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the tables; what is there is replaced.  [default: runs/ and the first file's name]",
+    type=FOLDER,
+    help="Folder for the tables, a path or a URI of a file system that Spark has; what is there is "
+    "replaced.  [default: runs/ and the first file's name]",
 )
 @spark_options("local[*]")
 def traces(
     files: tuple[Path, ...],
-    out: Path | None,
+    out: Path | str | None,
     spark: SparkChoice,
     **parameters: Any,  # noqa: ANN401
 ) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.failures import refused, reported
+from cli.paths import LocalPath
 from cli.progress import bars
 from cli.stream.options import MASTER, MECHANISMS
 from cli.stream.run import BatchLines
@@ -54,7 +55,7 @@ _FILL_S = 8.0
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another city.")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=LocalPath(file_okay=False),
     default=Path("runs/stream-demo"),
     show_default=True,
     help="Folder for the simulation, the feeds and the results; what is there is replaced.",

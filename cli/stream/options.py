@@ -11,27 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.failures import reported
+from cli.paths import FOLDER, LocalPath, is_uri
 from cli.simulated_area import area_text
 from cli.spark_options import SparkChoice, spark_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_PATH = click.Path(file_okay=False, path_type=Path)
-_URI = re.compile(r"[a-z][a-z0-9+.-]*:/")
-
-
-class Folder(click.ParamType[Any]):
-    """A path, or a URI of a file system that Spark has."""
-
-    name = "FOLDER"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """Read it."""
-        return str(value) if _URI.match(str(value)) else _PATH.convert(value, param, ctx)
-
-
-FOLDER = Folder()
 MECHANISMS = ("hashing", "location", "keyword", "prefix", "spatial-first", "keyword-first")
 """Those of `streaming.distribution`, which is imported when it is needed."""
 MASTER = "local[*,4]"
@@ -99,7 +85,7 @@ class Feed(click.ParamType[Any]):
 
 
 class Area(click.ParamType[Any]):
-    """A rectangle in degrees, or that of a simulation."""
+    """A rectangle in degrees, or that of a simulation; the URI of one is read by `area_at` later."""
 
     name = "LON,LAT,LON,LAT|FOLDER"
 
@@ -107,7 +93,7 @@ class Area(click.ParamType[Any]):
         """Read it."""
         from safe_region.frame import Area, Frame  # noqa: PLC0415
 
-        if isinstance(value, Area):
+        if isinstance(value, Area) or is_uri(value):
             return value
         try:
             area = Area(*map(float, area_text(str(value)).split(",")))
@@ -127,7 +113,7 @@ CHECKPOINT_OPTION = click.option(
 SPARK_OPTIONS = spark_options(MASTER)
 MEMORY_OPTION = click.option(
     "--memory",
-    type=_PATH,
+    type=LocalPath(file_okay=False),
     default=Path("/dev/shm"),  # noqa: S108 - a folder for each job, of its own
     show_default=True,
     help="Folder on a file system in memory, where indexes lie between batches.",

@@ -7,15 +7,17 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
 from cli.failures import refused, reported
+from cli.paths import LocalPath
 from cli.progress import COMPILING, bars
+from cli.simulated_area import area_at
 from cli.spark_options import SparkChoice
 from cli.stream.options import (
     CHECKPOINT_OPTION,
@@ -60,7 +62,8 @@ if TYPE_CHECKING:
     "--area",
     type=Area(),
     required=True,
-    help="Service area: west, south, east, north; or the folder of a simulation, whose area it is.",
+    help="Service area: west, south, east, north; or the folder of a simulation, or its URI, whose area "
+    "it is.",
 )
 @click.option(
     "--window",
@@ -111,7 +114,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--idf",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=LocalPath(exists=True, dir_okay=False),
     help="Weights of keywords for the similarity tfidf (nearcast idf build); without, each weighs 1.",
 )
 @click.option(
@@ -181,6 +184,7 @@ def run(
     stop = threading.Event()
     expected = ParameterError, PlanError, IdfError, ClusterError, TakenOverError, OSError
     with reported(*expected), session(spark) as started:
+        parameters = replace(parameters, area=area_at(given["area"], started))
         lines = BatchLines()
         if rebalance:
             _rebalance(parameters, started, lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +13,7 @@ from simulator import schemas
 from simulator.checks.points import POINT_RULES, judged_points
 from simulator.checks.references import reference_rules
 from simulator.checks.steps import STEP_RULES, Turns, joints, runs
+from simulator.files import Root, files_at
 from simulator.simulation import Simulation
 from simulator.stages import read_mark, row_count
 
@@ -52,7 +52,7 @@ def check(simulation: Simulation, spark: SparkSession, progress: Progress | None
     """
     report = progress or (lambda _stage, _done, _total: None)
     path, world = simulation.path, simulation.world
-    more = frozenset(name for name in schemas.MORE_TABLES if (path / name).is_dir())
+    more = frozenset(name for name in schemas.MORE_TABLES if files_at(path / name).is_folder())
 
     def read(name: str) -> DataFrame:
         schema = (schemas.TABLES | schemas.MORE_TABLES)[name]
@@ -72,7 +72,7 @@ def check(simulation: Simulation, spark: SparkSession, progress: Progress | None
     return found
 
 
-def _counts(path: Path, more: frozenset[str]) -> list[Finding]:
+def _counts(path: Root, more: frozenset[str]) -> list[Finding]:
     """Compare how many rows each table has with what was noted when it was made."""
     found = []
     for name in (*schemas.TABLES, *sorted(more)):

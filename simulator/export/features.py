@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from simulator import schemas
+from simulator.files import Root
 from simulator.tables import SORT_KEYS
 from simulator.world import World
 
@@ -34,7 +34,7 @@ class Features(NamedTuple):
     order: tuple[str, ...]
 
 
-def features(spark: SparkSession, folder: Path, world: World, name: str) -> Features:
+def features(spark: SparkSession, folder: Root, world: World, name: str) -> Features:
     """Return the features of a table.
 
     Parameters
@@ -51,7 +51,7 @@ def features(spark: SparkSession, folder: Path, world: World, name: str) -> Feat
     return _MAKERS[name](spark, folder, world)
 
 
-def _read(spark: SparkSession, folder: Path, name: str) -> DataFrame:
+def _read(spark: SparkSession, folder: Root, name: str) -> DataFrame:
     return spark.read.schema(schemas.TABLES[name]).parquet(str(folder / name))
 
 
@@ -59,22 +59,22 @@ def _place(lon: str, lat: str) -> Column:
     return F.array(F.col(lon), F.col(lat))
 
 
-def _roads(spark: SparkSession, folder: Path, _world: World) -> Features:
+def _roads(spark: SparkSession, folder: Root, _world: World) -> Features:
     line = F.array(_place("source_lon", "source_lat"), _place("target_lon", "target_lat"))
     ends = ("source_lon", "source_lat", "target_lon", "target_lat")
     frame = _read(spark, folder, "roads").withColumn("coordinates", line).drop(*ends)
     return Features(frame, LINE, SORT_KEYS["roads"])
 
 
-def _points(name: str) -> Callable[[SparkSession, Path, World], Features]:
-    def made(spark: SparkSession, folder: Path, _world: World) -> Features:
+def _points(name: str) -> Callable[[SparkSession, Root, World], Features]:
+    def made(spark: SparkSession, folder: Root, _world: World) -> Features:
         frame = _read(spark, folder, name).withColumn("coordinates", _place("lon", "lat"))
         return Features(frame.drop("lon", "lat"), POINT, SORT_KEYS[name])
 
     return made
 
 
-def _trajectories(spark: SparkSession, folder: Path, world: World) -> Features:
+def _trajectories(spark: SparkSession, folder: Root, world: World) -> Features:
     """Return a line for each device; who is there at one tick only has the same place twice."""
     seen = F.sort_array(F.collect_list(F.struct("tick", "lon", "lat")))
     grouped = _read(spark, folder, "trajectories").groupBy("device_id").agg(seen.alias("seen"))
@@ -97,7 +97,7 @@ def _trajectories(spark: SparkSession, folder: Path, world: World) -> Features:
     return Features(frame, LINE, ("device_id",))
 
 
-_MAKERS: dict[str, Callable[[SparkSession, Path, World], Features]] = {
+_MAKERS: dict[str, Callable[[SparkSession, Root, World], Features]] = {
     "roads": _roads,
     "places": _points("places"),
     "trajectories": _trajectories,

@@ -11,12 +11,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from feeds.storage import Where
 from simulator.maps import read_map
 from simulator.parameters import SimulationParameters
 from simulator.parameters.places import PlaceParameters
 from simulator.parameters.traces import TraceParameters
 from simulator.run import Progress
 from simulator.session import LOCAL, simulator_session
+from simulator.simulation import root_of
 from simulator.terrain import Terrain
 from simulator.traces.errors import TraceError
 from simulator.traces.reading import check_files, damage_of, unused_columns
@@ -31,7 +33,7 @@ _TOLD = re.compile(r"simulator\.traces\.errors\.TraceError: (.*)")
 def simulate_traces(
     paths: Sequence[Path],
     parameters: TraceParameters,
-    out_dir: Path,
+    out_dir: Where,
     progress: Progress | None = None,
     *,
     spark: SparkSession | None = None,
@@ -48,7 +50,8 @@ def simulate_traces(
     parameters
         How. Equal parameters and files give equal tables.
     out_dir
-        Where to; tables that are there are replaced, or kept where they are the very same.
+        Where to, a path or the URI of a file system that Spark has; tables that are there are replaced,
+        or kept where they are the very same.
     progress
         Called as progress(stage, done, total).
     spark
@@ -70,6 +73,8 @@ def simulate_traces(
         If Spark has to be started and there is no Java.
     StageError
         If a table cannot be written; those before it are kept, and `world.json` is not there.
+    StorageError
+        If there is no such file system, or it does not do what it is asked to.
     """
     report = progress or (lambda _stage, _done, _total: None)
     check_files(paths)
@@ -82,7 +87,7 @@ def simulate_traces(
         stack.enter_context(_utc(session))
         stack.enter_context(_named(paths))
         tasks = partitions or TASKS_PER_CORE * session.sparkContext.defaultParallelism
-        run = TraceRun(session, list(paths), parameters, out_dir, report, tasks)
+        run = TraceRun(session, list(paths), parameters, root_of(out_dir, session), report, tasks)
         return run.made(terrain)
 
 

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from safe_region.frame import Area, Frame
 from simulator import schemas
+from simulator.files import Root, files_at
 from simulator.network.graph import Graph
 from simulator.parameters import SimulationParameters
 from simulator.parameters.movement import DEVICES_MAX, SLICE_ROWS
@@ -87,14 +88,14 @@ class TraceRun:
         spark: SparkSession,
         paths: list[Path],
         parameters: TraceParameters,
-        out_dir: Path,
+        root: Root,
         report: Progress,
         tasks: int,
     ) -> None:
         self._spark = spark
         self._paths = paths
         self._parameters = parameters
-        self._out_dir = out_dir
+        self._root = root
         self._report = report
         self._tasks = tasks
         self._sources = [[path.name, _digest(path)] for path in paths]
@@ -107,8 +108,8 @@ class TraceRun:
         area = found_area if terrain is None else terrain.area
         self._report("read", 1, 1)
         # Whatever was wrong with the files is known now, and nothing has been removed.
-        stages = Stages(self._out_dir)
-        (self._out_dir / WORLD_FILE).unlink(missing_ok=True)
+        stages = Stages(self._root)
+        files_at(self._root / WORLD_FILE).remove()
         self._points(stages, raw, area)
         points = self._read("points", POINTS)
         verdicts = self._verdicts(points, area)
@@ -125,16 +126,16 @@ class TraceRun:
             terrain,
             _as_simulated(self._parameters, world, devices),
             self._tasks,
-            self._out_dir,
+            self._root,
             stages,
             self._report,
         ).workload()
         for name in {*schemas.TABLES, "texts", FEEDS_FOLDER} - stages.done.keys():
             stages.remove(name)
-        write_world(world, self._out_dir)
+        write_world(world, self._root)
         ours = ("points", "traces", "devices", "trajectories")
         return TraceReport(
-            load(self._out_dir),
+            load(self._root),
             stages.done["points"].rows,
             verdicts,
             devices,
@@ -162,7 +163,7 @@ class TraceRun:
             "area": area._asdict(),
         }
 
-        def write(folder: Path) -> None:
+        def write(folder: Root) -> None:
             cleaned(raw, area, self._parameters, self._tasks).write.parquet(str(folder))
 
         self._report("clean", 0, 1)
@@ -199,7 +200,7 @@ class TraceRun:
         key = self._key({"align": align, "period_ms": period_ms, "origin_ms": origin_ms})
         key |= {"points": stages.done["points"].key}
 
-        def write(folder: Path) -> None:
+        def write(folder: Root) -> None:
             pieces = pieces_of(points, period_ms, None if align == START else origin_ms)
             pieces.write.parquet(str(folder))
 
@@ -275,7 +276,7 @@ class TraceRun:
         # Where a trace leaves the road it may be a little faster than its points.
         limit = F.lit(None if is_matched else parameters.speed_mps_max).cast("double")
 
-        def write_devices(folder: Path) -> int:
+        def write_devices(folder: Root) -> int:
             columns = (
                 "device_id",
                 F.lit(DEVICE_CLASS).alias("device_class"),
@@ -283,7 +284,7 @@ class TraceRun:
             )
             return write_sorted(pieces.select(*columns), "devices", folder)
 
-        def write(folder: Path) -> int:
+        def write(folder: Root) -> int:
             frame = Frame.of(world.area)
             matcher = _matcher(terrain, frame, parameters) if is_matched else None
             found = sampled(points, pieces, frame, world.period_ms, matcher, self._tasks)
@@ -301,7 +302,7 @@ class TraceRun:
         return {"program": version("nearcast"), "parameters": parameters}
 
     def _read(self, name: str, schema: StructType) -> DataFrame:
-        return self._spark.read.schema(schema).parquet(str(self._out_dir / name))
+        return self._spark.read.schema(schema).parquet(str(self._root / name))
 
 
 def usual_period_ms(step_ms: float) -> int:

@@ -8,10 +8,9 @@ place. Windows are the reader's.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
+from pathlib import PurePosixPath
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -23,6 +22,7 @@ from feeds.redis.address import Credentials
 from feeds.redis.streams import Streams
 from feeds.schemas import FEEDS, KEYS, MESSAGES, PUBLISH, RETRACT, SUBSCRIBE, SUBSCRIPTIONS
 from simulator import schemas
+from simulator.files import Root, files_at, parquet_files
 from simulator.workload.subscriptions import TOP_K
 
 FEEDS_FOLDER = "feeds"
@@ -31,7 +31,7 @@ _IDS_PER_DEVICE = 64
 """A device has no more subscriptions."""
 
 
-def write_feeds(folder: Path, start_ms: int, spark: SparkSession, slice_s: int) -> list[int]:
+def write_feeds(folder: Root, start_ms: int, spark: SparkSession, slice_s: int) -> list[int]:
     """Write the feeds of a simulation, into a folder in its own; what is there is replaced.
 
     Parameters
@@ -55,7 +55,7 @@ def write_feeds(folder: Path, start_ms: int, spark: SparkSession, slice_s: int) 
         return spark.read.schema(schemas.TABLES[name]).parquet(str(folder / name))
 
     target = folder / FEEDS_FOLDER
-    shutil.rmtree(target, ignore_errors=True)
+    files_at(target).remove()
     started = F.lit(start_ms)
     begin = table("trajectories").where(F.col("tick") == 0).select("device_id", "lon", "lat")
     wanted = _subscriptions(table("subscriptions"), begin, started)
@@ -65,7 +65,7 @@ def write_feeds(folder: Path, start_ms: int, spark: SparkSession, slice_s: int) 
 
 
 def append_feeds(
-    folder: Path, spark: SparkSession, target: RedisAddress, report: Callable[[str, int, int], None]
+    folder: Root, spark: SparkSession, target: RedisAddress, report: Callable[[str, int, int], None]
 ) -> None:
     """Append the feeds of a simulation to feeds in Redis, named after the target: subscriptions first.
 
@@ -166,15 +166,15 @@ def _order(name: str) -> tuple[str, ...]:
     return "time_ms", KEYS[name], "action"
 
 
-def _write(frame: DataFrame, target: Path, name: str) -> list[int]:
+def _write(frame: DataFrame, target: Root, name: str) -> list[int]:
     """Write a file for each slice, named by its number."""
-    folder = target / name
-    parts = folder / "_parts"
+    folder, parts = files_at(target / name), target / name / "_parts"
     ordered = frame.repartition("slice").sortWithinPartitions("slice", *_order(name))
     ordered.write.partitionBy("slice").parquet(str(parts))
     numbers = []
-    for part in sorted(parts.glob("slice=*/*.parquet")):
-        numbers.append(int(part.parent.name.removeprefix("slice=")))
-        part.rename(folder / f"{numbers[-1]:06d}.parquet")
-    shutil.rmtree(parts)
+    for part in parquet_files(parts):
+        slice_folder = PurePosixPath(str(part)).parent.name
+        numbers.append(int(slice_folder.removeprefix("slice=")))
+        part.move(str(folder / f"{numbers[-1]:06d}.parquet"))
+    files_at(parts).remove()
     return sorted(numbers)

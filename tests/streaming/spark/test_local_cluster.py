@@ -3,27 +3,16 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-import pyspark
 import pytest
 
 from tests.cluster.audit import audited
 from tests.cluster.feed import AREA, ZipfFeed, write_rows
+from tests.support.spark_home import spark_home
 from tests.support.stream_results import complete
 
 WINDOW = 300
 _MASTER = "local-cluster[2,1,1024]"
-
-
-def spark_home(folder):
-    """A folder that has all of Spark's, and is not Spark's own."""
-    home = folder / "spark"
-    home.mkdir()
-    for path in Path(pyspark.__path__[0]).iterdir():
-        if path.name != "work":
-            (home / path.name).symlink_to(path)
-    return home
 
 
 def run(folder, *more):

@@ -2,7 +2,6 @@
 
 import json
 import re
-import secrets
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,15 +18,6 @@ from streaming.result.lists import compact, lists
 from streaming.result.manifest import ResultError
 from tests.streaming.spark.test_job import COUNT, Job
 from tests.support.stream_results import complete, read_files
-
-
-@pytest.fixture
-def view(spark, tmp_path):
-    """The URI of a view of a folder: POSIX calls cannot open it."""
-    name = f"t{secrets.token_hex(4)}"
-    configuration = spark.sparkContext._jsc.hadoopConfiguration()
-    configuration.set(f"fs.viewfs.mounttable.{name}.link./data", tmp_path.as_uri())
-    return f"viewfs://{name}/data"
 
 
 @pytest.mark.parametrize("mechanism", ["hashing", "prefix"])
@@ -86,6 +76,8 @@ def test_files_are_whole_or_not_there_and_private(view, tmp_path, spark):
 def test_a_file_system_that_is_not_there_is_named(spark):
     with pytest.raises(StorageError, match="nofs://there/x"):
         Stored(spark, "nofs://there/x")
+    with pytest.raises(StorageError, match=r"^nofs:x: .*Relative path in absolute URI"):
+        Stored(spark, "nofs:x")
 
 
 def test_a_driver_that_was_taken_over_writes_nothing_that_counts(tmp_path, spark):

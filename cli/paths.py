@@ -1,0 +1,73 @@
+"""Paths that commands take: of this machine's disk, or URIs of file systems that Spark has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+_URI = re.compile(r"[a-z][a-z0-9+.-]*:/")
+
+
+def is_uri(value: object) -> bool:
+    """Whether it names its file system."""
+    return _URI.match(str(value)) is not None
+
+
+class LocalPath(click.Path):
+    """A path on this machine's disk."""
+
+    def __init__(self, **more: bool) -> None:
+        super().__init__(path_type=Path, **more)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """Read it."""
+        if is_uri(value):
+            self.fail(f"{str(value)!r} must be a path on this machine's disk, no URI", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class Folder(click.ParamType[Any]):
+    """A path, or a URI of a file system that Spark has.
+
+    Parameters
+    ----------
+    exists
+        Whether a path must be there already.
+    """
+
+    name = "FOLDER"
+
+    def __init__(self, *, exists: bool = False) -> None:
+        self._path = click.Path(exists=exists, file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """Read it."""
+        return str(value) if is_uri(value) else self._path.convert(value, param, ctx)
+
+
+FOLDER = Folder()
+
+
+def local_folder(chosen: Path | None, folder: Path | str, flag: str) -> Path:
+    """Return where to write what is for this machine alone: where the user says, or into a folder.
+
+    Parameters
+    ----------
+    chosen
+        What the user says, if anything.
+    folder
+        Of a simulation.
+    flag
+        By which the user says it; it must be given where the folder is a URI.
+    """
+    if chosen is not None:
+        return chosen
+    if isinstance(folder, Path):
+        return folder
+    raise click.BadParameter(
+        f"must be given, a folder on this machine's disk, where FOLDER is a URI: {folder!r}",
+        param_hint=flag,
+    )
