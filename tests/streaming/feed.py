@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +15,8 @@ from safe_region.frame import Area, Frame
 
 AREA = Area(12.0, 55.0, 12.2, 55.1)
 FRAME = Frame.of(AREA)
+_TICK_NS = 10_000_000
+"""The clock of files does not go by less."""
 WORDS = [f"word{i}" for i in range(12)]
 
 
@@ -40,6 +44,7 @@ class RandomFeed:
         self.delivered: list[dict[str, object]] = []
         self.late: list[dict[str, object]] = []
         self.subscribed: list[int] = []
+        self.written_ns = 0
 
     def message(self, object_id: int) -> dict[str, object]:
         chance = self.chance
@@ -100,6 +105,9 @@ class RandomFeed:
             # Whole or not at all: a job may be reading.
             hidden = folder / name / f".{number:03d}.parquet"
             pq.write_table(pa.Table.from_pylist(rows, FEEDS[name]), hidden)
+            # Spark reads files in the order of their times, of which two of one tick would be the same.
+            self.written_ns = max(time.time_ns(), self.written_ns + _TICK_NS)
+            os.utime(hidden, ns=(self.written_ns, self.written_ns))
             hidden.rename(folder / name / f"{number:03d}.parquet")
 
     def messages(self, count: int) -> list[dict[str, object]]:
