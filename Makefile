@@ -82,9 +82,8 @@ stream-demo: $(STAMP)  ## See the distributed system: a city's messages, the job
 	$(BIN)/nearcast stream demo --devices $(STREAM_DEVICES) --seconds $(STREAM_SECONDS) --seed $(SEED) --out runs/stream-demo
 
 bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench lamps --experiment table-3 --experiment figure-9 --experiment figure-11 \
-		--experiment figure-13 --experiment figure-15 --subscriptions 20000 --objects 20000 --ticks 6 \
-		--budget-s 40 --json runs/bench/lamps.json --plot runs/bench/lamps.png
+	$(BIN)/nearcast bench run $(foreach n,table-3 figure-9 figure-11 figure-13 figure-15,lamps/$(n)) --reduced \
+		--json runs/bench/lamps.json --plot runs/bench/lamps.png
 
 bench-topk: $(STAMP)  ## Measure matching, retrieval and silence, reduced to minutes (JSON and pictures in runs/bench)
 	$(BIN)/nearcast bench match --subscriptions 10000 --subscriptions 30000 --subscriptions 100000 \

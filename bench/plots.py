@@ -21,48 +21,7 @@ from bench.skype.draw import plot_skype
 
 mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
 
-_PARTS = ("generated", "expired", "moved")
-_COLOURS = {"generated": "#2a6f97", "expired": "#e09f3e", "moved": "#9e2a2b"}
-_SIZES = ("subscriptions", "objects")
 _CURVE = re.compile(r"anchored-[\d.]+$")
-
-
-def plot_lamps(rows: Sequence[Row], path: Path) -> None:
-    """Draw one panel an experiment: lines where something is varied, else bars of the parts of a tick."""
-    experiments = list(dict.fromkeys(row["experiment"] for row in rows))
-    figure = Figure(figsize=(8.0, 2.8 * len(experiments)), layout="constrained")
-    panels = figure.subplots(len(experiments), 1, squeeze=False)
-    for panel, experiment in zip(panels[:, 0], experiments, strict=True):
-        mine = [row for row in rows if row["experiment"] == experiment]
-        if "x" in mine[0]:
-            lines(panel, mine)
-        else:
-            _bars(panel, mine)
-        panel.set_title(experiment, loc="left")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-
-
-def _name(row: Row, rows: Sequence[Row]) -> str:
-    """Name a row by its variant, and by its size where that differs."""
-    differing = [field for field in _SIZES if len({str(one.get(field)) for one in rows}) > 1]
-    name = str(row["variant"]).replace("-without-", "\nwithout ")
-    return "\n".join([name, *(f"{row.get(field):,} {field}" for field in differing)])
-
-
-def _bars(panel: Axes, rows: Sequence[Row]) -> None:
-    """Draw the parts of a tick side by side, so that a logarithmic scale does not deceive."""
-    width = 0.8 / len(_PARTS)
-    for number, part in enumerate(_PARTS):
-        heights = [row[f"{part}_ms_median"] for row in rows]
-        places = [place + (number - 1) * width for place in range(len(rows))]
-        panel.bar(places, heights, width=width, label=part, color=_COLOURS[part])
-        for place, height in zip(places, heights, strict=True):
-            panel.annotate(f"{height:,.3g}", (place, height), ha="center", va="bottom", fontsize=6)
-    panel.set_xticks(range(len(rows)), [_name(row, rows) for row in rows], fontsize=7)
-    panel.set_yscale("log")
-    panel.set_ylabel("ms a tick (median)")
-    panel.legend(frameon=False, ncols=3, fontsize=7, loc="lower left", bbox_to_anchor=(0.3, 1.0))
 
 
 def plot_ap_tree(rows: Sequence[Row], path: Path) -> None:
@@ -321,7 +280,6 @@ PLOTS: dict[str, Callable[[Sequence[Row], Path], None]] = {
     "skype": plot_skype,
     "dskype": plot_dskype,
     "ap_tree": plot_ap_tree,
-    "lamps": plot_lamps,
     "match": plot_match,
     "neighbours": plot_neighbours,
     "publish": plot_publish,

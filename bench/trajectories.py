@@ -9,6 +9,7 @@ do, without a road map of a continent; what is lost is that places lie beside ro
 from __future__ import annotations
 
 from copy import copy
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,7 @@ class Trajectories:
         return Positions(handles, x_m[rows], y_m[rows], heading, moved_m)
 
 
+@lru_cache(maxsize=1)
 def offsets(trajectories: str, seconds: int, seed: int) -> Floats:
     """Return trajectories as offsets: "roads" or "gps".
 

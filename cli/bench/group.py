@@ -10,7 +10,7 @@ from cli.bench.berlinmod import berlinmod
 from cli.bench.door import door
 from cli.bench.draw_file import draw_file
 from cli.bench.dskype import dskype
-from cli.bench.lamps import lamps
+from cli.bench.experiments import list_, run
 from cli.bench.match import match
 from cli.bench.match_file import match_file
 from cli.bench.neighbours import neighbours
@@ -29,8 +29,7 @@ def bench() -> None:
     r"""Measure: the papers' experiments and the peers, audited by sample against the oracle.
 
     Real data is read from the folder that the variable NEARCAST_DATA names; the data set synthetic needs
-    none. The papers are cited in docs/performance.md. Rows go to the screen and, with --json, to a file
-    {bench, parameters, environment, rows}.
+    none. The papers are cited in docs/performance.md. Rows go to the screen and, with --json, to a file.
     """
 
 
@@ -39,7 +38,7 @@ bench.add_command(ap_tree)
 bench.add_command(berlinmod)
 bench.add_command(door)
 bench.add_command(draw_file)
-bench.add_command(lamps)
+bench.add_command(list_)
 bench.add_command(match)
 bench.add_command(match_file)
 bench.add_command(neighbours)
@@ -52,3 +51,4 @@ bench.add_command(silence)
 bench.add_command(rt_tree)
 bench.add_command(skype)
 bench.add_command(dskype)
+bench.add_command(run)

@@ -1,0 +1,54 @@
+"""All suites of experiments, and which experiments a name means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bench.errors import BenchError
+from bench.experiment import Experiment, Suite
+from bench.lamps.experiments import LAMPS
+
+SUITES: tuple[Suite, ...] = (LAMPS,)
+
+
+class Named(NamedTuple):
+    """An experiment with its suite."""
+
+    suite: Suite
+    experiment: Experiment
+
+    @property
+    def name(self) -> str:
+        """As users write it."""
+        return f"{self.suite.name}/{self.experiment.name}"
+
+
+def experiments() -> list[Named]:
+    """Return all experiments."""
+    return [Named(suite, one) for suite in SUITES for one in suite.experiments]
+
+
+def found(names: Sequence[str]) -> list[Named]:
+    """Return the experiments of these names, each once; the name of a suite stands for all of its.
+
+    Raises
+    ------
+    BenchError
+        If there is none of a name.
+    """
+    known = experiments()
+    chosen: dict[str, Named] = {}
+    for name in names:
+        mine = [one for one in known if name in (one.name, one.suite.name)]
+        if not mine:
+            raise BenchError(f"experiment is {name!r}, must be one of {_nearest(name, known)}")
+        chosen |= {one.name: one for one in mine}
+    return list(chosen.values())
+
+
+def _nearest(name: str, known: Sequence[Named]) -> str:
+    """Return the experiments of the suite that a name begins with, or all suites."""
+    suite = name.partition("/")[0]
+    mine = [one.name for one in known if one.suite.name == suite]
+    return ", ".join(mine or [f"{one.name}/..." for one in SUITES])
