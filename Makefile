@@ -86,45 +86,30 @@ bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON a
 		--json runs/bench/lamps.json --plot runs/bench/lamps.png
 
 bench-topk: $(STAMP)  ## Measure matching, retrieval and silence, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench match --subscriptions 10000 --subscriptions 30000 --subscriptions 100000 \
-		--objects 100000 --constant-results --budget-s 20 \
-		--json runs/bench/match.json --plot runs/bench/match.png
-	$(BIN)/nearcast bench retrieve --objects 100000 --budget-s 30 \
-		--json runs/bench/retrieve.json --plot runs/bench/retrieve.png
-	$(BIN)/nearcast bench silence --devices 500 --seconds 300 --objects 50000 --arrivals-per-s 5 \
-		--expiries-per-s 5 --budget-s 30 --json runs/bench/silence.json --plot runs/bench/silence.png
+	$(BIN)/nearcast bench run match/constant-results retrieve/published silence/lifetimes --reduced \
+		--json runs/bench/topk.json --plot runs/bench/topk.png
 
 bench-boolean: $(STAMP)  ## Measure boolean subscriptions, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench ap-tree --experiment figure-11 --experiment figure-12 --experiment figure-17 \
-		--experiment figure-18 --experiment peers --experiment rebuild --subscriptions 100000 --budget-s 20 \
-		--json runs/bench/boolean.json --plot runs/bench/boolean.png
+	$(BIN)/nearcast bench run $(foreach n,figure-11 figure-12 figure-17 figure-18 peers rebuild,ap-tree/$(n)) \
+		--reduced --json runs/bench/boolean.json --plot runs/bench/boolean.png
 
 bench-ap-plus: $(STAMP)  ## Measure ranges that move, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench ap-plus --experiment figure-19 --experiment figure-20 --experiment figure-21 \
-		--experiment figure-22 --experiment figure-23 --experiment figure-24 --experiment figure-25 \
-		--experiment figure-26 --experiment figure-27 --subscriptions 20000 --objects 20000 --timestamps 4 \
-		--budget-s 15 --json runs/bench/ap-plus.json --plot runs/bench/ap-plus.png
+	$(BIN)/nearcast bench run ap-plus --reduced --json runs/bench/ap-plus.json --plot runs/bench/ap-plus.png
 
 bench-skype: $(STAMP)  ## Measure sliding windows, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench skype $(foreach n,10 11 12 13 14 15 16 17 18 19 20,--experiment figure-$(n)) \
-		--subscriptions 10000 --window 10000 --messages 2000 --budget-s 5 \
+	$(BIN)/nearcast bench run $(foreach n,10 11 12 13 14 15 16 17 18 19 20,skype/figure-$(n)) --reduced \
 		--json runs/bench/skype.json --plot runs/bench/skype.png
 
-bench-dskype: $(STAMP)  ## Measure the distributed system, reduced (JSON and pictures in runs/bench; DATA="messages texts geonames")
-	$(BIN)/nearcast bench dskype $(foreach n,21 22 23 24 25,--experiment figure-$(n)) \
-		$(foreach d,$(DATA),--data $(d)) \
-		--subscriptions 10000 --window 10000 --messages 20000 --batch 2500 --partitions 4 --budget-s 8 \
+bench-dskype: $(STAMP)  ## Measure the distributed system, reduced (JSON and pictures in runs/bench; DATA=messages,texts,geonames)
+	$(BIN)/nearcast bench run dskype --reduced --set data=$(DATA) \
 		--json runs/bench/dskype.json --plot runs/bench/dskype.png
 
 bench-berlinmod: $(STAMP)  ## Measure queries of BerlinMOD against standing ranges, reduced (JSON and picture in runs/bench)
-	$(BIN)/nearcast bench berlinmod --events 50000 --ranges 1 --ranges 1000 --ranges 100000 --batch 1000 \
-		--budget-s 20 --json runs/bench/berlinmod.json --plot runs/bench/berlinmod.png
+	$(BIN)/nearcast bench run berlinmod --reduced \
+		--json runs/bench/berlinmod.json --plot runs/bench/berlinmod.png
 
 bench-rt: $(STAMP)  ## Measure R^t-trees and all boolean indexes, reduced to minutes (JSON and pictures in runs/bench)
-	$(BIN)/nearcast bench rt-tree --experiment figure-6 --experiment figure-7 --experiment figure-8 \
-		--experiment figure-10 --experiment line-up --data messages --data uniform \
-		--subscriptions 30000 --objects 2000 --budget-s 6 \
-		--json runs/bench/rt-tree.json --plot runs/bench/rt-tree.png
+	$(BIN)/nearcast bench run rt-tree --reduced --json runs/bench/rt-tree.json --plot runs/bench/rt-tree.png
 
 bench-server: $(STAMP)  ## Put a server process under load beside a bare echo server (JSON and picture in runs/bench)
 	$(BIN)/nearcast bench server --devices 100 --devices 1000 --devices 10000 \

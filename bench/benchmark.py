@@ -81,6 +81,18 @@ class Benchmark(Generic[P]):
         """
         raise NotImplementedError
 
+    def whole(self, parameters: P, size: str) -> P:
+        """Return the point with the largest size of those that differ in nothing else.
+
+        Workloads are drawn for it: smaller points have the first rows of the same.
+        """
+        alike = [
+            getattr(one, size)
+            for one in self.points
+            if one.changed(**{size: getattr(parameters, size)}) == parameters
+        ]
+        return parameters.changed(**{size: max([getattr(parameters, size), *alike])})
+
     def kept(self, what: str, key: Hashable, make: Callable[[], T]) -> T:
         """Return what was made for this key, as long as no other key was asked for; else make it."""
         if what not in self._kept or self._kept[what][0] != key:

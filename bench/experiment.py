@@ -22,6 +22,14 @@ Changes = Mapping[str, Any]
 # -- parameters ----------------------------------------------------------------------------------
 
 
+DataName = Literal["places", "texts", "geonames", "osm", "synthetic", "messages", "uniform"]
+DATA_MEANING = (
+    "Names or texts of businesses of the United States, towns of the Americas, Malta's points of "
+    "interest, a drawn city, or one whose objects have 5 to 13 keywords, by Zipf's law or all as "
+    "frequent."
+)
+
+
 class BenchParameters(Parameters):
     """What every suite has."""
 
@@ -31,12 +39,13 @@ class BenchParameters(Parameters):
 class DataParameters(BenchParameters):
     """What suites have that draw objects from a data set."""
 
-    data: Literal["places", "texts", "geonames", "osm", "synthetic", "messages", "uniform"] = Field(
-        "synthetic",
-        description="Names or texts of businesses of the United States, towns of the Americas, Malta's "
-        "points of interest, a drawn city, or one whose objects have 5 to 13 keywords, by Zipf's law or "
-        "all as frequent.",
-    )
+    data: DataName = Field("synthetic", description=DATA_MEANING)
+
+
+class MessageParameters(BenchParameters):
+    """The same, for suites whose objects have more keywords."""
+
+    data: DataName = Field("messages", description=DATA_MEANING)
 
 
 class BudgetParameters(BenchParameters):
@@ -44,7 +53,7 @@ class BudgetParameters(BenchParameters):
 
     budget_s: float = Field(
         600.0,
-        ge=1e-3,
+        ge=0.0,
         description="Time for one point; a system that is slower runs at a smaller size, and its row "
         "says so.",
     )
@@ -333,6 +342,8 @@ class Suite:
         Parameters of a run of some minutes; several values are a series.
     experiments
         All of them.
+    about
+        What its variants are, and what else has to be known.
     """
 
     name: str
@@ -343,3 +354,4 @@ class Suite:
     plots: tuple[Plot, ...]
     reduced: Changes
     experiments: tuple[Experiment, ...]
+    about: str = ""

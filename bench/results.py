@@ -35,6 +35,8 @@ class Result:
         Those that all points begin with; rows name what differs.
     metrics
         Columns that are shown, with their units.
+    labels
+        Columns of what is varied, and of what it was measured on.
     rows
         A row a variant and point, with all columns that were measured.
     took_s
@@ -48,6 +50,7 @@ class Result:
     what: str
     parameters: dict[str, Any]
     metrics: dict[str, str]
+    labels: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     took_s: float = 0.0
     error: str | None = None
@@ -76,6 +79,7 @@ class Result:
             "what": self.what,
             "parameters": self.parameters,
             "seed": self.parameters.get("seed"),
+            "labels": self.labels,
             "metrics": self.metrics,
             "audit": {"lists": self.lists, "mismatches": self.mismatches},
             "took_s": self.took_s,
@@ -85,17 +89,13 @@ class Result:
 
     def table(self) -> list[str]:
         """Return the rows as lines: variants, what is varied, metrics."""
-        known = ["variant", *self._labels(), "skipped", *self.metrics, *_AUDIT]
+        known = ["variant", *self.labels, "skipped", *self.metrics, *_AUDIT]
         columns = [name for name in dict.fromkeys(known) if any(name in row for row in self.rows)]
         table = [columns, *([str(row.get(name, "")) for name in columns] for row in self.rows)]
         widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
         return [
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in table
         ]
-
-    def _labels(self) -> list[str]:
-        """Return the parameters whose values differ between rows or are named by all of them."""
-        return [name for name in self.parameters if any(name in row for row in self.rows)]
 
 
 def write(path: Path, results: Sequence[Result], command: Sequence[str]) -> None:

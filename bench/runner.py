@@ -10,7 +10,7 @@ from importlib import import_module
 from itertools import product
 from typing import Any, NamedTuple, get_origin
 
-from bench.benchmark import Benchmark, Progress, Row, TooSlowError
+from bench.benchmark import Benchmark, P, Progress, Row, TooSlowError
 from bench.catalogue import Named
 from bench.errors import BenchError
 from bench.experiment import BenchParameters, Experiment, Suite, Sweep
@@ -132,6 +132,7 @@ class Runner:
             for number, point in enumerate(points):
                 self.progress(found.experiment, number, len(points))
                 common = {"variant": point.variant, **point.label}
+                found.labels += [name for name in point.label if name not in found.labels]
                 found.rows += [{**common, **row} for row in self._rows(benchmark, point)]
             self.progress(found.experiment, len(points), len(points))
         found.took_s = round(time.monotonic() - began_s, 1)
@@ -147,14 +148,14 @@ class Runner:
         reason = benchmark.why_not(point.variant)
         if reason is not None:
             return [{"skipped": reason, "lists_audited": 0, "mismatches": 0}]
-        parameters = _affordable(benchmark, point)
+        parameters = affordable(benchmark, point.variant, point.parameters)
         runs: list[list[Row]] = []
         while len(runs) < self.repeat:
             try:
                 runs.append(benchmark.measure(point.variant, parameters))
             except TooSlowError:
                 self.progress(f"{point.variant}: too slow", 1, 1)
-                parameters = benchmark.smaller(point.variant, parameters)
+                parameters = benchmark.smaller(point.variant, parameters) or parameters
         return runs[0] if len(runs) == 1 else [_median(rows) for rows in zip(*runs, strict=True)]
 
 
@@ -173,9 +174,8 @@ _compiled: set[tuple[type[Benchmark[Any]], str]] = set()
 """Benchmarks and variants whose kernels have been compiled in this process."""
 
 
-def _affordable(benchmark: Benchmark[Any], point: Point) -> Any:  # noqa: ANN401 - a model of parameters
+def affordable(benchmark: Benchmark[P], variant: str, parameters: P) -> P:
     """Return the parameters of a point, or those of a smaller one that the time allows."""
-    variant, parameters = point.variant, point.parameters
     is_first = (type(benchmark), variant) not in _compiled
     smaller = benchmark.smaller(variant, parameters)
     if not is_first and smaller is None:

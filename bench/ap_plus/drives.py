@@ -1,4 +1,4 @@
-"""Drives on road networks: where ranges of `bench ap-plus` go, and where its objects lie.
+"""Drives on road networks: where ranges of the suite ap-plus go, and where its objects lie.
 
 A drive follows fastest paths from place to place, a position a second. Many ranges share one: each is
 somewhere else on it, and turns round at its ends. So a million of them move as vehicles do, on the roads.
@@ -7,12 +7,13 @@ That stands in for the generator of moving objects that the paper uses.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from bench.benchmark import silent
 from bench.datasets import required_file
-from bench.reports import Progress
 from index.batches import Floats, Ints
 from index.square import Square
 from safe_region.frame import Frame
@@ -65,7 +66,8 @@ class Drives(NamedTuple):
         return self.x_m[drives, phases], self.y_m[drives, phases]
 
 
-def drives(name: str, seconds: int, seed: int, progress: Progress) -> Drives:
+@lru_cache(maxsize=2)
+def drives(name: str, seconds: int, seed: int) -> Drives:
     """Drive on roads for so long.
 
     Raises
@@ -90,7 +92,7 @@ def drives(name: str, seconds: int, seed: int, progress: Progress) -> Drives:
         bicycle_share=0.0,
         unit_m=None if files is None else files[1],
     )
-    terrain = generate_city(parameters) if path is None else read_map(path, parameters, progress)
+    terrain = generate_city(parameters) if path is None else read_map(path, parameters, silent)
     frame = Frame.of(terrain.area)
     streets = Streets.of(terrain, parameters)
     numbers = np.arange(_DRIVES, dtype=np.int64)

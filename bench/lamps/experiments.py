@@ -88,6 +88,8 @@ LAMPS = Suite(
     },
     plots=(Bars(("generated_ms_median", "expired_ms_median", "moved_ms_median")),),
     reduced={"subscriptions": 20_000, "objects": 20_000, "ticks": 6, "budget_s": 40},
+    about="Variants: the systems of Table 3, and ours: anchored-0 to anchored-10 (b), anchored-cost (b "
+    "by cost) and anchored-cost-ahead (and anchors ahead).",
     experiments=(
         Experiment(
             "table-3",

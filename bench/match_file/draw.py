@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from bench.ap_tree.workload import ApTreeParameters, draw
+from bench.ap_tree.experiments import ApTreeParameters
+from bench.ap_tree.workload import draw
 from bench.datasets import SOURCES, keyword_sets
 from bench.errors import BenchError
 from index.batches import Floats, Ints, KeywordLists

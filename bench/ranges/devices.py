@@ -1,4 +1,4 @@
-"""Devices of `bench ranges`: what makes them speak, and what is sent.
+"""Devices of the suite ranges: what makes them speak, and what is sent.
 
 The engine stands for the server; what it says that a device holds is what the device holds.
 """

@@ -1,4 +1,4 @@
-"""`bench ranges`: how often the devices of ranges that move speak, and what they are sent.
+"""How often the devices of ranges that move speak, and what they are sent.
 
 Every second objects expire, objects arrive, and every device moves and looks at what it holds. There is
 no server process: the engine says what would be sent, and messages are counted. What a device is sent
@@ -7,26 +7,22 @@ when it subscribes is not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from bench.audits import sample
-from bench.datasets import SOURCES, keyword_sets
+from bench.benchmark import Benchmark, Progress, Row
+from bench.datasets import keyword_sets, source
 from bench.ranges.devices import RangeDevices, boolean_of
+from bench.ranges.experiments import RangesParameters
 from bench.ranges.variants import VARIANTS, Variant
 from bench.ranges.workload import RangesWorkload, draw
-from bench.reports import Progress, Row
+from bench.silence.experiments import DrivingParameters
 from bench.silence.wire_sizes import WireSizes, wire_sizes
-from bench.silence.workload import SilenceParameters
 from bench.trajectories import offsets
-from bench.variants import chosen
 from engine import Positions
 from index.batches import ObjectBatch
 from safe_region import oracle
 
-_HOUR_S = 3600.0
 _FOREVER = 2**62
 
 
@@ -42,7 +38,7 @@ class RangesRun:
     """
 
     def __init__(
-        self, name: str, variant: Variant, workload: RangesWorkload, parameters: SilenceParameters
+        self, name: str, variant: Variant, workload: RangesWorkload, parameters: DrivingParameters
     ) -> None:
         self.lists = 0
         self.mismatches = 0
@@ -103,64 +99,31 @@ class RangesRun:
 
     def figures(self, sizes: WireSizes) -> Row:
         """Summarise, per device and hour."""
-        traffic = self.devices.traffic
         device_seconds = len(self._words) * self._parameters.seconds
-        hours = device_seconds / _HOUR_S
-        up = sizes.up(traffic.reports + traffic.answers, traffic.deltas)
-        down = sizes.down(traffic.deltas, traffic.objects, traffic.drops, traffic.location_requests)
         return {
-            "reports_per_device_hour": round(traffic.reports / hours, 2),
-            "objects_per_device_hour": round(traffic.objects / hours, 2),
-            "pushes_per_device_hour": round(traffic.pushes / hours, 2),
-            "positions_per_device_hour": round((traffic.reports + traffic.answers) / hours, 2),
-            "questions_per_device_hour": round(traffic.location_requests / hours, 2),
+            **self.devices.traffic.figures(sizes, device_seconds),
             "server_us_per_device_s": round(1e6 * self._engine.spent_s / device_seconds, 3),
-            "bytes_up": round(up / hours, 1),
-            "bytes_down": round(down / hours, 1),
-            "stale_share": round(traffic.stale / device_seconds, 4),
             "lists_audited": self.lists,
             "mismatches": self.mismatches,
         }
 
 
-def run(
-    progress: Progress,
-    *,
-    variants: Sequence[str],
-    radii_m: Sequence[float],
-    data: str,
-    trajectories: str,
-    **shape: Any,  # noqa: ANN401
-) -> list[Row]:
-    """Run variants for each radius; `shape` are fields of SilenceParameters.
+class RangesBenchmark(Benchmark[RangesParameters]):
+    """Ways of keeping devices right, for each radius."""
 
-    Raises
-    ------
-    BenchError
-        If a variant is not known, a file is not there, or no taxi trace is as long as the run.
-    """
-    wanted = chosen(variants, VARIANTS)
-    source = SOURCES[data]()
-    parameters = SilenceParameters(**shape)
-    offsets_m = offsets(trajectories, parameters.seconds, parameters.seed)
-    rows: list[Row] = []
-    for radius_m in radii_m:
-        workload = draw(source, offsets_m, parameters, radius_m)
-        sizes = wire_sizes(source, workload.happens.objects, parameters.seed)
-        for name in wanted:
-            measured = RangesRun(name, VARIANTS[name], workload, parameters)
-            measured.go(progress)
-            rows.append(
-                {
-                    "experiment": "ranges",
-                    "data": source.name,
-                    "trajectories": trajectories,
-                    "radius_m": radius_m,
-                    "variant": name,
-                    "devices": parameters.devices,
-                    "seconds": parameters.seconds,
-                    "objects": parameters.objects,
-                    **measured.figures(sizes),
-                }
-            )
-    return rows
+    VARIANTS = tuple(VARIANTS)
+
+    def measure(self, variant: str, parameters: RangesParameters) -> list[Row]:
+        """Let time pass."""
+
+        def make() -> tuple[RangesWorkload, WireSizes]:
+            data = source(parameters.data)
+            offsets_m = offsets(parameters.trajectories, parameters.seconds, parameters.seed)
+            drawn = draw(data, offsets_m, parameters, parameters.radius_m)
+            return drawn, wire_sizes(data, drawn.happens.objects, parameters.seed)
+
+        workload, sizes = self.kept("workload", parameters, make)
+        run = RangesRun(variant, VARIANTS[variant], workload, parameters)
+        run.go(self.progress)
+        names = ("devices", "seconds", "objects", "arrivals_per_s", "expiries_per_s")
+        return [{**{name: getattr(parameters, name) for name in names}, **run.figures(sizes)}]

@@ -1,4 +1,4 @@
-"""The workload of `bench ranges`: circles about devices on trajectories, objects that come and go."""
+"""The workload of the suite ranges: circles about devices on trajectories, objects that come and go."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.datasets import Dataset, keyword_sets
-from bench.silence.workload import SilenceParameters, SilenceWorkload, prepare
+from bench.silence.experiments import DrivingParameters, SilenceParameters
+from bench.silence.workload import SilenceWorkload, prepare
 from engine.boolean.layout import CIRCLE, BooleanSpecs, Ranges
 from engine.contracts import BOOLEAN, handle_of
 from engine.polygons import Rings
@@ -48,10 +49,11 @@ class RangesWorkload:
 
 
 def draw(
-    data: Dataset, offsets_m: Floats, parameters: SilenceParameters, radius_m: float
+    data: Dataset, offsets_m: Floats, parameters: DrivingParameters, radius_m: float
 ) -> RangesWorkload:
     """Draw a workload; for another radius the same one."""
-    happens = prepare(data, offsets_m, parameters)
+    common = {name: getattr(parameters, name) for name in DrivingParameters.model_fields}
+    happens = prepare(data, offsets_m, SilenceParameters(**common))
     chance = np.random.default_rng([parameters.seed, 41])
     rows = keyword_sets(happens.drawn.interests.keywords)
     counts = chance.integers(1, KEYWORDS_MAX + 1, len(rows)).tolist()

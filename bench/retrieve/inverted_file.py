@@ -1,4 +1,4 @@
-"""An object index of posting lists alone: the baseline of `bench retrieve`.
+"""An object index of posting lists alone: the baseline of the suite retrieve.
 
 Operations: insert and remove O(keywords) an object, amortised; best O(postings of the subscription's
 keywords) a subscription; within O(postings of the rarest keyword) a row.

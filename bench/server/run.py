@@ -26,7 +26,9 @@ import uvloop
 from bench.datasets import SOURCES, Dataset
 from bench.errors import BenchError
 from bench.reports import Progress, Row
-from bench.retrieve.run import Retrieve, RetrieveParameters
+from bench.retrieve.experiments import RetrieveParameters
+from bench.retrieve.run import RetrieveBenchmark
+from bench.runner import affordable
 from bench.server import echo as echoing
 from bench.server.connections import Connections
 from bench.server.fleets import Fleets
@@ -194,9 +196,17 @@ def run(
 
 def _allowed(data: Dataset, parameters: ServerParameters, progress: Progress) -> Row:
     """Measure what retrieval alone allows."""
-    wanted = RetrieveParameters(parameters.objects, k_max=parameters.k_max, seed=parameters.seed)
-    extra = CostModel().extra_max
-    (row,) = Retrieve(data, wanted).measure(DEFAULT_OBJECT_INDEX, (extra,), _RETRIEVE_S, progress)
+    wanted = RetrieveParameters(
+        objects=parameters.objects,
+        k_max=parameters.k_max,
+        seed=parameters.seed,
+        data=data.name,
+        extras=(CostModel().extra_max,),
+        budget_s=_RETRIEVE_S,
+    )
+    with RetrieveBenchmark([wanted], progress) as benchmark:
+        name = DEFAULT_OBJECT_INDEX
+        (row,) = benchmark.measure(name, affordable(benchmark, name, wanted))
     return row
 
 

@@ -1,4 +1,4 @@
-"""Devices of `bench silence`: what makes them speak, and what is sent.
+"""Devices of the suite silence: what makes them speak, and what is sent.
 
 Every device has one subscription, whose handle is its number. The engine stands for the server; what it
 says that a device holds is what the device holds.
@@ -13,13 +13,17 @@ import numpy as np
 
 from bench import device_kernels
 from bench.audits import Audit
+from bench.benchmark import Row
 from bench.device_kernels import NOBODY
 from bench.devices import leaving
 from bench.engines import top_k_of
+from bench.silence.wire_sizes import WireSizes
 from bench.silence.workload import SilenceWorkload
 from engine import Engine, Positions, Published
 from engine.contracts import Rows
 from index.batches import Floats, Ints
+
+_HOUR_S = 3600.0
 
 
 @dataclass(slots=True)
@@ -48,6 +52,27 @@ class Traffic:
         self.deltas += deltas
         self.drops += drops
         self.objects += len(changes) - drops
+
+    def figures(self, sizes: WireSizes, device_seconds: int) -> Row:
+        """Summarise, per device and hour."""
+        hours = device_seconds / _HOUR_S
+        counts = {
+            "reports": self.reports,
+            "objects": self.objects,
+            "pushes": self.pushes,
+            "questions": self.location_requests,
+            "answers": self.answers,
+            "positions": self.reports + self.answers,
+            "drops": self.drops,
+        }
+        up = sizes.up(self.reports + self.answers, self.deltas)
+        down = sizes.down(self.deltas, self.objects, self.drops, self.location_requests)
+        return {
+            **{f"{name}_per_device_hour": round(count / hours, 2) for name, count in counts.items()},
+            "bytes_up": round(up / hours, 1),
+            "bytes_down": round(down / hours, 1),
+            "stale_share": round(self.stale / device_seconds, 4),
+        }
 
 
 class Devices(Protocol):

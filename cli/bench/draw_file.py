@@ -49,7 +49,7 @@ def draw_file(
     A subscription takes 1 to 5 keywords of a random object, and a rectangle about it. The same options
     draw the same files. What is there is overwritten.
     """
-    from bench.ap_tree.workload import ApTreeParameters  # noqa: PLC0415
+    from bench.ap_tree.experiments import ApTreeParameters  # noqa: PLC0415
     from bench.match_file.draw import draw_files  # noqa: PLC0415
 
     parameters = ApTreeParameters(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from bench.results import Result
     from bench.runner import Runner
 
+_WIDTH = 100
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -180,6 +182,8 @@ def _describe(chosen: Sequence[Named]) -> None:
     for suite in dict.fromkeys(one.suite.name for one in chosen):
         mine = [one for one in chosen if one.suite.name == suite]
         click.echo(f"{suite}: {mine[0].suite.what}")
+        for line in wrap(mine[0].suite.about, _WIDTH):
+            click.echo(line)
         for one in mine:
             experiment = one.experiment
             variants = experiment.variants or benchmark_of(one).VARIANTS

@@ -173,7 +173,8 @@ def test_results_can_be_read_and_drawn(tmp_path):
         {"variant": "fast", "data": "town", "size": 1, "took": 4, "lists_audited": 1, "mismatches": 0},
     ]
     rows[0]["failure"] = "it rose"
-    result = Result("toy/one", "Toys, Figure 1", "a toy", {"seed": 1, "size": 3}, {"took": "s"}, rows)
+    given = {"seed": 1, "size": 3}
+    result = Result("toy/one", "Toys, Figure 1", "a toy", given, {"took": "s"}, ["size"], rows)
     write(tmp_path / "r.json", [result], ["bench", "run"])
     found = json.loads((tmp_path / "r.json").read_text())
     assert found["results"][0]["audit"] == {"lists": 2, "mismatches": 1}
