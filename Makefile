@@ -112,14 +112,12 @@ bench-rt: $(STAMP)  ## Measure R^t-trees and all boolean indexes, reduced to min
 	$(BIN)/nearcast bench run rt-tree --reduced --json runs/bench/rt-tree.json --plot runs/bench/rt-tree.png
 
 bench-server: $(STAMP)  ## Put a server process under load beside a bare echo server (JSON and picture in runs/bench)
-	$(BIN)/nearcast bench server --devices 100 --devices 1000 --devices 10000 \
+	$(BIN)/nearcast bench run server/load server/storm server/metrics \
 		--json runs/bench/server.json --plot runs/bench/server.png
 
 bench-neighbours: $(STAMP)  ## Let one caller act within its rights beside honest ones, half an hour (JSON and pictures in runs/bench; ROUNDS=1)
-	$(BIN)/nearcast bench neighbours --all --rounds $(ROUNDS) \
+	$(BIN)/nearcast bench run neighbours --set rounds=$(ROUNDS) \
 		--json runs/bench/neighbours.json --plot runs/bench/neighbours.png
-	$(BIN)/nearcast bench neighbours --tenants --rounds $(ROUNDS) \
-		--json runs/bench/tenants.json --plot runs/bench/tenants.png
 
 # What is given on the command line wins.
 test-long: TIMES := 10
@@ -127,7 +125,7 @@ chaos: DEVICES := 200
 soak: DEVICES := 1000
 soak: SECONDS := 1800
 soak: $(STAMP)  ## Half an hour of mixed load; fails if the server's memory grows (SECONDS=1800 DEVICES=1000)
-	$(BIN)/nearcast bench server --devices $(DEVICES) --soak-s $(SECONDS) \
+	$(BIN)/nearcast bench run server/soak --set devices=$(DEVICES) --set soak_s=$(SECONDS) \
 		--json runs/bench/soak.json --plot runs/bench/soak.png
 
 chaos: $(STAMP)  ## Strike real servers with faults, audit after each, half an hour (KILLS=100 OTHERS=20 DEVICES=200)

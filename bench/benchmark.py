@@ -56,6 +56,16 @@ class Benchmark(Generic[P]):
     ) -> None:
         self.resources.close()
 
+    @classmethod
+    def check(cls, variant: str, parameters: P) -> None:
+        """See before anything is measured that a point can be.
+
+        Raises
+        ------
+        BenchError
+            If it cannot.
+        """
+
     def why_not(self, variant: str) -> str | None:  # noqa: ARG002
         """Say why a variant cannot be measured on this machine; None if it can."""
         return None

@@ -8,22 +8,25 @@ from typing import NamedTuple
 from bench.ap_plus.experiments import AP_PLUS
 from bench.ap_tree.experiments import AP_TREE
 from bench.berlinmod.experiments import BERLINMOD
+from bench.door.experiments import DOOR
 from bench.dskype.experiments import DSKYPE
 from bench.errors import BenchError
 from bench.experiment import Experiment, Suite
 from bench.lamps.experiments import LAMPS
 from bench.match.experiments import MATCH
+from bench.neighbours.experiments import NEIGHBOURS
 from bench.publish.experiments import PUBLISH
 from bench.ranges.experiments import RANGES
 from bench.recovery.experiments import RECOVERY
 from bench.retrieve.experiments import RETRIEVE
 from bench.rt_tree.experiments import RT_TREE
+from bench.server.experiments import SERVER
 from bench.silence.experiments import SILENCE
 from bench.skype.experiments import SKYPE
 
 SUITES: tuple[Suite, ...] = (
     *(LAMPS, MATCH, RETRIEVE, SILENCE, AP_TREE, AP_PLUS, RT_TREE, RANGES, SKYPE, DSKYPE, BERLINMOD),
-    *(PUBLISH, RECOVERY),
+    *(PUBLISH, RECOVERY, SERVER, DOOR, NEIGHBOURS),
 )
 
 

@@ -66,7 +66,12 @@ class Runner:
         for name in self.variants:
             if name not in known:
                 raise BenchError(f"variant is {name!r}, must be one of {', '.join(known)}")
-        found = [one for one in chosen if self.plan(one)[1]]
+        found = []
+        for one in chosen:
+            points = self.plan(one)[1]
+            for point in points:
+                benchmark_of(one).check(point.variant, point.parameters)
+            found += [one] if points else []
         if not found:
             compared = {name: None for one in chosen for name in one.experiment.variants}
             raise BenchError(f"variant is {self.variants[0]!r}, must be one of {', '.join(compared)}")

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from bench.reports import Progress, Row
+from bench.benchmark import Progress, Row
 from bench.server import lines as ways
 from bench.server.echo import METHOD, REPLY_BYTES
 from bench.server.lines import Awaited, Channel, in_portions, opened

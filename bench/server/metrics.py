@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-from bench.reports import Progress, Row
+from bench.benchmark import Progress, Row
 from bench.server import lines as ways
 from bench.server.connections import attach
 from bench.server.lines import opened

@@ -133,6 +133,12 @@ class SilenceBenchmark(Benchmark[SilenceParameters]):
 
     VARIANTS = tuple(VARIANTS)
 
+    @classmethod
+    def check(cls, variant: str, parameters: SilenceParameters) -> None:
+        """Require a window for variants that have one."""
+        if VARIANTS[variant].window is not Window.LIFETIMES and not parameters.window_s:
+            raise BenchError(f"variant is {variant!r}, which needs window_s above 0")
+
     def _workload(self, parameters: SilenceParameters) -> tuple[SilenceWorkload, WireSizes]:
         whole = self.whole(parameters, "devices")
 
@@ -170,8 +176,6 @@ class SilenceBenchmark(Benchmark[SilenceParameters]):
     def measure(self, variant: str, parameters: SilenceParameters) -> list[Row]:
         """Let time pass; if it takes too long, the row says how many seconds were run."""
         way = VARIANTS[variant]
-        if way.window is not Window.LIFETIMES and not parameters.window_s:
-            raise BenchError(f"variant is {variant!r}, which needs window_s above 0")
         workload, sizes = self._workload(parameters)
         run = SilenceRun(way, workload, parameters)
         run.go(parameters.seconds, parameters.budget_s, self.progress)

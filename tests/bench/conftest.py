@@ -20,26 +20,6 @@ def city():
 
 
 @pytest.fixture
-def run_bench(tmp_path):
-    """Run a benchmark's command; return what it wrote, and what it said."""
-
-    def run(name, *arguments):
-        out, picture = tmp_path / "rows.json", tmp_path / "rows.png"
-        files = [f"--json={out}", f"--plot={picture}"]
-        result = CliRunner().invoke(app, ["bench", name, *arguments, *files])
-        assert result.exit_code == 0, result.output
-        found = json.loads(out.read_text())
-        assert set(found) == {"bench", "parameters", "environment", "rows"}
-        assert found["bench"] == name.replace("-", "_")
-        assert all({"variant", "mismatches", "lists_audited"} <= set(row) for row in found["rows"])
-        assert picture.stat().st_size > 10_000
-        assert result.output.splitlines()[-1].endswith("0 mismatches")
-        return found["rows"]
-
-    return run
-
-
-@pytest.fixture
 def run_experiments(tmp_path):
     """Run experiments by the command; return the rows of each, by its name."""
 

@@ -200,7 +200,7 @@ def test_an_experiment_can_be_planned(named):
         for plot in named.experiment.plots or named.suite.plots:
             if isinstance(plot, Lines) and plot.x in type(base).model_fields:
                 assert any(plot.x in point.label for point in points) or plot.x in named.suite.metrics
-    assert named.suite.metrics
+    assert {**named.suite.metrics, **named.experiment.metrics}
     assert all(field.description for field in named.suite.parameters.model_fields.values())
 
 
