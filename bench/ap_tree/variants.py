@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bench.ap_tree.experiments import ApTreeParameters
-from bench.ap_tree.peers import PEERS
-from bench.ap_tree.postgres import PostgresIndex, missing
+from bench.peers.clauses import PEERS
+from bench.peers.postgres import PostgresIndex, missing
 from index.baselines.ap_tree import ApTree
 from index.baselines.clause_cells import CellTrees
 from index.baselines.rt_tree import RtTree

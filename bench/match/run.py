@@ -17,11 +17,11 @@ import numpy as np
 from bench.benchmark import Benchmark, Estimate, Progress, Row, silent
 from bench.datasets import source
 from bench.match.audits import MatchAudit
-from bench.match.dict_index import DictIndex
 from bench.match.experiments import MatchParameters
-from bench.match.strtree_index import StrtreeIndex
 from bench.match.workload import CHUNK, MatchWorkload, prepare
 from bench.matching import timed
+from bench.peers.subscription_dict import SubscriptionDict
+from bench.peers.subscription_strtree import SubscriptionStrtree
 from bench.portions import interest_part, object_part, reach_part
 from index.batches import Matches, ObjectBatch, ReachBatch
 from index.catalogue import SUBSCRIPTION_INDEXES
@@ -30,8 +30,8 @@ from index.square import Square
 
 VARIANTS: dict[str, Callable[[Square | None], SubscriptionIndex]] = {
     **{name: SUBSCRIPTION_INDEXES[name] for name in ("sq-tree", "sq-plus-tree", "naive")},
-    "dict": lambda _square: DictIndex(),
-    "strtree": lambda _square: StrtreeIndex(),
+    "dict": lambda _square: SubscriptionDict(),
+    "strtree": lambda _square: SubscriptionStrtree(),
 }
 """By name: published ones, and what one would take instead."""
 

@@ -15,9 +15,9 @@ import numpy as np
 from bench.audits import Audit
 from bench.benchmark import Benchmark, Estimate, Progress, Row, silent
 from bench.datasets import Dataset, distinct_subscriptions, source
+from bench.peers.inverted_file import InvertedFile
 from bench.portions import interest_part, object_part
 from bench.retrieve.experiments import RetrieveParameters
-from bench.retrieve.inverted_file import InvertedFile
 from index.batches import Ints, ObjectBatch, Ranking
 from index.catalogue import OBJECT_INDEXES
 from index.contracts import ObjectIndex

@@ -7,12 +7,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bench.ap_tree import postgres
 from bench.ap_tree.building import build
 from bench.ap_tree.experiments import AP_TREE, ApTreeParameters
 from bench.ap_tree.rebuild import slices
 from bench.ap_tree.variants import VARIANTS
 from bench.ap_tree.workload import draw
+from bench.peers import postgres
 from bench.rt_tree.experiments import ORDERS
 from index.baselines.clause_cells.workload_kernels import frequency_of
 from index.naive import NaiveClauseIndex

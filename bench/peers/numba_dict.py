@@ -3,7 +3,7 @@
 Operations: insert, move and remove O(cells of the box), and to look through their lists; match O(clauses
 of the object's keywords in its cell) an object.
 
-Plan: as `dict_index`, with open addressing in place of the dict, one table of clauses, and beside each
+Plan: as `clause_dict`, with open addressing in place of the dict, one table of clauses, and beside each
 number of a clause in a list its box, so that most of what does not match is passed over in one run of
 memory.
 """
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.ap_tree import numba_dict_kernels as kernels
-from bench.ap_tree.dict_index import cell_of_boxes
-from bench.ap_tree.numba_dict_kernels import Arrivals, Lists
+from bench.peers import numba_dict_kernels as kernels
+from bench.peers.clause_dict import cell_of_boxes
+from bench.peers.numba_dict_kernels import Arrivals, Lists
 from index.batches import Boxes, Ints, KeywordLists, Matches, ObjectBatch
 from index.contracts import InconsistentIndexError
 from index.tables import SlotTable

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.retrieve import inverted_file_kernels as kernels
-from bench.retrieve.inverted_file_kernels import LIST_DTYPE, File
+from bench.peers import inverted_file_kernels as kernels
+from bench.peers.inverted_file_kernels import LIST_DTYPE, File
 from index.batches import (
     Boxes,
     Floats,

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.datasets import keyword_sets
+from bench.peers.dict_lists import DictLists
 from index.batches import InterestBatch, Ints, KeywordIds, Matches, ObjectBatch, ReachBatch
 from index.contracts import InconsistentIndexError
 from safe_region.scoring import text_distance
@@ -30,25 +31,24 @@ class Interest(NamedTuple):
     keywords: frozenset[int]
 
 
-class DictIndex:
+class SubscriptionDict(DictLists[Interest, int]):
     """See `index.contracts.SubscriptionIndex`."""
 
     def __init__(self) -> None:
-        self.candidate_count = 0
-        """How many subscriptions were verified so far."""
+        super().__init__()
         self._places: dict[int, Place] = {}
-        self._interests: dict[int, Interest] = {}
-        self._having: dict[int, list[int]] = {}
 
-    def __len__(self) -> int:
-        return len(self._places)
+    def keys_of(self, one: int) -> frozenset[int]:
+        """Return the keywords of a subscription."""
+        return self._entries[one].keywords
+
+    def item_of(self, one: int) -> int:
+        """Return its id: a place is looked up, so that a move changes no list."""
+        return one
 
     def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:
         """Add subscriptions."""
-        _require_different(reaches.ids)
-        for one in reaches.ids.tolist():
-            if one in self._places:
-                raise KeyError(f"id {one} is already in the index")
+        self.require_new(reaches.ids)
         columns = (
             interests.weight_m.tolist(),
             interests.similarity.tolist(),
@@ -58,23 +58,21 @@ class DictIndex:
             reaches.ids.tolist(), _places(reaches), *columns, strict=True
         ):
             self._places[one] = place
-            self._interests[one] = Interest(weight_m, similarity, frozenset(words.tolist()))
-            for word in words.tolist():
-                self._having.setdefault(word, []).append(one)
+            self.enter(one, Interest(weight_m, similarity, frozenset(words.tolist())))
 
     def move(self, reaches: ReachBatch) -> None:
         """Give subscriptions a new place and reach."""
-        self._require(reaches.ids)
+        for one in reaches.ids.tolist():
+            if one not in self._places:
+                raise KeyError(f"id {one} is not in the index")
         self._places.update(zip(reaches.ids.tolist(), _places(reaches), strict=True))
 
     def remove(self, ids: Ints) -> None:
         """Remove subscriptions."""
-        self._require(ids)
-        _require_different(ids)
+        self.require_known(ids)
         for one in ids.tolist():
+            self.leave(one)
             del self._places[one]
-            for word in self._interests.pop(one).keywords:
-                self._having[word].remove(one)
 
     def match(self, objects: ObjectBatch) -> Matches:
         """Find who is affected."""
@@ -95,10 +93,10 @@ class DictIndex:
         wanted = frozenset(words.tolist())
         candidates: set[int] = set()
         for word in wanted:
-            candidates.update(self._having.get(word, ()))
+            candidates.update(self._lists.get(word, ()))
         self.candidate_count += len(candidates)
         for one in candidates:
-            weight_m, similarity, keywords = self._interests[one]
+            weight_m, similarity, keywords = self._entries[one]
             here_x, here_y, radius_m, reach_m, reach_id = self._places[one]
             common = len(keywords & wanted)
             share = weight_m * text_distance(similarity, common, len(keywords), len(wanted))
@@ -109,36 +107,21 @@ class DictIndex:
 
     def memory_bytes(self) -> int:
         """Size of the dictionaries, of the lists, and of what they hold."""
-        size = sum(sys.getsizeof(one) for one in (self._places, self._interests, self._having))
-        size += sum(sys.getsizeof(numbers) for numbers in self._having.values())
-        numbers = sys.getsizeof(1.0)
+        size = super().memory_bytes() + sys.getsizeof(self._places)
+        number = sys.getsizeof(1.0)
         for one, place in self._places.items():
-            interest = self._interests[one]
+            interest = self._entries[one]
             size += sys.getsizeof(one) + sys.getsizeof(place) + sys.getsizeof(interest)
-            size += sys.getsizeof(interest.keywords) + numbers * (len(place) + 1)
+            size += sys.getsizeof(interest.keywords) + number * (len(place) + 1)
         return size
 
     def check(self) -> None:
-        """Verify that the lists have what the subscriptions have."""
-        pairs = {(word, one) for word, numbers in self._having.items() for one in numbers}
-        wanted = {(word, one) for one, interest in self._interests.items() for word in interest.keywords}
-        if pairs != wanted or self._places.keys() != self._interests.keys():
-            raise InconsistentIndexError("the lists are not those of the subscriptions")
-        if sum(map(len, self._having.values())) != len(pairs):
-            raise InconsistentIndexError("a subscription is in a list twice")
-
-    def _require(self, ids: Ints) -> None:
-        for one in ids.tolist():
-            if one not in self._places:
-                raise KeyError(f"id {one} is not in the index")
+        """Verify that the lists have what the subscriptions have, and that each has a place."""
+        super().check()
+        if self._places.keys() != self._entries.keys():
+            raise InconsistentIndexError("the places are not those of the subscriptions")
 
 
 def _places(reaches: ReachBatch) -> Iterator[Place]:
     columns = (reaches.x_m, reaches.y_m, reaches.radius_m, reaches.reach_m, reaches.reach_id)
     return zip(*(column.tolist() for column in columns), strict=True)
-
-
-def _require_different(ids: Ints) -> None:
-    values, counts = np.unique(ids, return_counts=True)
-    if (counts > 1).any():
-        raise KeyError(f"id {values[counts > 1][0]} is twice in the batch")

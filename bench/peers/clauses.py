@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench.ap_tree.dict_index import DictIndex
-from bench.ap_tree.numba_dict import NumbaDict
-from bench.ap_tree.strtree_index import StrtreeIndex
+from bench.peers.clause_dict import ClauseDict
+from bench.peers.clause_strtree import ClauseStrtree
+from bench.peers.numba_dict import NumbaDict
 from index.contracts import ClauseIndex
 
 PEERS: dict[str, Callable[[], ClauseIndex]] = {
-    "dict": DictIndex,
+    "dict": ClauseDict,
     "numba-dict": NumbaDict,
-    "strtree": StrtreeIndex,
+    "strtree": ClauseStrtree,
 }

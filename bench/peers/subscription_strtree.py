@@ -10,70 +10,63 @@ anew before the next match, O(n log n); match O(boxes hit) an object.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import shapely
 
-from index.batches import Floats, InterestBatch, Ints, KeywordIds, Matches, ObjectBatch, ReachBatch
-from index.contracts import InconsistentIndexError
+from bench.peers.box_tree import BoxTree
+from index.batches import Boxes, Floats, InterestBatch, Ints, KeywordIds, Matches, ObjectBatch, ReachBatch
 from index.naive.layout import SUBSCRIPTION_DTYPE
-from index.tables import SlotTable
 from index.tables.slots import Slots
 from safe_region.scoring import Similarity
 
 _OUTWARD = 1.0 + 1e-9
 _OUTWARD_M = 1e-6
 """Boxes are larger than discs by more than rounding."""
-_BOX_BYTES = 500
-"""Of a box and its place in the tree: what a process grew by for each of a million."""
 _COORDINATES = ("x_m", "y_m", "radius_m", "reach_m", "reach_id")
 
 
-class StrtreeIndex:
+class SubscriptionStrtree(BoxTree):
     """See `index.contracts.SubscriptionIndex`."""
 
     def __init__(self) -> None:
-        self.candidate_count = 0
-        """How many subscriptions were verified so far."""
-        self._table = SlotTable(SUBSCRIPTION_DTYPE)
-        self._boxed: Slots = np.empty(0, dtype=np.int32)
-        self._infinite: Slots = np.empty(0, dtype=np.int32)
-        self._tree: Any = shapely.STRtree([])
-        self._is_stale = False
+        super().__init__(SUBSCRIPTION_DTYPE)
 
-    def __len__(self) -> int:
-        return len(self._table)
+    def boxes(self, used: Slots) -> tuple[Slots, Boxes]:
+        """Return those with a finite reach, and the boxes of their discs."""
+        found = used[np.isfinite(self.table.rows["reach_m"][used])]
+        rows = self.table.rows[found]
+        half_m = (rows["radius_m"] + rows["reach_m"]) * _OUTWARD + _OUTWARD_M
+        x_m, y_m = rows["x_m"], rows["y_m"]
+        return found, Boxes(x_m - half_m, y_m - half_m, x_m + half_m, y_m + half_m)
 
     def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:
         """Add subscriptions."""
         columns = {name: getattr(reaches, name) for name in _COORDINATES}
         columns |= {"weight_m": interests.weight_m, "similarity": interests.similarity}
-        self._table.append(reaches.ids, interests.keywords, columns)
-        self._is_stale = True
+        self.table.append(reaches.ids, interests.keywords, columns)
+        self.is_stale = True
 
     def move(self, reaches: ReachBatch) -> None:
         """Give subscriptions a new place and reach."""
-        slots = self._table.slots(reaches.ids)
+        slots = self.table.slots(reaches.ids)
         for name in _COORDINATES:
-            self._table.rows[name][slots] = getattr(reaches, name)
-        self._is_stale = True
+            self.table.rows[name][slots] = getattr(reaches, name)
+        self.is_stale = True
 
     def remove(self, ids: Ints) -> None:
         """Remove subscriptions."""
-        self._table.remove(ids)
-        self._is_stale = True
+        self.table.remove(ids)
+        self.is_stale = True
 
     def match(self, objects: ObjectBatch) -> Matches:
         """Find who is affected."""
-        if self._is_stale:
-            self._build()
+        tree = self.tree()
         offsets = np.zeros(len(objects) + 1, dtype=np.int64)
         found: list[Ints] = [np.empty(0, dtype=np.int64)]
         for i in range(len(objects) if len(self) else 0):
-            hits = self._tree.query(shapely.Point(objects.x_m[i], objects.y_m[i]))
-            slots = np.concatenate([self._boxed[hits], self._infinite])
+            hits = tree.query(shapely.Point(objects.x_m[i], objects.y_m[i]))
+            slots = np.concatenate([self.boxed[hits], self.apart])
             self.candidate_count += len(slots)
             found.append(
                 self._verified(
@@ -90,33 +83,11 @@ class StrtreeIndex:
     def observe(self, objects: ObjectBatch) -> None:
         """Do nothing: there is nothing to learn."""
 
-    def memory_bytes(self) -> int:
-        """Size of the arrays, and about that of the boxes."""
-        return self._table.memory_bytes() + _BOX_BYTES * len(self._boxed)
-
-    def check(self) -> None:
-        """Verify the table, and that every subscription is in the tree or apart."""
-        self._table.check()
-        known = np.sort(np.concatenate([self._boxed, self._infinite]))
-        if not self._is_stale and not np.array_equal(known, self._table.used()):
-            raise InconsistentIndexError("the tree does not hold the subscriptions")
-
-    def _build(self) -> None:
-        used = self._table.used()
-        rows = self._table.rows[used]
-        is_infinite = np.isinf(rows["reach_m"])
-        self._infinite, self._boxed = used[is_infinite], used[~is_infinite]
-        rows = rows[~is_infinite]
-        half_m = (rows["radius_m"] + rows["reach_m"]) * _OUTWARD + _OUTWARD_M
-        x_m, y_m = rows["x_m"], rows["y_m"]
-        self._tree = shapely.STRtree(shapely.box(x_m - half_m, y_m - half_m, x_m + half_m, y_m + half_m))
-        self._is_stale = False
-
     def _verified(self, slots: Slots, object_id: int, x_m: float, y_m: float, words: KeywordIds) -> Ints:
         """Keep those that share a keyword and whose length is below their reach."""
         common = self._common(slots, words)
         slots, common = slots[common > 0], common[common > 0]
-        rows = self._table.rows[slots]
+        rows = self.table.rows[slots]
         distances = _text_distances(rows["similarity"], common, rows["keyword_count"], len(words))
         dx, dy = rows["x_m"] - x_m, rows["y_m"] - y_m
         away = np.sqrt(dx * dx + dy * dy) - rows["radius_m"]
@@ -127,11 +98,11 @@ class StrtreeIndex:
 
     def _common(self, slots: Slots, words: KeywordIds) -> Ints:
         """Count the keywords that subscriptions share with an object."""
-        starts = self._table.rows["keyword_start"][slots]
-        counts = self._table.rows["keyword_count"][slots].astype(np.int64)
+        starts = self.table.rows["keyword_start"][slots]
+        counts = self.table.rows["keyword_count"][slots].astype(np.int64)
         ends = np.cumsum(counts)
         places = np.repeat(starts - ends + counts, counts) + np.arange(counts.sum())
-        is_wanted = np.isin(self._table.pool[places], words)
+        is_wanted = np.isin(self.table.pool[places], words)
         wanted = np.concatenate([[0], np.cumsum(is_wanted)])
         found: Ints = wanted[ends] - wanted[ends - counts]
         return found

@@ -19,8 +19,8 @@ from itertools import pairwise
 import numpy as np
 
 from bench.datasets import keyword_sets
+from bench.peers.dict_lists import DictLists
 from index.batches import Boxes, Ints, KeywordLists, Matches, ObjectBatch
-from index.contracts import InconsistentIndexError
 from index.tables.clauses import columns_of, validate_boxes, validate_clauses
 
 Box = tuple[float, float, float, float]
@@ -46,7 +46,7 @@ def cell_of_boxes(boxes: Boxes) -> float:
     return SIDES_OF_BOX * middle_m if middle_m > 0.0 else 1.0
 
 
-class DictIndex:
+class ClauseDict(DictLists[Entry, Entry]):
     """See `index.contracts.ClauseIndex`.
 
     Parameters
@@ -56,24 +56,16 @@ class DictIndex:
     """
 
     def __init__(self, cell_m: float | None = None) -> None:
-        self.candidate_count = 0
+        super().__init__()
         self._cell_m = cell_m
-        self._lists: dict[int, list[Entry]] = {}
-        self._entries: dict[int, Entry] = {}
         self._rarest: dict[int, int] = {}
         self._wide_count = 0
         self._word_counts: Counter[int] = Counter()
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def insert(self, ids: Ints, boxes: Boxes, required: KeywordLists) -> None:
         """Add clauses."""
         validate_clauses(ids, boxes, required)
-        _require_different(ids)
-        for one in ids.tolist():
-            if one in self._entries:
-                raise KeyError(f"id {one} is already in the index")
+        self.require_new(ids)
         if self._cell_m is None and len(ids):
             self._cell_m = cell_of_boxes(boxes)
         words = [frozenset(row.tolist()) for row in keyword_sets(required)]
@@ -81,23 +73,20 @@ class DictIndex:
             self._word_counts.update(row)
         for one, box, row in zip(ids.tolist(), _rows(boxes), words, strict=True):
             self._rarest[one] = min(row, key=lambda word: (self._word_counts[word], word))
-            self._enter(one, (*box, row, one))
+            self.enter(one, (*box, row, one))
 
     def move(self, ids: Ints, boxes: Boxes) -> None:
         """Give clauses new boxes."""
         validate_boxes(ids, boxes)
-        self._require(ids)
+        self.require_known(ids)
         for one, box in zip(ids.tolist(), _rows(boxes), strict=True):
-            words = self._entries[one][4]
-            self._leave(one)
-            self._enter(one, (*box, words, one))
+            self.enter(one, (*box, self.leave(one)[4], one))
 
     def remove(self, ids: Ints) -> None:
         """Remove clauses."""
-        self._require(ids)
+        self.require_known(ids)
         for one in ids.tolist():
-            words = self._entries[one][4]
-            self._leave(one)
+            words = self.leave(one)[4]
             del self._rarest[one]
             self._word_counts.subtract(words)
 
@@ -120,19 +109,11 @@ class DictIndex:
 
     def memory_bytes(self) -> int:
         """Size of the dictionaries, of the lists, and of what they hold."""
-        size = sum(sys.getsizeof(one) for one in (self._lists, self._entries, self._rarest))
-        size += sum(sys.getsizeof(key) + sys.getsizeof(one) for key, one in self._lists.items())
+        size = super().memory_bytes() + sys.getsizeof(self._rarest)
         number = sys.getsizeof(1.0)
         for entry in self._entries.values():
             size += sys.getsizeof(entry) + sys.getsizeof(entry[4]) + 5 * number
         return size
-
-    def check(self) -> None:
-        """Verify that the lists have what the clauses have."""
-        wanted = {(key, one) for one in self._entries for key in self._keys(one)}
-        pairs = [(key, entry[5]) for key, entries in self._lists.items() for entry in entries]
-        if set(pairs) != wanted or len(pairs) != len(wanted):
-            raise InconsistentIndexError("the lists are not those of the clauses")
 
     def _at(self, x_m: float, y_m: float, words: list[int]) -> list[int]:
         found = []
@@ -187,35 +168,30 @@ class DictIndex:
         else:
             yield from (key + column * LINES + row for column in cells[0] for row in cells[1])
 
-    def _keys(self, one: int) -> list[int]:
+    def keys_of(self, one: int) -> list[int]:
+        """Return the keys of a clause: its rarest keyword in each cell, or everywhere."""
         columns, rows = _cells(self._entries[one][:4], self._cell_m or 1.0)
         key = self._rarest[one] * WORD_STEP
         if len(columns) * len(rows) > CELLS_MAX:
             return [key + EVERYWHERE]
         return [key + column * LINES + row for column in columns for row in rows]
 
-    def _enter(self, one: int, entry: Entry) -> None:
-        self._entries[one] = entry
-        keys = self._keys(one)
-        self._wide_count += keys[0] % WORD_STEP == EVERYWHERE
-        for key in keys:
-            self._lists.setdefault(key, []).append(entry)
+    def item_of(self, one: int) -> Entry:
+        """Return the entry itself: a match reads no other dict."""
+        return self._entries[one]
 
-    def _leave(self, one: int) -> None:
-        keys = self._keys(one)
-        self._wide_count -= keys[0] % WORD_STEP == EVERYWHERE
-        for key in keys:
-            entries = self._lists[key]
-            entries.remove(self._entries[one])
-            if not entries:
-                del self._lists[key]
-        del self._entries[one]
+    def enter(self, one: int, entry: Entry) -> None:
+        """Add a clause."""
+        super().enter(one, entry)
+        self._wide_count += self._is_wide(one)
 
-    def _require(self, ids: Ints) -> None:
-        _require_different(ids)
-        for one in ids.tolist():
-            if one not in self._entries:
-                raise KeyError(f"id {one} is not in the index")
+    def leave(self, one: int) -> Entry:
+        """Remove a clause and return it."""
+        self._wide_count -= self._is_wide(one)
+        return super().leave(one)
+
+    def _is_wide(self, one: int) -> bool:
+        return self.keys_of(one)[0] % WORD_STEP == EVERYWHERE
 
 
 def _line(x_m: float, cell_m: float) -> int:
@@ -238,9 +214,3 @@ def _is_among(cell: int, cells: tuple[range, range]) -> bool:
 def _rows(boxes: Boxes) -> Iterator[Box]:
     x1_m, y1_m, x2_m, y2_m = (column.tolist() for column in columns_of(boxes).values())
     return zip(x1_m, y1_m, x2_m, y2_m, strict=True)
-
-
-def _require_different(ids: Ints) -> None:
-    values, counts = np.unique(ids, return_counts=True)
-    if (counts > 1).any():
-        raise KeyError(f"id {values[counts > 1][0]} is twice in the batch")
