@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
@@ -140,14 +141,16 @@ class _Results:
 
 
 def _result(runner: Runner, one: Named, *, is_only: bool) -> Result:
-    """Run an experiment; where it is not the only one, what fails is a result."""
+    """Run an experiment; where it is not the only one, the others go on after one that fails."""
     from bench.errors import BenchError  # noqa: PLC0415
 
     try:
         return runner.run(one)
-    except BenchError as error:
+    except Exception as error:
         if is_only:
             raise
+        if not isinstance(error, BenchError):
+            traceback.print_exc()  # a mistake of ours
         return runner.failed(one, str(error))
 
 
