@@ -21,6 +21,18 @@ Changes = Mapping[str, Any]
 
 # -- parameters ----------------------------------------------------------------------------------
 
+COUNT_MAX = 10_000_000
+
+
+def count(default: int | None, meaning: str, least: int = 1, most: int = COUNT_MAX) -> Any:  # noqa: ANN401
+    """Return a parameter that is a whole number, with its limits."""
+    return Field(default, ge=least, le=most, description=meaning)
+
+
+def share(default: float | None, meaning: str) -> Any:  # noqa: ANN401
+    """Return a parameter that is a share of something."""
+    return Field(default, ge=0.0, le=1.0, description=meaning)
+
 
 DataName = Literal["places", "texts", "geonames", "osm", "synthetic", "messages", "uniform"]
 DATA_MEANING = (

@@ -6,43 +6,29 @@ from typing import Literal
 
 from pydantic import Field
 
-from bench.experiment import (
-    Bars,
-    BudgetParameters,
-    Experiment,
-    Lines,
-    MessageParameters,
-    Over,
-    Shares,
-    Step,
-    Steps,
-    Suite,
-    Sweep,
-)
+from bench import experiment as e
 
 PERIOD_S = 30
 """Of a timestamp."""
 
 
-class ApPlusParameters(MessageParameters, BudgetParameters):
+class ApPlusParameters(e.MessageParameters, e.BudgetParameters):
     """Size and shape of a run; the defaults are the paper's, but for the sizes."""
 
     roads: Literal["city", "oldenburg", "bay-area"] = Field(
         "city",
         description="Where ranges drive: a generated city, or road networks of real ones.",
     )
-    subscriptions: int = Field(100_000, ge=1, le=10_000_000, description="How many there are.")
-    objects: int = Field(100_000, ge=1, le=10_000_000, description="Alive at a time.")
-    timestamps: int = Field(10, ge=1, le=1_000, description="How long is measured, in steps of 30 s.")
-    learning: int = Field(
+    subscriptions: int = e.count(100_000, "How many there are.")
+    objects: int = e.count(100_000, "Alive at a time.")
+    timestamps: int = e.count(10, "How long is measured, in steps of 30 s.", most=1_000)
+    learning: int = e.count(
         2,
-        ge=0,
-        le=1_000,
-        description="Steps before, in which indexes learn how ranges move; trees are built anew then.",
+        "Steps before, in which indexes learn how ranges move; trees are built anew then.",
+        least=0,
+        most=1_000,
     )
-    mobility: float = Field(
-        0.2, ge=0.0, le=1.0, description="Share of the ranges that move at each timestamp."
-    )
+    mobility: float = e.share(0.2, "Share of the ranges that move at each timestamp.")
     velocity: float = Field(1.0, ge=0.0, description="How many times as fast as the roads allow.")
     arrival_share: float = Field(
         0.1,
@@ -51,22 +37,18 @@ class ApPlusParameters(MessageParameters, BudgetParameters):
     )
     lifetime: float = Field(10.0, ge=0.0, description="Of objects, timestamps on average.")
     area: float = Field(0.0001, ge=1e-12, le=1.0, description="Of a range, as a share of the space.")
-    keywords_min: int = Field(
-        1, ge=1, description="Keywords of a subscription at least, those of a random object."
+    keywords_min: int = e.count(1, "Keywords of a subscription at least, those of a random object.")
+    keywords_max: int = e.count(5, "The same, at most.")
+    copies_max: int = e.count(100, "Of an object, in the AP+-Tree.")
+    batch: int = e.count(1_000, "Objects and ranges that an index is given at once.")
+    singles: int = e.count(
+        200, "Objects and ranges that it is given one by one, at each timestamp.", least=0
     )
-    keywords_max: int = Field(5, ge=1, description="The same, at most.")
-    copies_max: int = Field(100, ge=1, description="Of an object, in the AP+-Tree.")
-    batch: int = Field(1_000, ge=1, description="Objects and ranges that an index is given at once.")
-    singles: int = Field(
-        200,
-        ge=0,
-        description="Objects and ranges that it is given one by one, at each timestamp.",
-    )
-    devices: int = Field(1_000, ge=1, le=1_000_000, description="Of Figures 26 and 27.")
+    devices: int = e.count(1_000, "Of Figures 26 and 27.", most=1_000_000)
     arrivals_per_s: float = Field(
         300.0, ge=0.0, le=100_000.0, description="Objects that come a second, in Figures 26 and 27."
     )
-    audited: int = Field(100, ge=0, description="Subscriptions compared with the definition.")
+    audited: int = e.count(100, "Subscriptions compared with the definition.", least=0)
 
     @property
     def arrivals(self) -> int:
@@ -93,15 +75,15 @@ _SHARES = (0.01, 0.03, 0.1)
 _RATES = (1.0, 2.0, 3.0, 4.0, 5.0)
 """Objects that come, as multiples of those of the other figures."""
 
-_COUNTS = Steps(
+_COUNTS = e.Steps(
     lambda base: [
-        Step({"devices": count, "arrivals_per_s": base.arrivals / PERIOD_S}, {"devices": count})
+        e.Step({"devices": count, "arrivals_per_s": base.arrivals / PERIOD_S}, {"devices": count})
         for count in (max(10, round(base.subscriptions * share)) for share in _SHARES)
     ]
 )
-_ARRIVALS = Steps(
+_ARRIVALS = e.Steps(
     lambda base: [
-        Step(
+        e.Step(
             {"devices": max(10, round(base.subscriptions * _SHARES[0])), "arrivals_per_s": rate},
             {"arrivals_per_s": round(rate, 2)},
         )
@@ -110,37 +92,37 @@ _ARRIVALS = Steps(
 )
 
 
-def _swept(figure: int, what: str, sweep: Sweep, x: str, y: str = _IN_ALL) -> Experiment:
+def _swept(figure: int, what: str, sweep: e.Sweep, x: str, y: str = _IN_ALL) -> e.Experiment:
     """Return a figure of what a move costs over what is varied."""
-    return Experiment(
+    return e.Experiment(
         f"figure-{figure}",
         f"AP-Tree, Figure {figure}",
         f"time of a move by {what}",
         _MAIN,
         sweep=sweep,
-        plots=(Lines(x, (y,), log="x" if x == "area" else ""),),
+        plots=(e.Lines(x, (y,), log="x" if x == "area" else ""),),
     )
 
 
-def _with_devices(figure: int, what: str, sweep: Sweep, x: str) -> Experiment:
+def _with_devices(figure: int, what: str, sweep: e.Sweep, x: str) -> e.Experiment:
     """Return a figure of what devices send and are sent."""
     columns = {
         "server_us_per_device_s": "us a device and second",
         "bytes_per_device_hour": "bytes",
         "positions_per_device_hour": "positions",
     }
-    return Experiment(
+    return e.Experiment(
         f"figure-{figure}",
         f"AP-Tree, Figure {figure}",
         f"traffic and the server's time by {what}",
         sweep=sweep,
         metrics={"devices": "devices", "reports_per_device_hour": "reports", **columns},
-        plots=tuple(Lines(x, (y,), log="x" if x == "devices" else "") for y in columns),
+        plots=tuple(e.Lines(x, (y,), log="x" if x == "devices" else "") for y in columns),
         benchmark="bench.ap_plus.devices:DeviceBenchmark",
     )
 
 
-AP_PLUS = Suite(
+AP_PLUS = e.Suite(
     "ap-plus",
     "what ranges that move begin and cease to match: time a message and a move",
     "bench.ap_plus.run:MovingBenchmark",
@@ -162,42 +144,42 @@ AP_PLUS = Suite(
         "bytes_per_pair": "bytes a subscription and object",
         "memory_mb": "MB",
     },
-    plots=(Bars(("us_per_message_batch", _IN_ALL), _NAMES),),
+    plots=(e.Bars(("us_per_message_batch", _IN_ALL), _NAMES),),
     reduced={"subscriptions": 20_000, "objects": 20_000, "timestamps": 4, "budget_s": 15},
     about="Variants: ap-plus-tree; ap-plus-k and ap-plus-s, which keep objects apart; iq-plus-tree, "
     "rq-plus-tree, ss-index, kk-index, as the paper describes them; pairs, the clause index and the "
     "object index that a server uses. Figures 26 and 27 have devices: ap-plus-periodic-30, "
     "ap-plus-safe, and anchored-cost-ahead, the ranges of a server; Elaps is left out.",
     experiments=(
-        Experiment(
+        e.Experiment(
             "figure-19",
             "AP-Tree, Figure 19",
             "time to insert an object, and of a move that finds nothing",
             _PUBLISHED,
             metrics={"us_per_insertion": "us an object", "us_per_location_update": "us a move"},
-            plots=(Bars(("us_per_insertion", "us_per_location_update"), _NAMES),),
+            plots=(e.Bars(("us_per_insertion", "us_per_location_update"), _NAMES),),
             benchmark="bench.ap_plus.run:PartsBenchmark",
         ),
-        Experiment(
+        e.Experiment(
             "figure-20",
             "AP-Tree, Figure 20",
             "one tree of subscriptions and objects, beside two",
             ("ap-plus-tree", "ap-plus-k", "ap-plus-s"),
         ),
-        Experiment("figure-21", "AP-Tree, Figure 21", "time of a message and of a move", _MAIN),
+        e.Experiment("figure-21", "AP-Tree, Figure 21", "time of a message and of a move", _MAIN),
         _swept(
             22,
             "the share of ranges that move",
-            Over("mobility", (0.1, 0.2, 0.4, 0.6, 0.8)),
+            e.Over("mobility", (0.1, 0.2, 0.4, 0.6, 0.8)),
             "mobility",
             "move_s_per_timestamp",
         ),
-        _swept(23, "velocity", Over("velocity", (0.5, 1.0, 2.0, 3.0, 4.0)), "velocity"),
-        _swept(24, "the area of ranges", Over("area", (1e-8, 1e-6, 1e-4, 1e-2, 1e-1)), "area"),
+        _swept(23, "velocity", e.Over("velocity", (0.5, 1.0, 2.0, 3.0, 4.0)), "velocity"),
+        _swept(24, "the area of ranges", e.Over("area", (1e-8, 1e-6, 1e-4, 1e-2, 1e-1)), "area"),
         _swept(
             25,
             "the number of subscriptions and objects",
-            Shares(("subscriptions", "objects"), (0.2, 0.4, 0.6, 0.8, 1.0)),
+            e.Shares(("subscriptions", "objects"), (0.2, 0.4, 0.6, 0.8, 1.0)),
             "subscriptions",
         ),
         _with_devices(26, "the number of devices", _COUNTS, "devices"),

@@ -4,49 +4,30 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bench.experiment import (
-    Bars,
-    BudgetParameters,
-    Experiment,
-    Lines,
-    MessageParameters,
-    Over,
-    Shares,
-    Suite,
-    Sweep,
-)
+from bench import experiment as e
 
 LIMITS_MS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 """Of the histogram of slices."""
 
 
-class ApTreeParameters(MessageParameters, BudgetParameters):
+class ApTreeParameters(e.MessageParameters, e.BudgetParameters):
     """Size and shape of a run; the defaults are the paper's, but for the sizes."""
 
-    subscriptions: int = Field(100_000, ge=1, le=10_000_000, description="How many there are.")
-    objects: int = Field(10_000, ge=1, le=10_000_000, description="New objects to be matched.")
-    history: int = Field(
+    subscriptions: int = e.count(100_000, "How many there are.")
+    objects: int = e.count(10_000, "New objects to be matched.")
+    history: int = e.count(
         20_000,
-        ge=0,
-        le=10_000_000,
-        description="Objects that were there before, from which indexes learn how frequent keywords are.",
+        "Objects that were there before, from which indexes learn how frequent keywords are.",
+        least=0,
     )
-    keywords_min: int = Field(
-        1, ge=1, description="Keywords of a subscription at least, those of a random object."
+    keywords_min: int = e.count(1, "Keywords of a subscription at least, those of a random object.")
+    keywords_max: int = e.count(5, "The same, at most.")
+    area_min: float = e.share(
+        0.0001, "Of a range, as a share of the space, at least; it is centred at the object."
     )
-    keywords_max: int = Field(5, ge=1, description="The same, at most.")
-    area_min: float = Field(
-        0.0001,
-        ge=0.0,
-        le=1.0,
-        description="Of a range, as a share of the space, at least; it is centred at the object.",
-    )
-    area_max: float = Field(0.01, ge=0.0, le=1.0, description="The same, at most.")
-    side_max: float | None = Field(
-        None,
-        ge=0.0,
-        le=1.0,
-        description="Instead of areas: sides are uniform up to this share of the space's.",
+    area_max: float = e.share(0.01, "The same, at most.")
+    side_max: float | None = e.share(
+        None, "Instead of areas: sides are uniform up to this share of the space's."
     )
     is_general: bool = Field(
         False,
@@ -54,29 +35,21 @@ class ApTreeParameters(MessageParameters, BudgetParameters):
         "clauses.",
     )
     theta_kl: float = Field(0.001, ge=0.0, description="Of the AP-Tree: how far a node may drift.")
-    fanout: int = Field(200, ge=2, description="Of the AP-Tree.")
-    leaf_max: int = Field(40, ge=1, description="Of the AP-Tree.")
-    first_share: float = Field(
-        1.0,
-        ge=0.0,
-        le=1.0,
-        description="Share of the subscriptions that the index is built from; the others are inserted "
-        "later.",
+    fanout: int = e.count(200, "Of the AP-Tree.", least=2)
+    leaf_max: int = e.count(40, "Of the AP-Tree.")
+    first_share: float = e.share(
+        1.0, "Share of the subscriptions that the index is built from; the others are inserted later."
     )
-    words_min: int = Field(
+    words_min: int = e.count(
         0,
-        ge=0,
-        description="Keywords of a new object at least, those of several drawn objects together; 0 for "
-        "those of one.",
+        "Keywords of a new object at least, those of several drawn objects together; 0 for those of one.",
+        least=0,
     )
-    words_max: int = Field(0, ge=0, description="The same, at most.")
-    object_side: float = Field(
-        0.0,
-        ge=0.0,
-        le=1.0,
-        description="New objects have areas, whose sides are uniform up to this share of the space's.",
+    words_max: int = e.count(0, "The same, at most.", least=0)
+    object_side: float = e.share(
+        0.0, "New objects have areas, whose sides are uniform up to this share of the space's."
     )
-    audited: int = Field(40, ge=0, description="Objects compared with the definition.")
+    audited: int = e.count(40, "Objects compared with the definition.", least=0)
 
 
 MATCHING = {
@@ -113,11 +86,11 @@ _OURS = (
 
 
 def _swept(
-    figure: str, what: str, variants: tuple[str, ...], sweep: Sweep, x: str, **changes: object
-) -> Experiment:
+    figure: str, what: str, variants: tuple[str, ...], sweep: e.Sweep, x: str, **changes: object
+) -> e.Experiment:
     """Return a figure of the time of an object over what is varied."""
     log = "x" if x in {"area_max", "theta_kl"} else ""
-    return Experiment(
+    return e.Experiment(
         f"figure-{figure}",
         f"AP-Tree, Figure {figure}",
         f"time of a new object by {what}",
@@ -125,26 +98,26 @@ def _swept(
         changes,
         sweep,
         metrics=_INSERTED if "first_share" in {x, *changes} else {},
-        plots=(Lines(x, ("us_per_object_batch",), log=log),),
+        plots=(e.Lines(x, ("us_per_object_batch",), log=log),),
     )
 
 
-AP_TREE = Suite(
+AP_TREE = e.Suite(
     "ap-tree",
     "which boolean subscriptions a new object concerns: time an object",
     "bench.ap_tree.run:ClauseBenchmark",
     ApTreeParameters,
     metrics=MATCHING,
-    plots=(Bars(("us_per_object_batch",), ("variant", "side_max")),),
+    plots=(e.Bars(("us_per_object_batch",), ("variant", "side_max")),),
     reduced={"subscriptions": 100_000, "budget_s": 20},
     about="Variants: ap-tree (HR), ap-tree-dp, -kpriority, -spriority, -trie-qd, -nr, -rarest-first; "
     "iq-tree-subscriptions, rq-tree, inverted-grid, naive; and what one would take instead: dict and "
     "numba-dict (keyed by rarest keyword and cell), strtree (shapely), postgresql (GiST on boxes, "
     "text[]; a cluster of its own, where PostgreSQL is installed).",
     experiments=(
-        _swept("10a", "fanout", ("ap-tree",), Over("fanout", (50, 100, 200, 400, 800)), "fanout"),
-        _swept("10b", "leaf size", ("ap-tree",), Over("leaf_max", (5, 20, 40, 100, 400)), "leaf_max"),
-        Experiment(
+        _swept("10a", "fanout", ("ap-tree",), e.Over("fanout", (50, 100, 200, 400, 800)), "fanout"),
+        _swept("10b", "leaf size", ("ap-tree",), e.Over("leaf_max", (5, 20, 40, 100, 400)), "leaf_max"),
+        e.Experiment(
             "figure-11",
             "AP-Tree, Figure 11",
             "time of a new object by how the tree divides",
@@ -154,33 +127,33 @@ AP_TREE = Suite(
             ),
             {"area_min": 0.00001, "area_max": 0.00001},
         ),
-        Experiment("figure-12", "AP-Tree, Figure 12", "time of a new object by data set", _MAIN),
+        e.Experiment("figure-12", "AP-Tree, Figure 12", "time of a new object by data set", _MAIN),
         _swept(
             "13",
             "the number of keywords",
             _MAIN,
-            Over("keywords_max", (1, 2, 3, 4, 5), ("keywords_min",)),
+            e.Over("keywords_max", (1, 2, 3, 4, 5), ("keywords_min",)),
             "keywords_max",
         ),
         _swept(
             "14",
             "the area of ranges",
             _MAIN,
-            Over("area_max", (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1), ("area_min",)),
+            e.Over("area_max", (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1), ("area_min",)),
             "area_max",
         ),
         _swept(
             "15",
             "the number of subscriptions",
             _MAIN,
-            Shares(("subscriptions",), (0.05, 0.25, 0.5, 1.0)),
+            e.Shares(("subscriptions",), (0.05, 0.25, 0.5, 1.0)),
             "subscriptions",
         ),
         _swept(
             "16",
             "the drift at which nodes are rebuilt",
             ("ap-tree",),
-            Over("theta_kl", (0.0001, 0.001, 0.01, 0.1, 0.5)),
+            e.Over("theta_kl", (0.0001, 0.001, 0.01, 0.1, 0.5)),
             "theta_kl",
             first_share=0.2,
         ),
@@ -188,25 +161,25 @@ AP_TREE = Suite(
             "17",
             "the share of subscriptions that a tree is built from",
             (*_MAIN, "ap-tree-nr"),
-            Over("first_share", (0.1, 0.3, 0.5, 0.7, 0.9)),
+            e.Over("first_share", (0.1, 0.3, 0.5, 0.7, 0.9)),
             "first_share",
         ),
         _swept(
             "18",
             "the number of keywords of general expressions",
             _MAIN,
-            Over("keywords_max", (3, 4, 5, 6, 7), ("keywords_min",)),
+            e.Over("keywords_max", (3, 4, 5, 6, 7), ("keywords_min",)),
             "keywords_max",
             is_general=True,
         ),
-        Experiment(
+        e.Experiment(
             "peers",
             "",
             "every index beside what one would take instead, by the sides of ranges",
             _OURS,
-            sweep=Over("side_max", (0.01, 0.1)),
+            sweep=e.Over("side_max", (0.01, 0.1)),
         ),
-        Experiment(
+        e.Experiment(
             "rebuild",
             "",
             "how long slices take while a whole tree is rebuilt beside itself",
@@ -217,7 +190,7 @@ AP_TREE = Suite(
                 "slice_cpu_ms_max": "ms of CPU",
                 **{f"slices_under_{limit:g}_ms": "slices" for limit in LIMITS_MS},
             },
-            plots=(Bars(tuple(f"slices_under_{limit:g}_ms" for limit in LIMITS_MS)),),
+            plots=(e.Bars(tuple(f"slices_under_{limit:g}_ms" for limit in LIMITS_MS)),),
             benchmark="bench.ap_tree.rebuild:RebuildBenchmark",
         ),
     ),

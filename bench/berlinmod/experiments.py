@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from bench.experiment import BudgetParameters, Each, Experiment, Lines, Over, Suite
+from bench import experiment as e
 
 Query = Literal["q3", "q4", "q7"]
 
@@ -15,19 +15,16 @@ PAIRS_MAX = 400_000_000
 _SECONDS_MAX = 86_400
 
 
-class BerlinModParameters(BudgetParameters):
+class BerlinModParameters(e.BudgetParameters):
     """Size and shape of a run."""
 
     query: Query = Field("q3", description="Which query: experiments say it.")
-    ranges: int = Field(1, ge=1, le=10_000_000, description="Stationary ranges.")
-    batch: int = Field(1_000, ge=1, le=100_000, description="Events that the engine is given together.")
-    events: int = Field(
-        216_075,
-        ge=1,
-        le=10_000_000,
-        description="How many there are; each vehicle has as many as the others, a second apart.",
+    ranges: int = e.count(1, "Stationary ranges.")
+    batch: int = e.count(1_000, "Events that the engine is given together.", most=100_000)
+    events: int = e.count(
+        216_075, "How many there are; each vehicle has as many as the others, a second apart."
     )
-    vehicles: int = Field(5, ge=1, le=100_000, description="How many drive.")
+    vehicles: int = e.count(5, "How many drive.", most=100_000)
     distance_m: float = Field(
         100.0, ge=1.0, le=10_000.0, description="Of Q3: a vehicle is within this of a point."
     )
@@ -37,9 +34,7 @@ class BerlinModParameters(BudgetParameters):
     poi_m: float = Field(
         50.0, ge=1.0, le=10_000.0, description="Of Q7: so near has passed a point of interest."
     )
-    audited: int = Field(
-        40, ge=1, le=10_000_000, description="Ranges whose answers are compared with plain Python's."
-    )
+    audited: int = e.count(40, "Ranges whose answers are compared with plain Python's.")
 
     @model_validator(mode="after")
     def _fit(self) -> BerlinModParameters:
@@ -56,11 +51,11 @@ class BerlinModParameters(BudgetParameters):
         return self
 
 
-_SIZES = Each(Over("ranges", (1, 1_000, 100_000, 1_000_000)), Over("batch", (1, 1_000)))
+_SIZES = e.Each(e.Over("ranges", (1, 1_000, 100_000, 1_000_000)), e.Over("batch", (1, 1_000)))
 
 
-def _asked(query: Query, what: str) -> Experiment:
-    return Experiment(
+def _asked(query: Query, what: str) -> e.Experiment:
+    return e.Experiment(
         query,
         f"BerlinMOD, {query.upper()}",
         f"{what}, by the number of ranges and the size of batches",
@@ -69,7 +64,7 @@ def _asked(query: Query, what: str) -> Experiment:
     )
 
 
-BERLINMOD = Suite(
+BERLINMOD = e.Suite(
     "berlinmod",
     "queries of BerlinMOD against stationary ranges: events a second",
     "bench.berlinmod.run:BerlinModBenchmark",
@@ -83,7 +78,7 @@ BERLINMOD = Suite(
         "build_s": "s",
         "memory_mb": "MB",
     },
-    plots=(Lines("ranges", ("events_per_s",), by="batch", log="x"),),
+    plots=(e.Lines("ranges", ("events_per_s",), by="batch", log="x"),),
     reduced={"events": 50_000, "ranges": (1, 1_000, 100_000), "batch": 1_000, "budget_s": 20},
     about="Vehicles drive through a generated city, an event a second each; ranges are boolean "
     "subscriptions that stay, in an engine as the server has it, in one thread. Q3 tells each event "

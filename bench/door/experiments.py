@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bench.experiment import Bars, Experiment, Suite
+from bench import experiment as e
 from bench.server.experiments import LoadParameters
 
 
 class DoorParameters(LoadParameters):
     """Size and shape of a run."""
 
-    rounds: int = Field(5, ge=1, le=100, description="How often both are measured, in turn.")
+    rounds: int = e.count(5, "How often both are measured, in turn.", most=100)
     reports_per_s: float = Field(
         300.0,
         ge=1.0,
@@ -20,7 +20,7 @@ class DoorParameters(LoadParameters):
     )
 
 
-DOOR = Suite(
+DOOR = e.Suite(
     "door",
     "a server that asks for signed tokens",
     "bench.door.run:DoorBenchmark",
@@ -31,7 +31,7 @@ DOOR = Suite(
     about="Variants: cost (a server that asks for signed tokens beside one that asks nobody, in turn) "
     "and intruder (honest devices with and without another one that uses its token in all ways at once).",
     experiments=(
-        Experiment(
+        e.Experiment(
             "cost",
             "",
             "what it costs, beside a server that asks nobody",
@@ -45,9 +45,9 @@ DOOR = Suite(
                 "guarded_cpu_us": "us of CPU a message",
                 "cpu_ratio": "of the CPU without",
             },
-            plots=(Bars(("open_cpu_us", "guarded_cpu_us"), ("what",)),),
+            plots=(e.Bars(("open_cpu_us", "guarded_cpu_us"), ("what",)),),
         ),
-        Experiment(
+        e.Experiment(
             "intruder",
             "",
             "what one device that uses its token in all ways at once does to others",
@@ -62,7 +62,7 @@ DOOR = Suite(
                 "is_kept": "whether it is within the range without",
                 "rss_mb_more": "MB",
             },
-            plots=(Bars(("p99_ms_without", "p99_ms_beside"), ("what",)),),
+            plots=(e.Bars(("p99_ms_without", "p99_ms_beside"), ("what",)),),
         ),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bench.experiment import Bars, Experiment, Lines, Over, Shares, Step, Steps, Suite, Sweep
+from bench import experiment as e
 from bench.skype.experiments import SkypeParameters
 
 PROCESS = "process"
@@ -17,17 +17,12 @@ HYBRIDS = ("spatial-first", "keyword-first")
 class DskypeParameters(SkypeParameters):
     """Size and shape of a run, of the workload of the suite skype."""
 
-    messages: int = Field(
-        200_000,
-        ge=1,
-        le=10_000_000,
-        description="How many arrive at most; a job that is slower ends when its time is over.",
+    messages: int = e.count(
+        200_000, "How many arrive at most; a job that is slower ends when its time is over."
     )
-    batch: int = Field(10_000, ge=1, le=1_000_000, description="Messages of a batch.")
-    partitions: int = Field(2, ge=1, le=1_024, description="Of the job.")
-    first_level: int = Field(
-        0, ge=0, le=1_024, description="Of the hybrids: parts of the first division."
-    )
+    batch: int = e.count(10_000, "Messages of a batch.", most=1_000_000)
+    partitions: int = e.count(2, "Of the job.", most=1_024)
+    first_level: int = e.count(0, "Of the hybrids: parts of the first division.", least=0, most=1_024)
     paced_s: float = Field(
         0.0,
         ge=0.0,
@@ -44,30 +39,30 @@ _SWEPT = ("hashing", "location", "prefix")
 """As the paper has them in Figures 22 to 24: keyword, which is slower than prefix, is left out."""
 
 
-def _hybrids(base: DskypeParameters) -> list[Step]:
+def _hybrids(base: DskypeParameters) -> list[e.Step]:
     """From all parts in the second division to all in the first; and what they lie between."""
     count = base.partitions
     firsts = [one for one in range(1, count + 1) if count % one == 0]
     points = [(first, name, first) for first in firsts for name in HYBRIDS]
     points += [(count, "location", 0), (1, "prefix", 0)]
     return [
-        Step({"first_level": level}, {"levels": f"{first} x {count // first}"}, (name,))
+        e.Step({"first_level": level}, {"levels": f"{first} x {count // first}"}, (name,))
         for first, name, level in points
     ]
 
 
-def _swept(figure: int, source: str, what: str, sweep: Sweep, x: str) -> Experiment:
-    return Experiment(
+def _swept(figure: int, source: str, what: str, sweep: e.Sweep, x: str) -> e.Experiment:
+    return e.Experiment(
         f"figure-{figure}",
         f"Skype, {source}",
         f"messages a second by {what}",
         _SWEPT,
         sweep=sweep,
-        plots=(Lines(x, ("messages_per_s",)),),
+        plots=(e.Lines(x, ("messages_per_s",)),),
     )
 
 
-DSKYPE = Suite(
+DSKYPE = e.Suite(
     "dskype",
     "results kept right by a stream job on Spark: messages a second",
     "bench.dskype.run:DskypeBenchmark",
@@ -94,7 +89,7 @@ DSKYPE = Suite(
         "fill_s": "s",
         "restart_s": "s",
     },
-    plots=(Bars(("messages_per_s",)),),
+    plots=(e.Bars(("messages_per_s",)),),
     reduced={
         "subscriptions": 10_000,
         "window": 10_000,
@@ -106,28 +101,28 @@ DSKYPE = Suite(
     about="The window and all buffers are filled first. Variants: hashing, location, keyword, prefix, "
     "the hybrids spatial-first and keyword-first, and process, which is one engine without Spark.",
     experiments=(
-        Experiment("figure-21", "Skype, Figure 21, Table 5", "ways to divide subscriptions"),
+        e.Experiment("figure-21", "Skype, Figure 21, Table 5", "ways to divide subscriptions"),
         _swept(
             22,
             "Figure 22",
             "the number of partitions",
-            Over("partitions", (2, 4, 8, 16, 32)),
+            e.Over("partitions", (2, 4, 8, 16, 32)),
             "partitions",
         ),
-        _swept(23, "Figure 23", "k", Over("k", (10, 20, 30, 40, 50)), "k"),
+        _swept(23, "Figure 23", "k", e.Over("k", (10, 20, 30, 40, 50)), "k"),
         _swept(
             24,
             "Figure 24",
             "the number of subscriptions",
-            Shares(("subscriptions",), (1.0, 2.0, 3.0, 4.0)),
+            e.Shares(("subscriptions",), (1.0, 2.0, 3.0, 4.0)),
             "subscriptions",
         ),
-        Experiment(
+        e.Experiment(
             "figure-25",
             "Skype, Figures 25 and 26",
             "hybrids, from all parts in one division to all in the other",
-            sweep=Steps(_hybrids),
-            plots=(Lines("levels", ("messages_per_s",)),),
+            sweep=e.Steps(_hybrids),
+            plots=(e.Lines("levels", ("messages_per_s",)),),
         ),
     ),
 )

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bench.experiment import (
-    Bars,
-    BudgetParameters,
-    Experiment,
-    Lines,
-    Over,
-    Shares,
-    Suite,
-    TopKParameters,
-    TrajectoryParameters,
-)
+from bench import experiment as e
 
 
-class LampsParameters(TopKParameters, TrajectoryParameters, BudgetParameters):
+class LampsParameters(e.TopKParameters, e.TrajectoryParameters, e.BudgetParameters):
     """Size and shape of a run; the defaults are the paper's, but for the sizes."""
 
-    subscriptions: int = Field(100_000, ge=1, le=10_000_000, description="|S|.")
-    objects: int = Field(100_000, ge=1, le=10_000_000, description="|O_init|.")
-    ticks: int = Field(10, ge=2, le=600, description="How many seconds are run.")
-    updates: int = Field(100, ge=1, le=100_000, description="f: objects generated and expired a tick.")
-    expired_share: float = Field(
-        0.1, ge=0.0, le=1.0, description="epsilon: share of expirations among the updates."
-    )
+    subscriptions: int = e.count(100_000, "|S|.")
+    objects: int = e.count(100_000, "|O_init|.")
+    ticks: int = e.count(10, "How many seconds are run.", least=2, most=600)
+    updates: int = e.count(100, "f: objects generated and expired a tick.", most=100_000)
+    expired_share: float = e.share(0.1, "epsilon: share of expirations among the updates.")
     alpha: float | None = Field(
         None,
         ge=0.001,
@@ -36,15 +24,15 @@ class LampsParameters(TopKParameters, TrajectoryParameters, BudgetParameters):
     frequent_percent: float = Field(
         0.25, ge=0.0, le=100.0, description="Share of the keywords that have a quadtree in IQF, figure-9."
     )
-    audited: int = Field(
-        200, ge=2, description="Lists compared with the oracle, half of them in mid-run, half at the end."
+    audited: int = e.count(
+        200, "Lists compared with the oracle, half of them in mid-run, half at the end.", least=2
     )
-    warm_up_s: int = Field(
+    warm_up_s: int = e.count(
         180,
-        ge=0,
-        le=3_600,
-        description="How long devices move before the first tick, so that their regions are of all ages: "
+        "How long devices move before the first tick, so that their regions are of all ages: "
         "right after all were made, devices leave them less often.",
+        least=0,
+        most=3_600,
     )
 
 
@@ -54,22 +42,22 @@ _SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 def _swept(
-    figure: int, what: str, variants: tuple[str, ...], sweep: Over | Shares, **small: object
-) -> Experiment:
+    figure: int, what: str, variants: tuple[str, ...], sweep: e.Over | e.Shares, **small: object
+) -> e.Experiment:
     """Return a figure of the update time over what is varied."""
-    (x,) = sweep.names if isinstance(sweep, Shares) else (sweep.name,)
-    return Experiment(
+    (x,) = sweep.names if isinstance(sweep, e.Shares) else (sweep.name,)
+    return e.Experiment(
         f"figure-{figure}",
         f"Lamps, Figure {figure}",
         f"update time of a tick by {what}",
         variants,
         sweep=sweep,
-        plots=(Lines(x, ("update_ms_median",)),),
+        plots=(e.Lines(x, ("update_ms_median",)),),
         reduced=small,
     )
 
 
-LAMPS = Suite(
+LAMPS = e.Suite(
     "lamps",
     "update time of a tick: objects generated, expired, devices moved",
     "bench.lamps.benchmark:LampsBenchmark",
@@ -86,50 +74,50 @@ LAMPS = Suite(
         "expired_ms_median": "ms a tick",
         "moved_ms_median": "ms a tick",
     },
-    plots=(Bars(("generated_ms_median", "expired_ms_median", "moved_ms_median")),),
+    plots=(e.Bars(("generated_ms_median", "expired_ms_median", "moved_ms_median")),),
     reduced={"subscriptions": 20_000, "objects": 20_000, "ticks": 6, "budget_s": 40},
     about="Variants: the systems of Table 3, and ours: anchored-0 to anchored-10 (b), anchored-cost (b "
     "by cost) and anchored-cost-ahead (and anchors ahead).",
     experiments=(
-        Experiment(
+        e.Experiment(
             "table-3",
             "Lamps, Tables 3 and 4",
             "update time and memory of each method",
             ("naive", "lamps-without-asr", *_THREE),
         ),
-        Experiment(
+        e.Experiment(
             "figure-9",
             "Lamps, Figure 9",
             "retrieval time and memory of IQF by the share of keywords that have a quadtree",
-            sweep=Over("frequent_percent", (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)),
+            sweep=e.Over("frequent_percent", (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)),
             metrics={"retrieval_us": "us a subscription"},
-            plots=(Lines("frequent_percent", ("retrieval_us",)),),
+            plots=(e.Lines("frequent_percent", ("retrieval_us",)),),
             benchmark="bench.lamps.structures:FrequentKeywords",
         ),
-        Experiment(
+        e.Experiment(
             "figure-10",
             "Lamps, Figure 10",
             "time to make a safe region: local ones (LSR) and ellipses (ASR)",
             ("lamps-without-asr", "lamps"),
-            plots=(Bars(("region_us",)),),
+            plots=(e.Bars(("region_us",)),),
         ),
-        Experiment(
+        e.Experiment(
             "figure-11",
             "Lamps, Figure 11",
             "how far the expected number of affected subscriptions is off, by their number",
-            sweep=Shares(("subscriptions",), _SHARES),
+            sweep=e.Shares(("subscriptions",), _SHARES),
             metrics={"objects_seen": "objects", "error": "share"},
-            plots=(Lines("subscriptions", ("error",)),),
+            plots=(e.Lines("subscriptions", ("error",)),),
             benchmark="bench.lamps.structures:Expectations",
         ),
-        _swept(12, "k", _TWO, Over("k_max", (5, 10, 15, 20))),
-        _swept(13, "the number of subscriptions", _TWO, Shares(("subscriptions",), _SHARES)),
-        _swept(14, "the number of objects", _TWO, Shares(("objects",), _SHARES)),
-        _swept(15, "updates a tick", _THREE, Over("updates", (50, 100, 150, 200))),
-        _swept(16, "the share of expirations", _THREE, Over("expired_share", (0.0, 0.1, 0.2, 0.3))),
-        _swept(17, "alpha", _THREE, Over("alpha", (0.1, 0.3, 0.5, 0.7, 0.9))),
-        _swept(18, "text similarity", ("lamps",), Over("similarity", ("jaccard", "dice", "cosine"))),
-        Experiment(
+        _swept(12, "k", _TWO, e.Over("k_max", (5, 10, 15, 20))),
+        _swept(13, "the number of subscriptions", _TWO, e.Shares(("subscriptions",), _SHARES)),
+        _swept(14, "the number of objects", _TWO, e.Shares(("objects",), _SHARES)),
+        _swept(15, "updates a tick", _THREE, e.Over("updates", (50, 100, 150, 200))),
+        _swept(16, "the share of expirations", _THREE, e.Over("expired_share", (0.0, 0.1, 0.2, 0.3))),
+        _swept(17, "alpha", _THREE, e.Over("alpha", (0.1, 0.3, 0.5, 0.7, 0.9))),
+        _swept(18, "text similarity", ("lamps",), e.Over("similarity", ("jaccard", "dice", "cosine"))),
+        e.Experiment(
             "anchored",
             "",
             "the same ticks with anchored regions and the SQ+-tree",

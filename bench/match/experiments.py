@@ -6,24 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from pydantic import Field
-
-from bench.experiment import BudgetParameters, Experiment, Lines, Over, Step, Suite, TopKParameters
+from bench import experiment as e
 
 
-class MatchParameters(TopKParameters, BudgetParameters):
+class MatchParameters(e.TopKParameters, e.BudgetParameters):
     """Size and shape of a run."""
 
-    subscriptions: int = Field(
-        100_000, ge=1, le=10_000_000, description="How many there are, all different."
-    )
-    objects: int = Field(
-        100_000, ge=1, le=10_000_000, description="Live objects that the reaches are computed from."
-    )
-    buffer_extra: int = Field(8, ge=0, le=1_000, description="b: the reach is the (k + b + 1)-th length.")
-    arrivals: int = Field(2_000, ge=1, description="New objects that are matched.")
-    moved: int = Field(20_000, ge=1, description="Subscriptions that are moved, there and back.")
-    audited: int = Field(40, ge=0, description="New objects whose matches are compared.")
+    subscriptions: int = e.count(100_000, "How many there are, all different.")
+    objects: int = e.count(100_000, "Live objects that the reaches are computed from.")
+    buffer_extra: int = e.count(8, "b: the reach is the (k + b + 1)-th length.", least=0, most=1_000)
+    arrivals: int = e.count(2_000, "New objects that are matched.")
+    moved: int = e.count(20_000, "Subscriptions that are moved, there and back.")
+    audited: int = e.count(40, "New objects whose matches are compared.", least=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +26,14 @@ class Proportionate:
 
     values: Sequence[Any]
 
-    def steps(self, base: MatchParameters) -> list[Step]:
+    def steps(self, base: MatchParameters) -> list[e.Step]:
         """Return a step a number of subscriptions."""
         sizes = [base.changed(subscriptions=value).subscriptions for value in self.values]
         found = [
             {"subscriptions": size, "objects": max(1, base.objects * size // max(sizes))}
             for size in sizes
         ]
-        return [Step(one, one) for one in found]
+        return [e.Step(one, one) for one in found]
 
     def replaced(self, name: str, values: Sequence[Any]) -> Self | None:
         """Return the same with other numbers of subscriptions."""
@@ -48,7 +42,7 @@ class Proportionate:
 
 _SIZES = (10_000, 30_000, 100_000)
 
-MATCH = Suite(
+MATCH = e.Suite(
     "match",
     "which anchored subscriptions a new object concerns: time an object",
     "bench.match.run:MatchBenchmark",
@@ -67,16 +61,16 @@ MATCH = Suite(
         "us_per_insert": "us a subscription",
         "us_per_move": "us a subscription",
     },
-    plots=(Lines("subscriptions", ("us_per_object_median", "us_per_object_batch"), log="x"),),
+    plots=(e.Lines("subscriptions", ("us_per_object_median", "us_per_object_batch"), log="x"),),
     reduced={"subscriptions": _SIZES, "objects": 100_000, "budget_s": 20},
     experiments=(
-        Experiment(
+        e.Experiment(
             "fixed-objects",
             "",
             "by the number of subscriptions, among as many objects",
-            sweep=Over("subscriptions", (100_000,)),
+            sweep=e.Over("subscriptions", (100_000,)),
         ),
-        Experiment(
+        e.Experiment(
             "constant-results",
             "",
             "by the number of subscriptions, among objects in proportion to them",

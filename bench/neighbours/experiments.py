@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from bench.experiment import Bars, BenchParameters, Experiment, Suite
+from bench import experiment as e
 
 Callers = Literal["devices", "publishers", "strangers"]
 
 
-class NeighboursParameters(BenchParameters):
+class NeighboursParameters(e.BenchParameters):
     """Size and shape of a run."""
 
     callers: Callers = Field("devices", description="Whose acts: experiments say it.")
@@ -20,9 +20,7 @@ class NeighboursParameters(BenchParameters):
         description="Only these acts, of the callers of an experiment; all of them by default. Of "
         "tenants: what the one that misbehaves does at once; six that cost others something by default.",
     )
-    rounds: int = Field(
-        5, ge=1, le=100, description="How often each act is measured, and nothing, in turn."
-    )
+    rounds: int = e.count(5, "How often each act is measured, and nothing, in turn.", most=100)
     before_s: float = Field(5.0, ge=0.1, le=600.0, description="How long is measured before an act.")
     during_s: float = Field(8.0, ge=0.1, le=600.0, description="The same, during an act.")
     after_s: float = Field(12.0, ge=0.1, le=600.0, description="The same, after an act.")
@@ -32,12 +30,11 @@ class NeighboursParameters(BenchParameters):
         le=10_000.0,
         description="Reports of the honest device; the publisher sends as many requests.",
     )
-    objects: int | None = Field(
+    objects: int | None = e.count(
         None,
-        ge=0,
-        le=10_000_000,
-        description="Objects that the server has, in place of each act's own number; of each tenant if "
+        "Objects that the server has, in place of each act's own number; of each tenant if "
         "there are several.",
+        least=0,
     )
     server_command: str = Field(
         "",
@@ -84,21 +81,21 @@ _TENANTS = {
 }
 
 
-def _acting(callers: Callers, what: str) -> Experiment:
-    return Experiment(
+def _acting(callers: Callers, what: str) -> e.Experiment:
+    return e.Experiment(
         callers,
         "",
         f"latencies and memory beside one caller: {what}",
         changes={"callers": callers},
         metrics=_ACTS,
         plots=tuple(
-            Bars((f"{name}_without", name), is_flat=True)
+            e.Bars((f"{name}_without", name), is_flat=True)
             for name in ("report_ms_p99", "publish_ms_p99", "rss_mb_more")
         ),
     )
 
 
-NEIGHBOURS = Suite(
+NEIGHBOURS = e.Suite(
     "neighbours",
     "what one caller within its rights does to an honest device and publisher",
     "bench.neighbours.run:ActsBenchmark",
@@ -114,13 +111,13 @@ NEIGHBOURS = Suite(
         _acting("devices", "acts of a device or a gateway"),
         _acting("publishers", "acts of a publisher"),
         _acting("strangers", "acts without a token"),
-        Experiment(
+        e.Experiment(
             "tenants",
             "",
             "what four tenants get done of which one misbehaves",
             metrics=_TENANTS,
             plots=tuple(
-                Bars((f"{kind}_per_s_without", f"{kind}_per_s"), is_flat=True)
+                e.Bars((f"{kind}_per_s_without", f"{kind}_per_s"), is_flat=True)
                 for kind in ("reports", "publishes")
             ),
             benchmark="bench.neighbours.run:TenantsBenchmark",

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
-from bench.experiment import Experiment, Lines, Over, Suite
+from bench import experiment as e
 from bench.recovery.experiments import StoreParameters
 
 
 class PublishParameters(StoreParameters):
     """Size and shape of a run."""
 
-    objects: int = Field(
-        100_000,
-        ge=1,
-        le=10_000_000,
-        description="How many are published while the clock runs; as many are there before.",
+    objects: int = e.count(
+        100_000, "How many are published while the clock runs; as many are there before."
     )
-    subscriptions: int = Field(
-        10_000, ge=1, le=10_000_000, description="How many devices listen, with one each."
-    )
-    batch: int = Field(100, ge=1, le=1_000, description="Objects a request.")
-    publishers: int = Field(
-        16,
-        ge=1,
-        le=100_000,
-        description="Those that publish at once, each waiting for its answer before it goes on.",
+    subscriptions: int = e.count(10_000, "How many devices listen, with one each.")
+    batch: int = e.count(100, "Objects a request.", most=1_000)
+    publishers: int = e.count(
+        16, "Those that publish at once, each waiting for its answer before it goes on.", most=100_000
     )
 
 
-PUBLISH = Suite(
+PUBLISH = e.Suite(
     "publish",
     "objects a second that are on disk, matched, and in the outboxes of devices",
     "bench.publish.run:PublishBenchmark",
@@ -43,12 +33,12 @@ PUBLISH = Suite(
         "request_ms_p99": "ms a request",
         "request_ms_max": "ms a request",
     },
-    plots=(Lines("batch", ("objects_per_s",), log="x"),),
+    plots=(e.Lines("batch", ("objects_per_s",), log="x"),),
     reduced={"objects": 20_000, "subscriptions": 2_000, "batch": (100, 1_000)},
     about="Variants: store (commits alone), server (all of a server but its transport).",
     experiments=(
-        Experiment(
-            "batches", "", "by the number of objects a request", sweep=Over("batch", (1, 100, 1_000))
+        e.Experiment(
+            "batches", "", "by the number of objects a request", sweep=e.Over("batch", (1, 100, 1_000))
         ),
     ),
 )

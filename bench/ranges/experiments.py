@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bench.experiment import Experiment, Over, Scatter, Suite
+from bench import experiment as e
 from bench.silence.experiments import TRAFFIC, DrivingParameters
 
 
@@ -16,7 +16,7 @@ class RangesParameters(DrivingParameters):
     )
 
 
-RANGES = Suite(
+RANGES = e.Suite(
     "ranges",
     "how often devices with ranges that move speak, and what they are sent, per device and hour",
     "bench.ranges.run:RangesBenchmark",
@@ -28,17 +28,17 @@ RANGES = Suite(
         "server_us_per_device_s": "us a device and second",
     },
     plots=(
-        Scatter(
+        e.Scatter(
             "reports_per_device_hour", "objects_per_device_hour", r"anchored-[\d.]+$", each="radius_m"
         ),
     ),
     reduced={"devices": 200, "seconds": 120, "objects": 20_000, "arrivals_per_s": 5, "expiries_per_s": 5},
     experiments=(
-        Experiment(
+        e.Experiment(
             "radius",
             "",
             "every way of keeping devices right, by the radius of ranges",
-            sweep=Over("radius_m", (500.0,)),
+            sweep=e.Over("radius_m", (500.0,)),
         ),
     ),
     about="Each device wants all objects that have one or two keywords, within a circle about itself. "

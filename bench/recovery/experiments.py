@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import DirectoryPath, Field
 
-from bench.experiment import Bars, Experiment, Over, Suite, TopKParameters
+from bench import experiment as e
 
 
-class StoreParameters(TopKParameters):
+class StoreParameters(e.TopKParameters):
     """What suites have that write stores."""
 
-    payload_bytes: int = Field(64, ge=0, le=16 * 1024, description="Of each object.")
+    payload_bytes: int = e.count(64, "Of each object.", least=0, most=16 * 1024)
     folder: DirectoryPath | None = Field(
         None,
         description="Where stores are written, and deleted afterwards; by default that of temporary "
@@ -21,24 +21,17 @@ class StoreParameters(TopKParameters):
 class RecoveryParameters(StoreParameters):
     """Size and shape of a run."""
 
-    objects: int = Field(100_000, ge=1, le=10_000_000, description="How many the store holds.")
-    subscriptions: int = Field(
-        100_000, ge=1, le=10_000_000, description="As many as objects; a device has one subscription."
+    objects: int = e.count(100_000, "How many the store holds.")
+    subscriptions: int = e.count(100_000, "As many as objects; a device has one subscription.")
+    attached: int = e.count(
+        100_000, "Devices that come back afterwards and are given their lists, at most all.", least=0
     )
-    attached: int = Field(
-        100_000,
-        ge=0,
-        le=10_000_000,
-        description="Devices that come back afterwards and are given their lists, at most all.",
-    )
-    audited: int = Field(
-        100,
-        ge=0,
-        description="Subscriptions that are woken afterwards, their lists compared with the oracle.",
+    audited: int = e.count(
+        100, "Subscriptions that are woken afterwards, their lists compared with the oracle.", least=0
     )
 
 
-RECOVERY = Suite(
+RECOVERY = e.Suite(
     "recovery",
     "time and memory until a server has what its store holds, after a crash",
     "bench.recovery.run:RecoveryBenchmark",
@@ -59,19 +52,19 @@ RECOVERY = Suite(
         "bytes_more_attached": "bytes a device",
     },
     plots=(
-        Bars(("open_s", "objects_s", "subscriptions_s"), ("subscriptions",), is_stacked=True),
-        Bars(("bytes_per_object", "bytes_per_subscription"), ("subscriptions",), is_stacked=True),
+        e.Bars(("open_s", "objects_s", "subscriptions_s"), ("subscriptions",), is_stacked=True),
+        e.Bars(("bytes_per_object", "bytes_per_subscription"), ("subscriptions",), is_stacked=True),
     ),
     reduced={},
     about="A process commits objects and subscriptions, a thousand at a time, and dies as if killed. "
     "Another one takes the store over; then devices come back, and some lists are compared with the "
     "oracle.",
     experiments=(
-        Experiment(
+        e.Experiment(
             "sizes",
             "",
             "by the number of objects, and as many parked subscriptions",
-            sweep=Over("objects", (100_000,), ("subscriptions",)),
+            sweep=e.Over("objects", (100_000,), ("subscriptions",)),
         ),
     ),
 )

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator
 
-from bench.experiment import Bars, BudgetParameters, Experiment, Lines, Suite, TopKParameters
+from bench import experiment as e
 
 _EXTRA_MAX = 1_000
 
 
-class RetrieveParameters(TopKParameters, BudgetParameters):
+class RetrieveParameters(e.TopKParameters, e.BudgetParameters):
     """Size and shape of a run."""
 
-    objects: int = Field(100_000, ge=1, le=10_000_000, description="How many are held.")
+    objects: int = e.count(100_000, "How many are held.")
     extras: tuple[int, ...] = Field(
         (0, 8, 32), description="Values of b: the k + b + 1 best are looked for."
     )
-    searches: int = Field(20_000, ge=1, description="Subscriptions that are answered in one call.")
-    singles: int = Field(2_000, ge=1, description="Subscriptions that are answered in a call each.")
-    large_batch: int = Field(50_000, ge=1, description="Objects that come or go at once.")
-    small_batch: int = Field(1_000, ge=1, description="The same, of small batches.")
-    audited: int = Field(100, ge=0, description="Lists compared with the oracle for each b.")
+    searches: int = e.count(20_000, "Subscriptions that are answered in one call.")
+    singles: int = e.count(2_000, "Subscriptions that are answered in a call each.")
+    large_batch: int = e.count(50_000, "Objects that come or go at once.")
+    small_batch: int = e.count(1_000, "The same, of small batches.")
+    audited: int = e.count(100, "Lists compared with the oracle for each b.", least=0)
 
     @field_validator("extras")
     @classmethod
@@ -30,7 +30,7 @@ class RetrieveParameters(TopKParameters, BudgetParameters):
         return extras
 
 
-RETRIEVE = Suite(
+RETRIEVE = e.Suite(
     "retrieve",
     "what is best at a place: time a subscription, and how fast objects come and go",
     "bench.retrieve.run:RetrieveBenchmark",
@@ -49,17 +49,17 @@ RETRIEVE = Suite(
         "bytes_per_object": "bytes an object",
     },
     plots=(
-        Lines("extra", tuple(f"us_per_subscription_{way}" for way in ("mean", "median", "batch"))),
-        Bars(("inserts_per_s", "removes_per_s"), ("variant", "extra")),
+        e.Lines("extra", tuple(f"us_per_subscription_{way}" for way in ("mean", "median", "batch"))),
+        e.Bars(("inserts_per_s", "removes_per_s"), ("variant", "extra")),
     ),
     reduced={"objects": 100_000, "budget_s": 30},
     experiments=(
-        Experiment(
+        e.Experiment(
             "published",
             "",
             "every object index but the naive one, by b",
             ("iqf", "iqf-plus", "iq-tree", "ir-tree", "inverted-file"),
         ),
-        Experiment("naive", "", "a scan of all objects, by b", ("naive",)),
+        e.Experiment("naive", "", "a scan of all objects, by b", ("naive",)),
     ),
 )

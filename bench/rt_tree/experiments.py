@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bench import experiment as e
 from bench.ap_tree.experiments import MATCHING, ApTreeParameters
-from bench.experiment import Bars, Each, Experiment, Lines, Shares, Step, Steps, Suite
 
 SHORT, LONG = (6, 20), (100, 1_000)
 AREA_SIDE = 0.01
@@ -11,9 +11,9 @@ AREA_SIDE = 0.01
 ORDERS = ("random", "df", "idf", "local")
 """Of tokens."""
 
-GROUPS = Steps(
+GROUPS = e.Steps(
     lambda _base: [
-        Step(
+        e.Step(
             {"words_min": words[0], "words_max": words[1], "object_side": side},
             {"group": f"{length} {shape}"},
         )
@@ -26,17 +26,17 @@ GROUPS = Steps(
 _TREES = ("rt-tree", "rt-plus-tree", "rt-plus-plus-tree")
 
 
-def _grouped(figure: int, source: str, what: str, variants: tuple[str, ...]) -> Experiment:
-    return Experiment(f"figure-{figure}", f"R^t-tree, {source}", what, variants, sweep=GROUPS)
+def _grouped(figure: int, source: str, what: str, variants: tuple[str, ...]) -> e.Experiment:
+    return e.Experiment(f"figure-{figure}", f"R^t-tree, {source}", what, variants, sweep=GROUPS)
 
 
-RT_TREE = Suite(
+RT_TREE = e.Suite(
     "rt-tree",
     "which boolean subscriptions a new object concerns, by groups of objects: time an object",
     "bench.ap_tree.run:ClauseBenchmark",
     ApTreeParameters,
     metrics=MATCHING,
-    plots=(Bars(("us_per_object_batch",), ("group", "variant")),),
+    plots=(e.Bars(("us_per_object_batch",), ("group", "variant")),),
     reduced={"subscriptions": 30_000, "objects": 2_000, "budget_s": 6, "data": ("messages", "uniform")},
     about="Variants: rt-tree, rt-plus-tree and rt-plus-plus-tree (with -random, -df, -idf, -local: "
     "orders of tokens), ir-tree-subscriptions, spatial-first, keyword-first, and all of the suite "
@@ -50,15 +50,15 @@ RT_TREE = Suite(
             "R^t++ beside other structures",
             ("rt-plus-plus-tree", "ir-tree-subscriptions", "spatial-first", "keyword-first"),
         ),
-        Experiment(
+        e.Experiment(
             "figure-10",
             "R^t-tree, Figure 10",
             "R^t++ by the number of subscriptions",
             (_TREES[-1],),
-            sweep=Each(GROUPS, Shares(("subscriptions",), (0.2, 0.4, 0.6, 0.8, 1.0))),
-            plots=(Lines("subscriptions", ("us_per_object_batch",), by="group"),),
+            sweep=e.Each(GROUPS, e.Shares(("subscriptions",), (0.2, 0.4, 0.6, 0.8, 1.0))),
+            plots=(e.Lines("subscriptions", ("us_per_object_batch",), by="group"),),
         ),
-        Experiment(
+        e.Experiment(
             "line-up",
             "",
             "every clause index with the objects of the AP-Tree paper",
@@ -66,7 +66,7 @@ RT_TREE = Suite(
                 *("ap-tree", "rt-plus-plus-tree", "iq-tree-subscriptions", "rq-tree", "inverted-grid"),
                 *("dict", "numba-dict", "strtree"),
             ),
-            plots=(Bars(("us_per_object_batch",)),),
+            plots=(e.Bars(("us_per_object_batch",)),),
         ),
     ),
 )

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bench.experiment import Bars, Course, Experiment, Lines, Over, Suite, TopKParameters
+from bench import experiment as e
 
 SINGLE = ("connections", "shared")
 """Variants in which each device has a stream of its own."""
 
 
-class LoadParameters(TopKParameters):
+class LoadParameters(e.TopKParameters):
     """What suites have that put servers under load."""
 
-    devices: int = Field(1_000, ge=4, le=1_000_000, description="Attached to each server.")
-    objects: int = Field(100_000, ge=1, le=10_000_000, description="How many are there.")
+    devices: int = e.count(1_000, "Attached to each server.", least=4, most=1_000_000)
+    objects: int = e.count(100_000, "How many are there.")
     seconds: float = Field(5.0, ge=0.2, le=600.0, description="Length of one measurement.")
-    rounds: int = Field(
-        3, ge=1, le=100, description="How often both of what is compared are measured, in turn."
-    )
+    rounds: int = e.count(3, "How often both of what is compared are measured, in turn.", most=100)
 
 
 class ServerParameters(LoadParameters):
     """Size and shape of a run."""
 
-    boolean_share: float = Field(
+    boolean_share: float = e.share(
         0.0,
-        ge=0.0,
-        le=1.0,
-        description="Share of the devices that have a boolean subscription, with a fixed range, in "
+        "Share of the devices that have a boolean subscription, with a fixed range, in "
         "place of a top-k one; of the variants connections and shared.",
     )
     soak_s: float = Field(1_800.0, ge=1.0, description="Of the soak: how long the mixed load lasts.")
@@ -41,7 +37,7 @@ _STORM = {
     "exact_s_p50": "s, from the kill until exact",
     "exact_s_max": "s, from the kill until exact",
 }
-_SIZES = Over("devices", (100, 1_000, 10_000))
+_SIZES = e.Over("devices", (100, 1_000, 10_000))
 _RATES = {
     "publishes_per_s": "objects/s",
     "rss_mb": "MB",
@@ -62,18 +58,18 @@ _RATES = {
     "reading_spread_ms": "ms of p99 between runs beside one that reads",
 }
 
-SERVER = Suite(
+SERVER = e.Suite(
     "server",
     "a server process under load, beside a bare grpc.aio echo server",
     "bench.server.run:ServerBenchmark",
     ServerParameters,
     metrics={"objects": "objects", "devices": "devices"},
     plots=(
-        Lines("devices", ("pings_per_s", "echo_pings_per_s"), log="x"),
-        Lines("devices", ("reports_per_s", "echo_reports_per_s"), log="x"),
-        Lines("devices", ("report_ms_p50", "report_ms_p99"), log="x"),
-        Lines("devices", ("publish_ms_p50", "publish_ms_p99"), log="x"),
-        Lines("devices", ("rss_mb",), log="x"),
+        e.Lines("devices", ("pings_per_s", "echo_pings_per_s"), log="x"),
+        e.Lines("devices", ("reports_per_s", "echo_reports_per_s"), log="x"),
+        e.Lines("devices", ("report_ms_p50", "report_ms_p99"), log="x"),
+        e.Lines("devices", ("publish_ms_p50", "publish_ms_p99"), log="x"),
+        e.Lines("devices", ("rss_mb",), log="x"),
     ),
     reduced={"devices": (100, 500), "objects": 20_000, "seconds": 1.0, "rounds": 1},
     about="Variants: connections (each device has one of its own), shared (each has a stream, on ten "
@@ -83,7 +79,7 @@ SERVER = Suite(
     "subscription for the k_max best. metrics: CPU a report of two servers in turn, one of which is "
     "scraped each second. soak: a mixed load; fails if the server's memory grows.",
     experiments=(
-        Experiment(
+        e.Experiment(
             "load",
             "",
             "rates, latencies and memory by the number of devices",
@@ -91,26 +87,26 @@ SERVER = Suite(
             sweep=_SIZES,
             metrics=_RATES,
         ),
-        Experiment(
+        e.Experiment(
             "half-boolean",
             "",
             "the same where half of the subscriptions are boolean",
             SINGLE,
             {"boolean_share": 0.5},
-            sweep=Over("devices", (1_000,)),
+            sweep=e.Over("devices", (1_000,)),
             metrics=_RATES,
             reduced={"devices": 100},
         ),
-        Experiment(
+        e.Experiment(
             "storm",
             "",
             "how long until all devices are back after the server was killed",
             ("storm-connections", "storm-fleet"),
             sweep=_SIZES,
             metrics=_STORM,
-            plots=(Lines("devices", ("storm_s", "exact_s_max"), log="x"),),
+            plots=(e.Lines("devices", ("storm_s", "exact_s_max"), log="x"),),
         ),
-        Experiment(
+        e.Experiment(
             "metrics",
             "",
             "what metrics cost that are scraped",
@@ -121,9 +117,9 @@ SERVER = Suite(
                 "metrics_reports_cpu_us": "us of CPU a report, scraped",
                 "metrics_cpu_ratio": "of the CPU without",
             },
-            plots=(Bars(("reports_cpu_us", "metrics_reports_cpu_us"), ("devices",)),),
+            plots=(e.Bars(("reports_cpu_us", "metrics_reports_cpu_us"), ("devices",)),),
         ),
-        Experiment(
+        e.Experiment(
             "soak",
             "",
             "whether memory stays flat under a mixed load",
@@ -135,7 +131,7 @@ SERVER = Suite(
                 "noise_mb": "MB",
                 "reconnects": "connections",
             },
-            plots=(Course("samples", "server's own memory, MB"),),
+            plots=(e.Course("samples", "server's own memory, MB"),),
             reduced={"devices": 200, "soak_s": 60.0},
         ),
     ),

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from bench.experiment import (
-    BudgetParameters,
-    DataParameters,
-    Experiment,
-    Scatter,
-    Suite,
-    TopKParameters,
-    TrajectoryParameters,
-)
+from bench import experiment as e
 
 
-class DrivingParameters(DataParameters, TrajectoryParameters):
+class DrivingParameters(e.DataParameters, e.TrajectoryParameters):
     """What suites have whose devices drive while objects come and go."""
 
-    devices: int = Field(2_000, ge=1, le=1_000_000, description="Each has one subscription.")
-    objects: int = Field(100_000, ge=1, le=10_000_000, description="How many there are at the beginning.")
-    seconds: int = Field(
-        600, ge=2, le=3_600, description="How long devices move; each looks at its region every second."
+    devices: int = e.count(2_000, "Each has one subscription.", most=1_000_000)
+    objects: int = e.count(100_000, "How many there are at the beginning.")
+    seconds: int = e.count(
+        600, "How long devices move; each looks at its region every second.", least=2, most=3_600
     )
     arrivals_per_s: float = Field(0.0, ge=0.0, le=100_000.0, description="Objects that come a second.")
     expiries_per_s: float = Field(0.0, ge=0.0, le=100_000.0, description="Objects that go a second.")
-    audited: int = Field(
-        40, ge=0, description="Devices compared with the oracle at each of some moments."
-    )
-    audits: int = Field(5, ge=1, description="How many moments.")
+    audited: int = e.count(40, "Devices compared with the oracle at each of some moments.", least=0)
+    audits: int = e.count(5, "How many moments.")
 
 
-class SilenceParameters(DrivingParameters, TopKParameters, BudgetParameters):
+class SilenceParameters(DrivingParameters, e.TopKParameters, e.BudgetParameters):
     """Size and shape of a run."""
 
     window_s: float = Field(
@@ -70,13 +60,13 @@ _LIFETIMES = (
     *("periodic-1", "periodic-5", "periodic-30"),
 )
 
-SILENCE = Suite(
+SILENCE = e.Suite(
     "silence",
     "how often devices speak and what they are sent, per device and hour",
     "bench.silence.run:SilenceBenchmark",
     SilenceParameters,
     metrics={"devices": "devices", "objects": "objects", "seconds": "s", "held": "objects", **TRAFFIC},
-    plots=(Scatter("reports_per_device_hour", "objects_per_device_hour", r"anchored-[\d.]+$"),),
+    plots=(e.Scatter("reports_per_device_hour", "objects_per_device_hour", r"anchored-[\d.]+$"),),
     reduced={
         "devices": 500,
         "seconds": 300,
@@ -86,13 +76,13 @@ SILENCE = Suite(
         "budget_s": 30,
     },
     experiments=(
-        Experiment(
+        e.Experiment(
             "lifetimes",
             "",
             "every way of keeping devices right, where objects say when they end",
             _LIFETIMES,
         ),
-        Experiment(
+        e.Experiment(
             "windows",
             "",
             "the same where each object counts for a time: windows beside lifetimes",

@@ -4,61 +4,34 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bench.experiment import (
-    Bars,
-    BudgetParameters,
-    Experiment,
-    Lines,
-    MessageParameters,
-    Over,
-    Shares,
-    Step,
-    Steps,
-    Suite,
-    Sweep,
-)
+from bench import experiment as e
 
 
-class SkypeParameters(MessageParameters, BudgetParameters):
+class SkypeParameters(e.MessageParameters, e.BudgetParameters):
     """Size and shape of a run; the defaults are the paper's, but for the sizes."""
 
-    subscriptions: int = Field(100_000, ge=1, le=10_000_000, description="How many there are.")
-    window: int = Field(
-        100_000,
-        ge=1,
-        le=10_000_000,
-        description="How many messages count, on average if `seconds` is given.",
-    )
-    messages: int = Field(
-        20_000,
-        ge=1,
-        le=10_000_000,
-        description="How many arrive at most; a run ends before when its time is over.",
-    )
-    k: int = Field(20, ge=1, le=1_000, description="Of all subscriptions.")
-    keywords: int = Field(0, ge=0, description="Of a subscription; 0 for 1 to 5.")
+    subscriptions: int = e.count(100_000, "How many there are.")
+    window: int = e.count(100_000, "How many messages count, on average if `seconds` is given.")
+    messages: int = e.count(20_000, "How many arrive at most; a run ends before when its time is over.")
+    k: int = e.count(20, "Of all subscriptions.", most=1_000)
+    keywords: int = e.count(0, "Of a subscription; 0 for 1 to 5.", least=0)
     zipf: bool = Field(
         False,
         description="Whether keywords of subscriptions are drawn by Zipf's law, and not from messages.",
     )
-    seconds: int = Field(
+    seconds: int = e.count(
         0,
-        ge=0,
-        description="How long a message counts, in a window of time: as many arrive in each second as "
+        "How long a message counts, in a window of time: as many arrive in each second as "
         "the window has for it, by Poisson's law. 0 for a window of so many messages.",
+        least=0,
     )
-    batch: int = Field(
-        100,
-        ge=1,
-        le=1_000_000,
-        description="How many messages arrive at once, in a window of so many messages.",
+    batch: int = e.count(
+        100, "How many messages arrive at once, in a window of so many messages.", most=1_000_000
     )
-    share: float = Field(
-        0.95, ge=0.0, le=1.0, description="Of the skyband: the share of its probability that is held."
-    )
-    factor: int = Field(3, ge=1, description="Of kmax and the cost-based skyband: how many times k.")
-    groups: int = Field(10, ge=1, description="Of the IGPT: groups of subscriptions in a cell.")
-    audited: int = Field(100, ge=0, description="Subscriptions compared with the definition.")
+    share: float = e.share(0.95, "Of the skyband: the share of its probability that is held.")
+    factor: int = e.count(3, "Of kmax and the cost-based skyband: how many times k.")
+    groups: int = e.count(10, "Of the IGPT: groups of subscriptions in a cell.")
+    audited: int = e.count(100, "Subscriptions compared with the definition.", least=0)
 
 
 _PUBLISHED = "igpt-cskyband"
@@ -66,30 +39,30 @@ _MAIN = (_PUBLISHED, "ciq-kmax", "ours")
 _SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-def _tuned(variant: str, name: str, values: tuple[float, ...]) -> list[Step]:
+def _tuned(variant: str, name: str, values: tuple[float, ...]) -> list[e.Step]:
     """Vary a parameter of one system."""
-    return [Step({name: value}, {name: value}, (variant,)) for value in values]
+    return [e.Step({name: value}, {name: value}, (variant,)) for value in values]
 
 
 def _swept(
-    figure: int, what: str, sweep: Sweep, *columns: str, variants: tuple[str, ...] = _MAIN
-) -> Experiment:
+    figure: int, what: str, sweep: e.Sweep, *columns: str, variants: tuple[str, ...] = _MAIN
+) -> e.Experiment:
     """Return a figure of the time of a message over what is varied."""
-    return Experiment(
+    return e.Experiment(
         f"figure-{figure}",
         f"Skype, Figure {figure}",
         f"time of a message by {what}",
         variants,
         sweep=sweep,
-        plots=tuple(Lines(x, ("us_per_message",)) for x in columns),
+        plots=tuple(e.Lines(x, ("us_per_message",)) for x in columns),
     )
 
 
-def _compared(name: str, source: str, what: str, variants: tuple[str, ...]) -> Experiment:
-    return Experiment(name, source, what, variants)
+def _compared(name: str, source: str, what: str, variants: tuple[str, ...]) -> e.Experiment:
+    return e.Experiment(name, source, what, variants)
 
 
-SKYPE = Suite(
+SKYPE = e.Suite(
     "skype",
     "the k best of a sliding window kept right: time of a message that arrives and of one that expires",
     "bench.skype.run:SkypeBenchmark",
@@ -110,7 +83,7 @@ SKYPE = Suite(
         "bytes_per_subscription": "bytes a subscription, of the index",
         "memory_mb": "MB",
     },
-    plots=(Bars(("amp_us", "emp_us"), ("variant", "buffer_size")),),
+    plots=(e.Bars(("amp_us", "emp_us"), ("variant", "buffer_size")),),
     reduced={"subscriptions": 10_000, "window": 10_000, "messages": 2_000, "budget_s": 5},
     about="Tells the time of a message that arrives (AMP) and of one that expires (EMP), and how much "
     "buffers hold. Variants: igpt-cskyband, which is Skype as published; igpt-kmax, igpt-skyband, "
@@ -121,7 +94,7 @@ SKYPE = Suite(
         _swept(
             10,
             "how much buffers hold",
-            Steps(
+            e.Steps(
                 lambda _base: [
                     *_tuned("igpt-kmax", "factor", (1, 2, 3, 4, 5, 6)),
                     *_tuned("igpt-skyband", "share", (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)),
@@ -131,7 +104,9 @@ SKYPE = Suite(
             *("factor", "share"),
             variants=("igpt-kmax", "igpt-skyband", _PUBLISHED),
         ),
-        _swept(11, "groups of a cell", Over("groups", (5, 10, 20, 40)), "groups", variants=(_PUBLISHED,)),
+        _swept(
+            11, "groups of a cell", e.Over("groups", (5, 10, 20, 40)), "groups", variants=(_PUBLISHED,)
+        ),
         _compared("figure-12", "Skype, Figure 12", "groups, and none", (_PUBLISHED, "ipt-cskyband")),
         _compared(
             "figure-13",
@@ -145,11 +120,11 @@ SKYPE = Suite(
             "what buffers hold",
             (_PUBLISHED, "igpt-kmax", "igpt-skyband", "ours"),
         ),
-        _swept(15, "the number of keywords", Over("keywords", (1, 2, 3, 4, 5)), "keywords"),
-        _swept(16, "k", Over("k", (10, 20, 30, 40, 50)), "k"),
-        _swept(17, "the number of subscriptions", Shares(("subscriptions",), _SHARES), "subscriptions"),
-        _swept(18, "the size of the window", Shares(("window",), _SHARES), "window"),
-        Experiment(
+        _swept(15, "the number of keywords", e.Over("keywords", (1, 2, 3, 4, 5)), "keywords"),
+        _swept(16, "k", e.Over("k", (10, 20, 30, 40, 50)), "k"),
+        _swept(17, "the number of subscriptions", e.Shares(("subscriptions",), _SHARES), "subscriptions"),
+        _swept(18, "the size of the window", e.Shares(("window",), _SHARES), "window"),
+        e.Experiment(
             "figure-19",
             "Skype, Figure 19",
             "keywords by Zipf's law",
@@ -159,9 +134,9 @@ SKYPE = Suite(
         _swept(
             20,
             "k in a window of time",
-            Steps(
+            e.Steps(
                 lambda base: [
-                    Step({"k": k, "seconds": max(2, base.window // base.batch)}, {"k": k})
+                    e.Step({"k": k, "seconds": max(2, base.window // base.batch)}, {"k": k})
                     for k in (10, 30, 50)
                 ]
             ),
