@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.benchmark import silent
 from bench.datasets import required_file
+from bench.driving import driven
 from index.batches import Floats, Ints
 from index.square import Square
-from safe_region.frame import Frame
 
 _DRIVES = 400
 _OLDENBURG_UNIT_M = 2.5
@@ -75,33 +74,9 @@ def drives(name: str, seconds: int, seed: int) -> Drives:
     BenchError
         If a file is not there.
     """
-    from simulator.city import generate_city  # noqa: PLC0415 - an extra
-    from simulator.maps.reading import read_map  # noqa: PLC0415
-    from simulator.movement.streets import Streets  # noqa: PLC0415
-    from simulator.movement.trajectories import drive  # noqa: PLC0415
-    from simulator.parameters import SimulationParameters  # noqa: PLC0415
-
     files = ROADS[name]
     path = None if files is None else required_file(files[0])
-    parameters = SimulationParameters(
-        map_file=path,
-        seed=seed,
-        devices=_DRIVES,
-        seconds=seconds,
-        car_share=1.0,
-        bicycle_share=0.0,
-        unit_m=None if files is None else files[1],
-    )
-    terrain = generate_city(parameters) if path is None else read_map(path, parameters, silent)
-    frame = Frame.of(terrain.area)
-    streets = Streets.of(terrain, parameters)
-    numbers = np.arange(_DRIVES, dtype=np.int64)
-    table = drive(streets, numbers, parameters)
-    lon, lat = table["lon"].to_numpy(), table["lat"].to_numpy()
-    return Drives(
-        name,
-        ((lon - frame.lon0_deg) * frame.x_m_per_deg).reshape(_DRIVES, -1),
-        ((lat - frame.lat0_deg) * frame.y_m_per_deg).reshape(_DRIVES, -1),
-        streets.graph.xs_m,
-        streets.graph.ys_m,
-    )
+    unit_m = None if files is None else files[1]
+    found = driven(_DRIVES, seconds, seed, path, car_share=1.0, bicycle_share=0.0, unit_m=unit_m)
+    graph = found.streets.graph
+    return Drives(name, found.x_m, found.y_m, graph.xs_m, graph.ys_m)

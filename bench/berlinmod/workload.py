@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.berlinmod.experiments import BerlinModParameters
+from bench.boolean_specs import circles, requiring
+from bench.driving import driven
 from engine.boolean.layout import CIRCLE, POLYGON, BooleanSpecs, Ranges
 from engine.contracts import BOOLEAN, handle_of
 from engine.polygons import Rings
 from index.batches import Boxes, Floats, Ints, KeywordLists, ObjectBatch
 from index.square import Square
-from safe_region.frame import Frame
 from safe_region.oracle_plane import OracleCircle, OraclePolygon
-from safe_region.region import RegionMode
 
 VEHICLE = 1
 """The keyword of every event, and of every range."""
@@ -118,29 +118,15 @@ class Scene(NamedTuple):
 
 def scene(parameters: BerlinModParameters) -> Scene:
     """Let vehicles drive."""
-    from simulator.city import city_area, generate_city  # noqa: PLC0415 - an extra
-    from simulator.movement.streets import Streets  # noqa: PLC0415
-    from simulator.movement.trajectories import drive  # noqa: PLC0415
-    from simulator.parameters import SimulationParameters  # noqa: PLC0415
-
     vehicles = parameters.vehicles
     ticks = -(-parameters.events // vehicles)
-    wanted = SimulationParameters(
-        seed=parameters.seed,
-        devices=vehicles,
-        seconds=max(1, ticks - 1),
-        car_share=1.0,
-        bicycle_share=0.0,
-    )
-    city = generate_city(wanted)
-    frame = Frame.of(city_area(wanted))
-    table = drive(Streets.of(city, wanted), np.arange(vehicles, dtype=np.int64), wanted)
-    x_m = (table["lon"].to_numpy() - frame.lon0_deg) * frame.x_m_per_deg
-    y_m = (table["lat"].to_numpy() - frame.lat0_deg) * frame.y_m_per_deg
-    by_time = np.arange(vehicles * wanted.tick_count).reshape(vehicles, -1).T.ravel()[: parameters.events]
+    seconds = max(1, ticks - 1)
+    found = driven(vehicles, seconds, parameters.seed, car_share=1.0, bicycle_share=0.0)
+    x_m, y_m, frame = found.x_m.ravel(), found.y_m.ravel(), found.frame
+    by_time = np.arange(len(x_m)).reshape(vehicles, -1).T.ravel()[: parameters.events]
     number, vehicle = np.divmod(np.arange(parameters.events), vehicles)
     events = Events(vehicle, number, x_m[by_time], y_m[by_time])
-    lons, lats = (city.roads[f"source_{name}"].to_numpy() for name in ("lon", "lat"))
+    lons, lats = (found.terrain.roads[f"source_{name}"].to_numpy() for name in ("lon", "lat"))
     corners = np.column_stack(
         [(lons - frame.lon0_deg) * frame.x_m_per_deg, (lats - frame.lat0_deg) * frame.y_m_per_deg]
     )
@@ -157,28 +143,12 @@ def standing(corners: Floats, parameters: BerlinModParameters) -> Standing:
     if query == "q4":
         ranges = _regions(middles, parameters.region_m, chance)
     else:
-        ranges = _circles(middles, parameters.distance_m if query == "q3" else parameters.poi_m)
+        radius_m = parameters.distance_m if query == "q3" else parameters.poi_m
+        ranges = circles(middles[:, 0], middles[:, 1], radius_m)
     one = np.arange(count + 1, dtype=np.int64)
     required = KeywordLists(one, np.full(count, VEHICLE, dtype=np.int32))
-    excluded = KeywordLists(np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
-    region = np.full(count, int(RegionMode.ANCHORED), dtype=np.int8)
     handles = np.arange(count, dtype=np.int64) + handle_of(BOOLEAN, 0)
-    return Standing(handles, BooleanSpecs(one, required, excluded, ranges, region))
-
-
-def _circles(middles: Floats, radius_m: float) -> Ranges:
-    count = len(middles)
-    nothing = np.zeros(count)
-    rings = Rings(np.zeros(count + 1, np.int64), np.zeros(1, np.int64), np.zeros(0), np.zeros(0))
-    return Ranges(
-        np.full(count, CIRCLE, dtype=np.int8),
-        np.zeros(count, dtype=np.bool_),
-        np.ascontiguousarray(middles[:, 0]),
-        np.ascontiguousarray(middles[:, 1]),
-        np.full(count, radius_m),
-        Boxes(nothing, nothing, nothing, nothing),
-        rings,
-    )
+    return Standing(handles, requiring(required, ranges))
 
 
 def _regions(middles: Floats, size_m: float, chance: np.random.Generator) -> Ranges:

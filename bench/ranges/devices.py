@@ -5,26 +5,21 @@ The engine stands for the server; what it says that a device holds is what the d
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 
+from bench.boolean_specs import boolean_of
 from bench.ranges.workload import RangesWorkload
 from bench.silence.devices import Traffic
 from engine import Engine, Published
-from engine.boolean.matcher import BooleanMatcher
 from engine.boolean.pairs import Places
-from engine.contracts import BOOLEAN, Bools
+from engine.contracts import Bools
 from index.batches import Floats, Ints
 from safe_region.ranges import ROUNDING_M, ROUNDING_SHARE, STEP_SHARE
 from safe_region.scoring import REACH_SLACK
 
 _PAIR_BITS = 32
-
-
-def boolean_of(engine: Engine) -> BooleanMatcher:
-    """Return an engine's matcher of boolean subscriptions."""
-    return cast("BooleanMatcher", engine.matchers[BOOLEAN])
 
 
 def results(engine: Engine, workload: RangesWorkload, x_m: Floats, y_m: Floats) -> Ints:

@@ -11,8 +11,9 @@ import numpy as np
 
 from bench.audits import sample
 from bench.benchmark import Benchmark, Progress, Row
+from bench.boolean_specs import boolean_of
 from bench.datasets import keyword_sets, source
-from bench.ranges.devices import RangeDevices, boolean_of
+from bench.ranges.devices import RangeDevices
 from bench.ranges.experiments import RangesParameters
 from bench.ranges.variants import VARIANTS, Variant
 from bench.ranges.workload import RangesWorkload, draw
