@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from bench.ap_plus.experiments import AP_PLUS
 from bench.ap_tree.experiments import AP_TREE
@@ -11,7 +10,7 @@ from bench.berlinmod.experiments import BERLINMOD
 from bench.door.experiments import DOOR
 from bench.dskype.experiments import DSKYPE
 from bench.errors import BenchError
-from bench.experiment import Experiment, Suite
+from bench.experiment import Named, Suite
 from bench.lamps.experiments import LAMPS
 from bench.match.experiments import MATCH
 from bench.neighbours.experiments import NEIGHBOURS
@@ -28,18 +27,6 @@ SUITES: tuple[Suite, ...] = (
     *(LAMPS, MATCH, RETRIEVE, SILENCE, AP_TREE, AP_PLUS, RT_TREE, RANGES, SKYPE, DSKYPE, BERLINMOD),
     *(PUBLISH, RECOVERY, SERVER, DOOR, NEIGHBOURS),
 )
-
-
-class Named(NamedTuple):
-    """An experiment with its suite."""
-
-    suite: Suite
-    experiment: Experiment
-
-    @property
-    def name(self) -> str:
-        """As users write it."""
-        return f"{self.suite.name}/{self.experiment.name}"
 
 
 def experiments() -> list[Named]:

@@ -367,3 +367,15 @@ class Suite:
     reduced: Changes
     experiments: tuple[Experiment, ...]
     about: str = ""
+
+
+class Named(NamedTuple):
+    """An experiment with its suite."""
+
+    suite: Suite
+    experiment: Experiment
+
+    @property
+    def name(self) -> str:
+        """As users write it."""
+        return f"{self.suite.name}/{self.experiment.name}"

@@ -11,9 +11,8 @@ from itertools import product
 from typing import Any, NamedTuple, get_origin
 
 from bench.benchmark import Benchmark, P, Progress, Row, TooSlowError
-from bench.catalogue import Named
 from bench.errors import BenchError
-from bench.experiment import BenchParameters, Experiment, Suite, Sweep
+from bench.experiment import BenchParameters, Experiment, Named, Suite, Sweep
 from bench.results import Result
 
 Settings = Mapping[str, Sequence[Any]]

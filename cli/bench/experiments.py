@@ -15,8 +15,7 @@ from cli.failures import refused, reported
 from cli.progress import bars
 
 if TYPE_CHECKING:
-    from bench.catalogue import Named
-    from bench.experiment import BenchParameters
+    from bench.experiment import BenchParameters, Named
     from bench.results import Result
     from bench.runner import Runner
 

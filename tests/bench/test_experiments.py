@@ -11,12 +11,12 @@ from pydantic import Field
 
 from bench import catalogue, pictures, runner
 from bench.benchmark import Benchmark, TooSlowError
-from bench.catalogue import Named
 from bench.experiment import (
     BudgetParameters,
     Each,
     Experiment,
     Lines,
+    Named,
     Over,
     Shares,
     Step,
