@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from pydantic import Field
 
+from safe_region.scoring import Similarity
 from simulator.parameters.declared import Parameters
 
 Changes = Mapping[str, Any]
@@ -78,6 +79,11 @@ class TopKParameters(DataParameters):
     similarity: Literal["jaccard", "dice", "cosine"] = Field(
         "jaccard", description="Text similarity of all subscriptions."
     )
+
+    @property
+    def text_similarity(self) -> Similarity:
+        """The same, as indexes know it."""
+        return Similarity[self.similarity.upper()]
 
 
 class TrajectoryParameters(BenchParameters):

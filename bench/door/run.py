@@ -34,7 +34,7 @@ from bench.server.lines import opened
 from bench.server.measures import Rate, closed_loop, paced
 from bench.server.processes import Process, require_files
 from bench.server.setup import compile_kernels, published, serving
-from bench.server.workload import ROUND, Workload
+from bench.server.workload import Workload
 from server.identity.issuer import Issuer
 from server.principal import Role
 
@@ -187,10 +187,7 @@ async def _beside(workload: Workload, parameters: DoorParameters, progress: Prog
             count = workload.devices
             async with opened(count, server.address, ways.ATTACH, metadata) as lines:
                 await attach(lines, workload)
-                messages = [
-                    [workload.report(one, corner).SerializeToString() for corner in range(ROUND)]
-                    for one in range(count)
-                ]
+                messages = workload.rounds()
                 for number in range(parameters.rounds):
                     for is_there in (False, True) if number % 2 == 0 else (True, False):
                         async with _maybe(is_there, server.address, tokens.text("thief", Role.DEVICE)):

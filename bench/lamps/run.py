@@ -33,7 +33,6 @@ from index.contracts import ObjectIndex, SubscriptionIndex
 from index.naive import NaiveObjectIndex
 from index.square import Square
 from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
 
 _FOREVER = 2**62
 _MS_PER_S = 1000
@@ -103,7 +102,7 @@ class Lamps:
             data,
             parameters.subscriptions,
             parameters.k_max,
-            Similarity[parameters.similarity.upper()],
+            parameters.text_similarity,
             self._chance,
             parameters.alpha,
         )

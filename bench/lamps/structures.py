@@ -18,7 +18,6 @@ from index.baselines.iqf import IqfObjectIndex
 from index.baselines.sq_tree import SqTree
 from index.batches import ObjectBatch
 from safe_region.region import RegionMode
-from safe_region.scoring import Similarity
 
 _SEARCHES = 2_000
 _OBJECTS_MET = 1_000
@@ -37,8 +36,7 @@ def _searches(parameters: LampsParameters) -> _Searches:
     data = source(parameters.data)
     rng = np.random.default_rng([parameters.seed, 9])
     objects = data.objects(parameters.objects, 1, rng)
-    similarity = Similarity[parameters.similarity.upper()]
-    asked = subscriptions(data, _SEARCHES, parameters.k_max, similarity, rng)
+    asked = subscriptions(data, _SEARCHES, parameters.k_max, parameters.text_similarity, rng)
     audit = Audit(asked, data.maxdist_m)
     audit.publish(objects)
     return _Searches(objects, asked, audit)

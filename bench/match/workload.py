@@ -12,7 +12,6 @@ from bench.match.experiments import MatchParameters
 from bench.portions import interest_part, object_part, reach_part
 from index.baselines.iqf import IqfObjectIndex
 from index.batches import Floats, InterestBatch, Ints, ObjectBatch, Ranking, ReachBatch
-from safe_region.scoring import Similarity
 
 CHUNK = 20_000
 """Rows between two steps of a progress bar."""
@@ -40,8 +39,9 @@ class MatchWorkload:
 def prepare(data: Dataset, parameters: MatchParameters, progress: Progress) -> MatchWorkload:
     """Draw a workload and compute its reaches."""
     chance = np.random.default_rng([parameters.seed, 17])
-    similarity = Similarity[parameters.similarity.upper()]
-    drawn = distinct_subscriptions(data, parameters.subscriptions, parameters.k_max, similarity, chance)
+    drawn = distinct_subscriptions(
+        data, parameters.subscriptions, parameters.k_max, parameters.text_similarity, chance
+    )
     every = data.objects(parameters.objects + parameters.arrivals, 1, chance)
     live = object_part(every, 0, parameters.objects)
     index = IqfObjectIndex()

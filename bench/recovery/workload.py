@@ -21,7 +21,6 @@ from index.catalogue import (
 )
 from index.square import Square
 from safe_region.frame import Area, Frame
-from safe_region.scoring import Similarity
 from server.commands.command import Hello
 from server.core.specs.top_k import TopKKind
 from server.model import LiveObject, Place, TopK
@@ -50,7 +49,7 @@ class RecoveryWorkload:
         self.parameters = parameters
         chance = np.random.default_rng([parameters.seed, 31])
         data = source(parameters.data)
-        self._similarity = Similarity[parameters.similarity.upper()]
+        self._similarity = parameters.text_similarity
         self.subscriptions: Subscriptions = distinct_subscriptions(
             data, parameters.subscriptions, parameters.k_max, self._similarity, chance
         )

@@ -21,7 +21,6 @@ from bench.retrieve.experiments import RetrieveParameters
 from index.batches import Ints, ObjectBatch, Ranking
 from index.catalogue import OBJECT_INDEXES
 from index.contracts import ObjectIndex
-from safe_region.scoring import Similarity
 
 VARIANTS: dict[str, Callable[[], ObjectIndex]] = {**OBJECT_INDEXES, "inverted-file": InvertedFile}
 """All object indexes there are, and posting lists alone."""
@@ -49,9 +48,8 @@ class Retrieve:
     def __init__(self, data: Dataset, parameters: RetrieveParameters) -> None:
         chance = np.random.default_rng([parameters.seed, 23])
         self._parameters = parameters
-        similarity = Similarity[parameters.similarity.upper()]
         self.asked = distinct_subscriptions(
-            data, parameters.searches, parameters.k_max, similarity, chance
+            data, parameters.searches, parameters.k_max, parameters.text_similarity, chance
         )
         self.large = min(parameters.large_batch, parameters.objects)
         self.small = min(parameters.small_batch, parameters.objects)

@@ -159,6 +159,13 @@ class Workload:
             )
         )
 
+    def rounds(self) -> list[list[bytes]]:
+        """Return the reports of a round of each device that reports."""
+        return [
+            [self.report(device, corner).SerializeToString() for corner in range(ROUND)]
+            for device in range(self.reporting)
+        ]
+
     def _near(self, device: int) -> geometry_pb2.Position:
         """Return a place nearer to where a device began than the last one."""
         self._pushed_count[device] += 1

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from bench.audits import Audit, sample
+from bench.audits import Audit, audit_seconds, sample
 from bench.benchmark import Benchmark, Estimate, Progress, Row, silent
 from bench.datasets import source
 from bench.engines import subscribe
@@ -64,8 +64,7 @@ class SilenceRun:
     def go(self, seconds: int, until_s: float, progress: Progress) -> None:
         """Let so many seconds pass, or as many as there is time for; audit on the way, which is free."""
         deadline = time.perf_counter() + until_s
-        audits = self._parameters.audits
-        due = {max(1, seconds * number // audits) for number in range(1, audits + 1)}
+        due = audit_seconds(seconds, self._parameters.audits)
         is_due = False
         while self.second < seconds and (self.second == 0 or time.perf_counter() < deadline):
             self._pass()

@@ -11,7 +11,6 @@ from bench.portions import interest_part, object_part
 from bench.silence.experiments import SilenceParameters
 from bench.trajectories import Trajectories
 from index.batches import Floats, Ints, ObjectBatch
-from safe_region.scoring import Similarity
 
 FOREVER = 2**62
 _MS = 1000
@@ -81,8 +80,9 @@ class SilenceWorkload:
 def prepare(data: Dataset, offsets_m: Floats, parameters: SilenceParameters) -> SilenceWorkload:
     """Draw a workload."""
     chance = np.random.default_rng([parameters.seed, 29])
-    similarity = Similarity[parameters.similarity.upper()]
-    drawn = distinct_subscriptions(data, parameters.devices, parameters.k_max, similarity, chance)
+    drawn = distinct_subscriptions(
+        data, parameters.devices, parameters.k_max, parameters.text_similarity, chance
+    )
     trajectories = Trajectories(offsets_m, drawn.x_m, drawn.y_m, chance)
     seconds = np.arange(parameters.seconds + 1)
     if parameters.window_s:

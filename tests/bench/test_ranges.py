@@ -61,7 +61,7 @@ def test_the_audit_notices_what_devices_were_not_told(workload):
     move = run.devices.move
     run.devices.move = lambda second: move(second) if second < 3 else None
     run.go(quiet)
-    assert run.mismatches > 0
+    assert run.audit.mismatches > 0
 
 
 def test_the_experiment(run_experiments):
