@@ -26,21 +26,24 @@ _HEIGHT = 3.2
 def draw(results: Sequence[tuple[Result, Sequence[Plot]]], path: Path) -> None:
     """Draw all plots of results that have rows for them, into a PNG."""
     panels = [
-        (f"{result.experiment}{named}", plot, rows)
+        (f"{result.experiment}{named}", plot, rows, result.metrics)
         for result, plots in results
         for plot in plots
         for named, rows in _parts(result.rows, plot)
     ]
     columns = min(_COLUMNS, max(1, len(panels)))
     lines = max(1, -(-len(panels) // columns))
-    height = _HEIGHT * lines + max((_extra(plot, rows) for _, plot, rows in panels), default=0.0)
+    height = _HEIGHT * lines + max((_extra(plot, rows) for _, plot, rows, _ in panels), default=0.0)
     figure = Figure(figsize=(8.0 * columns, height), layout="constrained")
     axes = figure.subplots(lines, columns, squeeze=False)
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()
-    for axis, (title, plot, rows) in zip(axes.flat, panels, strict=False):
+    for axis, (title, plot, rows, units) in zip(axes.flat, panels, strict=False):
         _drawn(axis, plot, rows)
         axis.set_title(title, loc="left")
+        if isinstance(plot, Lines):
+            named = [f"{y}, {units[y]}" if y in units else y for y in plot.y]
+            axis.set_ylabel("\n".join(named), fontsize=7)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150 if lines * _HEIGHT < 200 else 60)  # noqa: PLR2004 - 65,536 pixels at most
 
@@ -99,7 +102,6 @@ def _lines(axis: Axes, plot: Lines, rows: Sequence[Row]) -> None:
     if plot.log == "x":
         axis.set_xscale("log")
     axis.set_xlabel(plot.x)
-    axis.set_ylabel("\n".join(plot.y), fontsize=7)
     axis.legend(frameon=False, fontsize=7)
 
 

@@ -193,7 +193,8 @@ def _describe(chosen: Sequence[Named]) -> None:
             click.echo(f"  variants: {', '.join(variants)}")
             if experiment.metrics:
                 click.echo(f"  metrics: {_units(experiment.metrics)}")
-        click.echo(f"\nmetrics: {_units(mine[0].suite.metrics)}")
+        if mine[0].suite.metrics:
+            click.echo(f"\nmetrics of all: {_units(mine[0].suite.metrics)}")
         click.echo("\nparameters (--set), reduced values in brackets:")
         for line in _parameters(mine[0].suite.parameters, mine[0].suite.reduced):
             click.echo(line)
