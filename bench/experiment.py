@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
@@ -121,7 +121,7 @@ class Sweep(Protocol):
     def steps(self, base: Any) -> list[Step]:  # noqa: ANN401 - a model of parameters
         """Return the steps from these parameters."""
 
-    def replaced(self, name: str, values: Sequence[Any]) -> Self | None:
+    def replaced(self, name: str, values: Sequence[Any]) -> Sweep | None:
         """Return the same with other values of a parameter; None if it does not decide about it."""
 
 
@@ -150,7 +150,7 @@ class Over:
             for one in found
         ]
 
-    def replaced(self, name: str, values: Sequence[Any]) -> Self | None:
+    def replaced(self, name: str, values: Sequence[Any]) -> Sweep | None:
         """Return the same with other values."""
         return replace(self, values=tuple(values)) if name == self.name else None
 
@@ -181,9 +181,9 @@ class Shares:
         ]
         return [Step(sizes, sizes) for sizes in found]
 
-    def replaced(self, name: str, values: Sequence[Any]) -> Self | None:  # noqa: ARG002
-        """Return None: what is set is the whole."""
-        return None
+    def replaced(self, name: str, values: Sequence[Any]) -> Sweep | None:
+        """Return the values, if there are several: a single one is the whole."""
+        return Over(name, values) if self.names == (name,) and len(values) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class Each:
         pairs = product(self.first.steps(base), self.second.steps(base))
         return [Step({**a.changes, **b.changes}, {**a.label, **b.label}) for a, b in pairs]
 
-    def replaced(self, name: str, values: Sequence[Any]) -> Self | None:
+    def replaced(self, name: str, values: Sequence[Any]) -> Sweep | None:
         """Return the same with other values."""
         first, second = self.first.replaced(name, values), self.second.replaced(name, values)
         if first is None and second is None:
@@ -216,7 +216,7 @@ class Steps:
         """Return them."""
         return self.make(base)
 
-    def replaced(self, name: str, values: Sequence[Any]) -> Self | None:  # noqa: ARG002
+    def replaced(self, name: str, values: Sequence[Any]) -> Sweep | None:  # noqa: ARG002
         """Return None: the function decides."""
         return None
 

@@ -99,6 +99,7 @@ def _swept(
         sweep,
         metrics=_INSERTED if "first_share" in {x, *changes} else {},
         plots=(e.Lines(x, ("us_per_object_batch",), log=log),),
+        reduced={"subscriptions": 50_000} if figure in {"14", "17"} else {},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 from bench import experiment as e
 
@@ -35,7 +35,7 @@ class Proportionate:
         ]
         return [e.Step(one, one) for one in found]
 
-    def replaced(self, name: str, values: Sequence[Any]) -> Self | None:
+    def replaced(self, name: str, values: Sequence[Any]) -> e.Sweep | None:
         """Return the same with other numbers of subscriptions."""
         return replace(self, values=tuple(values)) if name == "subscriptions" else None
 

@@ -110,6 +110,7 @@ class ClauseDict(DictLists[Entry, Entry]):
     def memory_bytes(self) -> int:
         """Size of the dictionaries, of the lists, and of what they hold."""
         size = super().memory_bytes() + sys.getsizeof(self._rarest)
+        size += sum(sys.getsizeof(key) for key in self._lists)
         number = sys.getsizeof(1.0)
         for entry in self._entries.values():
             size += sys.getsizeof(entry) + sys.getsizeof(entry[4]) + 5 * number

@@ -77,9 +77,9 @@ class DictLists(Generic[Entry, Item]):
             raise InconsistentIndexError("the lists are not those of the rows")
 
     def memory_bytes(self) -> int:
-        """Size of the dictionaries and of the lists; not of what rows hold."""
+        """Size of the dictionaries and of the lists; not of keys, nor of what rows hold."""
         size = sys.getsizeof(self._lists) + sys.getsizeof(self._entries)
-        return size + sum(sys.getsizeof(key) + sys.getsizeof(one) for key, one in self._lists.items())
+        return size + sum(sys.getsizeof(items) for items in self._lists.values())
 
 
 def _require_different(ids: Ints) -> None:

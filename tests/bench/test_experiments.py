@@ -106,6 +106,7 @@ def test_shares_are_of_what_is_set():
     swept = Experiment("one", "", "", ("fast",), sweep=Shares(("size",), (0.25, 1.0)))
     assert planned(swept) == [("fast", 20, 1), ("fast", 80, 1)]
     assert planned(swept, settings={"size": ["40"]}) == [("fast", 10, 1), ("fast", 40, 1)]
+    assert planned(swept, settings={"size": ["7", "9"]}) == [("fast", 7, 1), ("fast", 9, 1)]
 
 
 def test_sweeps_are_combined_and_several_values_are_a_series():
