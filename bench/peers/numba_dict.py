@@ -27,7 +27,6 @@ from index.tables.slots import Slots
 _KEYS_MIN = 64
 _RUNS_MIN = 256
 _FOUND_MIN = 256
-_WORD_MAX = 1 << 32
 
 
 class NumbaDict:
