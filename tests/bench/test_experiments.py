@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -26,7 +29,10 @@ from bench.experiment import (
 from bench.results import Result, write
 from bench.runner import Runner, benchmark_of
 from cli.app import app
+from cli.bench.experiments import _values, run
 from simulator.parameters.declared import ParameterError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class ToyParameters(BudgetParameters):
@@ -88,11 +94,11 @@ def toy(monkeypatch):
     monkeypatch.setattr(Toy, "called", [])
     monkeypatch.setattr(runner, "_compiled", set())
 
-    def run(experiment, settings=None, **options):
+    def run_toy(experiment, settings=None, **options):
         one = Runner(lambda *_: None, settings or {}, **options)
         return one.run(Named(suite(experiment), experiment))
 
-    return run
+    return run_toy
 
 
 def test_a_sweep_takes_values_and_others_follow():
@@ -243,3 +249,30 @@ def test_the_list_and_a_description():
 )
 def test_what_is_wrong_is_said_in_a_line(refused, arguments, said):
     assert said in refused("run", *arguments)
+
+
+# -- what the documentation says ------------------------------------------------------------------
+
+
+def documented():
+    """Every `nearcast bench run ...` of the pages, inline or in a block, as arguments."""
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        text = path.read_text()
+        blocks = re.findall(r"```\n(.*?)```", text, re.DOTALL)
+        lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+        spans = re.findall(
+            r"`(nearcast bench\s+run [^`]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        )
+        for command in (*lines, *spans):
+            if command.startswith("nearcast bench") and "..." not in command and " NAME" not in command:
+                words = shlex.split(command, comments=True)
+                if words[2] == "run":
+                    yield pytest.param(words[3:], id=" ".join(words[3:]))
+
+
+@pytest.mark.parametrize("arguments", list(documented()))
+def test_commands_of_the_documentation_can_be_planned(arguments):
+    given = run.make_context("run", list(arguments)).params
+    chosen = catalogue.experiments() if given["is_all"] else catalogue.found(given["names"])
+    one = Runner(lambda *_: None, _values(given["settings"], chosen), given["variants"])
+    assert one.measurable(chosen)
